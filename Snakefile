@@ -25,7 +25,9 @@ include: "rules/operate.smk"
 include: "rules/learn.smk"
 include: "rules/estimate.smk"
 include: "rules/calibrate.smk"
-include: "rules/render.smk"
+include: "rules/analyse.smk"
+include: "rules/tabulate.smk"
+include: "rules/draw.smk"
 
 
 RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "csv", "html"])

@@ -15,6 +15,7 @@ sys.path.insert(0, str(SCRIPTS))
 from tracecal.choosing import choose
 from tracecal.config import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
+from tracecal import registry
 from tracecal.registry import protocol_rows
 from tracecal.provenance import code_hash, hash_of, text_hash
 from tracecal.tasks.asking import Asking
@@ -33,6 +34,9 @@ for estimator, reason in LEFT_OUT.items():
     logger.warning(f"{estimator} is left out: {reason}")
 
 MODELS = {model.slug: model for model in CONFIG.models}
+STUDY = CONFIG.study.model_dump()
+MODEL_LABELS = {slug: MODELS[slug].name for slug in sorted(MODELS)}
+TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
 
 
 pathvars:
@@ -77,6 +81,21 @@ def of_model(pattern):
         return [pattern.format(model=wildcards.model, task=task) for task in tasks]
 
     return paths
+
+
+def of_main(pattern):
+    """An input function: the path `pattern` of every task of the main study, as `pairs`."""
+
+    def paths(wildcards):
+        return [pattern.format(model=model, task=task) for model, task in main_pairs(wildcards)]
+
+    return paths
+
+
+def main_pairs(wildcards):
+    """The main study's (model, task) pairs, in the order of `of_main`'s paths."""
+    main = CONFIG.study.main
+    return [[m, t] for m, t in wanted_pairs() if m == main.model and t in main.tasks]
 
 
 def wanted_pairs():
@@ -182,3 +201,8 @@ def phrase_settings():
     if importance is None or importance.source is None:
         return {"languages": [], "temperature": 1.0}
     return {"languages": sorted(importance.languages), "temperature": importance.temperature}
+
+
+# Which estimators comparisons show, and those few that stand for their kind in the analyses.
+COMPARED = entries(one for one in CHOSEN if one.role in ("baseline", "trace"))
+REPRESENTATIVE = entries(one for one in CHOSEN if one.id in registry.REPRESENTATIVE)

@@ -155,6 +155,8 @@ ESTIMATORS = (
 )  # fmt: skip
 
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
+# Those that the paper's analyses follow: one of each kind, then TRACE.
+REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
 
 

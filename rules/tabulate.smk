@@ -1,29 +1,24 @@
-# Tables and figures.
-# reads   metrics.parquet, analyses/accuracy.parquet
-# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, figures/<name>.{pdf,svg}
+# Tables, and the same beside the paper's.
+# reads   metrics.parquet, analyses/
+# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}
 
 from tracecal.render import published
 from tracecal.render.averaged import AVERAGED
 
-STUDY = CONFIG.study.model_dump()
 AVERAGED_TABLES = [
     name for name, what in AVERAGED.items() if len(what.wanted & {one.id for one in CHOSEN}) > 1
 ]
-TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES] + [
+# Tables of one analysis each, by its name: analyses/<name>.parquet and tabulate_<name>.py.
+ANALYSED = []
+TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES, *ANALYSED] + [
     "cross_model"
 ] * (STUDY["cross"] is not None)
-FIGURES = ["performance_overview"] + ["model_landscape"] * (STUDY["cross"] is not None)
 
 try:
     PAPER = published.read()
 except InputError as error:
     raise WorkflowError(str(error)) from None
 BESIDE = [table for table in TABLES if table in PAPER]
-
-MODEL_LABELS = {slug: MODELS[slug].name for slug in sorted(MODELS)}
-TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
-
-COMPARED = entries(one for one in CHOSEN if one.role in ("baseline", "trace"))
 
 
 rule tabulate_main_comparison:
@@ -170,6 +165,36 @@ rule tabulate_averages:
         "../workflow_scripts/tabulate_averages.py"
 
 
+rule tabulate_analysis:
+    input:
+        "<results>/analyses/{analysis}.parquet",
+    output:
+        tex="<results>/tables/{analysis}.tex",
+        csv="<results>/tables/{analysis}.csv",
+        html=report(
+            "<results>/tables/{analysis}.html",
+            caption="../report/analysis.rst",
+            category="Why it wins",
+            labels={"table": "{analysis}"},
+        ),
+    log:
+        "<logs>/tabulate/{analysis}.log",
+    wildcard_constraints:
+        analysis=one_of(ANALYSED),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=lambda wildcards: code(f"tabulate_{wildcards.analysis}.py"),
+        estimators=COMPARED,
+        models=lambda wildcards: MODEL_LABELS,
+        tasks=lambda wildcards: TASK_LABELS,
+        study=STUDY,
+    message:
+        "Tabulating {wildcards.analysis}"
+    script:
+        "../workflow_scripts/tabulate_{wildcards.analysis}.py"
+
+
 rule compare_with_paper:
     input:
         "<results>/tables/{table}.csv",
@@ -194,55 +219,3 @@ rule compare_with_paper:
         "Comparing {wildcards.table} with the paper's"
     script:
         "../workflow_scripts/compare_with_paper.py"
-
-
-rule draw_performance_overview:
-    input:
-        metrics="<results>/metrics.parquet",
-    output:
-        pdf="<results>/figures/performance_overview.pdf",
-        svg=report(
-            "<results>/figures/performance_overview.svg",
-            caption="../report/performance_overview.rst",
-            category="Which estimator wins",
-            labels={"figure": "performance overview"},
-        ),
-    log:
-        "<logs>/draw_performance_overview.log",
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        code=code("draw_performance_overview.py"),
-        estimators=COMPARED,
-        models=lambda wildcards: MODEL_LABELS,
-        study=STUDY,
-    message:
-        "Drawing the performance overview"
-    script:
-        "../workflow_scripts/draw_performance_overview.py"
-
-
-rule draw_model_landscape:
-    input:
-        metrics="<results>/metrics.parquet",
-    output:
-        pdf="<results>/figures/model_landscape.pdf",
-        svg=report(
-            "<results>/figures/model_landscape.svg",
-            caption="../report/model_landscape.rst",
-            category="Which estimator wins",
-            labels={"figure": "model landscape"},
-        ),
-    log:
-        "<logs>/draw_model_landscape.log",
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        code=code("draw_model_landscape.py"),
-        estimators=COMPARED,
-        models=lambda wildcards: MODEL_LABELS,
-        study=STUDY["cross"],
-    message:
-        "Drawing the model landscape"
-    script:
-        "../workflow_scripts/draw_model_landscape.py"
