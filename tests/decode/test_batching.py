@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from tracecal.decode.answers import answer_task
 from tracecal.decode.batching import in_batches
 from tracecal.decode.beams import beam_task
+from tracecal.decode.hidden import hidden_task
+from tracecal.decode.p_true import judge_answers
 from tracecal.decode.prompt import ask
+from tracecal.decode.sampling import sample_task
 from tracecal.errors import InputError
 from tracecal.tasks.asking import Asking
 
@@ -92,6 +95,33 @@ def test_running_out_of_memory_changes_no_answer(make_model, tokenizer, monkeypa
         assert row["token_ids"] == other["token_ids"]
         np.testing.assert_allclose(row["entropy"], other["entropy"], atol=1e-4)
         np.testing.assert_allclose(row["surprisal"], other["surprisal"], atol=1e-4)
+
+
+@pytest.mark.parametrize("step", ["answers", "beams", "samples", "hidden states", "P(True)"])
+def test_the_example_whose_numbers_are_not_finite_is_named(make_model, tokenizer, step):
+    """A token that one prompt alone holds is given a broken embedding."""
+    model = make_model()
+    task = TASK.with_columns(question=pl.col("question").str.replace("7$", "7 @"))
+    prompts = ask(tokenizer, task, ASKING)
+    (broken,) = tokenizer("@", add_special_tokens=False)["input_ids"]
+    assert [row["example_id"] for row in prompts if broken in row["prompt_token_ids"]] == ["e7"]
+    with torch.no_grad():
+        model.get_input_embeddings().weight[broken] = float("nan")
+    work = {
+        "answers": lambda: answer_task(model, tokenizer, prompts, ASKING, 4),
+        "beams": lambda: beam_task(model, tokenizer, prompts, ASKING, 12, width=3),
+        "samples": lambda: sample_task(model, tokenizer, prompts, ASKING, 12, 3, 1.0, 1),
+        "hidden states": lambda: hidden_task(model, prompts, 0.5, 4),
+        "P(True)": lambda: judge_answers(model, tokenizer, prompts, 4),
+    }
+    with pytest.raises(InputError, match="NaN or infinite on example 'e7'"):
+        work[step]()
+
+
+def test_every_batch_is_kept_as_soon_as_it_is_done():
+    kept = []
+    in_batches(prompts_of([1, 2, 3]), 2, "answers", lambda batch: list(batch), kept.append)
+    assert [[row["example_id"] for row in rows] for rows in kept] == [["e2", "e1"], ["e0"]]
 
 
 def test_rows_hold_what_the_files_need(make_model, tokenizer):

@@ -9,6 +9,7 @@ import torch
 
 from decode.tiny import ARCHITECTURES
 from tracecal.decode.audit import audit_traces
+from tracecal.decode.batching import NotFiniteError
 from tracecal.decode.greedy import decode_greedily, token_risk
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
@@ -127,7 +128,7 @@ def test_a_stop_string_that_comes_first_leaves_one_token(make_model, tokenizer, 
 def test_nan_logits_stop_the_run(make_model, tokenizer, prompts):
     model = make_model()
     torch.nn.init.constant_(model.lm_head.weight, math.nan)
-    with pytest.raises(InputError, match="NaN or infinite at token 1"):
+    with pytest.raises(NotFiniteError, match="token 1 of its answer"):
         decode(model, tokenizer, prompts)
 
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from decode.tiny import ARCHITECTURES
+from tracecal.decode.batching import NotFiniteError
 from tracecal.decode.hidden import HIDDEN, hidden_task, last_states, layer_at
 from tracecal.decode.traces import provenance, read_arrow, write_arrow
-from tracecal.errors import InputError
 
 
 def rows_of(prompts):
@@ -66,5 +66,5 @@ def test_a_state_that_is_not_finite_stops_the_job(make_model, prompts):
     model = make_model()
     with torch.no_grad():
         model.model.norm.weight.fill_(float("nan"))
-    with pytest.raises(InputError, match="hidden state of layer 2 is NaN or infinite"):
+    with pytest.raises(NotFiniteError, match="hidden state of layer 2"):
         last_states(model, prompts, 2)

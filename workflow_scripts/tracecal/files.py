@@ -29,8 +29,18 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         with part.open("rb") as handle:
             os.fsync(handle.fileno())
         part.replace(path)
+        _sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut: the name is the folder's, not the file's."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
@@ -39,10 +49,15 @@ def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
         frame.write_parquet(part)
 
 
+def write_bytes(content: bytes, path: str | Path) -> None:
+    """Write `content`, whole or not at all."""
+    with written_whole(path) as part:
+        part.write_bytes(content)
+
+
 def write_text(text: str, path: str | Path) -> None:
     """Write `text` as UTF-8 with unchanged line ends, whole or not at all."""
-    with written_whole(path) as part:
-        part.write_bytes(text.encode())
+    write_bytes(text.encode(), path)
 
 
 def write_json(value: Any, path: str | Path) -> None:

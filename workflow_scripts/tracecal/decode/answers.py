@@ -1,10 +1,10 @@
 """Answers of a whole task: prompts in, rows of the traces file out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, in_batches
+from tracecal.decode.batching import Prompt, forget, in_batches
 from tracecal.decode.greedy import Answer, decode_greedily
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
@@ -17,8 +17,9 @@ def answer_task(
     prompts: list[Prompt],
     asking: Asking,
     batch_size: int,
+    keep: Callable[[list[dict[str, object]]], None] = forget,
 ) -> list[dict[str, object]]:
-    """Decode every prompt greedily; one row of the traces file each."""
+    """Decode every prompt greedily; one row of the traces file each, finished ones to `keep`."""
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
     def work(batch: list[Prompt]) -> list[dict[str, object]]:
@@ -29,7 +30,7 @@ def answer_task(
             for prompt, answer in zip(batch, answers, strict=True)
         ]
 
-    return in_batches(prompts, batch_size, "answers", work)
+    return in_batches(prompts, batch_size, "answers", work, keep)
 
 
 def _trace(

@@ -1,6 +1,6 @@
 """Work in batches of similar length, smaller ones where memory runs out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -12,22 +12,47 @@ Prompt = dict[str, Any]
 Result = TypeVar("Result")
 
 
+class NotFiniteError(ArithmeticError):
+    """A model gave NaN or infinite numbers for the prompt at `index` of a batch."""
+
+    def __init__(self, index: int, where: str):
+        super().__init__(where)
+        self.index = index
+
+
+def forget(results: list[Any]) -> None:
+    """Keep nothing of a finished batch beside what is returned."""
+
+
+def longest_first(prompts: Iterable[Prompt]) -> list[Prompt]:
+    """The order in which prompts are worked on: memory runs out early, and lengths are alike."""
+    return sorted(prompts, key=lambda row: (-len(row["prompt_token_ids"]), row["example_id"]))
+
+
 def in_batches(
-    prompts: Sequence[Prompt], size: int, unit: str, work: Callable[[list[Prompt]], list[Result]]
+    prompts: Sequence[Prompt],
+    size: int,
+    unit: str,
+    work: Callable[[list[Prompt]], list[Result]],
+    keep: Callable[[list[Result]], None] = forget,
 ) -> list[Result]:
-    """The results of `work` on every prompt, longest prompts first, so memory runs out early.
+    """The results of `work` on every prompt, the longest first, each batch handed to `keep`.
 
     Where the device's memory runs out the batch is halved, and stays so; results depend on the
-    batch by rounding only. Raises `InputError` where a single prompt does not fit.
+    batch by rounding only. Raises `InputError` where a single prompt does not fit, or where the
+    model's numbers are not finite, naming the example.
     """
-    ordered = sorted(prompts, key=lambda row: (-len(row["prompt_token_ids"]), row["example_id"]))
+    ordered = longest_first(prompts)
     results: list[Result] = []
+    place = 0
     with progress_bar(len(ordered), "decoding", unit) as bar:
-        while batch := ordered[len(results) : len(results) + size]:
+        while batch := ordered[place : place + size]:
             done = _unless_out_of_memory(work, batch)
             if done is not None:
+                keep(done)
                 results += done
-                bar.update(len(done))
+                place += len(batch)
+                bar.update(len(batch))
             elif len(batch) > 1:
                 # Outside the except block, where the failed attempt's tensors are free again.
                 torch.cuda.empty_cache()
@@ -49,3 +74,9 @@ def _unless_out_of_memory(
         return work(batch)
     except torch.OutOfMemoryError:
         return None
+    except NotFiniteError as error:
+        raise InputError(
+            f"the model's numbers are NaN or infinite on example "
+            f"{batch[error.index]['example_id']!r} ({error}); try another dtype (float16 overflows "
+            "in models trained in bfloat16)."
+        ) from error

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
+from tracecal.decode.batching import NotFiniteError
 from tracecal.decode.model import left_padded, next_logits
 from tracecal.decode.stopping import StopStrings
 
@@ -36,7 +37,8 @@ def search_beams(
     At every step the candidates of a prompt's live hypotheses are ranked together by total
     log-probability; an ending candidate among the first `width` is finished, the best `width`
     others live on. A prompt is done when its finished hypotheses beat every live one at its
-    present length, or at `max_new_tokens`, where the live ones count as finished.
+    present length, or at `max_new_tokens`, where the live ones count as finished. Raises
+    `NotFiniteError` where the model yields NaN or infinite logits.
     """
     finished: list[list[Beam]] = [[] for _ in prompts]
     rows = list(range(len(prompts)))
@@ -50,6 +52,7 @@ def search_beams(
     logprobs = torch.empty(len(rows), width, 0, dtype=torch.float64, device=model.device)
     end_ids = torch.tensor(list(ends), device=model.device)
     for step in range(1, max_new_tokens + 1):
+        _require_finite(logits, rows, step)
         parents, chosen, scores = _candidates(logits, logprobs, width, len(ends))
         steps = _history(tokens, parents, chosen), _history(logprobs, parents, scores)
         ending = torch.isin(chosen, end_ids)
@@ -78,6 +81,13 @@ def search_beams(
         mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=-1)
         logits = next_logits(model, tokens[:, :, -1:].flatten(0, 1), mask, cache)
     return finished
+
+
+def _require_finite(logits: torch.Tensor, rows: list[int], step: int) -> None:
+    """`logits` [prompts * live, vocabulary] of the prompts `rows`; a logit of -inf is sound."""
+    finite = logits.max(-1).values.isfinite().view(len(rows), -1).all(-1).tolist()
+    if not all(finite):
+        raise NotFiniteError(rows[finite.index(False)], f"token {step} of a beam")
 
 
 def _candidates(

@@ -1,8 +1,10 @@
 """Beams of a whole task: prompts in, rows of the beams file out."""
 
+from collections.abc import Callable
+
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, in_batches
+from tracecal.decode.batching import Prompt, forget, in_batches
 from tracecal.decode.beam import Beam, search_beams
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
@@ -16,8 +18,9 @@ def beam_task(
     asking: Asking,
     batch_size: int,
     width: int,
+    keep: Callable[[list[dict[str, object]]], None] = forget,
 ) -> list[dict[str, object]]:
-    """The `width` beams of every prompt; one row of the beams file each.
+    """The `width` beams of every prompt; one row of the beams file each, finished ones to `keep`.
 
     `batch_size` counts hypotheses, as it counts answers in greedy decoding.
     """
@@ -31,7 +34,7 @@ def beam_task(
             for prompt, beams in zip(batch, found, strict=True)
         ]
 
-    return in_batches(prompts, max(1, batch_size // width), "beams", work)
+    return in_batches(prompts, max(1, batch_size // width), "beams", work, keep)
 
 
 def _beams(beams: list[Beam]) -> dict[str, object]:

@@ -1,14 +1,15 @@
 """Decoding that keeps, per token, two floats: surprisal and predictive entropy."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
+from tracecal.decode.batching import NotFiniteError
 from tracecal.decode.model import left_padded, next_logits
 from tracecal.decode.stopping import StopStrings
-from tracecal.errors import InputError
 
 
 @dataclass
@@ -63,7 +64,7 @@ def decode(
     `choose` takes the raw logits [n, vocabulary] and which answers they continue, and gives the
     tokens [n]. An answer ends with a token of `ends` (kept), with the token in which a stop
     string begins (kept), or at `max_new_tokens`. Each step's logits are reduced on the spot.
-    Raises `InputError` where the model yields NaN or infinite logits.
+    Raises `NotFiniteError` where the model yields NaN or infinite logits.
     """
     rows = list(range(len(prompts) * copies))  # which answer each row of the batch belongs to
     answers = [Answer() for _ in rows]
@@ -79,7 +80,11 @@ def decode(
         surprisal, entropy = token_risk(logits, tokens)
         steps = zip(rows, tokens.tolist(), surprisal.tolist(), entropy.tolist(), strict=True)
         for row, *values in steps:
-            if row in open_rows and _extend(answers[row], *values, ends, stops):
+            if row not in open_rows:
+                continue
+            if not all(map(math.isfinite, values[1:])):
+                raise NotFiniteError(row // copies, f"token {step + 1} of its answer")
+            if _extend(answers[row], *values, ends, stops):
                 open_rows.remove(row)
         if not open_rows:
             break
@@ -103,11 +108,6 @@ def _extend(
     stops: StopStrings,
 ) -> bool:
     """Append one step to an answer; True once it is complete."""
-    if not surprisal < float("inf") or not entropy < float("inf"):
-        raise InputError(
-            f"the model's logits are NaN or infinite at token {len(answer.token_ids) + 1} of an "
-            "answer; try another dtype (float16 overflows in models trained in bfloat16)."
-        )
     answer.token_ids.append(token)
     answer.surprisal.append(surprisal)
     answer.entropy.append(entropy)

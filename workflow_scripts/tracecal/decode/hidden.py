@@ -1,12 +1,13 @@
 """Hidden states of the last prompt token: one prefill pass per prompt, nothing generated."""
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import torch
 from transformers import PreTrainedModel
 
-from tracecal.decode.batching import Prompt, in_batches
+from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.model import left_padded
-from tracecal.errors import InputError
 
 HIDDEN = pa.schema(
     {
@@ -23,9 +24,16 @@ def layer_at(depth: float, layers: int) -> int:
 
 
 def hidden_task(
-    model: PreTrainedModel, prompts: list[Prompt], depth: float, batch_size: int
+    model: PreTrainedModel,
+    prompts: list[Prompt],
+    depth: float,
+    batch_size: int,
+    keep: Callable[[list[dict[str, object]]], None] = forget,
 ) -> list[dict[str, object]]:
-    """One row of the hidden-states file for every prompt (`example_id`, `prompt_token_ids`)."""
+    """One row of the hidden-states file for every prompt (`example_id`, `prompt_token_ids`).
+
+    Finished rows go to `keep`.
+    """
     layer = layer_at(depth, model.config.get_text_config().num_hidden_layers)
 
     def work(batch: list[Prompt]) -> list[dict[str, object]]:
@@ -35,7 +43,7 @@ def hidden_task(
             for prompt, state in zip(batch, states.cpu().numpy(), strict=True)
         ]
 
-    return in_batches(prompts, batch_size, "prompts", work)
+    return in_batches(prompts, batch_size, "prompts", work, keep)
 
 
 @torch.inference_mode()
@@ -43,7 +51,7 @@ def last_states(model: PreTrainedModel, prompts: list[list[int]], layer: int) ->
     """The last token's state after `layer`, float32 [prompts, width]; no logits are made.
 
     States are as Transformers gives them: the last layer's come after the final norm. Raises
-    `InputError` where one is not finite.
+    `NotFiniteError` where one is not finite.
     """
     ids, mask = left_padded(prompts, model.device)
     output = model.base_model(
@@ -54,9 +62,6 @@ def last_states(model: PreTrainedModel, prompts: list[list[int]], layer: int) ->
         output_hidden_states=True,
     )
     states = output.hidden_states[layer][:, -1].float()
-    if not states.isfinite().all():
-        raise InputError(
-            f"a hidden state of layer {layer} is NaN or infinite; try another dtype (float16 "
-            "overflows in models trained in bfloat16)."
-        )
+    if not (finite := states.isfinite().all(-1)).all():
+        raise NotFiniteError(finite.tolist().index(False), f"hidden state of layer {layer}")
     return states

@@ -4,14 +4,14 @@ The question and the answer are shown and judged as (A) true or (B) false, witho
 examples and without other samples. What counts is the next token alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import polars as pl
 import pyarrow as pa
 import torch
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, in_batches
+from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.model import left_padded, next_logits
 from tracecal.decode.prompt import put
 from tracecal.errors import InputError
@@ -59,8 +59,9 @@ def judge_answers(
     tokenizer: PreTrainedTokenizerBase,
     prompts: list[Prompt],
     batch_size: int,
+    keep: Callable[[list[dict[str, object]]], None] = forget,
 ) -> list[dict[str, object]]:
-    """`p_a` and `p_b` of every prompt: one forward pass per batch; a row each.
+    """`p_a` and `p_b` of every prompt: one forward pass per batch; a row each, also to `keep`.
 
     Each is the sum over the tokens that write the option. Raises `InputError` where the model
     yields NaN or infinite logits.
@@ -76,7 +77,7 @@ def judge_answers(
             for example, a, b in zip(ids, p_a, p_b, strict=True)
         ]
 
-    return in_batches(prompts, batch_size, "answers", work)
+    return in_batches(prompts, batch_size, "answers", work, keep)
 
 
 @torch.inference_mode()
@@ -85,9 +86,6 @@ def next_probabilities(model: PreTrainedModel, prompts: Iterable[list[int]]) -> 
     ids, mask = left_padded(list(prompts), model.device)
     logits = next_logits(model, ids, mask, DynamicCache(config=model.config))
     probabilities = logits.double().softmax(-1)
-    if not probabilities.isfinite().all():
-        raise InputError(
-            "the model's logits are NaN or infinite where it judges an answer; try another dtype "
-            "(float16 overflows in models trained in bfloat16)."
-        )
+    if not (finite := probabilities.isfinite().all(-1)).all():
+        raise NotFiniteError(finite.tolist().index(False), "judging its answer")
     return probabilities

@@ -1,13 +1,13 @@
 """Ancestral sampling whose draws depend on nothing but what is sampled."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, in_batches
+from tracecal.decode.batching import Prompt, forget, in_batches
 from tracecal.decode.greedy import Answer, decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
@@ -33,15 +33,18 @@ def sample_task(
     answers: int,
     temperature: float,
     seed: int,
+    keep: Callable[[list[dict[str, object]]], None] = forget,
 ) -> list[dict[str, object]]:
     """`answers` sampled answers of every prompt; one row of the samples file each.
+
+    All of a prompt's rows go to `keep` together.
 
     `batch_size` counts answers, as it does in greedy decoding. Surprisals are the model's own,
     whatever the temperature at which the tokens were drawn.
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
-    def work(batch: list[Prompt]) -> list[list[dict[str, object]]]:
+    def work(batch: list[Prompt]) -> list[dict[str, object]]:
         examples = [prompt["example_id"] for prompt in batch]
         keys = [f"{seed}\x1f{example}\x1f{k}" for example in examples for k in range(answers)]
         drawn = decode(
@@ -54,12 +57,12 @@ def sample_task(
             copies=answers,
         )
         return [
-            [_row(example, k, drawn[index * answers + k], stops) for k in range(answers)]
+            _row(example, k, drawn[index * answers + k], stops)
             for index, example in enumerate(examples)
+            for k in range(answers)
         ]
 
-    sampled = in_batches(prompts, max(1, batch_size // answers), "prompts", work)
-    return [row for rows in sampled for row in rows]
+    return in_batches(prompts, max(1, batch_size // answers), "prompts", work, keep)
 
 
 def _row(example: str, sample: int, answer: Answer, stops: StopStrings) -> dict[str, object]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tracecal.errors import InputError, regenerate, require_columns, unreadable
 from tracecal.files import written_whole
+from tracecal.journal import sorted_by_example
 
 SCHEMA_VERSION = "1"
 
@@ -56,10 +57,14 @@ def write_arrow(
     rows: Sequence[dict[str, object]], schema: pa.Schema, metadata: dict[str, str], path: str | Path
 ) -> None:
     """Write rows, sorted by example id, as an Arrow IPC file, whole or not at all."""
-    ordered = sorted(rows, key=lambda row: row["example_id"])
-    table = pa.Table.from_pylist(ordered, schema=schema.with_metadata(metadata))
-    with written_whole(path) as part, pa.ipc.new_file(part, table.schema) as writer:
-        writer.write_table(table)
+    write_table(pa.Table.from_pylist(list(rows), schema=schema), metadata, path)
+
+
+def write_table(table: pa.Table, metadata: dict[str, str], path: str | Path) -> None:
+    """Write a table's rows, sorted by example id, as `write_arrow` does."""
+    ordered = sorted_by_example(table).replace_schema_metadata(metadata)
+    with written_whole(path) as part, pa.ipc.new_file(part, ordered.schema) as writer:
+        writer.write_table(ordered)
 
 
 def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:

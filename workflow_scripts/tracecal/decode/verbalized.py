@@ -4,13 +4,13 @@ The task's own conversation goes on: after the decoded answer the model is asked
 is that the answer is right, and its greedy reply is read for a number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 import pyarrow as pa
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, in_batches
+from tracecal.decode.batching import Prompt, forget, in_batches
 from tracecal.decode.confidence import parse_confidence
 from tracecal.decode.greedy import decode_greedily
 from tracecal.decode.model import end_tokens
@@ -51,8 +51,10 @@ def confidence_replies(
     prompts: list[Prompt],
     stop: Sequence[str],
     batch_size: int,
+    keep: Callable[[list[dict[str, object]]], None] = forget,
 ) -> list[dict[str, object]]:
-    """The greedy `reply` to every prompt and the `confidence` that it states; a row each.
+    """The greedy `reply` to every prompt and the `confidence` that it states; a row each,
+    finished ones to `keep`.
 
     A reply ends like the task's answers, or after REPLY_TOKENS tokens.
     """
@@ -73,4 +75,4 @@ def confidence_replies(
             for prompt, reply in zip(batch, replies, strict=True)
         ]
 
-    return in_batches(prompts, batch_size, "replies", work)
+    return in_batches(prompts, batch_size, "replies", work, keep)

@@ -1,0 +1,135 @@
+"""Finished batches of a step, kept on disk, so that an interrupted job goes on where it stopped.
+
+A journal is a folder of Arrow files, one per batch, each named after the SHA-256 of its bytes:
+written whole, checked when read, never changed. The folder is named after what the rows depend
+on (settings, code, model revision, prompts, library versions), so that rows of two makings never
+meet; several jobs that share a (model, task) write to one journal.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracecal.files import sha256, write_bytes, write_json
+from tracecal.progress import LOGGER
+
+Row = dict[str, object]
+IDENTITY = "identity.json"
+
+
+class Journal:
+    """The rows of finished examples; every row holds its `example_id`."""
+
+    def __init__(self, folder: str | Path, schema: pa.Schema, identity: Mapping[str, object]):
+        """Open the journal of `identity` (plain JSON values) below `folder`, and read it.
+
+        A part that is damaged is named and removed: its examples are worked on again. Journals
+        of other identities below `folder` are left alone, with a message.
+        """
+        canonical = json.loads(json.dumps(identity, sort_keys=True))
+        digest = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+        self.folder = Path(folder) / digest[:16]
+        self.schema = schema
+        self._parts: dict[Path, pa.Table] = {}
+        self._finished: dict[str, Path] = {}
+        _tell_of_others(self.folder, canonical)
+        for part in sorted(self.folder.glob("*.arrow")):
+            self._read(part)
+        if self._finished:
+            LOGGER.info("%d examples are finished already (%s)", len(self._finished), self.folder)
+        if not (self.folder / IDENTITY).exists():
+            write_json(canonical, self.folder / IDENTITY)
+
+    def __contains__(self, example_id: str) -> bool:
+        return example_id in self._finished
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Keep the rows of a finished batch; they are on disk when this returns."""
+        content = _arrow(rows, self.schema)
+        part = self.folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
+        write_bytes(content, part)
+        self._keep(part, content)
+
+    def table(self, example_ids: Iterable[str]) -> pa.Table:
+        """The rows of these examples, all of them finished, sorted by example id.
+
+        The same rows give the same table, whatever batches they came in.
+        """
+        wanted: dict[Path, list[str]] = {}
+        for example in example_ids:
+            wanted.setdefault(self._finished[example], []).append(example)
+        tables = [self.schema.empty_table()]
+        for part, examples in wanted.items():
+            table = self._parts[part]
+            tables.append(table.filter(pc.is_in(table["example_id"], pa.array(examples))))
+        return sorted_by_example(pa.concat_tables(tables))
+
+    def settle(self, output: str | Path) -> None:
+        """Let the finished `output`, which holds all rows, stand for the parts.
+
+        A hard link takes no room on the disk and outlives `output`, should it be made anew.
+        Where the file system has none, the parts stay.
+        """
+        whole = self.folder / f"{sha256(output)}.arrow"
+        link = whole.with_suffix(".link")
+        try:
+            link.unlink(missing_ok=True)
+            os.link(output, link)
+        except OSError:
+            return
+        link.replace(whole)
+        for part in self._parts:
+            if part != whole:
+                part.unlink(missing_ok=True)
+
+    def _read(self, part: Path) -> None:
+        content = part.read_bytes()
+        if hashlib.sha256(content).hexdigest() != part.stem:
+            LOGGER.warning("%s is damaged: its answers are made again", part)
+            part.unlink()
+            return
+        self._keep(part, content)
+
+    def _keep(self, part: Path, content: bytes) -> None:
+        with pa.ipc.open_file(pa.BufferReader(content)) as reader:
+            table = reader.read_all().replace_schema_metadata()
+        self._parts[part] = table
+        self._finished |= dict.fromkeys(table["example_id"].to_pylist(), part)
+
+
+def sorted_by_example(table: pa.Table) -> pa.Table:
+    """The rows sorted by example id, those of one example in the order in which they stand."""
+    order = sorted(range(table.num_rows), key=table["example_id"].to_pylist().__getitem__)
+    return table.take(pa.array(order, pa.int64())).combine_chunks()
+
+
+def _arrow(rows: Sequence[Row], schema: pa.Schema) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, schema) as writer:
+        writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
+    return sink.getvalue().to_pybytes()
+
+
+def _tell_of_others(folder: Path, identity: Mapping[str, object]) -> None:
+    """Say which journals of the same step are not used, and in what they differ."""
+    for other in sorted(folder.parent.glob(f"*/{IDENTITY}")):
+        if other.parent == folder:
+            continue
+        try:
+            theirs = json.loads(other.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            theirs = {}
+        differing = sorted(
+            key for key in identity.keys() | theirs.keys() if identity.get(key) != theirs.get(key)
+        )
+        LOGGER.warning(
+            "finished batches in %s are of another making (%s) and are not used; remove the "
+            "folder if you will not go back to it",
+            other.parent,
+            ", ".join(differing),
+        )
