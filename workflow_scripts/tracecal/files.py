@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from tracecal import seal
 from tracecal.errors import require_columns, unreadable
 
 
@@ -44,9 +45,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
-    """Write `frame` as Parquet, whole or not at all."""
+    """Write `frame` as sealed Parquet, whole or not at all."""
     with written_whole(path) as part:
-        frame.write_parquet(part)
+        frame.write_parquet(part, metadata=seal.BLANK)
+        seal.seal(part)
 
 
 def write_bytes(content: bytes, path: str | Path) -> None:
@@ -76,11 +78,19 @@ def read_json(path: str | Path) -> Any:
 def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Read a Parquet file; raise `InputError` where it is unreadable or lacks one of `columns`."""
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(read_sealed(path))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, error) from error
     require_columns(frame.columns, columns or [], path)
     return frame
+
+
+def read_sealed(path: str | Path) -> bytes:
+    """A file's bytes; raise `InputError` where they do not match the file's seal."""
+    content = Path(path).read_bytes()
+    if seal.is_broken(content):
+        raise unreadable(path, ValueError("its bytes do not match its own checksum"))
+    return content
 
 
 def sha256(path: str | Path) -> str:

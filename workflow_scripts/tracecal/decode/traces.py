@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
+from tracecal import seal
 from tracecal.errors import InputError, regenerate, require_columns, unreadable
-from tracecal.files import written_whole
+from tracecal.files import read_sealed, written_whole
 from tracecal.journal import sorted_by_example
 
 SCHEMA_VERSION = "1"
@@ -56,15 +57,17 @@ def provenance(model: str, revision: str, dtype: str, policy: str, seed: int) ->
 def write_arrow(
     rows: Sequence[dict[str, object]], schema: pa.Schema, metadata: dict[str, str], path: str | Path
 ) -> None:
-    """Write rows, sorted by example id, as an Arrow IPC file, whole or not at all."""
+    """Write rows, sorted by example id, as a sealed Arrow IPC file, whole or not at all."""
     write_table(pa.Table.from_pylist(list(rows), schema=schema), metadata, path)
 
 
 def write_table(table: pa.Table, metadata: dict[str, str], path: str | Path) -> None:
     """Write a table's rows, sorted by example id, as `write_arrow` does."""
-    ordered = sorted_by_example(table).replace_schema_metadata(metadata)
-    with written_whole(path) as part, pa.ipc.new_file(part, ordered.schema) as writer:
-        writer.write_table(ordered)
+    ordered = sorted_by_example(table).replace_schema_metadata(metadata | seal.BLANK)
+    with written_whole(path) as part:
+        with pa.ipc.new_file(part, ordered.schema) as writer:
+            writer.write_table(ordered)
+        seal.seal(part)
 
 
 def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -109,14 +112,15 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
 
 
 def arrow_metadata(path: str | Path) -> dict[str, str]:
-    """The key-value metadata of an Arrow IPC file."""
+    """The key-value metadata of an Arrow IPC file, but for its seal."""
     metadata = _read(path).schema.metadata or {}
-    return {key.decode(): value.decode() for key, value in metadata.items()}
+    stated = {key.decode(): value.decode() for key, value in metadata.items()}
+    return {key: value for key, value in stated.items() if key != seal.KEY}
 
 
 def _read(path: str | Path) -> pa.Table:
     try:
-        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as reader:
             return reader.read_all()
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
