@@ -16,6 +16,8 @@ rule ask_p_true:
         "<logs>/ask_p_true/{model}/{task}.log",
     benchmark:
         "<benchmarks>/ask_p_true/{model}/{task}.tsv"
+    wildcard_constraints:
+        model=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -23,6 +25,7 @@ rule ask_p_true:
         device_map=device_map,
     params:
         code=code("ask_p_true.py"),
+        journal=journal("asked/p_true"),
         # Functions, as Snakemake would take the fields of a plain text for wildcards.
         prompt=lambda wildcards: CONFIG.self_evaluation.p_true_prompt,
         start=lambda wildcards: CONFIG.self_evaluation.p_true_start,
@@ -34,6 +37,17 @@ rule ask_p_true:
         "Letting {wildcards.model} judge its answers to {wildcards.task}"
     script:
         "../workflow_scripts/ask_p_true.py"
+
+
+use rule ask_p_true as ask_p_true_shard with:
+    output:
+        "<results>/work/shards/asked/p_true/{model}/{task}/{shard}.arrow",
+    log:
+        "<logs>/ask_p_true/{model}/{task}.{shard}.log",
+    benchmark:
+        "<benchmarks>/ask_p_true/{model}/{task}.{shard}.tsv"
+    wildcard_constraints:
+        model=one_of(SHARDED),
 
 
 rule ask_verbalized:
@@ -48,6 +62,8 @@ rule ask_verbalized:
         "<logs>/ask_verbalized/{model}/{task}.log",
     benchmark:
         "<benchmarks>/ask_verbalized/{model}/{task}.tsv"
+    wildcard_constraints:
+        model=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -55,6 +71,7 @@ rule ask_verbalized:
         device_map=device_map,
     params:
         code=code("ask_verbalized.py"),
+        journal=journal("asked/verbalized"),
         prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
         asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
         loading=lambda wildcards: MODELS[wildcards.model].loading,
@@ -64,3 +81,14 @@ rule ask_verbalized:
         "Asking {wildcards.model} how sure it is of its answers to {wildcards.task}"
     script:
         "../workflow_scripts/ask_verbalized.py"
+
+
+use rule ask_verbalized as ask_verbalized_shard with:
+    output:
+        "<results>/work/shards/asked/verbalized/{model}/{task}/{shard}.arrow",
+    log:
+        "<logs>/ask_verbalized/{model}/{task}.{shard}.log",
+    benchmark:
+        "<benchmarks>/ask_verbalized/{model}/{task}.{shard}.tsv"
+    wildcard_constraints:
+        model=one_of(SHARDED),

@@ -34,6 +34,9 @@ for estimator, reason in LEFT_OUT.items():
     logger.warning(f"{estimator} is left out: {reason}")
 
 MODELS = {model.slug: model for model in CONFIG.models}
+# Models whose answers to a task one job makes, and those that share them out over several.
+WHOLE = sorted(slug for slug, model in MODELS.items() if model.shards == 1)
+SHARDED = sorted(slug for slug, model in MODELS.items() if model.shards > 1)
 STUDY = CONFIG.study.model_dump()
 MODEL_LABELS = {slug: MODELS[slug].name for slug in sorted(MODELS)}
 TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
@@ -53,6 +56,7 @@ def one_of(names):
 wildcard_constraints:
     model=one_of(MODELS),
     task=one_of(TASKS),
+    shard=r"\d+-of-\d+",
 
 
 def code(script):
@@ -172,6 +176,23 @@ def hub_rows(wildcards):
         "revision": spec.source.revision,
         "split": part.split,
     }
+
+
+def journal(kind):
+    """A parameter: the folder in which a step keeps its finished batches, shared by shards."""
+
+    def folder(wildcards):
+        return f"results/{CONFIG.run}/work/journals/{kind}/{wildcards.model}/{wildcards.task}"
+
+    return folder
+
+
+def shards_of(wildcards):
+    """The shards that a (model, task) of a kind is put together from."""
+    count = MODELS[wildcards.model].shards
+    names = [f"{number}-of-{count}" for number in range(1, count + 1)]
+    folder = f"<results>/work/shards/{wildcards.kind}/{wildcards.model}/{wildcards.task}"
+    return [f"{folder}/{name}.arrow" for name in names]
 
 
 def device_map(wildcards):

@@ -16,6 +16,8 @@ rule generate:
         "<logs>/generate/{model}/{task}.log",
     benchmark:
         "<benchmarks>/generate/{model}/{task}.tsv"
+    wildcard_constraints:
+        model=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     # Resources, not parameters: another batch size or placement changes no result.
@@ -24,6 +26,7 @@ rule generate:
         device_map=device_map,
     params:
         code=code("generate.py"),
+        journal=journal("traces"),
         asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
         loading=lambda wildcards: MODELS[wildcards.model].loading,
         chat=lambda wildcards: MODELS[wildcards.model].chat,
@@ -32,6 +35,17 @@ rule generate:
         "Decoding {wildcards.task} with {wildcards.model}"
     script:
         "../workflow_scripts/generate.py"
+
+
+use rule generate as generate_shard with:
+    output:
+        "<results>/work/shards/traces/{model}/{task}/{shard}.arrow",
+    log:
+        "<logs>/generate/{model}/{task}.{shard}.log",
+    benchmark:
+        "<benchmarks>/generate/{model}/{task}.{shard}.tsv"
+    wildcard_constraints:
+        model=one_of(SHARDED),
 
 
 rule audit_traces:
@@ -70,6 +84,8 @@ rule search_beams:
         "<logs>/search_beams/{model}/{task}.log",
     benchmark:
         "<benchmarks>/search_beams/{model}/{task}.tsv"
+    wildcard_constraints:
+        model=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -77,6 +93,7 @@ rule search_beams:
         device_map=device_map,
     params:
         code=code("search_beams.py"),
+        journal=journal("beams"),
         asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
         loading=lambda wildcards: MODELS[wildcards.model].loading,
         chat=lambda wildcards: MODELS[wildcards.model].chat,
@@ -86,6 +103,17 @@ rule search_beams:
         "Searching beams of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/search_beams.py"
+
+
+use rule search_beams as search_beams_shard with:
+    output:
+        "<results>/work/shards/beams/{model}/{task}/{shard}.arrow",
+    log:
+        "<logs>/search_beams/{model}/{task}.{shard}.log",
+    benchmark:
+        "<benchmarks>/search_beams/{model}/{task}.{shard}.tsv"
+    wildcard_constraints:
+        model=one_of(SHARDED),
 
 
 # Of the prompts that were answered, so that both roles are there and nothing is asked anew.
@@ -100,6 +128,8 @@ rule capture_hidden:
         "<logs>/capture_hidden/{model}/{task}.log",
     benchmark:
         "<benchmarks>/capture_hidden/{model}/{task}.tsv"
+    wildcard_constraints:
+        model=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -107,6 +137,7 @@ rule capture_hidden:
         device_map=device_map,
     params:
         code=code("capture_hidden.py"),
+        journal=journal("hidden"),
         loading=lambda wildcards: MODELS[wildcards.model].loading,
         depth=CONFIG.probe.depth,
         seed=CONFIG.seed,
@@ -114,6 +145,17 @@ rule capture_hidden:
         "Capturing hidden states of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/capture_hidden.py"
+
+
+use rule capture_hidden as capture_hidden_shard with:
+    output:
+        "<results>/work/shards/hidden/{model}/{task}/{shard}.arrow",
+    log:
+        "<logs>/capture_hidden/{model}/{task}.{shard}.log",
+    benchmark:
+        "<benchmarks>/capture_hidden/{model}/{task}.{shard}.tsv"
+    wildcard_constraints:
+        model=one_of(SHARDED),
 
 
 rule draw_samples:
@@ -127,6 +169,8 @@ rule draw_samples:
         "<logs>/draw_samples/{model}/{task}.log",
     benchmark:
         "<benchmarks>/draw_samples/{model}/{task}.tsv"
+    wildcard_constraints:
+        model=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -134,6 +178,7 @@ rule draw_samples:
         device_map=device_map,
     params:
         code=code("draw_samples.py"),
+        journal=journal("samples"),
         asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
         loading=lambda wildcards: MODELS[wildcards.model].loading,
         chat=lambda wildcards: MODELS[wildcards.model].chat,
@@ -144,3 +189,34 @@ rule draw_samples:
         "Sampling answers of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/draw_samples.py"
+
+
+use rule draw_samples as draw_samples_shard with:
+    output:
+        "<results>/work/shards/samples/{model}/{task}/{shard}.arrow",
+    log:
+        "<logs>/draw_samples/{model}/{task}.{shard}.log",
+    benchmark:
+        "<benchmarks>/draw_samples/{model}/{task}.{shard}.tsv"
+    wildcard_constraints:
+        model=one_of(SHARDED),
+
+
+rule gather_shards:
+    input:
+        shards_of,
+    output:
+        "<results>/{kind}/{model}/{task}.arrow",
+    log:
+        "<logs>/gather_shards/{kind}/{model}/{task}.log",
+    wildcard_constraints:
+        kind=one_of(["traces", "beams", "samples", "hidden", "asked/p_true", "asked/verbalized"]),
+        model=one_of(SHARDED),
+    conda:
+        "../envs/inference.yaml"
+    params:
+        code=code("gather_shards.py"),
+    message:
+        "Gathering {wildcards.kind} of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/gather_shards.py"

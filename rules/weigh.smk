@@ -67,6 +67,7 @@ rule weigh_token_sar:
         batch_size=encoder_batch_size("similarity"),
     params:
         code=code("weigh_token_sar.py"),
+        journal=journal("weights/token_sar"),
     message:
         "Weighing tokens of {wildcards.model} on {wildcards.task}: token_sar"
     script:
@@ -92,6 +93,7 @@ rule weigh_mars:
         batch_size=encoder_batch_size("importance"),
     params:
         code=code("weigh_mars.py"),
+        journal=journal("weights/mars"),
         phrases=phrase_settings(),
     message:
         "Weighing phrases of {wildcards.model} on {wildcards.task}: mars"
@@ -117,6 +119,7 @@ rule compare_samples:
         batch_size=encoder_batch_size("entailment"),
     params:
         code=code("compare_samples.py"),
+        journal=journal("comparisons"),
     message:
         "Comparing samples of {wildcards.model} on {wildcards.task}"
     script:

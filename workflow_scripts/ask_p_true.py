@@ -1,37 +1,29 @@
 """Let one model judge each of its answers to a task as true or false."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.asked import answered
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts
-from tracecal.decode.traces import provenance, write_arrow
+from tracecal.decode.record import Step
 from tracecal.job import job
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     tokenizer = load_tokenizer(paths.model)
-    rows = judge_answers(
-        load_model(paths.model, **params.loading, device_map=resources.device_map),
-        tokenizer,
-        judging_prompts(
-            tokenizer,
-            answered(paths.traces, paths.task, params.stop),
-            params.prompt,
-            params.start,
-            params.chat,
-        ),
-        resources.batch_size,
-    )
-    metadata = provenance(
-        snakemake.wildcards.model,
-        Path(paths.revision).read_text().strip(),
-        params.loading["dtype"],
+    answers = answered(paths.traces, paths.task, params.stop)
+
+    def judge(prompts, keep):
+        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
+        judge_answers(model, tokenizer, prompts, resources.batch_size, keep)
+
+    step = Step(dict(snakemake.wildcards.items()), dict(params.items()), paths.revision)
+    step.record(
+        snakemake.output[0],
+        judging_prompts(tokenizer, answers, params.prompt, params.start, params.chat),
+        P_TRUE,
         "the next token's raw distribution",
-        params.seed,
+        judge,
+        lambda table: {"prompt": params.prompt, "start": params.start},
     )
-    texts = {"prompt": params.prompt, "start": params.start}
-    write_arrow(rows, P_TRUE, metadata | texts, snakemake.output[0])

@@ -1,27 +1,26 @@
 """Record the hidden state of the last prompt token of a task's examples, both roles."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.hidden import HIDDEN, hidden_task
 from tracecal.decode.model import load_model
-from tracecal.decode.traces import provenance, read_arrow, write_arrow
+from tracecal.decode.record import Step
+from tracecal.decode.traces import read_arrow
 from tracecal.job import job
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
-    params, resources = snakemake.params, snakemake.resources
-    prompts = read_arrow(snakemake.input.traces, ["example_id", "prompt_token_ids"])
-    rows = hidden_task(
-        load_model(snakemake.input.model, **params.loading, device_map=resources.device_map),
-        prompts.to_dicts(),
-        params.depth,
-        resources.batch_size,
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+
+    def capture(prompts, keep):
+        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
+        hidden_task(model, prompts, params.depth, resources.batch_size, keep)
+
+    step = Step(dict(snakemake.wildcards.items()), dict(params.items()), paths.revision)
+    step.record(
+        snakemake.output[0],
+        read_arrow(paths.traces, ["example_id", "prompt_token_ids"]).to_dicts(),
+        HIDDEN,
+        f"prefill, hidden state of the last prompt token at depth {params.depth:g}",
+        capture,
     )
-    policy = f"prefill, hidden state of the last prompt token at depth {params.depth:g}"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
-    )
-    write_arrow(rows, HIDDEN, metadata, snakemake.output[0])

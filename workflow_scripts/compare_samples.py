@@ -1,27 +1,41 @@
 """Compare the samples of a task's evaluation prompts, and each with the decoded answer."""
 
+import polars as pl
 import torch
 
-from tracecal.decode.traces import arrow_metadata, read_arrow, read_traces, write_arrow
+from tracecal.decode.traces import arrow_metadata, read_arrow, read_traces
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.stage.folder import fingerprint
 from tracecal.tasks.roles import evaluated
 from tracecal.weigh.encoder import load_encoder
 from tracecal.weigh.entailment import COMPARISONS, compare_samples
+from tracecal.weigh.record import record
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
-    task = read_parquet(snakemake.input.task, ["example_id", "question"])
-    traces = read_traces(snakemake.input.traces, ["example_id", "answer"])
-    answers = evaluated(traces, snakemake.input.task).join(task, on="example_id")
-    asked = answers.select("example_id", "question", "answer").iter_rows()
-    rows = compare_samples(
-        load_encoder(snakemake.input.encoder, "sequence"),
-        read_arrow(snakemake.input.samples, ["example_id", "sample", "text"]),
-        {example: (question, answer) for example, question, answer in asked},
-        snakemake.resources.batch_size,
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    task = read_parquet(paths.task, ["example_id", "question"])
+    traces = read_traces(paths.traces, ["example_id", "answer"])
+    answers = evaluated(traces, paths.task).join(task, on="example_id")
+    samples = read_arrow(paths.samples, ["example_id", "sample", "text"])
+
+    def start():
+        encoder = load_encoder(paths.encoder, "sequence")
+
+        def compare(rows):
+            asked = {row["example_id"]: (row["question"], row["answer"]) for row in rows}
+            own = samples.filter(pl.col("example_id").is_in(list(asked)))
+            return compare_samples(encoder, own, asked, resources.batch_size)
+
+        return compare
+
+    record(
+        snakemake.output[0],
+        answers.select("example_id", "question", "answer").to_dicts(),
+        COMPARISONS,
+        dict(params.items()),
+        arrow_metadata(paths.samples) | {"encoder": fingerprint(paths.encoder)},
+        [paths.samples, paths.traces, paths.task],
+        start,
     )
-    revision = {"encoder": fingerprint(snakemake.input.encoder)}
-    metadata = arrow_metadata(snakemake.input.samples) | revision
-    write_arrow(rows, COMPARISONS, metadata, snakemake.output[0])

@@ -1,13 +1,11 @@
 """Sample several answers to each of a task's evaluation prompts."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
+from tracecal.decode.record import Step
 from tracecal.decode.sampling import SAMPLES, sample_task
-from tracecal.decode.traces import provenance, write_arrow
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
@@ -15,23 +13,29 @@ from tracecal.tasks.roles import evaluated
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
-    params, resources = snakemake.params, snakemake.resources
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     asking = Asking.model_validate_json(params.asking)
-    task = evaluated(read_parquet(snakemake.input.task, ["question"]), snakemake.input.task)
-    tokenizer = load_tokenizer(snakemake.input.model)
-    rows = sample_task(
-        load_model(snakemake.input.model, **params.loading, device_map=resources.device_map),
-        tokenizer,
+    task = evaluated(read_parquet(paths.task, ["question"]), paths.task)
+    tokenizer = load_tokenizer(paths.model)
+
+    def sample(prompts, keep):
+        sample_task(
+            load_model(paths.model, **params.loading, device_map=resources.device_map),
+            tokenizer,
+            prompts,
+            asking,
+            resources.batch_size,
+            params.answers,
+            params.temperature,
+            params.seed,
+            keep,
+        )
+
+    step = Step(dict(snakemake.wildcards.items()), dict(params.items()), paths.revision)
+    step.record(
+        snakemake.output[0],
         ask(tokenizer, task, asking, params.chat),
-        asking,
-        resources.batch_size,
-        params.answers,
-        params.temperature,
-        params.seed,
+        SAMPLES,
+        f"{params.answers} samples at temperature {params.temperature:g}",
+        sample,
     )
-    policy = f"{params.answers} samples at temperature {params.temperature:g}"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
-    )
-    write_arrow(rows, SAMPLES, metadata, snakemake.output[0])

@@ -1,33 +1,32 @@
 """Decode a task's answers with one model and record their traces."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.answers import answer_task
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
-from tracecal.decode.traces import TRACES, provenance, write_arrow
+from tracecal.decode.record import Step
+from tracecal.decode.traces import TRACES
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
-    params, resources = snakemake.params, snakemake.resources
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     asking = Asking.model_validate_json(params.asking)
-    task = read_parquet(snakemake.input.task, ["example_id", "question", "context"])
-    tokenizer = load_tokenizer(snakemake.input.model)
-    rows = answer_task(
-        load_model(snakemake.input.model, **params.loading, device_map=resources.device_map),
-        tokenizer,
+    task = read_parquet(paths.task, ["example_id", "question", "context"])
+    tokenizer = load_tokenizer(paths.model)
+
+    def decode(prompts, keep):
+        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
+        answer_task(model, tokenizer, prompts, asking, resources.batch_size, keep)
+
+    step = Step(dict(snakemake.wildcards.items()), dict(params.items()), paths.revision)
+    step.record(
+        snakemake.output[0],
         ask(tokenizer, task, asking, params.chat),
-        asking,
-        resources.batch_size,
+        TRACES,
+        f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}",
+        decode,
     )
-    policy = f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
-    )
-    write_arrow(rows, TRACES, metadata, snakemake.output[0])

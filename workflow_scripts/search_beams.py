@@ -1,13 +1,12 @@
 """Search the beams of a task's evaluation prompts with one model."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.beams import beam_task
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
-from tracecal.decode.traces import BEAMS, provenance, write_arrow
+from tracecal.decode.record import Step
+from tracecal.decode.traces import BEAMS
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
@@ -15,21 +14,20 @@ from tracecal.tasks.roles import evaluated
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
-    params, resources = snakemake.params, snakemake.resources
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     asking = Asking.model_validate_json(params.asking)
-    task = evaluated(read_parquet(snakemake.input.task, ["question"]), snakemake.input.task)
-    tokenizer = load_tokenizer(snakemake.input.model)
-    rows = beam_task(
-        load_model(snakemake.input.model, **params.loading, device_map=resources.device_map),
-        tokenizer,
+    task = evaluated(read_parquet(paths.task, ["question"]), paths.task)
+    tokenizer = load_tokenizer(paths.model)
+
+    def search(prompts, keep):
+        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
+        beam_task(model, tokenizer, prompts, asking, resources.batch_size, params.width, keep)
+
+    step = Step(dict(snakemake.wildcards.items()), dict(params.items()), paths.revision)
+    step.record(
+        snakemake.output[0],
         ask(tokenizer, task, asking, params.chat),
-        asking,
-        resources.batch_size,
-        params.width,
+        BEAMS,
+        f"beam search, {params.width} beams, at most {asking.max_new_tokens} tokens",
+        search,
     )
-    policy = f"beam search, {params.width} beams, at most {asking.max_new_tokens} tokens"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
-    )
-    write_arrow(rows, BEAMS, metadata, snakemake.output[0])

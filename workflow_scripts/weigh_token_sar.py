@@ -3,25 +3,35 @@
 import torch
 
 from tracecal.decode.model import load_tokenizer, special_ids
-from tracecal.decode.traces import arrow_metadata, read_traces, write_arrow
+from tracecal.decode.traces import arrow_metadata, read_traces
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.stage.folder import fingerprint
 from tracecal.tasks.roles import evaluated
 from tracecal.weigh.encoder import load_encoder
+from tracecal.weigh.record import record
 from tracecal.weigh.relevance import TOKEN_WEIGHTS, token_weights
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
-    questions = read_parquet(snakemake.input.task, ["example_id", "question"])
-    traces = read_traces(snakemake.input.traces, ["example_id", "token_ids", "tokens"])
-    answers = evaluated(traces, snakemake.input.task)
-    rows = token_weights(
-        load_encoder(snakemake.input.encoder),
-        answers.join(questions.select("example_id", "question"), on="example_id").to_dicts(),
-        special_ids(load_tokenizer(snakemake.input.model)),
-        snakemake.resources.batch_size,
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    questions = read_parquet(paths.task, ["example_id", "question"])
+    traces = read_traces(paths.traces, ["example_id", "token_ids", "tokens"])
+    answers = evaluated(traces, paths.task).join(
+        questions.select("example_id", "question"), on="example_id"
     )
-    revision = {"encoder": fingerprint(snakemake.input.encoder)}
-    metadata = arrow_metadata(snakemake.input.traces) | revision
-    write_arrow(rows, TOKEN_WEIGHTS, metadata, snakemake.output[0])
+
+    def start():
+        encoder = load_encoder(paths.encoder)
+        special = special_ids(load_tokenizer(paths.model))
+        return lambda rows: token_weights(encoder, rows, special, resources.batch_size)
+
+    record(
+        snakemake.output[0],
+        answers.to_dicts(),
+        TOKEN_WEIGHTS,
+        dict(params.items()),
+        arrow_metadata(paths.traces) | {"encoder": fingerprint(paths.encoder)},
+        [paths.traces, paths.task],
+        start,
+    )

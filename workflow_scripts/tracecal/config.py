@@ -51,6 +51,9 @@ class Model(Strict):
     batch_size: PositiveInt = Field(
         64, description="answers decoded together; halved where memory runs out; changes no result"
     )
+    shards: PositiveInt = Field(
+        1, description="jobs that share each task's prompts; results agree within 1e-4"
+    )
 
     @property
     def name(self) -> str:

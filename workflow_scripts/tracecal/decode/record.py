@@ -1,27 +1,67 @@
-"""A step's rows: those that an earlier attempt finished, and those that are made now."""
+"""A step's file: of what an earlier attempt finished and what is made now."""
 
 import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
 from tracecal.decode.batching import Prompt, longest_first
+from tracecal.decode.traces import arrow_metadata, provenance, read_table, write_table
 from tracecal.journal import Journal, Row
 
 Keep = Callable[[list[Row]], None]
+Work = Callable[[list[Prompt], Keep], object]
 
 
-def recorded(
-    prompts: Sequence[Prompt],
-    journal: Journal,
-    work: Callable[[list[Prompt], Keep], object],
-) -> pa.Table:
-    """The rows of all `prompts`, sorted by example id.
+@dataclass(frozen=True)
+class Step:
+    """A model-bound job as its rule describes it.
 
-    `work` is given the prompts that the journal lacks, if any, and hands over the rows of each
-    batch as soon as they are finished; so a model that it loads is loaded only when needed.
+    `wildcards` hold `model`, and `shard` (such as '2-of-4') in a job that is one of several;
+    `params` are the rule's parameters, among them `journal`, the folder of finished batches;
+    `revision` is a file that holds the model's.
     """
+
+    wildcards: Mapping[str, str]
+    params: Mapping[str, object]
+    revision: str
+
+    def record(
+        self,
+        output: str,
+        prompts: Sequence[Prompt],
+        schema: pa.Schema,
+        policy: str,
+        work: Work,
+        notes: Callable[[pa.Table], dict[str, str]] = lambda table: {},
+    ) -> None:
+        """Have `work` done on the prompts that are not finished; write all rows to `output`.
+
+        `prompts` are the whole task's. `work` hands over the rows of each batch as soon as they
+        are finished; where none are missing it is not called, so no model is loaded in vain.
+        `notes` are more to say in the file's metadata.
+        """
+        made = provenance(
+            self.wildcards["model"],
+            Path(self.revision).read_text(encoding="utf-8").strip(),
+            self.params["loading"]["dtype"],
+            policy,
+            self.params["seed"],
+        )
+        settings = {key: value for key, value in self.params.items() if key != "journal"}
+        journal = Journal(self.params["journal"], schema, identity(settings, made, prompts))
+        shard = self.wildcards.get("shard")
+        table = recorded(share_of(prompts, shard), journal, work)
+        write_table(table, made | notes(table), output)
+        if shard is None:
+            journal.settle(output)
+
+
+def recorded(prompts: Sequence[Prompt], journal: Journal, work: Work) -> pa.Table:
+    """The rows of all `prompts`, sorted by example id; `work` makes those the journal lacks."""
     missing = [prompt for prompt in prompts if prompt["example_id"] not in journal]
     if missing:
         work(missing, journal.add)
@@ -42,7 +82,7 @@ def identity(
 
 
 def share_of(prompts: Sequence[Prompt], shard: str | None) -> list[Prompt]:
-    """The prompts of one job of several: `shard` is such as '2-of-4'; null is all of them.
+    """The prompts of one job of several, or all of them.
 
     Dealt out like cards, the longest first, so that all jobs take about as long.
     """
@@ -50,3 +90,9 @@ def share_of(prompts: Sequence[Prompt], shard: str | None) -> list[Prompt]:
         return list(prompts)
     number, count = map(int, shard.split("-of-"))
     return longest_first(prompts)[number - 1 :: count]
+
+
+def gather(shards: Sequence[str], output: str) -> None:
+    """Write the rows of all shards as one file, as if one job had made it."""
+    tables = [read_table(path).replace_schema_metadata() for path in shards]
+    write_table(pa.concat_tables(tables), arrow_metadata(shards[0]), output)

@@ -76,7 +76,7 @@ def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.Dat
     Raises `InputError` where the file is cut short, foreign, of another schema version or
     lacks a column.
     """
-    table = _read(path)
+    table = read_table(path)
     stated = (table.schema.metadata or {}).get(b"schema_version", b"none").decode()
     if stated != SCHEMA_VERSION:
         raise InputError(
@@ -113,12 +113,13 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
 
 def arrow_metadata(path: str | Path) -> dict[str, str]:
     """The key-value metadata of an Arrow IPC file, but for its seal."""
-    metadata = _read(path).schema.metadata or {}
+    metadata = read_table(path).schema.metadata or {}
     stated = {key.decode(): value.decode() for key, value in metadata.items()}
     return {key: value for key, value in stated.items() if key != seal.KEY}
 
 
-def _read(path: str | Path) -> pa.Table:
+def read_table(path: str | Path) -> pa.Table:
+    """An Arrow IPC file as it stands; raises `InputError` where it is not whole."""
     try:
         with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as reader:
             return reader.read_all()

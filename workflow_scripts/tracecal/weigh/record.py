@@ -1,0 +1,42 @@
+"""The file of a weighing step, resumed and written like those of the decode room."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from tracecal.decode.record import Keep, recorded
+from tracecal.decode.traces import write_table
+from tracecal.files import sha256
+from tracecal.journal import Journal, Row
+
+# Answers between two entries of the journal: many, as batches are of texts of like length.
+CHUNK = 256
+
+
+def record(
+    output: str,
+    answers: Sequence[Row],
+    schema: pa.Schema,
+    params: Mapping[str, object],
+    metadata: Mapping[str, str],
+    sources: Sequence[str],
+    start: Callable[[], Callable[[list[Row]], list[Row]]],
+) -> None:
+    """Write the rows of all `answers` to `output`, CHUNK answers at a time.
+
+    `params` are the rule's, among them `journal`; `sources` the files that the rows are computed
+    from. `start` loads what is needed and gives the function from answers to rows; it is called
+    only where answers are missing.
+    """
+    settings = {key: value for key, value in params.items() if key != "journal"}
+    made_of = {"sources": [sha256(path) for path in sources]}
+    journal = Journal(params["journal"], schema, {**settings, **metadata, **made_of})
+
+    def work(missing: list[Row], keep: Keep) -> None:
+        weigh = start()
+        for begin in range(0, len(missing), CHUNK):
+            keep(weigh(missing[begin : begin + CHUNK]))
+
+    table = recorded(sorted(answers, key=lambda row: row["example_id"]), journal, work)
+    write_table(table, dict(metadata), output)
+    journal.settle(output)
