@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from tracecal import seal
 from tracecal.errors import require_columns, unreadable
+from tracecal.seal import BLANK, is_broken, seal
 
 
 @contextmanager
@@ -47,8 +47,8 @@ def _sync_folder(folder: Path) -> None:
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
     """Write `frame` as sealed Parquet, whole or not at all."""
     with written_whole(path) as part:
-        frame.write_parquet(part, metadata=seal.BLANK)
-        seal.seal(part)
+        frame.write_parquet(part, metadata=BLANK)
+        seal(part)
 
 
 def write_bytes(content: bytes, path: str | Path) -> None:
@@ -88,7 +88,7 @@ def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pl.D
 def read_sealed(path: str | Path) -> bytes:
     """A file's bytes; raise `InputError` where they do not match the file's seal."""
     content = Path(path).read_bytes()
-    if seal.is_broken(content):
+    if is_broken(content):
         raise unreadable(path, ValueError("its bytes do not match its own checksum"))
     return content
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from tracecal import seal
 from tracecal.errors import InputError, regenerate, require_columns, unreadable
 from tracecal.files import read_sealed, written_whole
 from tracecal.journal import sorted_by_example
+from tracecal.seal import BLANK, KEY, seal
 
 SCHEMA_VERSION = "1"
 
@@ -63,11 +63,11 @@ def write_arrow(
 
 def write_table(table: pa.Table, metadata: dict[str, str], path: str | Path) -> None:
     """Write a table's rows, sorted by example id, as `write_arrow` does."""
-    ordered = sorted_by_example(table).replace_schema_metadata(metadata | seal.BLANK)
+    ordered = sorted_by_example(table).replace_schema_metadata(metadata | BLANK)
     with written_whole(path) as part:
         with pa.ipc.new_file(part, ordered.schema) as writer:
             writer.write_table(ordered)
-        seal.seal(part)
+        seal(part)
 
 
 def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -115,7 +115,7 @@ def arrow_metadata(path: str | Path) -> dict[str, str]:
     """The key-value metadata of an Arrow IPC file, but for its seal."""
     metadata = read_table(path).schema.metadata or {}
     stated = {key.decode(): value.decode() for key, value in metadata.items()}
-    return {key: value for key, value in stated.items() if key != seal.KEY}
+    return {key: value for key, value in stated.items() if key != KEY}
 
 
 def read_table(path: str | Path) -> pa.Table:
