@@ -15,6 +15,7 @@ sys.path.insert(0, str(SCRIPTS))
 from tracecal.choosing import choose
 from tracecal.config import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
+from tracecal.frozen import freeze
 from tracecal import registry
 from tracecal.registry import protocol_rows
 from tracecal.provenance import code_hash, hash_of, text_hash
@@ -40,6 +41,12 @@ SHARDED = sorted(slug for slug, model in MODELS.items() if model.shards > 1)
 STUDY = CONFIG.study.model_dump()
 MODEL_LABELS = {slug: MODELS[slug].name for slug in sorted(MODELS)}
 TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
+
+
+# Jobs that start later read the configuration as it is now, whatever becomes of its files.
+onstart:
+    frozen = freeze(config, ROOT, f"results/{CONFIG.run}/work/configs")
+    workflow.config_settings.configfiles = [frozen]
 
 
 pathvars:
