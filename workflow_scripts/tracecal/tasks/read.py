@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tracecal.errors import InputError
 
 Row = dict[str, Any]
+MOST_ROWS, MOST_BYTES = 5_000_000, 8 * 2**30
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -27,7 +30,7 @@ def read_rows(path: str | Path) -> list[Row]:
         raise InputError(f"{path} does not exist; place the data file there or correct the path.")
     try:
         rows = reader(path)
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:
         if isinstance(error, InputError):
             raise
         reason = (str(error).strip() or type(error).__name__).split("\n")[0]
@@ -71,6 +74,14 @@ def _csv(path: Path) -> list[Any]:
 def _parquet(path: Path) -> list[Any]:
     if not path.stat().st_size:
         return []
+    # Told by the footer, before anything is unpacked: a few kilobytes can hold billions of rows.
+    declared = pq.read_metadata(path)
+    unpacked = sum(declared.row_group(g).total_byte_size for g in range(declared.num_row_groups))
+    if declared.num_rows > MOST_ROWS or unpacked > MOST_BYTES:
+        raise InputError(
+            f"{path} declares {declared.num_rows:,} rows of {unpacked:,} bytes; a task may have "
+            f"{MOST_ROWS:,} rows of {MOST_BYTES:,} bytes. Give a file of the examples you need."
+        )
     return pl.read_parquet(path, glob=False, hive_partitioning=False).to_dicts()
 
 

@@ -1,0 +1,167 @@
+"""What happens to a run when disks, clocks, machines and people misbehave."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tracecal.decode.traces import read_arrow
+from workflow.checkout import Checkout
+
+pytestmark = pytest.mark.workflow
+
+
+@pytest.fixture
+def broken(finished, tmp_path):
+    """A copy of the finished checkout that a test may break."""
+    shutil.copytree(finished.root, tmp_path / "copy", symlinks=True)
+    return Checkout(tmp_path / "copy")
+
+
+def command(*arguments):
+    config = ["--configfile", "config/smoke.yaml"]
+    return [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, *config]
+
+
+def test_shards_agree_with_one_job_and_another_number_of_them_decodes_nothing(broken):
+    run = broken.root / "results/smoke"
+    names = ["traces", "beams"]
+    targets = [f"results/smoke/{name}/demo-small/extractive.arrow" for name in names]
+    whole = {name: read_arrow(run / name / "demo-small/extractive.arrow") for name in names}
+    shutil.rmtree(run / "work/journals")
+    for count in (3, 2):
+        models = [one | {"shards": count} for one in broken.smoke()["models"]]
+        config = broken.variant("sharded", models=models)
+        output = broken.snakemake(*targets, "--force", config=config).stdout
+        traces, beams = (read_arrow(run / name / "demo-small/extractive.arrow") for name in names)
+        assert traces["token_ids"].to_list() == whole["traces"]["token_ids"].to_list()
+        assert beams["beam_token_ids"].to_list() == whole["beams"]["beam_token_ids"].to_list()
+        for name in ("surprisal", "entropy"):
+            np.testing.assert_allclose(
+                traces[name].explode().to_numpy(),
+                whole["traces"][name].explode().to_numpy(),
+                atol=1e-4,
+            )
+        logs = list((run / "logs/generate/demo-small").glob(f"extractive.*-of-{count}.log"))
+        assert len(logs) == count
+        finished = ["are finished already" in log.read_text() for log in logs]
+        decoded = ["decoding" in log.read_text() for log in logs]
+        assert finished == [count == 2] * count, output
+        assert decoded == [count == 3] * count
+
+
+def test_a_run_killed_outright_goes_on_and_ends_alike(broken):
+    run = broken.root / "results/smoke"
+    before = {
+        path: path.read_bytes()
+        for folder in ("traces", "predictions", "tables")
+        for path in sorted((run / folder).rglob("*"))
+        if path.is_file()
+    }
+    for name in ("traces", "beams", "samples", "work/journals"):
+        shutil.rmtree(run / name)
+    process = subprocess.Popen(
+        command(), cwd=broken.root, start_new_session=True, stdout=subprocess.DEVNULL, stderr=-1
+    )
+    deadline = time.monotonic() + 300
+    while not list((run / "work/journals").glob("traces/*/*/*/*.arrow")):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    broken.snakemake("--unlock")
+    broken.snakemake()
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_second_run_in_the_same_folder_says_so(broken):
+    shutil.rmtree(broken.root / "results/smoke/traces")
+    first = subprocess.Popen(
+        command(), cwd=broken.root, start_new_session=True, stdout=subprocess.PIPE, stderr=-2
+    )
+    try:
+        locks = broken.root / ".snakemake/locks"
+        deadline = time.monotonic() + 120
+        while not (locks.exists() and any(locks.iterdir())):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        second = broken.snakemake(check=False)
+        assert second.returncode == 1
+        assert "Directory cannot be locked" in second.stdout
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.communicate()
+
+
+@pytest.mark.parametrize("kind", ["features", "scores", "predictions"])
+def test_a_flipped_bit_is_found_named_and_mended_by_the_command_it_names(broken, kind):
+    path = broken.root / f"results/smoke/{kind}/demo-small/arithmetic.parquet"
+    whole = path.read_bytes()
+    content = bytearray(whole)
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    process = broken.snakemake(check=False)
+    assert process.returncode == 1
+    assert "its bytes do not match its own checksum" in process.stdout
+    told = f"--force results/smoke/{kind}/demo-small/arithmetic.parquet"
+    assert told in process.stdout
+    broken.snakemake(*told.split())
+    assert path.read_bytes() == whole
+    broken.snakemake()
+    assert broken.scheduled() == {}
+
+
+def test_results_from_the_future_rerun_nothing_and_take_additions(broken):
+    """The clock was set back by a day: every result is younger than now."""
+    later = time.time() + 86400
+    for path in (broken.root / "results").rglob("*"):
+        if not path.is_symlink():
+            stat = path.stat()
+            os.utime(path, ns=(stat.st_atime_ns, int(later * 1e9) + stat.st_mtime_ns % 10**12))
+    table = broken.root / "results/smoke/tables/main_comparison.csv"
+    before = table.read_bytes()
+    broken.snakemake()
+    assert table.read_bytes() == before
+
+
+def test_a_read_only_results_folder_is_said(broken):
+    results = broken.root / "results"
+    if os.geteuid() == 0:
+        mounted = subprocess.run(
+            ["mount", "--bind", "-o", "ro", results, results], capture_output=True, text=True
+        )
+        if mounted.returncode:
+            pytest.skip(f"root writes anywhere and may not mount: {mounted.stderr.strip()}")
+    else:
+        for path in [results, *results.rglob("*")]:
+            if path.is_dir():
+                path.chmod(0o555)
+    try:
+        process = broken.snakemake("--force", "results/smoke/metrics.parquet", check=False)
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", results], check=True)
+        else:
+            for path in [results, *results.rglob("*")]:
+                if path.is_dir():
+                    path.chmod(0o755)
+    assert process.returncode == 1
+    assert "Read-only file system" in process.stdout or "Permission denied" in process.stdout
+    assert pl.read_parquet(results / "smoke/metrics.parquet").height
+
+
+def test_without_a_network_everything_but_staging_works(broken):
+    """In a network namespace of its own there is not even a loopback."""
+    if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode:
+        pytest.skip("this user may not take the network away from a process")
+    shutil.rmtree(broken.root / "results/smoke/hidden")
+    shutil.rmtree(broken.root / "results/smoke/work/journals/hidden")
+    target = "results/smoke/hidden/demo-small/arithmetic.arrow"
+    subprocess.run(["unshare", "--net", *command(target)], cwd=broken.root, check=True)
+    assert (broken.root / target).exists()
