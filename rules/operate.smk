@@ -1,6 +1,6 @@
-# Trace features of the evaluation answers.
-# reads   traces/{model}/{task}.arrow, tasks/{task}.parquet
-# writes  features/{model}/{task}.parquet
+# Trace features of the evaluation answers, and TRACE's scores under other settings.
+# reads   traces/{model}/{task}.arrow, tasks/{task}.parquet, audits/
+# writes  features/{model}/{task}.parquet, operators/{model}/{task}.parquet
 
 
 rule compute_features:
@@ -19,3 +19,26 @@ rule compute_features:
         "Computing the trace features of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/compute_features.py"
+
+
+rule vary_operators:
+    input:
+        # As for calibration: nothing is reported from an unproven trace.
+        audit="<results>/audits/{model}/{task}.json",
+        traces="<results>/traces/{model}/{task}.arrow",
+        task="<results>/tasks/{task}.parquet",
+    output:
+        "<results>/operators/{model}/{task}.parquet",
+    log:
+        "<logs>/vary_operators/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/vary_operators/{model}/{task}.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("vary_operators.py"),
+        seed=CONFIG.seed,
+    message:
+        "Varying TRACE's operators for {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/vary_operators.py"

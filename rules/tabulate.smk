@@ -9,8 +9,9 @@ AVERAGED_TABLES = [
     name for name, what in AVERAGED.items() if len(what.wanted & {one.id for one in CHOSEN}) > 1
 ]
 # Tables of one analysis each, by its name: analyses/<name>.parquet and tabulate_<name>.py.
-ANALYSED = []
-TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES, *ANALYSED] + [
+ANALYSED = ["hyperparameter_sensitivity", "position_shift"]
+STATED = ["protocol_comparison", "trace_plus_features"]
+TABLES = ["main_comparison", "languages", *STATED, *AVERAGED_TABLES, *ANALYSED] + [
     "cross_model"
 ] * (STUDY["cross"] is not None)
 
@@ -219,3 +220,27 @@ rule compare_with_paper:
         "Comparing {wildcards.table} with the paper's"
     script:
         "../workflow_scripts/compare_with_paper.py"
+
+
+rule tabulate_features:
+    output:
+        tex="<results>/tables/trace_plus_features.tex",
+        csv="<results>/tables/trace_plus_features.csv",
+        html=report(
+            "<results>/tables/trace_plus_features.html",
+            caption="../report/trace_plus_features.rst",
+            category="How it was computed",
+            labels={"table": "TRACE+ features"},
+        ),
+    log:
+        "<logs>/tabulate_features.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("tabulate_features.py"),
+        features=list(registry.TRACE_PLUS_FEATURES),
+        excluded=list(registry.LIKELIHOOD),
+    message:
+        "Tabulating TRACE+'s features"
+    script:
+        "../workflow_scripts/tabulate_features.py"

@@ -33,13 +33,15 @@ PER_PAIR = (
     "draw_samples weigh_token_sar weigh_mars estimate_token_sar estimate_mars "
     "estimate_semantic_entropy estimate_selfcheckgpt"
 ).split()
+# Rules that join the main study's pairs: scheduled where one of those changes.
+OF_MAIN = {"analyse_hyperparameter_sensitivity", "analyse_position_shift", "tabulate_analysis"}
 LEARNED = ("learn_probe", "learn_lars")
 
 
 def own(scheduled):
     """The scheduled jobs but for the aggregates, all of which must be scheduled too."""
     assert set(scheduled) >= AGGREGATES - {"count_accuracy"}
-    return {rule: count for rule, count in scheduled.items() if rule not in AGGREGATES}
+    return {rule: n for rule, n in scheduled.items() if rule not in AGGREGATES | OF_MAIN}
 
 
 def test_a_finished_run_has_nothing_to_do(finished):
@@ -62,12 +64,14 @@ def test_another_task_trains_no_model(finished):
     config = finished.variant(
         "task", tasks=[*smoke["tasks"], {"slug": "closed_book"}], study=smoke["study"]
     )
-    once = [*PER_PAIR, *LEARNED, "prepare_task", "draw_splits", "resolve_config"]
+    once = [*PER_PAIR, *LEARNED, "vary_operators", "prepare_task", "draw_splits", "resolve_config"]
     expected = dict.fromkeys(once, 1)
     # Its training rows teach the model's supervised estimators something new: they, and nothing
     # that decodes, score the model's three tasks anew.
     scored = ["estimate_internal_probe", "estimate_lars", "join_scores", "calibrate", "measure"]
-    assert own(finished.scheduled(config)) == expected | dict.fromkeys(scored, 3)
+    scheduled = finished.scheduled(config)
+    assert own(scheduled) == expected | dict.fromkeys(scored, 3)
+    assert set(scheduled) >= OF_MAIN
 
 
 def test_a_probes_settings_rerun_the_probe_alone(finished):
@@ -140,6 +144,7 @@ def test_the_operators_never_rerun_generation(finished):
     ):
         scheduled = finished.scheduled()
     assert scheduled["compute_features"] == 3
+    assert scheduled["vary_operators"] == 2
     upstream = {"generate", "audit_traces", "search_beams", "train_model", "label_answers"}
     assert not upstream & set(scheduled)
     assert "estimate_beam" not in scheduled

@@ -1,0 +1,77 @@
+"""What TRACE is worth where one of its hyperparameters takes another value."""
+
+import polars as pl
+
+from tracecal.analyse.spread import summarised
+from tracecal.calibrate.metrics import all_metrics
+from tracecal.calibrate.predict import calibrate_all
+from tracecal.calibrate.protocol import Method
+from tracecal.operate.sensitivity import PERMUTED
+
+KEYS = ("setting", "level", "metric")
+
+
+def hyperparameter_sensitivity(
+    operators: pl.DataFrame,
+    answers: pl.DataFrame,
+    splits: pl.DataFrame,
+    method: Method,
+    ece_bins: int,
+) -> pl.DataFrame:
+    """Every metric of every setting, per task and averaged over them (`task` null).
+
+    Each setting's score is calibrated on every split as any estimator's is, then measured.
+    `operators` holds `model`, `task`, `example_id`, `setting`, `level` and `score`; `answers`
+    and `splits` begin with the same three columns. Columns `task`, `setting`, `level` (null for
+    the default), `metric` and those of `summarised`.
+    """
+    varied = operators.filter(pl.col("setting") != PERMUTED)
+    measured = [
+        _measured(
+            scores,
+            answers.filter(model=model, task=task).select("example_id", "correct"),
+            splits.filter(model=model, task=task).select("example_id", "split", "part"),
+            method,
+            model=model,
+            task=task,
+            ece_bins=ece_bins,
+        )
+        for (model, task), scores in varied.group_by("model", "task")
+    ]
+    return summarised(pl.concat(measured), KEYS, over="split")
+
+
+def _measured(
+    scores: pl.DataFrame,
+    answers: pl.DataFrame,
+    splits: pl.DataFrame,
+    method: Method,
+    *,
+    model: str,
+    task: str,
+    ece_bins: int,
+) -> pl.DataFrame:
+    """The metrics of each setting in each split; a setting is treated as an estimator."""
+    named = scores.with_columns(
+        estimator=pl.concat_str("setting", "level", separator=" ", ignore_nulls=True)
+    )
+    wide = named.pivot("estimator", index="example_id", values="score")
+    settings = named.select("estimator", "setting", "level").unique().sort("setting", "level")
+    names = settings["estimator"].to_list()
+    judged = wide.join(answers, on="example_id", how="left", validate="1:1")
+    predictions, _ = calibrate_all(judged, splits, {name: [name] for name in names}, method)
+    # One setting at a time: every prediction beside the scores of all would fill the memory.
+    metrics = pl.concat(
+        all_metrics(
+            of_setting,
+            answers,
+            wide.select("example_id", name),
+            model=model,
+            task=task,
+            estimators=[name],
+            splits=splits["split"].unique().sort().to_list(),
+            ece_bins=ece_bins,
+        )
+        for (name,), of_setting in predictions.group_by("estimator")
+    )
+    return metrics.join(settings, on="estimator", validate="m:1")
