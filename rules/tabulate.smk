@@ -9,7 +9,12 @@ AVERAGED_TABLES = [
     name for name, what in AVERAGED.items() if len(what.wanted & {one.id for one in CHOSEN}) > 1
 ]
 # Tables of one analysis each, by its name: analyses/<name>.parquet and tabulate_<name>.py.
-ANALYSED = []
+ANALYSED = [
+    "spike_strata",
+    "spike_modeling",
+    "localized_global_errors",
+    "localized_error_subtypes",
+]
 TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES, *ANALYSED] + [
     "cross_model"
 ] * (STUDY["cross"] is not None)
