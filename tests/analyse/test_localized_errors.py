@@ -102,7 +102,17 @@ def test_a_task_without_choice_is_measured_as_it_stands():
         assert mine["value"] == pytest.approx(roc_auc_score(even["correct"], even[name]))
         assert mine["sd"] == pytest.approx(0)
         assert (mine["n"], mine["errors"]) == (n, n)
+        assert 0 < mine["length_gap"] < 30
         assert mine["low"] < mine["value"] < mine["high"]
+
+
+def test_the_mean_difference_in_length_by_hand():
+    frame = made(n=4, tasks=("a",), kinds=("claim",)).with_columns(
+        length=pl.Series([5.0, 9.0, 6.0, 12.0]),
+        correct=pl.Series([True, True, False, False]),
+        error_kind=pl.Series([None, None, "claim", "claim"]),
+    )
+    assert measured(frame)["mars", "localized", "auroc"]["length_gap"] == 2.0
 
 
 def test_both_tables_state_one_overall_value_and_kinds_add_up():

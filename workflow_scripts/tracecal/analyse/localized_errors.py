@@ -42,6 +42,7 @@ ERRORS = {
     "high": pl.Float64,
     "n": pl.Float64,
     "errors": pl.Int64,
+    "length_gap": pl.Float64,
     "matchings": pl.Int64,
 }
 # Of the false- and true-positive rates along a ROC curve.
@@ -91,7 +92,8 @@ def localized_global_errors(
 
     `answers` holds `task`, `example_id`, `group_id`, `length` (tokens), `correct`, `error_kind`
     and a column of confidence per estimator (null where undefined: its pair is left out). `n` is
-    the mean number of pairs, `errors` how many errors there are. The rows of the estimator GAIN
+    the mean number of pairs, `errors` how many errors there are, `length_gap` how many tokens the
+    two of a pair differ by on average. The rows of the estimator GAIN
     say by how much TRACE+ exceeds the best of `baselines` for that metric, which is chosen anew
     in every resample.
     """
@@ -120,11 +122,12 @@ class _Answers(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """The values of one matching by (estimator, slice, metric), null where undefined, and how
-    many pairs each (estimator, slice) has."""
+    """The values of one matching by (estimator, slice, metric), null where undefined; by
+    (estimator, slice) how many pairs there are, and their mean difference in length."""
 
     values: dict[tuple[str, str, str], float | None]
     pairs: dict[tuple[str, str], int]
+    gaps: dict[tuple[str, str], float | None]
 
 
 def _discrimination(
@@ -162,15 +165,16 @@ def _discrimination(
                 key = (estimator, part, metric)
                 values = [one.values[key] for one in matched]
                 ends = interval([one.values[key] for one in resampled])
-                n = fmean(one.pairs[estimator, part] for one in matched)
-                rows.append((*key, _mean(values), _sd(values), *ends, n, errors, MATCHINGS))
+                n = _mean([one.pairs[estimator, part] for one in matched])
+                gap = _mean([one.gaps[estimator, part] for one in matched])
+                rows.append((*key, _mean(values), _sd(values), *ends, n, errors, gap, MATCHINGS))
             means = {name: value for name, p, m, value, *_ in rows if (p, m) == (part, metric)}
             gains = [
                 _gain({name: one.values[name, part, metric] for name in estimators}, baselines)
                 for one in resampled
             ]
-            gain = _gain(means, baselines)
-            rows.append((GAIN, part, metric, gain, None, *interval(gains), None, errors, MATCHINGS))
+            gain = (_gain(means, baselines), None, *interval(gains))
+            rows.append((GAIN, part, metric, *gain, None, errors, None, MATCHINGS))
     return pl.DataFrame(rows, schema=ERRORS, orient="row")
 
 
@@ -182,7 +186,7 @@ def _measure(
     name: tuple[object, ...],
 ) -> _Measured:
     """Match each slice of `answers` with a draw of that `name`, and measure its parts."""
-    found = _Measured({}, {})
+    found = _Measured({}, {}, {})
     for whole, parts in slices.items():
         kinds = sorted({kind for chosen in parts.values() for kind in chosen})
         errors, correct = match_within(
@@ -193,12 +197,13 @@ def _measure(
             seeded(*name, whole),
         )
         for part, chosen in parts.items():
-            keep = np.isin(answers.kind[errors], chosen)
+            both = np.stack([errors, correct])[:, np.isin(answers.kind[errors], chosen)]
             for estimator, confidence in zip(estimators, answers.confidence, strict=True):
-                pairs = np.stack([confidence[errors[keep]], confidence[correct[keep]]])
-                pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
-                found.pairs[estimator, part] = n = pairs.shape[1]
-                curve = _curve(*pairs) if n else None
+                defined = both[:, np.isfinite(confidence[both]).all(axis=0)]
+                gaps = np.abs(np.diff(answers.length[defined], axis=0))
+                found.pairs[estimator, part] = n = defined.shape[1]
+                found.gaps[estimator, part] = float(gaps.mean()) if n else None
+                curve = _curve(*confidence[defined]) if n else None
                 for metric, measure in metrics.items():
                     found.values[estimator, part, metric] = measure(*curve) if curve else None
     return found
