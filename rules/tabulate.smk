@@ -12,8 +12,7 @@ AVERAGED_TABLES = [
 ANALYSED = [
     "spike_strata",
     "spike_modeling",
-    "localized_global_errors",
-    "localized_error_subtypes",
+    *["localized_global_errors", "localized_error_subtypes"] * bool(FOLLOWED),
 ]
 TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES, *ANALYSED] + [
     "cross_model"
