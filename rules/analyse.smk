@@ -1,5 +1,6 @@
 # The paper's analyses: one module of the room `analyse` and one rule each.
-# reads   metrics.parquet, predictions/, scores/, features/, labels/, splits/, tasks/, operators/
+# reads   metrics.parquet, predictions/, scores/, features/, labels/, splits/, tasks/, operators/;
+#         traces/ for the local-risk figure alone
 # writes  analyses/<name>.parquet
 
 
@@ -47,3 +48,94 @@ rule analyse_position_shift:
         "Moving risk to other positions"
     script:
         "../workflow_scripts/analyse_position_shift.py"
+
+
+rule analyse_spike_strata:
+    input:
+        features=of_main("<results>/features/{model}/{task}.parquet"),
+        labels=of_main("<results>/labels/{model}/{task}.parquet"),
+        tasks=of_main("<results>/tasks/{task}.parquet"),
+    output:
+        strata="<results>/analyses/spike_strata.parquet",
+        quintiles="<results>/analyses/spike_quintiles.parquet",
+    log:
+        "<logs>/analyse_spike_strata.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("analyse_spike_strata.py"),
+        pairs=main_pairs,
+        seed=CONFIG.seed,
+    message:
+        "Counting errors by mean risk and spike gap"
+    script:
+        "../workflow_scripts/analyse_spike_strata.py"
+
+
+rule analyse_spike_modeling:
+    input:
+        features=of_main("<results>/features/{model}/{task}.parquet"),
+        labels=of_main("<results>/labels/{model}/{task}.parquet"),
+        splits=of_main("<results>/splits/{task}.parquet"),
+    output:
+        "<results>/analyses/spike_modeling.parquet",
+    log:
+        "<logs>/analyse_spike_modeling.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("analyse_spike_modeling.py"),
+        pairs=main_pairs,
+        method=CONFIG.calibration.method,
+    message:
+        "Fitting correctness on mean risk and spikes"
+    script:
+        "../workflow_scripts/analyse_spike_modeling.py"
+
+
+rule analyse_localized_errors:
+    input:
+        scores=of_main("<results>/scores/{model}/{task}.parquet"),
+        predictions=of_main("<results>/predictions/{model}/{task}.parquet"),
+        features=of_main("<results>/features/{model}/{task}.parquet"),
+        labels=of_main("<results>/labels/{model}/{task}.parquet"),
+        tasks=of_main("<results>/tasks/{task}.parquet"),
+    output:
+        "<results>/analyses/{errors}.parquet",
+    log:
+        "<logs>/analyse_localized_errors/{errors}.log",
+    wildcard_constraints:
+        errors="localized_global_errors|localized_error_subtypes",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("analyse_localized_errors.py"),
+        pairs=main_pairs,
+        scored=[one.id for one in FOLLOWED if not one.features],
+        learned=[one.id for one in FOLLOWED if one.features],
+        baselines=[one.id for one in FOLLOWED if one.role == "baseline"],
+        seed=CONFIG.seed,
+    message:
+        "Telling errors of a kind from correct answers: {wildcards.errors}"
+    script:
+        "../workflow_scripts/analyse_localized_errors.py"
+
+
+rule select_local_risk:
+    input:
+        traces=of_main("<results>/traces/{model}/{task}.arrow"),
+        features=of_main("<results>/features/{model}/{task}.parquet"),
+        labels=of_main("<results>/labels/{model}/{task}.parquet"),
+    output:
+        "<results>/analyses/local_risk.parquet",
+    log:
+        "<logs>/select_local_risk.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("select_local_risk.py"),
+        pairs=main_pairs,
+    message:
+        "Selecting wrong answers whose risk is local"
+    script:
+        "../workflow_scripts/select_local_risk.py"

@@ -233,4 +233,5 @@ def phrase_settings():
 
 # Which estimators comparisons show, and those few that stand for their kind in the analyses.
 COMPARED = entries(one for one in CHOSEN if one.role in ("baseline", "trace"))
-REPRESENTATIVE = entries(one for one in CHOSEN if one.id in registry.REPRESENTATIVE)
+FOLLOWED = [one for one in CHOSEN if one.id in registry.REPRESENTATIVE]
+REPRESENTATIVE = entries(FOLLOWED)

@@ -1,8 +1,13 @@
 # Figures.
-# reads   metrics.parquet
+# reads   metrics.parquet, analyses/
 # writes  figures/<name>.{pdf,svg}
 
-FIGURES = ["performance_overview"] + ["model_landscape"] * (STUDY["cross"] is not None)
+FIGURES = [
+    "performance_overview",
+    "spike_evidence",
+    "local_risk_aggregation",
+    *["model_landscape"] * (STUDY["cross"] is not None),
+]
 
 
 rule draw_performance_overview:
@@ -55,3 +60,50 @@ rule draw_model_landscape:
         "Drawing the model landscape"
     script:
         "../workflow_scripts/draw_model_landscape.py"
+
+
+rule draw_spike_evidence:
+    input:
+        strata="<results>/analyses/spike_strata.parquet",
+        quintiles="<results>/analyses/spike_quintiles.parquet",
+    output:
+        pdf="<results>/figures/spike_evidence.pdf",
+        svg=report(
+            "<results>/figures/spike_evidence.svg",
+            caption="../report/spike_evidence.rst",
+            category="Why it wins",
+            labels={"figure": "spike evidence"},
+        ),
+    log:
+        "<logs>/draw_spike_evidence.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("draw_spike_evidence.py"),
+    message:
+        "Drawing the spike evidence"
+    script:
+        "../workflow_scripts/draw_spike_evidence.py"
+
+
+rule draw_local_risk_aggregation:
+    input:
+        "<results>/analyses/local_risk.parquet",
+    output:
+        pdf="<results>/figures/local_risk_aggregation.pdf",
+        svg=report(
+            "<results>/figures/local_risk_aggregation.svg",
+            caption="../report/local_risk_aggregation.rst",
+            category="Why it wins",
+            labels={"figure": "local risk aggregation"},
+        ),
+    log:
+        "<logs>/draw_local_risk_aggregation.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("draw_local_risk_aggregation.py"),
+    message:
+        "Drawing where the risk of wrong answers lies"
+    script:
+        "../workflow_scripts/draw_local_risk_aggregation.py"

@@ -9,7 +9,13 @@ AVERAGED_TABLES = [
     name for name, what in AVERAGED.items() if len(what.wanted & {one.id for one in CHOSEN}) > 1
 ]
 # Tables of one analysis each, by its name: analyses/<name>.parquet and tabulate_<name>.py.
-ANALYSED = ["hyperparameter_sensitivity", "position_shift"]
+ANALYSED = [
+    "hyperparameter_sensitivity",
+    "position_shift",
+    "spike_strata",
+    "spike_modeling",
+    *["localized_global_errors", "localized_error_subtypes"] * bool(FOLLOWED),
+]
 STATED = ["protocol_comparison", "trace_plus_features"]
 TABLES = ["main_comparison", "languages", *STATED, *AVERAGED_TABLES, *ANALYSED] + [
     "cross_model"

@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from tracecal.analyse.pairs import read_pairs
+from tracecal.analyse.pairs import read_pairs, scope
 from tracecal.errors import InputError
 
 
@@ -17,3 +17,10 @@ def test_a_file_without_the_column_is_named(tmp_path):
     pl.DataFrame({"other": [0]}).write_parquet(tmp_path / "x")
     with pytest.raises(InputError, match=r"x.*value"):
         read_pairs([tmp_path / "x"], [["m", "a"]], ["value"])
+
+
+def test_no_pair_is_an_error_and_the_scope_names_the_tasks_sorted():
+    with pytest.raises(InputError, match="no \\(model, task\\) pair"):
+        read_pairs([], [], ["value"])
+    frame = pl.DataFrame({"x": [1]}).with_columns(**scope([["m", "b"], ["m", "a"]]))
+    assert frame.rows() == [(1, "m", "a b")]

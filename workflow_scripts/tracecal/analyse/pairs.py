@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracecal.errors import InputError
 from tracecal.files import read_parquet
+
+KEYS = ["model", "task", "example_id"]
 
 
 def read_pairs(
@@ -12,12 +15,23 @@ def read_pairs(
 ) -> pl.DataFrame:
     """`model`, `task` and `columns` of the file of each pair, in the order given.
 
-    `paths` and `pairs` go together, one by one. Raises `InputError` where a file is unreadable
-    or lacks a column.
+    `paths` and `pairs` go together, one by one. Raises `InputError` where there is no pair, and
+    where a file is unreadable or lacks a column.
     """
+    if not pairs:
+        raise InputError(
+            "no (model, task) pair of the main study is finished: run the workflow for one of "
+            "them, or change `study` in the configuration."
+        )
     return pl.concat(
         read_parquet(path, columns).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), *columns
         )
         for path, (model, task) in zip(paths, pairs, strict=True)
     )
+
+
+def scope(pairs: Sequence[Sequence[str]]) -> dict[str, pl.Expr]:
+    """What an analysis of one model was computed over, as columns `model` and `tasks` (sorted)."""
+    tasks = " ".join(sorted(task for _, task in pairs))
+    return {"model": pl.lit(pairs[0][0]), "tasks": pl.lit(tasks)}

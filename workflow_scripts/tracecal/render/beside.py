@@ -6,7 +6,8 @@ split-to-split spread when it is larger than two such s.d. (within which nearly 
 lie) plus half a unit of the paper's last printed digit. The mean over all splits moves less than
 one split does, so what exceeds this is not due to the splits. What stays within it is not thereby
 reproduced: the splits overlap, and say nothing about other questions, prompts or model revisions.
-Without an s.d. over splits in our table there is no verdict.
+Without an s.d. over splits in our table there is no verdict. A table whose values are means over
+draws of another kind names it in its column `sd_over`, and the verdict is one about those.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +32,10 @@ COLUMNS = (
     Column(("exceeds",), "Exceeds spread"),
 )
 VERDICT = (
-    f"Spread: {SDS} s.d. of our value over the splits, plus half a unit of the paper's last digit; "
-    "a difference exceeds it where it is larger. What exceeds it is not due to the choice of "
-    "splits; what does not is no proof of agreement, as all splits cut the same answers. – No "
-    "s.d. over splits, hence no verdict, or a value that is a name or undefined."
+    f"Spread: {SDS} s.d. of our value over the {{over}}, plus half a unit of the paper's last "
+    "digit; a difference exceeds it where it is larger. What exceeds it is not due to the choice "
+    "of {over}; what does not is no proof of agreement, as all {over} are of the same answers. – "
+    "No s.d. over {over}, hence no verdict, or a value that is a name or undefined."
 )
 
 
@@ -68,15 +69,16 @@ def side_by_side(name: str, ours: Sequence[Ours], published: Sequence[Published]
         for index in sorted(found)
     ]
     compared = [comparison for comparisons in found.values() for comparison in comparisons]
+    over = ours[0].get("sd_over", "splits") if ours else "splits"
     return Table(
         name=f"{name}_vs_paper",
         title=f"Beside the paper: {name.replace('_', ' ')}",
-        caption=_caption(compared),
+        caption=_caption(compared, over),
         columns=COLUMNS,
         groups=tuple(groups),
         emphasis="Bold: exceeds the spread.",
         notes=(
-            *([VERDICT] if compared else []),
+            *([VERDICT.format(over=over)] if compared else []),
             *_absent(missing, ours, len(published)),
             *_footnotes(groups, found),
         ),
@@ -151,13 +153,13 @@ def _title(ours: Ours, compared: Sequence[Comparison]) -> str:
     return label if label and len(ids) < 2 else " · ".join(ids)
 
 
-def _caption(compared: Sequence[Comparison]) -> str:
+def _caption(compared: Sequence[Comparison], over: str) -> str:
     if not compared:
         return "This run has nothing in common with the paper's table, so no row is listed."
     verdicts = [one.exceeds for one in compared]
     return (
         f"{phrases.count(len(compared), 'published value')} beside this run's: "
-        f"{verdicts.count(True)} differ by more than the split-to-split spread, "
+        f"{verdicts.count(True)} differ by more than the spread over {over}, "
         f"{verdicts.count(False)} do not, and for {verdicts.count(None)} there is no verdict."
     )
 

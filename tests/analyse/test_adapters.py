@@ -1,0 +1,142 @@
+"""The scripts of the analyses on made-up results: from files to files."""
+
+import runpy
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tracecal.calibrate.splits import make_splits
+from tracecal.decode.traces import provenance, write_arrow
+from tracecal.operate.features import answer_features
+
+TASKS = ("a", "b")
+PAIRS = [["m", task] for task in TASKS]
+FOLDERS = ("features", "labels", "tasks", "splits", "scores", "predictions")
+TRACES = pa.schema(
+    {
+        "example_id": pa.string(),
+        "surprisal": pa.list_(pa.float32()),
+        "entropy": pa.list_(pa.float32()),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What a run has of one model on two tasks."""
+    root = tmp_path_factory.mktemp("results")
+    for seed, task in enumerate(TASKS):
+        rng = np.random.default_rng(seed)
+        ids = [f"e{i:02}" for i in range(60)]
+        correct = rng.random(60) < 0.5
+        values = [rng.gamma(0.5 + 0.5 * (not right), size=rng.integers(4, 20)) for right in correct]
+        rows = [
+            {"example_id": one, "surprisal": risk.tolist(), "entropy": risk.tolist()}
+            for one, risk in zip(ids, values, strict=True)
+        ]
+        path = root / f"traces-{task}.arrow"
+        write_arrow(rows, TRACES, provenance("m", "r", "float32", "greedy", 1), path)
+        features = answer_features(pl.DataFrame(rows))
+        splits = make_splits(ids, task, 1, 3, 0.35)
+        scored = features.select("example_id", seq_logp=-pl.col("trace_risk"), mars="len_norm_logp")
+        frames = {
+            "features": features,
+            "labels": pl.DataFrame(
+                {
+                    "example_id": ids,
+                    "correct": correct,
+                    "error_kind": [None if right else "entity" for right in correct],
+                }
+            ),
+            "tasks": pl.DataFrame({"example_id": ids, "group_id": ids}),
+            "splits": splits,
+            "scores": scored,
+            "predictions": splits.filter(part="evaluation").select(
+                "example_id",
+                "split",
+                estimator=pl.lit("trace_plus"),
+                probability=pl.int_range(pl.len()) / pl.len(),
+            ),
+        }
+        for folder, frame in frames.items():
+            frame.write_parquet(root / f"{folder}-{task}.parquet")
+    return root
+
+
+class Outputs(SimpleNamespace):
+    def __getitem__(self, index):
+        return list(vars(self).values())[index]
+
+
+def run(script, results, pytestconfig, outputs, pairs=PAIRS, wildcards=(), **params):
+    tasks = [task for _, task in pairs]
+    inputs = {name: [results / f"{name}-{task}.parquet" for task in tasks] for name in FOLDERS}
+    inputs["traces"] = [results / f"traces-{task}.arrow" for task in tasks]
+    snakemake = SimpleNamespace(
+        input=SimpleNamespace(**inputs),
+        output=Outputs(**{name: results / f"{name}.parquet" for name in outputs}),
+        params=SimpleNamespace(pairs=pairs, **params),
+        wildcards=SimpleNamespace(**dict(wildcards)),
+        log=[str(results / "logs" / "job.log")],
+    )
+    path = pytestconfig.rootpath / "workflow_scripts" / f"{script}.py"
+    runpy.run_path(str(path), {"snakemake": snakemake})
+    found = [pl.read_parquet(results / f"{name}.parquet") for name in outputs]
+    assert all(set(frame["model"]) == {"m"} for frame in found)
+    return found
+
+
+def test_spike_strata(results, pytestconfig):
+    outputs = ("strata", "quintiles")
+    strata, quintiles = run("analyse_spike_strata", results, pytestconfig, outputs, seed=1)
+    assert strata["n"].to_list() == [20] * 6
+    assert quintiles["n"].to_list() == [8] * 5
+    assert set(strata["tasks"]) == {"a b"}
+
+
+def test_spike_modeling(results, pytestconfig):
+    (found,) = run("analyse_spike_modeling", results, pytestconfig, ["modeling"], method="platt")
+    assert found.height == 5 * 3 * 2
+    assert set(found["n"]) == {2 * 39}
+
+
+@pytest.mark.parametrize("errors", ["localized_global_errors", "localized_error_subtypes"])
+@pytest.mark.parametrize("scored", [["seq_logp", "mars"], ["seq_logp"]])
+def test_localized_errors_with_and_without_mars(results, pytestconfig, errors, scored):
+    (found,) = run(
+        "analyse_localized_errors",
+        results,
+        pytestconfig,
+        [errors],
+        wildcards={"errors": errors},
+        scored=scored,
+        learned=["trace_plus"],
+        baselines=scored,
+        seed=1,
+    )
+    assert set(found["estimator"]) == {*scored, "trace_plus", "gain"}
+    overall = found.filter(slice="localized", metric="auroc", estimator="seq_logp")
+    assert overall["value"].item() > 0.5
+    absent = "global" if errors == "localized_global_errors" else "claim"
+    assert found.filter(slice=absent)["value"].null_count() == found.filter(slice=absent).height
+
+
+def test_local_risk(results, pytestconfig):
+    (found,) = run("select_local_risk", results, pytestconfig, ["local_risk"])
+    labels = pl.concat(
+        pl.read_parquet(results / f"labels-{task}.parquet").with_columns(task=pl.lit(task))
+        for task in TASKS
+    )
+    wrong = labels.filter(~pl.col("correct"))
+    assert 0 < found.height <= 24
+    assert found.join(wrong, on=["task", "example_id"], how="anti").is_empty()
+    assert set(found["incorrect"]) == {wrong.height}
+
+
+def test_without_a_finished_pair_the_user_is_told(results, pytestconfig):
+    with pytest.raises(SystemExit):
+        run("analyse_spike_modeling", results, pytestconfig, ["none"], pairs=[], method="platt")
+    assert "no (model, task) pair" in (results / "logs" / "job.log").read_text()

@@ -1,0 +1,65 @@
+"""Which wrong answers are shown: by the rule, whatever the order of the rows."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracecal.analyse.local_risk import ANSWERS, TOKENS, local_risk, peak_start
+from tracecal.operate import operators
+from tracecal.operate.features import answer_features
+
+
+def made(entropies, correct):
+    ids = [f"e{i:03}" for i in range(len(entropies))]
+    trace = pl.DataFrame(
+        {"example_id": ids, "entropy": entropies, "surprisal": entropies},
+        schema_overrides={"entropy": pl.List(pl.Float32), "surprisal": pl.List(pl.Float32)},
+    )
+    keys = {"model": pl.lit("m"), "task": pl.lit("t")}
+    labels = pl.DataFrame({"example_id": ids, "correct": correct}).with_columns(**keys)
+    features = answer_features(trace).with_columns(**keys)
+    return features, labels, {("m", "t"): trace.select("example_id", "entropy")}
+
+
+def test_the_rule_by_hand():
+    flat, peak = [1.0] * 12, [0.1] * 8 + [3.0] * 4
+    faint, short = [0.0] * 8 + [0.01] * 4, [0.0] * 3 + [3.0] * 4
+    mild = [0.5] * 8 + [3.0] * 4
+    answers = [flat, peak, faint, short, mild, peak, flat, flat]
+    found = local_risk(*made(answers, [False] * 5 + [True] * 3))
+    # The median peak is 2: flat and faint lie below it. Short is too short, the last are correct.
+    assert found["example_id"].to_list() == ["e001", "e004"]
+    assert found["local_peak"].to_list() == pytest.approx([3.0, 3.0])
+    assert found["mean_risk"].to_list() == pytest.approx([12.8 / 12, 16 / 12])
+    assert found["peak_start"].to_list() == [8, 8]
+    assert (found["incorrect"][0], found["eligible"][0]) == (5, 2)
+
+
+@given(st.lists(st.floats(0, 9), min_size=operators.WINDOW, max_size=30))
+def test_the_peak_begins_where_the_operator_finds_it(values):
+    start = peak_start(pl.Series(values))
+    window = np.mean(values[start : start + operators.WINDOW])
+    frame = pl.DataFrame({"x": [values]}, schema={"x": pl.List(pl.Float64)})
+    peak = frame.select(operators.window_peak(pl.col("x"), operators.WINDOW)).item()
+    assert window == pytest.approx(peak, abs=1e-9)
+
+
+def test_row_order_changes_nothing_and_no_more_than_fit_are_taken():
+    rng = np.random.default_rng(0)
+    entropies = [rng.gamma(0.3, size=rng.integers(4, 30)).tolist() for _ in range(150)]
+    features, labels, traces = made(entropies, rng.random(150) < 0.3)
+    found = local_risk(features, labels, traces)
+    assert found.height == ANSWERS
+    assert (found["entropy"].list.len() >= TOKENS).all()
+    ratio = found["local_peak"] / found["mean_risk"]
+    assert ratio.is_sorted(descending=True)
+    shuffled = [frame.sample(fraction=1, shuffle=True, seed=3) for frame in (features, labels)]
+    assert local_risk(*shuffled, traces).equals(found)
+
+
+def test_a_run_without_such_an_answer_has_no_row():
+    found = local_risk(*made([[1.0] * 9] * 4, [True, True, False, False]))
+    assert found.is_empty()
+    assert found.schema["peak_start"] == pl.Int64

@@ -1,0 +1,234 @@
+"""How well confidence tells errors of a kind from correct answers (paper, appendix E.3).
+
+Localized are the errors of the kinds number, entity and claim; the others are global
+(`tracecal.label.kinds` has the rules). The errors of a slice are matched with correct answers by
+task and length (`tracecal.analyse.matching`), and everything is measured on those pairs, pooled
+over tasks, error = positive.
+
+Which answers are matched is partly drawn: a value is the mean over MATCHINGS matchings, its s.d.
+the spread over them. The interval is a bootstrap over groups of answers, each resample matched
+anew, so it holds what the choice of the questions adds.
+
+The kinds are read off the matching of all localized errors, so that their counts add up and both
+tables state one overall value. The paper's two tables differ there for every estimator but TRACE+
+(0.763 and 0.757 for SeqLogP). TRACE+ has a probability and no other score, so one of the tables
+may rank the others by calibrated probabilities; here both rank by scores.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from sklearn.metrics import auc, roc_curve
+
+from tracecal.analyse.matching import match_within
+from tracecal.analyse.resample import group_weights, interval, seeded
+
+LOCALIZED = ("number", "entity", "claim")
+MATCHINGS = 20
+RESAMPLES = 200
+PARTIAL = 0.10
+GAIN, GAINER = "gain", "trace_plus"
+
+ERRORS = {
+    "estimator": pl.String,
+    "slice": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "sd": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Float64,
+    "errors": pl.Int64,
+    "length_gap": pl.Float64,
+    "matchings": pl.Int64,
+}
+# Of the false- and true-positive rates along a ROC curve.
+Metric = Callable[[np.ndarray, np.ndarray], float]
+# By the slice that is matched as a whole: what is measured of it, and which kinds that is.
+Slices = Mapping[str, Mapping[str, Sequence[str]]]
+
+
+def area(false: np.ndarray, true: np.ndarray) -> float:
+    """Area under the ROC curve."""
+    return float(auc(false, true))
+
+
+def tpr_at(rate: float) -> Metric:
+    """The largest share of errors found at a false-positive rate of at most `rate`.
+
+    No interpolation: some threshold on the confidence reaches it.
+    """
+    return lambda false, true: float(true[false <= rate].max())
+
+
+def partial_area(false: np.ndarray, true: np.ndarray) -> float:
+    """Area at false-positive rates below 10 %, standardised so that chance is 0.5 (McClish 1989).
+
+    As scikit-learn's `roc_auc_score(max_fpr=0.1)`, from a curve that is there already.
+    """
+    inside = false <= PARTIAL
+    x = np.append(false[inside], PARTIAL)
+    y = np.append(true[inside], np.interp(PARTIAL, false, true))
+    chance = PARTIAL**2 / 2
+    return float(0.5 * (1 + (auc(x, y) - chance) / (PARTIAL - chance)))
+
+
+AUROC: Mapping[str, Metric] = {"auroc": area}
+METRICS: Mapping[str, Metric] = AUROC | {
+    "tpr_at_5": tpr_at(0.05),
+    "tpr_at_10": tpr_at(0.10),
+    "tpr_at_20": tpr_at(0.20),
+    "pauc_at_10": partial_area,
+}
+
+
+def localized_global_errors(
+    answers: pl.DataFrame, estimators: Sequence[str], baselines: Sequence[str], seed: int
+) -> pl.DataFrame:
+    """METRICS of each estimator on localized and on global errors; columns ERRORS.
+
+    `answers` holds `task`, `example_id`, `group_id`, `length` (tokens), `correct`, `error_kind`
+    and a column of confidence per estimator (null where undefined: its pair is left out). `n` is
+    the mean number of pairs, `errors` how many errors there are, `length_gap` how many tokens the
+    two of a pair differ by on average. The rows of the estimator GAIN
+    say by how much TRACE+ exceeds the best of `baselines` for that metric, which is chosen anew
+    in every resample.
+    """
+    slices = {"localized": {"localized": LOCALIZED}, "global": {"global": ("global",)}}
+    return _discrimination(answers, slices, METRICS, estimators, baselines, seed)
+
+
+def localized_error_subtypes(
+    answers: pl.DataFrame, estimators: Sequence[str], baselines: Sequence[str], seed: int
+) -> pl.DataFrame:
+    """AUROC on localized errors by kind and over all; otherwise as `localized_global_errors`."""
+    slices = {"localized": {kind: (kind,) for kind in LOCALIZED} | {"localized": LOCALIZED}}
+    return _discrimination(answers, slices, AUROC, estimators, baselines, seed)
+
+
+class _Answers(NamedTuple):
+    """Columns [n] of the answers; confidence [estimators, n] is NaN where undefined."""
+
+    task: np.ndarray
+    length: np.ndarray
+    kind: np.ndarray  # "" where the answer is correct
+    confidence: np.ndarray
+
+    def rows(self, index: np.ndarray) -> "_Answers":
+        return _Answers(*(column[..., index] for column in self))
+
+
+class _Measured(NamedTuple):
+    """The values of one matching by (estimator, slice, metric), null where undefined; by
+    (estimator, slice) how many pairs there are, and their mean difference in length."""
+
+    values: dict[tuple[str, str, str], float | None]
+    pairs: dict[tuple[str, str], int]
+    gaps: dict[tuple[str, str], float | None]
+
+
+def _discrimination(
+    answers: pl.DataFrame,
+    slices: Slices,
+    metrics: Mapping[str, Metric],
+    estimators: Sequence[str],
+    baselines: Sequence[str],
+    seed: int,
+) -> pl.DataFrame:
+    ordered = answers.sort("task", "example_id")
+    kind = pl.when("correct").then(pl.lit("")).otherwise("error_kind")
+    arrays = _Answers(
+        ordered["task"].to_numpy(),
+        ordered["length"].to_numpy(),
+        ordered.select(kind).to_series().to_numpy(),
+        np.array([ordered[name].cast(pl.Float64).to_numpy() for name in estimators]),
+    )
+
+    def measured(drawn: _Answers, *name: object) -> _Measured:
+        return _measure(drawn, slices, metrics, estimators, (seed, *name))
+
+    matched = [measured(arrays, "matching", draw) for draw in range(MATCHINGS)]
+    weights = group_weights(ordered, seeded(seed, "localized_errors"), RESAMPLES)
+    index = np.arange(ordered.height)
+    resampled = [
+        measured(arrays.rows(np.repeat(index, times)), "resample", draw)
+        for draw, times in enumerate(weights)
+    ]
+    rows = []
+    for part, kinds in ((p, kinds) for parts in slices.values() for p, kinds in parts.items()):
+        errors = int(np.isin(arrays.kind, kinds).sum())
+        for metric in metrics:
+            for estimator in estimators:
+                key = (estimator, part, metric)
+                values = [one.values[key] for one in matched]
+                ends = interval([one.values[key] for one in resampled])
+                n = _mean([one.pairs[estimator, part] for one in matched])
+                gap = _mean([one.gaps[estimator, part] for one in matched])
+                rows.append((*key, _mean(values), _sd(values), *ends, n, errors, gap, MATCHINGS))
+            means = {name: value for name, p, m, value, *_ in rows if (p, m) == (part, metric)}
+            gains = [
+                _gain({name: one.values[name, part, metric] for name in estimators}, baselines)
+                for one in resampled
+            ]
+            gain = (_gain(means, baselines), None, *interval(gains))
+            rows.append((GAIN, part, metric, *gain, None, errors, None, MATCHINGS))
+    return pl.DataFrame(rows, schema=ERRORS, orient="row")
+
+
+def _measure(
+    answers: _Answers,
+    slices: Slices,
+    metrics: Mapping[str, Metric],
+    estimators: Sequence[str],
+    name: tuple[object, ...],
+) -> _Measured:
+    """Match each slice of `answers` with a draw of that `name`, and measure its parts."""
+    found = _Measured({}, {}, {})
+    for whole, parts in slices.items():
+        kinds = sorted({kind for chosen in parts.values() for kind in chosen})
+        errors, correct = match_within(
+            answers.task,
+            answers.length,
+            np.isin(answers.kind, kinds),
+            answers.kind == "",
+            seeded(*name, whole),
+        )
+        for part, chosen in parts.items():
+            both = np.stack([errors, correct])[:, np.isin(answers.kind[errors], chosen)]
+            for estimator, confidence in zip(estimators, answers.confidence, strict=True):
+                defined = both[:, np.isfinite(confidence[both]).all(axis=0)]
+                gaps = np.abs(np.diff(answers.length[defined], axis=0))
+                found.pairs[estimator, part] = n = defined.shape[1]
+                found.gaps[estimator, part] = float(gaps.mean()) if n else None
+                curve = _curve(*confidence[defined]) if n else None
+                for metric, measure in metrics.items():
+                    found.values[estimator, part, metric] = measure(*curve) if curve else None
+    return found
+
+
+def _curve(errors: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """False- and true-positive rates of "this is an error" as the threshold on confidence rises."""
+    is_error = np.repeat([True, False], [len(errors), len(correct)])
+    risk = -np.concatenate([errors, correct])
+    false, true, _ = roc_curve(is_error, risk, drop_intermediate=False)
+    return false, true
+
+
+def _gain(values: Mapping[str, float | None], baselines: Sequence[str]) -> float | None:
+    """By how much TRACE+ exceeds the best of the baselines; null where either is undefined."""
+    known = [values[name] for name in baselines if values[name] is not None]
+    own = values.get(GAINER)
+    return None if own is None or not known else own - max(known)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    defined = [value for value in values if value is not None]
+    return fmean(defined) if defined else None
+
+
+def _sd(values: Sequence[float | None]) -> float | None:
+    defined = [value for value in values if value is not None]
+    return stdev(defined) if len(defined) > 1 else None

@@ -1,0 +1,72 @@
+"""What mean risk, its largest token and its spikes predict of correctness (paper, appendix A).
+
+One calibrator is fitted for all tasks of a study together, on the calibration parts of each split
+of theirs, and measured on the pooled evaluation parts. That is how the paper's numbers read: its
+mean risk reaches a Brier score of 0.179, far above any average over tasks in its main table, and
+its largest feature set an AUROC of 0.818, below what calibration task by task gives on pooled
+predictions (0.877).
+
+"TRACE local features" are the groups "local entropy" and "local surprisal" of its table of TRACE+
+features, the ones that its ablations remove or keep under that name.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tracecal.calibrate.metrics import auroc, brier
+from tracecal.calibrate.protocol import Method, fit
+
+FEATURE_SETS: dict[str, tuple[str, ...]] = {
+    "mean_risk": ("mean_risk",),
+    "max_token_risk": ("max_token_risk",),
+    "spike_gap": ("spike_gap",),
+    "mean_risk_and_spike_gap": ("mean_risk", "spike_gap"),
+    "trace_local": (
+        "decayed_entropy_conf_2",
+        "decayed_entropy_conf_4",
+        "decayed_surprisal_conf_2",
+        "decayed_surprisal_conf_4",
+    ),
+}
+LOCAL_FEATURES = FEATURE_SETS["trace_local"]
+
+MODELING = {
+    "features": pl.String,
+    "split": pl.Int64,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "n": pl.Int64,
+}
+
+
+def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) -> pl.DataFrame:
+    """One row per feature set, split and metric ('auroc', 'brier').
+
+    `answers` holds `task`, `example_id`, `correct` and the features; `splits` holds `task`,
+    `example_id`, `split` and `part`. Split k joins the tasks' k-th splits.
+    """
+    joined = splits.join(answers, on=["task", "example_id"], how="inner", validate="m:1")
+    rows = []
+    for (split,), part in joined.sort("split", "task", "example_id").group_by(
+        "split", maintain_order=True
+    ):
+        fitted, evaluated = part.filter(part="calibration"), part.filter(part="evaluation")
+        for name, columns in FEATURE_SETS.items():
+            rows += _measured(name, split, columns, fitted, evaluated, method)
+    return pl.DataFrame(rows, schema=MODELING, orient="row")
+
+
+def _measured(
+    name: str,
+    split: int,
+    columns: Sequence[str],
+    fitted: pl.DataFrame,
+    evaluated: pl.DataFrame,
+    method: Method,
+) -> list[tuple[str, int, str, float | None, int]]:
+    calibrator = fit(fitted.select(columns).to_numpy(), fitted["correct"].to_numpy(), method)
+    probability = calibrator.predict(evaluated.select(columns).to_numpy())
+    correct = evaluated["correct"].to_numpy()
+    values = {"auroc": auroc(probability, correct), "brier": brier(probability, correct)}
+    return [(name, split, metric, value, len(correct)) for metric, value in values.items()]

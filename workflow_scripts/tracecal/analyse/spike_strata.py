@@ -1,0 +1,121 @@
+"""Error rates where answers of like mean risk differ in how far a local peak exceeds it
+(paper, appendix A).
+
+The answers of all tasks of a study are pooled and cut into terciles of mean risk, and each
+tercile at its median spike gap. A value that lies on a cut belongs below it, so equal values stay
+together; without ties the parts are equal but for rounding, as the paper's 313 + 312, 313 + 313,
+313 + 312 of 1876 answers are.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from tracecal.analyse.resample import RESAMPLES, group_weights, interval, seeded
+
+RISK_STRATA = ("low", "mid", "high")
+SPIKE_STRATA = ("low", "high")
+QUINTILES = 5
+# Percentiles among all answers: what averages over the tokens, then what looks at a part of them.
+SCORES = {
+    "mean_token_entropy": pl.col("mean_entropy"),
+    "len_norm_logp": -pl.col("len_norm_logp"),
+    "windowed_entropy": pl.col("window_entropy"),
+    "trace": pl.col("trace_risk"),
+}
+SCORE_FEATURES = ("len_norm_logp", "trace_risk")
+
+
+def cut(values: pl.Series, parts: int) -> pl.Series:
+    """The part, 0 to `parts` - 1, of each value: equal counts, equal values together.
+
+    Part k ends with the value of rank n k / parts, rounded half up.
+    """
+    ordered = values.sort().to_list()
+    ends = [(2 * part * len(ordered) + parts) // (2 * parts) for part in range(1, parts)]
+    inner = np.array([ordered[end - 1] if end else -np.inf for end in ends])
+    return pl.Series(np.searchsorted(inner, values.to_numpy(), side="left"))
+
+
+def spike_strata(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """One row per stratum, six in all, the empty ones with nulls.
+
+    `answers` holds `task`, `group_id`, `correct`, `mean_risk` and `spike_gap`. The rate's 95 %
+    interval is a bootstrap over groups, the strata held fixed.
+    """
+    stratified = _stratified(answers)
+    rows = [
+        {"risk_stratum": risk, "spike_stratum": spike}
+        for risk in RISK_STRATA
+        for spike in SPIKE_STRATA
+    ]
+    return _rates(stratified, pl.DataFrame(rows), {}, seeded(seed, "spike_strata"))
+
+
+def spike_quintiles(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Answers of the lowest tercile of mean risk, cut into fifths by spike gap.
+
+    One row per fifth (`quintile` 0 to 4): the columns of `spike_strata`, and the mean percentile
+    (0 to 1, among all `answers`, ties halved) of each of SCORES, larger = more risk.
+    """
+    ranked = answers.with_columns(
+        ((score.rank("average") - 0.5) / pl.len()).alias(f"{name}_percentile")
+        for name, score in SCORES.items()
+    )
+    low = _stratified(ranked).filter(risk_stratum="low")
+    parts = low.with_columns(quintile=cut(low["spike_gap"], QUINTILES).cast(pl.Int64))
+    means = {f"{name}_percentile": pl.col(f"{name}_percentile").mean() for name in SCORES}
+    every = pl.DataFrame({"quintile": range(QUINTILES)})
+    return _rates(parts, every, means, seeded(seed, "spike_quintiles"))
+
+
+def _stratified(answers: pl.DataFrame) -> pl.DataFrame:
+    ordered = answers.sort("task", "example_id")
+    return pl.concat(
+        tercile.with_columns(
+            risk_stratum=pl.lit(RISK_STRATA[index]),
+            spike_stratum=pl.Series(
+                [SPIKE_STRATA[half] for half in cut(tercile["spike_gap"], 2)], dtype=pl.String
+            ),
+        )
+        for (index,), tercile in ordered.with_columns(
+            tercile=cut(ordered["mean_risk"], len(RISK_STRATA))
+        ).group_by("tercile", maintain_order=True)
+    ).sort("task", "example_id")
+
+
+def _rates(
+    answers: pl.DataFrame,
+    every: pl.DataFrame,
+    means: Mapping[str, pl.Expr],
+    rng: np.random.Generator,
+) -> pl.DataFrame:
+    """A row per row of `every`, which names the parts that `answers` are grouped into."""
+    keys = every.columns
+    wrong = (~pl.col("correct")).alias("wrong")
+    found = answers.group_by(keys).agg(
+        pl.len().cast(pl.Int64).alias("n"),
+        pl.col("mean_risk").mean(),
+        pl.col("spike_gap").mean(),
+        wrong.sum().cast(pl.Int64).alias("incorrect"),
+        wrong.mean().alias("incorrect_rate"),
+        **means,
+    )
+    part = every.with_row_index("part")
+    codes = answers.join(part, on=keys, how="left", maintain_order="left")["part"].to_numpy()
+    incorrect = ~answers["correct"].to_numpy()
+    rates: list[list[float | None]] = [[] for _ in range(every.height)]
+    for weights in group_weights(answers, rng, RESAMPLES):
+        drawn = np.bincount(codes, weights, every.height)
+        errors = np.bincount(codes, weights * incorrect, every.height)
+        for index in np.flatnonzero(drawn):
+            rates[index].append(errors[index] / drawn[index])
+    low, high = zip(*map(interval, rates), strict=True)
+    bounds = every.with_columns(
+        pl.Series("incorrect_rate_low", low, dtype=pl.Float64),
+        pl.Series("incorrect_rate_high", high, dtype=pl.Float64),
+    )
+    return bounds.join(found, on=keys, how="left", maintain_order="left").with_columns(
+        pl.col("n", "incorrect").fill_null(0)
+    )
