@@ -72,9 +72,9 @@ def _caption(control: Mapping) -> str:
         "How many answers can be kept at a wished error rate. Answers whose TRACE+ probability "
         "reaches the threshold are kept; coverage is their share and error the share of wrong ones "
         f"among them, over n answers that split {control['split']} did not fit on. With confidence "
-        f"{control['confidence']:g} for each threshold on its own, at most the wished share of the "
-        "kept answers to further such questions is wrong: Learn-then-Test with a fixed sequence "
-        "of thresholds and exact binomial tests."
+        f"{control['confidence']:g}, for each threshold on its own, the error rate among answers "
+        "kept for further such questions is at most the wished one: Learn-then-Test with a fixed "
+        "sequence of thresholds and exact binomial tests."
     )
 
 
