@@ -1,8 +1,8 @@
 # Figures.
-# reads   metrics.parquet
+# reads   metrics.parquet; for the framework traces/, features/, predictions/, tasks/
 # writes  figures/<name>.{pdf,svg}
 
-FIGURES = ["performance_overview"] + ["model_landscape"] * (STUDY["cross"] is not None)
+FIGURES = ["framework", "performance_overview"] + ["model_landscape"] * (STUDY["cross"] is not None)
 
 
 rule draw_performance_overview:
@@ -55,3 +55,30 @@ rule draw_model_landscape:
         "Drawing the model landscape"
     script:
         "../workflow_scripts/draw_model_landscape.py"
+
+
+rule draw_framework:
+    input:
+        traces=of_main("<results>/traces/{model}/{task}.arrow"),
+        features=of_main("<results>/features/{model}/{task}.parquet"),
+        predictions=of_main("<results>/predictions/{model}/{task}.parquet"),
+        tasks=of_main("<results>/tasks/{task}.parquet"),
+    output:
+        pdf="<results>/figures/framework.pdf",
+        svg=report(
+            "<results>/figures/framework.svg",
+            caption="../report/framework.rst",
+            category="How it was computed",
+            labels={"figure": "framework"},
+        ),
+    log:
+        "<logs>/draw_framework.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("draw_framework.py"),
+        pairs=main_pairs,
+    message:
+        "Drawing the framework"
+    script:
+        "../workflow_scripts/draw_framework.py"
