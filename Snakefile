@@ -32,6 +32,7 @@ include: "rules/draw.smk"
 
 RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "csv", "html"])
 RENDERED += expand("<results>/tables/{name}_vs_paper.{kind}", name=BESIDE, kind=["csv", "html"])
+RENDERED += ["<results>/tables/references.bib"]
 RENDERED += expand("<results>/figures/{name}.{kind}", name=FIGURES, kind=["pdf", "svg"])
 
 
@@ -39,6 +40,7 @@ rule all:
     default_target: True
     input:
         "<results>/config.yaml",
+        pairs("<results>/calibrators/{model}/{task}.json"),
         RENDERED,
 
 

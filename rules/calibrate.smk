@@ -1,6 +1,6 @@
 # The one calibration protocol, and every metric.
 # reads   scores/, features/, labels/, splits/, tasks/, audits/
-# writes  predictions/, calibrators/, metrics/, languages/{model}/{task}, metrics.parquet,
+# writes  predictions/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task}, metrics.parquet,
 #         analyses/languages.parquet
 
 
@@ -15,7 +15,7 @@ rule calibrate:
         task="<results>/tasks/{task}.parquet",
     output:
         predictions="<results>/predictions/{model}/{task}.parquet",
-        calibrators="<results>/calibrators/{model}/{task}.json",
+        calibrators="<results>/work/calibrators/{model}/{task}.json",
     log:
         "<logs>/calibrate/{model}/{task}.log",
     benchmark:
@@ -92,3 +92,27 @@ rule resolve_config:
         "Writing down the resolved configuration"
     script:
         "../workflow_scripts/resolve_config.py"
+
+
+# Apart from the fits, so that another target fits nothing anew.
+rule control_risk:
+    input:
+        calibrators="<results>/work/calibrators/{model}/{task}.json",
+        features="<results>/features/{model}/{task}.parquet",
+        labels="<results>/labels/{model}/{task}.parquet",
+        splits="<results>/splits/{task}.parquet",
+        task="<results>/tasks/{task}.parquet",
+    output:
+        "<results>/calibrators/{model}/{task}.json",
+    log:
+        "<logs>/control_risk/{model}/{task}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("control_risk.py"),
+        error_rates=list(CONFIG.risk_control.error_rates),
+        confidence=CONFIG.risk_control.confidence,
+    message:
+        "Controlling the risk of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/control_risk.py"

@@ -1,8 +1,9 @@
 # Figures.
-# reads   metrics.parquet, analyses/
+# reads   metrics.parquet, analyses/; for the framework traces/, features/, predictions/, tasks/
 # writes  figures/<name>.{pdf,svg}
 
 FIGURES = [
+    "framework",
     "performance_overview",
     "spike_evidence",
     "local_risk_aggregation",
@@ -107,3 +108,30 @@ rule draw_local_risk_aggregation:
         "Drawing where the risk of wrong answers lies"
     script:
         "../workflow_scripts/draw_local_risk_aggregation.py"
+
+
+rule draw_framework:
+    input:
+        traces=of_main("<results>/traces/{model}/{task}.arrow"),
+        features=of_main("<results>/features/{model}/{task}.parquet"),
+        predictions=of_main("<results>/predictions/{model}/{task}.parquet"),
+        tasks=of_main("<results>/tasks/{task}.parquet"),
+    output:
+        pdf="<results>/figures/framework.pdf",
+        svg=report(
+            "<results>/figures/framework.svg",
+            caption="../report/framework.rst",
+            category="How it was computed",
+            labels={"figure": "framework"},
+        ),
+    log:
+        "<logs>/draw_framework.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("draw_framework.py"),
+        pairs=main_pairs,
+    message:
+        "Drawing the framework"
+    script:
+        "../workflow_scripts/draw_framework.py"

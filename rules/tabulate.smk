@@ -1,8 +1,8 @@
 # Tables, and the same beside the paper's.
-# reads   metrics.parquet, analyses/
-# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}
+# reads   metrics.parquet, analyses/, calibrators/
+# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib
 
-from tracecal.render import published
+from tracecal.render import published, references
 from tracecal.render.averaged import AVERAGED
 
 AVERAGED_TABLES = [
@@ -20,6 +20,7 @@ STATED = ["protocol_comparison", "trace_plus_features"]
 TABLES = ["main_comparison", "languages", *STATED, *AVERAGED_TABLES, *ANALYSED] + [
     "cross_model"
 ] * (STUDY["cross"] is not None)
+TABLES += ["risk_coverage"] * ("trace_plus" in {one.id for one in CHOSEN})
 
 try:
     PAPER = published.read()
@@ -250,3 +251,46 @@ rule tabulate_features:
         "Tabulating TRACE+'s features"
     script:
         "../workflow_scripts/tabulate_features.py"
+
+
+rule tabulate_risk_coverage:
+    input:
+        pairs("<results>/calibrators/{model}/{task}.json"),
+    output:
+        tex="<results>/tables/risk_coverage.tex",
+        csv="<results>/tables/risk_coverage.csv",
+        html=report(
+            "<results>/tables/risk_coverage.html",
+            caption="../report/risk_coverage.rst",
+            category="What it can be used for",
+            labels={"table": "risk coverage"},
+        ),
+    log:
+        "<logs>/tabulate_risk_coverage.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("tabulate_risk_coverage.py"),
+        pairs=lambda wildcards: [list(pair) for pair in wanted_pairs()],
+        models=lambda wildcards: MODEL_LABELS,
+        tasks=lambda wildcards: TASK_LABELS,
+    message:
+        "Tabulating risk and coverage"
+    script:
+        "../workflow_scripts/tabulate_risk_coverage.py"
+
+
+rule copy_references:
+    output:
+        "<results>/tables/references.bib",
+    log:
+        "<logs>/copy_references.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("copy_references.py"),
+        references=text_hash(references.BIBLIOGRAPHY),
+    message:
+        "Copying the bibliography"
+    script:
+        "../workflow_scripts/copy_references.py"

@@ -44,6 +44,18 @@ WRONG = {
         {"splits": {"calibration_share": 1.5}},
         r"c: splits\.calibration_share: .*less than 1",
     ),
+    "an error rate that promises nothing": (
+        {"risk_control": {"error_rates": [0.1, 1.0]}},
+        r"c: risk_control\.error_rates\[1\]: .*less than 1",
+    ),
+    "no error rate": (
+        {"risk_control": {"error_rates": []}},
+        r"c: risk_control\.error_rates: .*at least 1 item",
+    ),
+    "certainty": (
+        {"risk_control": {"confidence": 1}},
+        r"c: risk_control\.confidence: .*less than 1",
+    ),
     "unknown choice": (
         {"models": [MODEL | {"dtype": "int8"}]},
         r"c: models\[0\]\.dtype: .*'float32', 'bfloat16' or 'float16', not 'int8'",

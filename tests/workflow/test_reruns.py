@@ -24,12 +24,16 @@ AGGREGATES = {
     "tabulate_cross_model",
     "tabulate_languages",
     "tabulate_main_comparison",
+    "tabulate_risk_coverage",
 }
 # Rules that join the main study's pairs: what touches none of them need not rerun these.
 OF_MAIN = {
+    "analyse_hyperparameter_sensitivity",
     "analyse_localized_errors",
+    "analyse_position_shift",
     "analyse_spike_modeling",
     "analyse_spike_strata",
+    "draw_framework",
     "draw_local_risk_aggregation",
     "draw_spike_evidence",
     "select_local_risk",
@@ -37,14 +41,12 @@ OF_MAIN = {
 }
 PER_PAIR = (
     "generate audit_traces search_beams label_answers compute_features join_scores calibrate "
-    "measure estimate_likelihood estimate_entropy estimate_trajectory estimate_beam estimate_trace "
+    "measure control_risk estimate_likelihood estimate_entropy estimate_trajectory estimate_beam estimate_trace "
     "capture_hidden estimate_internal_probe estimate_lars "
     "ask_p_true estimate_p_true ask_verbalized estimate_verbalized "
     "draw_samples weigh_token_sar weigh_mars estimate_token_sar estimate_mars "
     "estimate_semantic_entropy estimate_selfcheckgpt"
 ).split()
-# Rules that join the main study's pairs: scheduled where one of those changes.
-OF_MAIN = {"analyse_hyperparameter_sensitivity", "analyse_position_shift", "tabulate_analysis"}
 LEARNED = ("learn_probe", "learn_lars")
 
 
@@ -78,7 +80,7 @@ def test_another_task_trains_no_model(finished):
     expected = dict.fromkeys(once, 1)
     # Its training rows teach the model's supervised estimators something new: they, and nothing
     # that decodes, score the model's three tasks anew.
-    scored = ["estimate_internal_probe", "estimate_lars", "join_scores", "calibrate", "measure"]
+    scored = ["estimate_internal_probe", "estimate_lars", "join_scores", *CALIBRATED]
     scheduled = finished.scheduled(config)
     assert own(scheduled) == expected | dict.fromkeys(scored, 3)
     assert set(scheduled) >= OF_MAIN
@@ -87,7 +89,7 @@ def test_another_task_trains_no_model(finished):
 def test_a_probes_settings_rerun_the_probe_alone(finished):
     fitting = {"epochs": 3}
     scheduled = finished.scheduled(finished.variant("fit", probe={"fitting": fitting}))
-    per_pair = ["estimate_internal_probe", "join_scores", "calibrate", "measure"]
+    per_pair = ["estimate_internal_probe", "join_scores", *CALIBRATED]
     assert own(scheduled) == dict.fromkeys(per_pair, 3) | {
         "learn_probe": 2,
         "resolve_config": 1,
@@ -116,7 +118,7 @@ def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
         finished.edited(module, '"min_prob":', '"max_prob": P.list.max(),\n    "min_prob":'),
     ):
         scheduled = finished.scheduled()
-    per_pair = dict.fromkeys(["estimate_likelihood", "join_scores", "calibrate", "measure"], 3)
+    per_pair = dict.fromkeys(["estimate_likelihood", "join_scores", *CALIBRATED], 3)
     assert own(scheduled) == per_pair | {"resolve_config": 1}
     assert "count_accuracy" not in scheduled
 
@@ -171,7 +173,7 @@ def test_the_operators_never_rerun_generation(finished):
 def test_a_change_to_one_question_never_puts_the_other_again(finished, file, old, new, asked):
     with finished.edited(f"workflow_scripts/tracecal/decode/{file}.py", old, new):
         scheduled = finished.scheduled()
-    rules = [f"ask_{asked}", f"estimate_{asked}", "join_scores", "calibrate", "measure"]
+    rules = [f"ask_{asked}", f"estimate_{asked}", "join_scores", *CALIBRATED]
     assert own(scheduled) == dict.fromkeys(rules, 3)
 
 
@@ -188,7 +190,7 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
         "workflow_scripts/tracecal/label/rules.py", "_NEGATION_REACH = 3", "_NEGATION_REACH = 4"
     ):
         scheduled = finished.scheduled()
-    rerun = ["label_answers", "calibrate", "measure", "join_scores"]
+    rerun = ["label_answers", *CALIBRATED, "join_scores"]
     per_pair = dict.fromkeys([*rerun, "estimate_internal_probe", "estimate_lars"], 3)
     assert own(scheduled) == per_pair | dict.fromkeys(LEARNED, 2)
 
@@ -213,6 +215,12 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
 def test_words_and_layout_rerun_nothing(finished, file, old, new):
     with finished.edited(file, old, new):
         assert finished.scheduled() == {}
+
+
+def test_another_wished_error_rate_fits_nothing(finished):
+    config = finished.variant("rates", risk_control={"error_rates": [0.15]})
+    expected = {"control_risk": 3, "tabulate_risk_coverage": 1, "resolve_config": 1}
+    assert finished.scheduled(config) == expected
 
 
 def test_a_figures_code_redraws_that_figure(finished):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
@@ -136,6 +136,24 @@ class Calibration(Strict):
     )
 
 
+class RiskControl(Strict):
+    """Thresholds on TRACE+ with a guarantee on the errors among the answers kept."""
+
+    error_rates: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+        (0.05, 0.1, 0.2, 0.3),
+        min_length=1,
+        description="wished error rates among the answers kept (selective risk), a threshold each",
+    )
+    confidence: float = Field(
+        0.9, gt=0, lt=1, description="with which each threshold keeps what it promises; 1 - delta"
+    )
+
+    @field_validator("error_rates")
+    @classmethod
+    def _sorted(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(set(rates)))
+
+
 class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
@@ -159,6 +177,7 @@ class Config(Strict):
     audit: Audit = Audit()
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
+    risk_control: RiskControl = RiskControl()
 
     @field_validator("models", "tasks")
     @classmethod

@@ -5,8 +5,9 @@ Scalars and feature vectors go through the same code; a scalar is the one-featur
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -113,3 +114,9 @@ def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
 def as_json(calibrator: Calibrator) -> dict[str, object]:
     """Plain numbers that redo the prediction; no pickle."""
     return {"kind": type(calibrator).__name__.lower(), **asdict(calibrator)}
+
+
+def from_json(stored: Mapping[str, Any]) -> Calibrator:
+    """The calibrator that `as_json` wrote down."""
+    kinds = {kind.__name__.lower(): kind for kind in (Logistic, Isotonic, Constant, Identity)}
+    return kinds[stored["kind"]](**{key: stored[key] for key in stored if key != "kind"})
