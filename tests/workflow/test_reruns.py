@@ -47,6 +47,7 @@ PER_PAIR = (
     "draw_samples weigh_token_sar weigh_mars estimate_token_sar estimate_mars "
     "estimate_semantic_entropy estimate_selfcheckgpt"
 ).split()
+CALIBRATED = ("calibrate", "control_risk", "measure")
 LEARNED = ("learn_probe", "learn_lars")
 
 
