@@ -133,6 +133,13 @@ class Calibration(Strict):
     )
 
 
+class Bootstrap(Strict):
+    """Intervals of differences between estimators."""
+
+    resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
+    level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")
+
+
 class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
@@ -156,6 +163,7 @@ class Config(Strict):
     audit: Audit = Audit()
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
+    bootstrap: Bootstrap = Bootstrap()
 
     @field_validator("models", "tasks")
     @classmethod
