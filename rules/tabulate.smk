@@ -10,9 +10,10 @@ AVERAGED_TABLES = [
 ]
 # Tables of one analysis each, by its name: analyses/<name>.parquet and tabulate_<name>.py.
 ANALYSED = []
-TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES, *ANALYSED] + [
-    "cross_model"
-] * (STUDY["cross"] is not None)
+TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES, *ANALYSED]
+# What lies behind the cross-model comparison.
+DETAILS = ["cross_model_task_details", "cross_model_best_estimators"]
+TABLES += ["cross_model", *DETAILS] * (STUDY["cross"] is not None)
 
 try:
     PAPER = published.read()
@@ -24,6 +25,7 @@ BESIDE = [table for table in TABLES if table in PAPER]
 rule tabulate_main_comparison:
     input:
         metrics="<results>/metrics.parquet",
+        intervals="<results>/analyses/intervals.parquet",
     output:
         tex="<results>/tables/main_comparison.tex",
         csv="<results>/tables/main_comparison.csv",
@@ -82,6 +84,7 @@ rule tabulate_cross_model:
     input:
         metrics="<results>/metrics.parquet",
         accuracy="<results>/analyses/accuracy.parquet",
+        intervals="<results>/analyses/intervals.parquet",
     output:
         tex="<results>/tables/cross_model.tex",
         csv="<results>/tables/cross_model.csv",
@@ -219,3 +222,34 @@ rule compare_with_paper:
         "Comparing {wildcards.table} with the paper's"
     script:
         "../workflow_scripts/compare_with_paper.py"
+
+
+rule tabulate_cross_details:
+    input:
+        metrics="<results>/metrics.parquet",
+        intervals="<results>/analyses/intervals.parquet",
+    output:
+        tex="<results>/tables/{detail}.tex",
+        csv="<results>/tables/{detail}.csv",
+        html=report(
+            "<results>/tables/{detail}.html",
+            caption="../report/cross_details.rst",
+            category="Which estimator wins",
+            labels={"table": "{detail}"},
+        ),
+    log:
+        "<logs>/tabulate/{detail}.log",
+    wildcard_constraints:
+        detail=one_of(DETAILS),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("tabulate_cross_details.py"),
+        estimators=COMPARED,
+        models=lambda wildcards: MODEL_LABELS,
+        tasks=lambda wildcards: TASK_LABELS,
+        study=STUDY["cross"],
+    message:
+        "Tabulating {wildcards.detail}"
+    script:
+        "../workflow_scripts/tabulate_cross_details.py"

@@ -2,9 +2,13 @@
 
 "Best" is an oracle: per metric, whichever baseline comes out first. It is chosen anew in every
 resample, so that the interval also holds how uncertain the choice is. The largest of several noisy
-values lies above the largest of their expectations, in the sample and once more in each resample:
-the interval leans against TRACE+. One above zero therefore supports a win; one below zero proves
-no loss.
+values lies above the largest of their expectations, in the sample and once more in each resample,
+and so this choice leans against TRACE+: an interval below zero proves no loss.
+
+What is measured is not quite the tables' mean over splits: an example counts once, with the mean
+of its probabilities. Such a mean errs less than the fits it is made of, the more so the more
+weights they have, and this leans towards TRACE+. A win is therefore supported where TRACE+ is
+better in the table and the interval lies above zero.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
