@@ -15,12 +15,14 @@ pytestmark = pytest.mark.workflow
 
 # Rules that join all pairs; how many tables there are is not this file's business.
 AGGREGATES = {
+    "bound_improvements",
     "collect_metrics",
     "compare_with_paper",
     "count_accuracy",
     "draw_model_landscape",
     "draw_performance_overview",
     "tabulate_averages",
+    "tabulate_cross_details",
     "tabulate_cross_model",
     "tabulate_languages",
     "tabulate_main_comparison",
@@ -31,8 +33,10 @@ PER_PAIR = (
     "capture_hidden estimate_internal_probe estimate_lars "
     "ask_p_true estimate_p_true ask_verbalized estimate_verbalized "
     "draw_samples weigh_token_sar weigh_mars estimate_token_sar estimate_mars "
-    "estimate_semantic_entropy estimate_selfcheckgpt"
+    "estimate_semantic_entropy estimate_selfcheckgpt resample"
 ).split()
+# What follows from any score.
+FROM_SCORES = ("join_scores", "calibrate", "measure", "resample")
 LEARNED = ("learn_probe", "learn_lars")
 
 
@@ -66,14 +70,14 @@ def test_another_task_trains_no_model(finished):
     expected = dict.fromkeys(once, 1)
     # Its training rows teach the model's supervised estimators something new: they, and nothing
     # that decodes, score the model's three tasks anew.
-    scored = ["estimate_internal_probe", "estimate_lars", "join_scores", "calibrate", "measure"]
+    scored = ["estimate_internal_probe", "estimate_lars", *FROM_SCORES]
     assert own(finished.scheduled(config)) == expected | dict.fromkeys(scored, 3)
 
 
 def test_a_probes_settings_rerun_the_probe_alone(finished):
     fitting = {"epochs": 3}
     scheduled = finished.scheduled(finished.variant("fit", probe={"fitting": fitting}))
-    per_pair = ["estimate_internal_probe", "join_scores", "calibrate", "measure"]
+    per_pair = ["estimate_internal_probe", *FROM_SCORES]
     assert own(scheduled) == dict.fromkeys(per_pair, 3) | {
         "learn_probe": 2,
         "resolve_config": 1,
@@ -102,7 +106,7 @@ def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
         finished.edited(module, '"min_prob":', '"max_prob": P.list.max(),\n    "min_prob":'),
     ):
         scheduled = finished.scheduled()
-    per_pair = dict.fromkeys(["estimate_likelihood", "join_scores", "calibrate", "measure"], 3)
+    per_pair = dict.fromkeys(["estimate_likelihood", *FROM_SCORES], 3)
     assert own(scheduled) == per_pair | {"resolve_config": 1}
     assert "count_accuracy" not in scheduled
 
@@ -156,7 +160,7 @@ def test_the_operators_never_rerun_generation(finished):
 def test_a_change_to_one_question_never_puts_the_other_again(finished, file, old, new, asked):
     with finished.edited(f"workflow_scripts/tracecal/decode/{file}.py", old, new):
         scheduled = finished.scheduled()
-    rules = [f"ask_{asked}", f"estimate_{asked}", "join_scores", "calibrate", "measure"]
+    rules = [f"ask_{asked}", f"estimate_{asked}", *FROM_SCORES]
     assert own(scheduled) == dict.fromkeys(rules, 3)
 
 
@@ -173,7 +177,7 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
         "workflow_scripts/tracecal/label/rules.py", "_NEGATION_REACH = 3", "_NEGATION_REACH = 4"
     ):
         scheduled = finished.scheduled()
-    rerun = ["label_answers", "calibrate", "measure", "join_scores"]
+    rerun = ["label_answers", *FROM_SCORES]
     per_pair = dict.fromkeys([*rerun, "estimate_internal_probe", "estimate_lars"], 3)
     assert own(scheduled) == per_pair | dict.fromkeys(LEARNED, 2)
 
