@@ -16,11 +16,18 @@ ANALYSED = [
     "spike_modeling",
     *["localized_global_errors", "localized_error_subtypes"] * bool(FOLLOWED),
 ]
+# What the registry says, and what lies behind the cross-model comparison.
 STATED = ["protocol_comparison", "trace_plus_features"]
-TABLES = ["main_comparison", "languages", *STATED, *AVERAGED_TABLES, *ANALYSED] + [
-    "cross_model"
-] * (STUDY["cross"] is not None)
-TABLES += ["risk_coverage"] * ("trace_plus" in {one.id for one in CHOSEN})
+DETAILS = ["cross_model_task_details", "cross_model_best_estimators"]
+TABLES = [
+    "main_comparison",
+    "languages",
+    *STATED,
+    *AVERAGED_TABLES,
+    *ANALYSED,
+    *["cross_model", *DETAILS] * (STUDY["cross"] is not None),
+    *["risk_coverage"] * ("trace_plus" in {one.id for one in CHOSEN}),
+]
 
 try:
     PAPER = published.read()
@@ -32,6 +39,7 @@ BESIDE = [table for table in TABLES if table in PAPER]
 rule tabulate_main_comparison:
     input:
         metrics="<results>/metrics.parquet",
+        intervals="<results>/analyses/intervals.parquet",
     output:
         tex="<results>/tables/main_comparison.tex",
         csv="<results>/tables/main_comparison.csv",
@@ -90,6 +98,7 @@ rule tabulate_cross_model:
     input:
         metrics="<results>/metrics.parquet",
         accuracy="<results>/analyses/accuracy.parquet",
+        intervals="<results>/analyses/intervals.parquet",
     output:
         tex="<results>/tables/cross_model.tex",
         csv="<results>/tables/cross_model.csv",
@@ -294,3 +303,34 @@ rule copy_references:
         "Copying the bibliography"
     script:
         "../workflow_scripts/copy_references.py"
+
+
+rule tabulate_cross_details:
+    input:
+        metrics="<results>/metrics.parquet",
+        intervals="<results>/analyses/intervals.parquet",
+    output:
+        tex="<results>/tables/{detail}.tex",
+        csv="<results>/tables/{detail}.csv",
+        html=report(
+            "<results>/tables/{detail}.html",
+            caption="../report/cross_details.rst",
+            category="Which estimator wins",
+            labels={"table": "{detail}"},
+        ),
+    log:
+        "<logs>/tabulate/{detail}.log",
+    wildcard_constraints:
+        detail=one_of(DETAILS),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("tabulate_cross_details.py"),
+        estimators=COMPARED,
+        models=lambda wildcards: MODEL_LABELS,
+        tasks=lambda wildcards: TASK_LABELS,
+        study=STUDY["cross"],
+    message:
+        "Tabulating {wildcards.detail}"
+    script:
+        "../workflow_scripts/tabulate_cross_details.py"

@@ -58,6 +58,23 @@ def study(models=MODELS, tasks=TASKS, entries=ENTRIES, splits=20, seed=0):
     return rows(values)
 
 
+INTERVALS = {
+    "study": pl.String,
+    "model": pl.String,
+    "task": pl.String,
+    "metric": pl.String,
+    "low": pl.Float64,
+    "high": pl.Float64,
+}
+
+
+def intervals(*values):
+    """Intervals from (study, model, task, metric, low, high) tuples; without any, a foreign one."""
+    foreign = [(None, "foreign", "foreign", "brier", None, None)]
+    frame = pl.DataFrame(list(values) or foreign, schema=INTERVALS, orient="row")
+    return frame.with_columns(level=pl.lit(0.95), resamples=pl.lit(1000))
+
+
 def accuracy(models=MODELS, tasks=TASKS, seed=1):
     draw = random.Random(seed)
     pairs = [(model, task, draw.randint(20, 80)) for model in models for task in tasks]

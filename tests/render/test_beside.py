@@ -34,14 +34,16 @@ def lines(table):
 def main_table(models=QWEN, tasks=TASKS, entries=ENTRIES):
     metrics = synthetic.study(models, tasks, entries, splits=4)
     study = {"model": next(iter(models)), "tasks": list(tasks)}
-    return lines(main_comparison(metrics, entries, models, tasks, study))
+    return lines(main_comparison(metrics, synthetic.intervals(), entries, models, tasks, study))
 
 
 def cross_table(models=CROSS, tasks=CROSS_TASKS, splits=4):
     metrics = synthetic.study(models, tasks, splits=splits)
     study = {"models": list(models), "tasks": list(tasks)}
     accuracy = synthetic.accuracy(models, tasks)
-    return lines(cross_model(metrics, accuracy, ENTRIES, models, TASKS, study))
+    return lines(
+        cross_model(metrics, synthetic.intervals(), accuracy, ENTRIES, models, TASKS, study)
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +196,9 @@ def test_the_spread_of_improvements_is_paired_by_split():
     models = {"m": "M", "n": "N"}
     accuracy = synthetic.accuracy(models, ["t"])
     study = {"models": ["m", "n"], "tasks": ["t"]}
-    table = cross_model(metrics, accuracy, entries, models, {"t": "T"}, study)
+    table = cross_model(
+        metrics, synthetic.intervals(), accuracy, entries, models, {"t": "T"}, study
+    )
     m, n, overall = lines(table)
     assert float(m["brier_best_baseline_sd"]) == pytest.approx(0.1)
     assert float(m["brier_improvement_sd"]) == pytest.approx(0, abs=1e-9)

@@ -173,6 +173,7 @@ def test_fonts_stay_legible_and_widths_fit():
     [
         ("tabulate_main_comparison", MAIN),
         ("tabulate_cross_model", CROSS),
+        ("tabulate_cross_details", CROSS),
         ("draw_performance_overview", BOTH),
         ("draw_model_landscape", CROSS),
     ],
@@ -180,14 +181,16 @@ def test_fonts_stay_legible_and_widths_fit():
 def test_adapters_write_their_outputs(script, study, tmp_path, pytestconfig):
     METRICS.write_parquet(tmp_path / "metrics.parquet")
     synthetic.accuracy().write_parquet(tmp_path / "accuracy.parquet")
+    synthetic.intervals().write_parquet(tmp_path / "intervals.parquet")
     kinds = ("tex", "csv", "html") if script.startswith("tabulate") else ("pdf", "svg")
-    inputs = {name: tmp_path / f"{name}.parquet" for name in ("metrics", "accuracy")}
+    inputs = {name: tmp_path / f"{name}.parquet" for name in ("metrics", "accuracy", "intervals")}
     snakemake = SimpleNamespace(
         input=SimpleNamespace(**inputs),
         output=SimpleNamespace(**{kind: tmp_path / f"out.{kind}" for kind in kinds}),
         params=SimpleNamespace(
             estimators=[list(entry) for entry in ENTRIES], models=MODELS, tasks=TASKS, study=study
         ),
+        wildcards=SimpleNamespace(detail="cross_model_task_details"),
         log=[str(tmp_path / "logs" / "job.log")],
     )
     path = pytestconfig.rootpath / "workflow_scripts" / f"{script}.py"

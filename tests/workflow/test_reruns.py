@@ -15,12 +15,14 @@ pytestmark = pytest.mark.workflow
 
 # Rules that join all pairs; how many tables there are is not this file's business.
 AGGREGATES = {
+    "bound_improvements",
     "collect_metrics",
     "compare_with_paper",
     "count_accuracy",
     "draw_model_landscape",
     "draw_performance_overview",
     "tabulate_averages",
+    "tabulate_cross_details",
     "tabulate_cross_model",
     "tabulate_languages",
     "tabulate_main_comparison",
@@ -45,9 +47,10 @@ PER_PAIR = (
     "capture_hidden estimate_internal_probe estimate_lars "
     "ask_p_true estimate_p_true ask_verbalized estimate_verbalized "
     "draw_samples weigh_token_sar weigh_mars estimate_token_sar estimate_mars "
-    "estimate_semantic_entropy estimate_selfcheckgpt"
+    "estimate_semantic_entropy estimate_selfcheckgpt resample"
 ).split()
-CALIBRATED = ("calibrate", "control_risk", "measure")
+# What follows from any score.
+CALIBRATED = ("calibrate", "control_risk", "measure", "resample")
 LEARNED = ("learn_probe", "learn_lars")
 
 

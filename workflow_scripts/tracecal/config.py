@@ -154,6 +154,13 @@ class RiskControl(Strict):
         return tuple(sorted(set(rates)))
 
 
+class Bootstrap(Strict):
+    """Intervals of differences between estimators."""
+
+    resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
+    level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")
+
+
 class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
@@ -178,6 +185,7 @@ class Config(Strict):
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
+    bootstrap: Bootstrap = Bootstrap()
 
     @field_validator("models", "tasks")
     @classmethod

@@ -1,21 +1,31 @@
 """The main comparison: every baseline and TRACE estimator on every task of one model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from tracecal.render import averages, phrases
 from tracecal.render.averages import MISSING, NAMES, Average, Entry
+from tracecal.render.bounds import Bounds, Intervals, explained, level, read_bounds
+from tracecal.render.duels import METRICS, TRACE_PLUS, Duel, duel, gain_cell
 from tracecal.render.table import ABSENT, Cell, Column, Row, RowGroup, Table, cell, emphasised
 
 Labels = Mapping[str, str]
-METRICS = ("brier", "auroc")
 SEQUENCE_FAMILIES = ("likelihood", "entropy")
 PARTLY, FEWER = "†", "‡"
+IMPROVED = (
+    "Improvement: of TRACE+ on the best baseline of the column, positive where TRACE+ is better."
+)
 
 
 def main_comparison(
-    metrics: pl.DataFrame, entries: Sequence[Entry], models: Labels, tasks: Labels, study: Mapping
+    metrics: pl.DataFrame,
+    intervals: pl.DataFrame,
+    entries: Sequence[Entry],
+    models: Labels,
+    tasks: Labels,
+    study: Mapping,
 ) -> Table:
     """The table; `study` names the model and the tasks."""
     model = study["model"]
@@ -26,12 +36,14 @@ def main_comparison(
     rows = [entry for entry in compared if entry.id in found]
     values = _values(selected, model, rows, present)
     fewer = _fewer_answers(selected)
+    duels = _duels(selected, model, rows, present, read_bounds(intervals))
+    scope = (cell(model), cell(" ".join(present)))
 
     def row(entry: Entry) -> Row:
         citation = "" if entry.role == "trace" else entry.citation
         name = (cell(entry.id), cell(entry.family), cell(entry.label, citation=citation))
         cells = (c for key in values[entry.id] for c in _cells(key, entry, values, fewer))
-        return (*name, *cells, cell(model), cell(" ".join(present)))
+        return (*name, *cells, *scope)
 
     columns = (
         Column(("estimator",), shown=False),
@@ -48,12 +60,13 @@ def main_comparison(
         title="Main comparison",
         caption=_caption(selected, rows, models[model], len(present)),
         columns=columns,
-        groups=emphasised(groups, columns),
+        groups=(*emphasised(groups, columns), *_improvements(duels, level(intervals), scope)),
         emphasis=f"Bold: best of the column; underlined: second best; {phrases.ALIKE}.",
         notes=(
             *phrases.absent_tasks(study["tasks"], present, tasks),
             *_undefined_notes(values, rows, tasks),
             *_fewer_notes(fewer, rows, tasks),
+            *_improvement_notes(duels, intervals),
         ),
     )
 
@@ -94,6 +107,57 @@ def _values(
     }
 
 
+def _duels(
+    selected: pl.DataFrame,
+    model: str,
+    rows: Sequence[Entry],
+    present: Sequence[str],
+    bounds: Intervals,
+) -> list[Duel]:
+    """TRACE+ against the best baseline on each task, then on average, by each metric.
+
+    None where the run lacks one side.
+    """
+    baselines = [entry for entry in rows if entry.role == "baseline"]
+    if not baselines or all(entry.id != TRACE_PLUS for entry in rows):
+        return []
+    scopes = [((None, model, task), selected.filter(task=task)) for task in present]
+    return [
+        duel(part, model, baselines, metric, bounds.get((*key, metric), Bounds()))
+        for key, part in (*scopes, (("main", model, None), selected))
+        for metric in METRICS
+    ]
+
+
+def _improvements(duels: Sequence[Duel], level: str, scope: Row) -> list[RowGroup]:
+    """Rows of the improvements and of the bounds of their intervals."""
+    if not duels:
+        return []
+
+    def row(id: str, label: str, values: Iterable[tuple[Cell, Cell]]) -> Row:
+        cells = (c for value, sd in values for c in (replace(value, signed=True), sd, cell(None)))
+        return (cell(id), cell(None), cell(label), *cells, *scope)
+
+    bounds = [
+        row(
+            f"improvement_{side}",
+            f"{level} interval, {words}",
+            [(cell(getattr(one.bounds, side)), cell(None)) for one in duels],
+        )
+        for side, words in (("low", "from"), ("high", "to"))
+    ]
+    gains = [(gain_cell(one), cell(one.sds[-1])) for one in duels]
+    title = "TRACE+ against the best baseline of each column"
+    return [RowGroup((row("improvement", "Improvement", gains), *bounds), title)]
+
+
+def _improvement_notes(duels: Sequence[Duel], intervals: pl.DataFrame) -> list[str]:
+    if not duels:
+        return []
+    intervals_are, *mark = explained(intervals, any(one.unsupported for one in duels))
+    return [f"{IMPROVED} {intervals_are}", *mark]
+
+
 def _columns(key: str, label: str, values: Values) -> list[Column]:
     columns = []
     for metric in METRICS:
@@ -129,7 +193,8 @@ def _caption(selected: pl.DataFrame, rows: Sequence[Entry], model: str, tasks: i
         f"Confidence estimators on {model}, task by task. All of them judge the same generated "
         "answers, by the Brier score of their calibrated probability and the AUROC of their "
         f"ranking. Each value is {phrases.over_splits(selected)}; Avg. is the unweighted mean over "
-        f"{phrases.count(tasks, 'task')}."
+        f"{phrases.count(tasks, 'task')}. The best baseline of a column is an oracle: whichever "
+        "turned out best there."
         + " Beam scores also read the other beams of a search from the same prompt."
         * beams
     )

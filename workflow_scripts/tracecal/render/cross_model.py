@@ -1,39 +1,47 @@
 """The cross-model comparison: TRACE+ against the best baseline, model by model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
 import polars as pl
 
 from tracecal.render import averages, phrases
-from tracecal.render.averages import BETTER, NAMES, Entry, Series
-from tracecal.render.table import Cell, Column, Row, RowGroup, Table, cell, ranks
+from tracecal.render.averages import NAMES, Entry
+from tracecal.render.bounds import Bounds, Intervals, explained, read_bounds
+from tracecal.render.duels import (
+    BEST,
+    METRICS,
+    TRACE_PLUS,
+    Duel,
+    duel,
+    gain_cell,
+    gain_column,
+    hidden_cells,
+    hidden_columns,
+    mean_duel,
+    nothing_to_compare,
+    partly_undefined,
+    side_cells,
+    value_column,
+)
+from tracecal.render.table import Column, Row, RowGroup, Table, cell
 
 Labels = Mapping[str, str]
-METRICS = ("brier", "auroc")
-TRACE_PLUS = "trace_plus"
-SIDES = ("best_baseline", TRACE_PLUS, "improvement")
-DECIMALS = 3
 
 
-class Duel(NamedTuple):
-    """TRACE+ against the best baseline by one metric; undefined where either is.
+class Contest(NamedTuple):
+    """A duel on the average over tasks, and what came of the duels on each task."""
 
-    `splits` holds both sides split by split.
-    """
-
-    winner: str | None
-    reference: float | None
-    value: float | None
-    splits: tuple[Series, Series]
+    average: Duel
     wins: int
+    supported: int
     tasks: int
 
 
 def cross_model(
     metrics: pl.DataFrame,
+    intervals: pl.DataFrame,
     accuracy: pl.DataFrame,
     entries: Sequence[Entry],
     models: Labels,
@@ -45,13 +53,22 @@ def cross_model(
     trace_plus = [entry for entry in entries if entry.id == TRACE_PLUS]
     selected = averages.select(metrics, baselines + trace_plus, study["models"], study["tasks"])
     present, slugs = sorted(set(selected["task"])), sorted(set(selected["model"]))
-    duels = {slug: _duels(selected.filter(model=slug), slug, baselines) for slug in slugs}
+    bounds = read_bounds(intervals)
+    contests = {
+        slug: [_contest(selected, slug, baselines, metric, bounds) for metric in METRICS]
+        for slug in slugs
+    }
     right = _accuracies(accuracy, present)
     known = [right[slug] for slug in slugs if slug in right]
-    overall = [_overall([duels[slug][i] for slug in slugs]) for i in range(len(METRICS))]
+    overall = [
+        _overall([contests[slug][i] for slug in slugs], metric, bounds)
+        for i, metric in enumerate(METRICS)
+    ]
     pool = set(selected["estimator"]) - {TRACE_PLUS}
     scope = (cell(len(pool)), cell(" ".join(slugs)), cell(" ".join(present)))
-    rows = [_row(s, models[s], right.get(s), duels[s]) + scope for s in slugs]
+    marked = any(one.average.unsupported for both in (*contests.values(), overall) for one in both)
+    usual = [*explained(intervals, marked), *_notes(selected, contests, models, tasks)]
+    rows = [_row(s, models[s], right.get(s), contests[s]) + scope for s in slugs]
     last = _row(None, "Overall", fmean(known) if known else None, overall) + scope
     return Table(
         name="cross_model",
@@ -62,55 +79,46 @@ def cross_model(
         emphasis="Bold: the better of Best Non-TRACE and TRACE+, unless both print alike.",
         notes=(
             *phrases.absent_tasks(study["tasks"], present, tasks),
-            *_notes(selected, duels, models, tasks),
+            *(nothing_to_compare(selected) or usual),
         ),
     )
 
 
-def _duels(selected: pl.DataFrame, model: str, baselines: Sequence[Entry]) -> list[Duel]:
-    by_task, overall = averages.per_task(selected), averages.over_tasks(selected)
-    by_split = averages.split_means(selected)
-    tasks = sorted(set(selected["task"]))
-
-    def average(estimator: str, metric: str) -> float | None:
-        return overall.get((model, estimator, metric), averages.MISSING).mean
-
-    def task_gain(task: str, metric: str) -> float | None:
-        def mean(estimator: str) -> float | None:
-            return by_task.get((model, task, estimator, metric), averages.MISSING).mean
-
-        values = {entry.id: mean(entry.id) for entry in baselines}
-        return averages.gain(values.get(averages.best(values, metric)), mean(TRACE_PLUS), metric)
-
-    duels = []
-    for metric in METRICS:
-        values = {entry.id: average(entry.id, metric) for entry in baselines}
-        winner = averages.best(values, metric)
-        gains = [g for g in (task_gain(task, metric) for task in tasks) if g is not None]
-        wins = sum(g > 0 for g in gains)
-        sides = [by_split.get((model, one, metric), {}) for one in (winner, TRACE_PLUS)]
-        value = average(TRACE_PLUS, metric)
-        duels.append(Duel(winner, values.get(winner), value, tuple(sides), wins, len(gains)))
-    return duels
-
-
-def _overall(duels: Sequence[Duel]) -> Duel:
-    both = [duel for duel in duels if None not in (duel.reference, duel.value)]
-    return Duel(
-        winner=None,
-        reference=fmean(duel.reference for duel in both) if both else None,
-        value=fmean(duel.value for duel in both) if both else None,
-        splits=tuple(_mean_series([duel.splits[side] for duel in both]) for side in (0, 1)),
-        wins=sum(duel.wins for duel in duels),
-        tasks=sum(duel.tasks for duel in duels),
+def _contest(
+    selected: pl.DataFrame,
+    model: str,
+    baselines: Sequence[Entry],
+    metric: str,
+    bounds: Intervals,
+) -> Contest:
+    of_model = selected.filter(model=model)
+    by_task = [
+        duel(
+            of_model.filter(task=task),
+            model,
+            baselines,
+            metric,
+            bounds.get((None, model, task, metric), Bounds()),
+        )
+        for task in sorted(set(of_model["task"]))
+    ]
+    over_tasks = bounds.get(("cross", model, None, metric), Bounds())
+    return Contest(
+        duel(of_model, model, baselines, metric, over_tasks),
+        wins=sum(one.won for one in by_task),
+        supported=sum(one.supported for one in by_task),
+        tasks=sum(one.gain is not None for one in by_task),
     )
 
 
-def _mean_series(members: Sequence[Series]) -> Series:
-    """The mean of several series where all of them have a value."""
-    splits = sorted(set().union(*members))
-    values = {split: [series.get(split) for series in members] for split in splits}
-    return {split: None if None in each else fmean(each) for split, each in values.items()}
+def _overall(contests: Sequence[Contest], metric: str, bounds: Intervals) -> Contest:
+    over_models = bounds.get(("cross", None, None, metric), Bounds())
+    return Contest(
+        mean_duel([one.average for one in contests], metric, over_models),
+        wins=sum(one.wins for one in contests),
+        supported=sum(one.supported for one in contests),
+        tasks=sum(one.tasks for one in contests),
+    )
 
 
 def _accuracies(accuracy: pl.DataFrame, tasks: Sequence[str]) -> dict[str, float]:
@@ -120,69 +128,36 @@ def _accuracies(accuracy: pl.DataFrame, tasks: Sequence[str]) -> dict[str, float
 
 
 def _columns() -> tuple[Column, ...]:
-    def pair(key: str, group: str, delta: str = "", **options) -> list[Column]:
-        return [
-            Column((f"{m}_{key}",), delta + NAMES[m], group, decimals=DECIMALS, **options)
-            for m in METRICS
-        ]
-
-    def directed(key: str, group: str) -> list[Column]:
-        return [
-            replace(c, better=BETTER[m]) for c, m in zip(pair(key, group), METRICS, strict=True)
-        ]
-
     return (
         Column(("model",), shown=False),
         Column(("label",), "Model", align="left"),
         Column(("accuracy",), "Avg. Acc."),
-        *directed("best_baseline", "Best Non-TRACE"),
-        *directed(TRACE_PLUS, "TRACE+"),
-        *pair("improvement", "Improvement", "Δ", better="higher", signed=True),
+        *(value_column(BEST, m, NAMES[m], "Best Non-TRACE") for m in METRICS),
+        *(value_column(TRACE_PLUS, m, NAMES[m], "TRACE+") for m in METRICS),
+        *(gain_column(m, f"Δ{NAMES[m]}", "Improvement") for m in METRICS),
         *(Column((f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins") for m in METRICS),
-        *(Column((f"{m}_best_baseline_id",), shown=False) for m in METRICS),
-        *(Column((f"{m}_{key}_sd",), shown=False) for m in METRICS for key in SIDES),
+        *(Column((f"{m}_supported_wins",), NAMES[m], "Supported") for m in METRICS),
+        *(column for m in METRICS for column in hidden_columns(m)),
         Column(("baselines",), shown=False),
         Column(("models",), shown=False),
         Column(("tasks",), shown=False),
     )
 
 
-def _row(model: str | None, label: str, accuracy: float | None, duels: Sequence[Duel]) -> Row:
-    sides = [_sides(duel, metric) for duel, metric in zip(duels, METRICS, strict=True)]
+def _row(model: str | None, label: str, accuracy: float | None, contests: Sequence[Contest]) -> Row:
+    averaged = [contest.average for contest in contests]
+    sides = [side_cells(one) for one in averaged]
     return (
         cell(model),
         cell(label),
         cell(accuracy),
         *(reference for reference, _ in sides),
         *(value for _, value in sides),
-        *(
-            cell(averages.gain(duel.reference, duel.value, metric))
-            for duel, metric in zip(duels, METRICS, strict=True)
-        ),
-        *(cell(duel.wins, duel.tasks) if duel.tasks else cell(None, None) for duel in duels),
-        *(cell(duel.winner) for duel in duels),
-        *(
-            cell(sd)
-            for duel, metric in zip(duels, METRICS, strict=True)
-            for sd in _sds(duel, metric)
-        ),
+        *map(gain_cell, averaged),
+        *(cell(one.wins, one.tasks) if one.tasks else cell(None, None) for one in contests),
+        *(cell(one.supported if one.tasks else None) for one in contests),
+        *(hidden for one in averaged for hidden in hidden_cells(one)),
     )
-
-
-def _sds(duel: Duel, metric: str) -> list[float | None]:
-    """The s.d. over splits of the best baseline, of TRACE+ and of the improvement."""
-    reference, value = duel.splits
-    gains = [averages.gain(x, value.get(split), metric) for split, x in reference.items()]
-    return [averages.spread(values) for values in (reference.values(), value.values(), gains)]
-
-
-def _sides(duel: Duel, metric: str) -> list[Cell]:
-    values = (duel.reference, duel.value)
-    found = ranks(values, BETTER[metric], DECIMALS)
-    return [
-        replace(cell(value), emphasis="best" if emphasis == "best" else None)
-        for value, emphasis in zip(values, found, strict=True)
-    ]
 
 
 def _caption(selected: pl.DataFrame, baselines: int, models: int, tasks: Sequence[str]) -> str:
@@ -192,42 +167,21 @@ def _caption(selected: pl.DataFrame, baselines: int, models: int, tasks: Sequenc
         f"over {phrases.listed(tasks)}. Best Non-TRACE is an oracle: for each model, and for each "
         "metric by itself, it takes the baseline whose average turned out best. An improvement is "
         "positive where TRACE+ is better. Task Wins counts the tasks on which TRACE+ is strictly "
-        "better than the best baseline of that very task. Overall: mean over the models, sum of "
-        "the wins."
+        "better than the best baseline of that very task; Supported counts those of them whose "
+        "interval lies above zero. Overall: mean over the models, sum of the wins."
     )
 
 
 def _notes(
-    selected: pl.DataFrame, duels: Mapping[str, Sequence[Duel]], models: Labels, tasks: Labels
+    selected: pl.DataFrame,
+    contests: Mapping[str, Sequence[Contest]],
+    models: Labels,
+    tasks: Labels,
 ) -> list[str]:
-    estimators = set(selected["estimator"])
-    if TRACE_PLUS not in estimators:
-        return ["TRACE+ is not among the estimators of this run, so there is nothing to compare."]
-    if estimators == {TRACE_PLUS}:
-        return ["No baseline is among the estimators of this run, so there is nothing to compare."]
-    notes = [_partly(averages.per_task(selected), metric, models, tasks) for metric in METRICS]
+    notes = partly_undefined(averages.per_task(selected), models, tasks)
     for i, metric in enumerate(METRICS):
-        open_ = [m for m, both in duels.items() if None in (both[i].reference, both[i].value)]
+        open_ = [m for m, both in contests.items() if both[i].average.gain is None]
         if open_:
             names = phrases.listed([models[model] for model in open_])
             notes.append(f"– No {NAMES[metric]} to compare for {names}; left out of Overall.")
-    return [note for note in notes if note]
-
-
-def _partly(
-    by_task: averages.TaskAverages, metric: str, models: Labels, tasks: Labels
-) -> str | None:
-    undefined: dict[tuple[str, str], tuple[int, int]] = {}
-    for (model, task, _, name), average in by_task.items():
-        if name == metric and average.undefined:
-            worst = undefined.get((model, task), (0, 0))
-            undefined[model, task] = max(worst, (average.undefined, average.splits))
-    parts = [
-        f"{models[model]} on {tasks[task]} ({count} of {splits} splits)"
-        for (model, task), (count, splits) in sorted(undefined.items())
-    ]
-    return (
-        f"{NAMES[metric]} undefined and left out of the means: {'; '.join(parts)}."
-        if parts
-        else None
-    )
+    return notes

@@ -38,7 +38,7 @@ CHARACTERS = {
     "→": r"$\rightarrow$",
     "†": r"$^{\dagger}$",
     "‡": r"$^{\ddagger}$",
-    "§": r"\S{}",
+    "§": r"$^{\S}$",
     "✓": r"$\surd$",
     "✗": r"$\times$",
     "△": r"$\triangle$",

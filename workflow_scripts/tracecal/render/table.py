@@ -43,7 +43,8 @@ class Column:
 class Cell:
     """The values of a cell, with its emphasis, footnote mark and citation key.
 
-    `decimals` stands in for the column's where rows are printed to different precisions.
+    `decimals` stands in for the column's where rows are printed to different precisions;
+    `signed` prints a plus where the column does not.
     """
 
     values: tuple[Value, ...]
@@ -51,6 +52,7 @@ class Cell:
     mark: str = ""
     citation: str = ""
     decimals: int | None = None
+    signed: bool = False
 
 
 Row = tuple[Cell, ...]
@@ -111,8 +113,9 @@ def cell(
     citation: str = "",
     emphasis: Emphasis | None = None,
     decimals: int | None = None,
+    signed: bool = False,
 ) -> Cell:
-    return Cell(values, emphasis, mark, citation, decimals)
+    return Cell(values, emphasis, mark, citation, decimals, signed)
 
 
 def printed(cell: Cell, column: Column) -> str:
@@ -120,7 +123,8 @@ def printed(cell: Cell, column: Column) -> str:
     if all(value is None for value in cell.values):
         return ABSENT
     decimals = column.decimals if cell.decimals is None else cell.decimals
-    return column.joint.join(number(v, decimals, column.signed) for v in cell.values)
+    signed = column.signed or cell.signed
+    return column.joint.join(number(v, decimals, signed) for v in cell.values)
 
 
 def number(value: Value, decimals: int, signed: bool = False) -> str:

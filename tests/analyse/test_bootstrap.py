@@ -1,0 +1,156 @@
+"""The paired bootstrap against scikit-learn with weights, and its counts against what they must be."""
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import brier_score_loss, roc_auc_score
+
+from tracecal.analyse.bootstrap import auroc, brier, draw_counts, resample_metrics
+
+# Score (few values: ties), correct, how often drawn.
+answers_drawn = st.lists(
+    st.tuples(st.integers(0, 5), st.booleans(), st.integers(0, 3)), min_size=1, max_size=25
+)
+
+
+def arrays(rows):
+    score, correct, drawn = map(np.array, zip(*rows, strict=True))
+    return score / 5, correct, drawn.astype(float)
+
+
+@given(rows=answers_drawn)
+def test_auroc_from_counts_is_scikit_learns_with_weights(rows):
+    score, correct, drawn = arrays(rows)
+    (found,) = auroc(score, correct, drawn[None])
+    if len(set(correct[drawn > 0])) < 2:
+        assert np.isnan(found)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert found == pytest.approx(roc_auc_score(correct, score, sample_weight=drawn))
+
+
+@given(rows=answers_drawn)
+def test_brier_from_counts_is_scikit_learns_with_weights(rows):
+    probability, correct, drawn = arrays(rows)
+    (found,) = brier(probability, correct, drawn[None])
+    if not drawn.any():
+        assert np.isnan(found)
+    else:
+        wanted = brier_score_loss(correct, probability, sample_weight=drawn, pos_label=True)
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_each_resample_is_measured_by_itself():
+    score, correct = np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])
+    counts = draw_counts(list("abcd"), "t", 1, 40)
+    for metric in (auroc, brier):
+        alone = [metric(score, correct, row[None])[0] for row in counts]
+        np.testing.assert_allclose(metric(score, correct, counts), alone)
+
+
+def test_whole_groups_are_drawn_as_many_as_there_are():
+    groups = ["b", "a", "b", "c", "a", "b", "d"]
+    counts = draw_counts(groups, "t", 7, 500)
+    of_group = {name: counts[:, groups.index(name)] for name in "abcd"}
+    for column, name in zip(counts.T, groups, strict=True):
+        np.testing.assert_array_equal(column, of_group[name])
+    drawn = np.stack(list(of_group.values()))
+    np.testing.assert_array_equal(drawn.sum(axis=0), np.full(500, 4))
+    # Multinomial: mean 1, variance 1 - 1/4.
+    np.testing.assert_allclose(drawn.mean(axis=1), 1, atol=0.15)
+    np.testing.assert_allclose(drawn.var(axis=1), 0.75, atol=0.2)
+
+
+def test_draws_follow_the_groups_the_task_and_the_seed_and_no_order():
+    groups = [f"group-{number % 9}" for number in range(30)]
+    order = np.random.default_rng(0).permutation(30)
+    counts = draw_counts(groups, "t", 7, 20)
+    shuffled = draw_counts([groups[place] for place in order], "t", 7, 20)
+    np.testing.assert_array_equal(shuffled, counts[:, order])
+    assert (draw_counts(groups, "u", 7, 20) != counts).any()
+    assert (draw_counts(groups, "t", 8, 20) != counts).any()
+    np.testing.assert_array_equal(draw_counts(groups, "t", 7, 20), counts)
+
+
+IDS = ["a", "b", "c", "d"]
+ANSWERS = pl.DataFrame(
+    {"example_id": IDS, "group_id": ["g", "g", "h", "i"], "correct": [True, False, True, False]}
+)
+SCORES = pl.DataFrame({"example_id": IDS, "s": [4.0, 1.0, 3.0, 2.0]})
+
+
+def predictions(**by_estimator):
+    """Rows of (split, example, probability) by estimator."""
+    return pl.DataFrame(
+        [(name, *row) for name, rows in by_estimator.items() for row in rows],
+        schema={
+            "estimator": pl.String,
+            "split": pl.Int64,
+            "example_id": pl.String,
+            "probability": pl.Float64,
+        },
+        orient="row",
+    )
+
+
+PREDICTIONS = predictions(
+    s=[(0, "a", 0.5), (0, "b", 0.25), (1, "a", 1.0), (1, "c", 0.5), (1, "d", 0.5)],
+    learned=[(0, "a", 0.5), (0, "b", 0.75), (1, "b", 0.25), (1, "c", 0.5), (1, "d", 0.5)],
+    few=[(0, "a", 0.5), (1, "c", 0.5)],
+)
+
+
+def resampled(frame=PREDICTIONS, answers=ANSWERS, scores=SCORES, resamples=200):
+    return resample_metrics(
+        frame,
+        answers,
+        scores,
+        model="m",
+        task="t",
+        estimators=["s", "learned", "few", "absent"],
+        seed=3,
+        resamples=resamples,
+    )
+
+
+def observed(table, estimator, metric):
+    return table.filter(estimator=estimator, metric=metric)["observed"].item()
+
+
+def test_observed_values_by_hand():
+    table = resampled()
+    # s: mean probabilities 0.75, 0.25, 0.5, 0.5; learned: 0.5 throughout.
+    wanted = (0.25**2 + 0.25**2 + 0.5**2 + 0.5**2) / 4
+    assert observed(table, "s", "brier") == pytest.approx(wanted)
+    assert observed(table, "s", "auroc") == 1.0, "by the score, in which nothing ties"
+    assert observed(table, "learned", "brier") == pytest.approx(0.25)
+    assert observed(table, "learned", "auroc") == 0.5
+    assert observed(table, "few", "brier") == pytest.approx(0.25)
+    assert observed(table, "few", "auroc") is None, "one class"
+    for metric in ("brier", "auroc"):
+        assert observed(table, "absent", metric) is None
+
+
+def test_resamples_are_the_same_for_all_estimators_and_undefined_ones_null():
+    table = resampled()
+    counts = draw_counts(["g", "g", "h", "i"], "t", 3, 200)
+    correct = np.array([True, False, True, False])
+    values = {(e, m): v for e, m, v in table.select("estimator", "metric", "resampled").rows()}
+    errors = np.array([0.25, 0.25, 0.5, 0.5]) ** 2
+    np.testing.assert_allclose(values["s", "brier"], counts @ errors / counts.sum(axis=1))
+    both = (counts @ correct > 0) & (counts @ ~correct > 0)
+    assert [value is not None for value in values["s", "auroc"]] == both.tolist()
+    assert 0 < both.sum() < 200, "the case must have both kinds"
+    assert values["absent", "auroc"] == [None] * 200
+
+
+def test_the_order_of_rows_changes_nothing():
+    shuffled = [
+        frame.sample(fraction=1, shuffle=True, seed=4) for frame in (PREDICTIONS, ANSWERS, SCORES)
+    ]
+    assert resampled(*shuffled).equals(resampled())
