@@ -1,8 +1,10 @@
 # Figures.
-# reads   metrics.parquet
+# reads   metrics.parquet, analyses/
 # writes  figures/<name>.{pdf,svg}
 
 FIGURES = ["performance_overview"] + ["model_landscape"] * (STUDY["cross"] is not None)
+if REPRESENTATIVE:
+    FIGURES += ["robustness_panels"]
 
 
 rule draw_performance_overview:
@@ -55,3 +57,31 @@ rule draw_model_landscape:
         "Drawing the model landscape"
     script:
         "../workflow_scripts/draw_model_landscape.py"
+
+
+rule draw_robustness_panels:
+    input:
+        sizes="<results>/analyses/calibration_size.parquet",
+        bins="<results>/analyses/reliability_bins.parquet",
+        curve="<results>/analyses/risk_coverage_curve.parquet",
+        lengths="<results>/analyses/length_stratified.parquet",
+    output:
+        pdf="<results>/figures/robustness_panels.pdf",
+        svg=report(
+            "<results>/figures/robustness_panels.svg",
+            caption="../report/robustness_panels.rst",
+            category="Is it calibrated",
+            labels={"figure": "robustness panels"},
+        ),
+    log:
+        "<logs>/draw_robustness_panels.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("draw_robustness_panels.py"),
+        estimators=REPRESENTATIVE,
+        study=STUDY["main"],
+    message:
+        "Drawing the robustness panels"
+    script:
+        "../workflow_scripts/draw_robustness_panels.py"

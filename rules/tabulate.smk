@@ -9,7 +9,9 @@ AVERAGED_TABLES = [
     name for name, what in AVERAGED.items() if len(what.wanted & {one.id for one in CHOSEN}) > 1
 ]
 # Tables of one analysis each, by its name: analyses/<name>.parquet and tabulate_<name>.py.
-ANALYSED = []
+ANALYSED = ["cross_task_transfer"]
+if REPRESENTATIVE:
+    ANALYSED += ["calibration_size", "reliability_selective", "length_stratified"]
 TABLES = ["main_comparison", "languages", "protocol_comparison", *AVERAGED_TABLES, *ANALYSED] + [
     "cross_model"
 ] * (STUDY["cross"] is not None)

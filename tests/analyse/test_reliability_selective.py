@@ -21,6 +21,8 @@ def judged(n=200, seed=0):
     frames = [
         pl.DataFrame(
             {
+                "model": "m",
+                "task": np.where(np.arange(n) % 2, "b", "a"),
                 "estimator": name,
                 "split": split,
                 "probability": (probability := draw.random(n).round(2)),
@@ -75,6 +77,7 @@ def test_metrics_are_scikit_learns_on_the_pooled_answers():
     assert value(pooled, metric="auroc", **where) == pytest.approx(auroc)
     assert value(pooled, metric="brier", **where) == pytest.approx(brier)
     assert set(pooled["n"]) == {200}
+    assert set(pooled.select("model", "tasks").rows()) == {("m", "a b")}
     assert pooled.height == 2 * 2 * 6
 
 
@@ -116,3 +119,7 @@ def test_an_estimator_without_predictions_has_no_rows_and_one_class_no_auroc():
     assert set(measured.pooled["estimator"]) == {"mars"}
     assert measured.pooled.filter(metric="auroc")["value"].null_count() == 2
     assert measured.pooled.filter(metric="risk_at_90")["value"].to_list() == [0, 0]
+
+
+def test_without_predictions_there_is_nothing():
+    assert all(frame.is_empty() for frame in reliability(judged().clear(), ["mars"], 15))

@@ -19,6 +19,8 @@ COVERAGES = (10, 50, 90)
 PERCENT = np.arange(1, 101)
 
 POOLED = {
+    "model": pl.String,
+    "tasks": pl.String,
     "estimator": pl.String,
     "split": pl.Int64,
     "metric": pl.String,
@@ -50,12 +52,16 @@ class Reliability(NamedTuple):
 
 
 def reliability(judged: pl.DataFrame, estimators: Sequence[str], bins: int) -> Reliability:
-    """Measure `estimator`, `split`, `probability` and `correct` of the answers of all tasks.
+    """Measure the predictions of one model on all tasks, pooled.
 
-    Metrics are ECE over `bins` equal-width bins, Brier score, AUROC and `risk_at_<percent>`. The
-    bins hold mean probability and accuracy of those that are not empty; the curve has the risk at
-    each percent of coverage. An estimator without predictions has no rows.
+    `judged` has `model`, `task`, `estimator`, `split`, `probability` and `correct`. Metrics are
+    ECE over `bins` equal-width bins, Brier score, AUROC and `risk_at_<percent>`; `tasks` lists the
+    ids of those pooled. The bins hold mean probability and accuracy of those that are not empty;
+    the curve has the risk at each percent of coverage. An estimator without predictions has no
+    rows.
     """
+    model, tasks = judged["model"].unique(), judged["task"].unique().sort()
+    scope = (model.item(), " ".join(tasks)) if len(model) else ()
     parts = judged.sort("probability", "correct").partition_by("estimator", "split", as_dict=True)
     pooled, binned, curve = [], [], []
     splits = judged["split"].unique().sort().to_list()
@@ -68,7 +74,7 @@ def reliability(judged: pl.DataFrame, estimators: Sequence[str], bins: int) -> R
             "auroc": auroc(probability, correct),
             **{f"risk_at_{percent}": float(risks[percent - 1]) for percent in COVERAGES},
         }
-        pooled += [(*key, metric, value, len(correct)) for metric, value in values.items()]
+        pooled += [(*scope, *key, metric, value, len(correct)) for metric, value in values.items()]
         binned += [(*key, *one) for one in reliability_bins(probability, correct, bins)]
         curve += [(*key, *one) for one in zip(PERCENT / 100, risks, strict=True)]
     return Reliability(

@@ -45,7 +45,7 @@ def cross_model(
     trace_plus = [entry for entry in entries if entry.id == TRACE_PLUS]
     selected = averages.select(metrics, baselines + trace_plus, study["models"], study["tasks"])
     present, slugs = sorted(set(selected["task"])), sorted(set(selected["model"]))
-    duels = {slug: _duels(selected.filter(model=slug), slug, baselines) for slug in slugs}
+    duels = {slug: duels_of(selected.filter(model=slug), slug, baselines) for slug in slugs}
     right = _accuracies(accuracy, present)
     known = [right[slug] for slug in slugs if slug in right]
     overall = [_overall([duels[slug][i] for slug in slugs]) for i in range(len(METRICS))]
@@ -67,7 +67,8 @@ def cross_model(
     )
 
 
-def _duels(selected: pl.DataFrame, model: str, baselines: Sequence[Entry]) -> list[Duel]:
+def duels_of(selected: pl.DataFrame, model: str, baselines: Sequence[Entry]) -> list[Duel]:
+    """A model's duel by each metric, averaged over the tasks of `selected`."""
     by_task, overall = averages.per_task(selected), averages.over_tasks(selected)
     by_split = averages.split_means(selected)
     tasks = sorted(set(selected["task"]))
@@ -148,7 +149,7 @@ def _columns() -> tuple[Column, ...]:
 
 
 def _row(model: str | None, label: str, accuracy: float | None, duels: Sequence[Duel]) -> Row:
-    sides = [_sides(duel, metric) for duel, metric in zip(duels, METRICS, strict=True)]
+    sides = [both_sides(duel, metric) for duel, metric in zip(duels, METRICS, strict=True)]
     return (
         cell(model),
         cell(label),
@@ -164,19 +165,20 @@ def _row(model: str | None, label: str, accuracy: float | None, duels: Sequence[
         *(
             cell(sd)
             for duel, metric in zip(duels, METRICS, strict=True)
-            for sd in _sds(duel, metric)
+            for sd in spreads(duel, metric)
         ),
     )
 
 
-def _sds(duel: Duel, metric: str) -> list[float | None]:
+def spreads(duel: Duel, metric: str) -> list[float | None]:
     """The s.d. over splits of the best baseline, of TRACE+ and of the improvement."""
     reference, value = duel.splits
     gains = [averages.gain(x, value.get(split), metric) for split, x in reference.items()]
     return [averages.spread(values) for values in (reference.values(), value.values(), gains)]
 
 
-def _sides(duel: Duel, metric: str) -> list[Cell]:
+def both_sides(duel: Duel, metric: str) -> list[Cell]:
+    """The best baseline and TRACE+, the better one marked."""
     values = (duel.reference, duel.value)
     found = ranks(values, BETTER[metric], DECIMALS)
     return [

@@ -1,12 +1,15 @@
-"""Labels beside points, placed where they cover least."""
+"""Labels beside points, placed where they cover least, and at the ends of lines."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.path import Path
+from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
+from scipy.optimize import isotonic_regression
 
 from tracecal.render import style
 
@@ -21,13 +24,14 @@ KEPT = 400  # placements of the labels so far that the search carries on
 
 
 class Label(NamedTuple):
-    """Text that belongs to the point (x, y)."""
+    """Text that belongs to the point (x, y); `line` colours what leads to it, if not as `color`."""
 
     x: float
     y: float
     text: str
     color: str
     bold: bool
+    line: str = ""
 
 
 class Spot(NamedTuple):
@@ -62,6 +66,46 @@ def place(axes: Axes, labels: Sequence[Label], points: Sequence[tuple[float, flo
     chosen = _cheapest(options, CLEARANCE * _scale(axes))
     for label, one in zip(labels, chosen, strict=True):
         _write(axes, label, one.spot)
+
+
+def name_ends(axes: Axes, labels: Sequence[Label]) -> list[Annotation]:
+    """Write labels beside the panel's right edge; the layout then leaves them room."""
+    line = {"arrowstyle": "-", "lw": 0.5, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+    return [
+        axes.annotate(
+            label.text,
+            (label.x, label.y),
+            (1.05, 0.5),
+            textcoords="axes fraction",
+            va="center",
+            color=label.color,
+            fontsize=style.SMALL,
+            fontweight=_weight(label),
+            arrowprops=line | {"color": label.line or label.color},
+            annotation_clip=False,
+            zorder=1.5,
+        )
+        for label in labels
+    ]
+
+
+def spread_names(axes: Axes, names: Sequence[Annotation]) -> None:
+    """Move names to the heights of their ends, as near as leaves each a line of its own.
+
+    The layout must be settled. Names of one height keep the order in which they are given, the
+    first at the bottom.
+    """
+    axes.figure.set_layout_engine("none")
+    to_axes = axes.transData + axes.transAxes.inverted()
+    height = 1.15 * style.SMALL * _scale(axes) / axes.bbox.height
+    ends = [to_axes.transform(name.xy)[1] for name in names]
+    order = sorted(range(len(names)), key=ends.__getitem__)
+    steps = height * np.arange(len(names))
+    # Least squares with a distance between neighbours is isotonic regression without it.
+    heights = isotonic_regression([ends[i] for i in order] - steps).x + steps
+    heights += max(0.0, -heights[0]) - max(0.0, heights[-1] - 1)
+    for i, y in zip(order, heights, strict=True):
+        names[i].xyann = (1.05, float(y))
 
 
 def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[Place]:
