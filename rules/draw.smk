@@ -8,6 +8,7 @@ FIGURES = [
     "spike_evidence",
     "local_risk_aggregation",
     *["model_landscape"] * (STUDY["cross"] is not None),
+    *["robustness_panels"] * bool(FOLLOWED),
 ]
 
 
@@ -135,3 +136,31 @@ rule draw_framework:
         "Drawing the framework"
     script:
         "../workflow_scripts/draw_framework.py"
+
+
+rule draw_robustness_panels:
+    input:
+        sizes="<results>/analyses/calibration_size.parquet",
+        bins="<results>/analyses/reliability_bins.parquet",
+        curve="<results>/analyses/risk_coverage_curve.parquet",
+        lengths="<results>/analyses/length_stratified.parquet",
+    output:
+        pdf="<results>/figures/robustness_panels.pdf",
+        svg=report(
+            "<results>/figures/robustness_panels.svg",
+            caption="../report/robustness_panels.rst",
+            category="Is it calibrated",
+            labels={"figure": "robustness panels"},
+        ),
+    log:
+        "<logs>/draw_robustness_panels.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("draw_robustness_panels.py"),
+        estimators=REPRESENTATIVE,
+        study=STUDY["main"],
+    message:
+        "Drawing the robustness panels"
+    script:
+        "../workflow_scripts/draw_robustness_panels.py"

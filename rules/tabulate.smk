@@ -9,12 +9,20 @@ AVERAGED_TABLES = [
     name for name, what in AVERAGED.items() if len(what.wanted & {one.id for one in CHOSEN}) > 1
 ]
 # Tables of one analysis each, by its name: analyses/<name>.parquet and tabulate_<name>.py.
+FEW = [
+    "localized_global_errors",
+    "localized_error_subtypes",
+    "calibration_size",
+    "reliability_selective",
+    "length_stratified",
+]
 ANALYSED = [
     "hyperparameter_sensitivity",
     "position_shift",
     "spike_strata",
     "spike_modeling",
-    *["localized_global_errors", "localized_error_subtypes"] * bool(FOLLOWED),
+    "cross_task_transfer",
+    *FEW * bool(FOLLOWED),
 ]
 # What the registry says, and what lies behind the cross-model comparison.
 STATED = ["protocol_comparison", "trace_plus_features"]

@@ -179,3 +179,20 @@ def test_an_uncalibrated_score_is_its_probability():
     assert (raw["probability"] == raw["scores.a"]).all()
     assert calibrators["a"]["final"] == {"kind": "identity"}
     assert calibrators["b"]["final"]["kind"] == "logistic"
+
+
+def test_a_split_without_calibration_answers_predicts_an_even_chance():
+    answers, splits = answers_and_splits()
+    unlabelled = splits.with_columns(
+        part=pl.when(pl.col("split") == 1).then(pl.lit("evaluation")).otherwise("part")
+    )
+    predictions, _ = calibrate_all(answers, unlabelled, ESTIMATORS, "platt")
+    assert (predictions.filter(split=1)["probability"] == 0.5).all()
+    assert predictions.filter(split=1).height == 2 * answers.height
+
+
+def test_without_estimators_there_is_no_prediction():
+    answers, splits = answers_and_splits()
+    predictions, calibrators = calibrate_all(answers, splits, {}, "platt")
+    assert predictions.is_empty()
+    assert calibrators == {}

@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.calibrate.splits import make_splits
+from tracecal.calibrate.splits import cut, make_splits
 
 IDS = [f"example-{index}" for index in range(101)]
 
@@ -36,3 +36,9 @@ def test_seeds_tasks_and_splits_differ():
 def test_more_splits_leave_the_first_as_they_were():
     more = make_splits(IDS, "task", 1, 5, 0.35).filter(pl.col("split") < 3)
     assert more.equals(make_splits(IDS, "task", 1, 3, 0.35))
+
+
+@given(share=st.floats(0.01, 0.99), other=st.floats(0.01, 0.99))
+def test_cutting_anew_keeps_the_order(share, other):
+    splits = make_splits(IDS, "task", 1, 3, share)
+    assert cut(splits, other).equals(make_splits(IDS, "task", 1, 3, other))

@@ -1,11 +1,13 @@
 """The figures: what they show, and that the same data give the same bytes."""
 
+import random
 import runpy
 import warnings
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from matplotlib.text import Text
 
 from render import synthetic
 from render.synthetic import ENTRIES, MODELS, TASKS
@@ -109,6 +111,12 @@ def test_figures_do_with_what_there_is():
         model_landscape(METRICS.clear(), ENTRIES, MODELS, CROSS)
 
 
+def text_boxes(axes):
+    """The labels without the lines that lead to them."""
+    axes.figure.draw_without_rendering()
+    return [Text.get_window_extent(text) for text in axes.texts]
+
+
 def test_labels_keep_apart_and_inside():
     from matplotlib.figure import Figure
 
@@ -118,8 +126,48 @@ def test_labels_keep_apart_and_inside():
     axes.plot(*zip(*points, strict=True), "o")
     figure.draw_without_rendering()
     place(axes, [Label(x, y, "label", "black", False) for x, y in points], points)
-    boxes = [text.get_window_extent() for text in axes.texts]
+    boxes = text_boxes(axes)
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def empty_panel():
+    """An axes whose data are points (1/72 inch), 200 wide and 100 high."""
+    from matplotlib.figure import Figure
+
+    axes = Figure(figsize=(200 / 72, 100 / 72), layout="none").add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, 200), ylim=(0, 100))
+    return axes
+
+
+def test_labels_on_one_line_stand_apart():
+    axes = empty_panel()
+    probe = axes.text(0, 0, "label", fontsize=style.SMALL)
+    width = Text.get_window_extent(probe).width * 72 / axes.figure.dpi
+    probe.remove()
+    # Left of the edge there is room for both labels between the points, and nothing to spare.
+    edge = (200 - width / 2, 50.0)
+    points = [(edge[0] - 2 * width - 9.5, 50.0), edge]
+    place(axes, [Label(x, y, "label", "black", False) for x, y in points], points)
+    left, right = sorted(text_boxes(axes), key=lambda box: box.x0)
+    beside = min(left.y1, right.y1) - max(left.y0, right.y0) > left.height / 3
+    assert not beside or right.x0 - left.x1 > 2.5 * axes.figure.dpi / 72
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_line_to_a_label_runs_under_another(seed):
+    draw = random.Random(seed)
+    points = [(draw.gauss(60, 9), draw.gauss(50, 5)) for _ in range(14)]
+    axes = empty_panel()
+    names = ("TRACE", "TRACE+", "SeqLogP / Total NLL", "Windowed Entropy")
+    labels = [
+        Label(*point, name, "black", False) for point, name in zip(points, names, strict=False)
+    ]
+    place(axes, labels, points)
+    boxes = text_boxes(axes)
+    for i, text in enumerate(axes.texts):
+        if text.arrow_patch:
+            line = text.arrow_patch.get_transform().transform_path(text.arrow_patch.get_path())
+            assert not any(line.intersects_bbox(box) for j, box in enumerate(boxes) if j != i)
 
 
 def draw(name, folder, metrics=METRICS, models=MODELS, entries=ENTRIES):

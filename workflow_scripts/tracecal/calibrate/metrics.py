@@ -23,15 +23,16 @@ def nll(probability: np.ndarray, correct: np.ndarray) -> float | None:
 
 
 def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> float | None:
-    """Expected calibration error over `bins` equal-width bins (Naeini et al. 2015).
-
-    Bin k holds [k/bins, (k+1)/bins), the last one 1 as well.
-    """
+    """Expected calibration error over `bins` equal-width bins (Naeini et al. 2015)."""
     if not len(correct):
         return None
-    index = np.minimum((probability * bins).astype(int), bins - 1)
-    gaps = np.bincount(index, weights=correct - probability, minlength=bins)
+    gaps = np.bincount(bin_index(probability, bins), weights=correct - probability, minlength=bins)
     return float(np.abs(gaps).sum() / len(correct))
+
+
+def bin_index(probability: np.ndarray, bins: int) -> np.ndarray:
+    """The equal-width bin of each probability: k holds [k/bins, (k+1)/bins), the last one 1 too."""
+    return np.minimum((probability * bins).astype(int), bins - 1)
 
 
 def auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
@@ -43,16 +44,22 @@ def auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
 
 def aurc(score: np.ndarray, correct: np.ndarray) -> float | None:
     """Area under the risk-coverage curve: the mean, over k, of the error rate among the k most
-    confident answers (Geifman et al. 2019). Answers of equal score count in expectation over
-    their orders.
+    confident answers (Geifman et al. 2019), ties in expectation.
     """
     if not len(correct):
         return None
+    return float((expected_errors(score, correct) / np.arange(1, len(correct) + 1)).mean())
+
+
+def expected_errors(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """How many of the k most confident answers are wrong, k = 1..n.
+
+    Answers of equal score count in expectation over their orders.
+    """
     order = np.argsort(-score, kind="stable")
     wrong, ranked = (~correct[order]).astype(float), score[order]
     tie = np.concatenate([[0], np.cumsum(np.diff(ranked) != 0)])
-    wrong = (np.bincount(tie, weights=wrong) / np.bincount(tie))[tie]
-    return float((np.cumsum(wrong) / np.arange(1, len(wrong) + 1)).mean())
+    return np.cumsum((np.bincount(tie, weights=wrong) / np.bincount(tie))[tie])
 
 
 def all_metrics(

@@ -32,13 +32,12 @@ def calibrate_all(
     split, and `final` on all labels.
     """
     answers = answers.sort("example_id")
+    calibration = pl.col("example_id").filter(part="calibration")
     parts = {
-        split: answers["example_id"].is_in(part["example_id"].implode()).to_numpy()
-        for (split,), part in splits.filter(part="calibration")
-        .sort("split")
-        .group_by("split", maintain_order=True)
+        split: answers["example_id"].is_in(ids).to_numpy()
+        for split, ids in splits.group_by("split").agg(calibration).sort("split").iter_rows()
     }
-    frames, fitted = [], {}
+    frames, fitted = [pl.DataFrame(schema=PREDICTIONS)], {}
     for name, columns in track(estimators.items(), len(estimators), "calibrating", "estimators"):
         usable = answers.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
         x = answers.select(columns).cast(pl.Float64).to_numpy()

@@ -14,7 +14,6 @@ def make_splits(ids: Sequence[str], task: str, seed: int, count: int, share: flo
     every model and estimator, and whatever the order of `ids`.
     """
     ordered = sorted(ids)
-    calibration = round(share * len(ordered))
     splits = []
     for split in range(count):
         digest = hashlib.sha256(f"{seed}:{task}:{split}".encode()).digest()
@@ -22,5 +21,11 @@ def make_splits(ids: Sequence[str], task: str, seed: int, count: int, share: flo
         rank = np.empty(len(ordered), dtype=np.int64)
         rank[order] = np.arange(len(ordered))
         splits.append(pl.DataFrame({"example_id": ordered, "split": split, "rank": rank}))
+    return cut(pl.concat(splits), share)
+
+
+def cut(splits: pl.DataFrame, share: float) -> pl.DataFrame:
+    """`splits` with `part` anew: the first round(share n) ranks of each are for calibration."""
+    calibration = round(share * splits["example_id"].n_unique())
     part = pl.when(pl.col("rank") < calibration).then(pl.lit("calibration"))
-    return pl.concat(splits).with_columns(part=part.otherwise(pl.lit("evaluation")))
+    return splits.with_columns(part=part.otherwise(pl.lit("evaluation")))

@@ -28,3 +28,17 @@ def absent_tasks(
     """A note on the tasks of a study that have no results yet, where there are any."""
     absent = [tasks[task] for task in sorted(set(wanted) - set(present))]
     return [f"No results yet on {listed(absent)}."] if absent else []
+
+
+def undefined(selected: pl.DataFrame, metric: str, tasks: Mapping[str, str]) -> list[str]:
+    """The tasks on which `metric` is undefined in some splits, with how many at the worst."""
+    counts = (
+        selected.filter(metric=metric)
+        .group_by("task", "estimator")
+        .agg(undefined=pl.col("value").null_count(), splits=pl.len())
+        .group_by("task")
+        .agg(pl.col("undefined").max(), pl.col("splits").max())
+        .filter(pl.col("undefined") > 0)
+        .sort("task")
+    )
+    return [f"{tasks[task]} ({n} of {splits} splits)" for task, n, splits in counts.iter_rows()]

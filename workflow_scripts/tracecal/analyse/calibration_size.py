@@ -1,0 +1,52 @@
+"""How many labelled answers calibration needs (paper, appendix, "Robustness and Reliability").
+
+The seeded order of every split stays as it is; only the share of it that calibrates varies, so
+that a larger calibration part holds the smaller ones. The evaluation part is what remains, hence
+another one at each size.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from tracecal.calibrate.answers import raw_scores
+from tracecal.calibrate.metrics import METRICS, all_metrics
+from tracecal.calibrate.predict import calibrate_all
+from tracecal.calibrate.protocol import Method
+from tracecal.calibrate.splits import cut
+
+SHARES = (0.05, 0.10, 0.20, 0.35, 0.50)
+SIZES = {"calibration_share": pl.Float64, **METRICS}
+
+
+def metrics_by_size(
+    answers: pl.DataFrame,
+    splits: pl.DataFrame,
+    *,
+    model: str,
+    task: str,
+    estimators: Mapping[str, Sequence[str]],
+    method: Method,
+    ece_bins: int,
+    share: float,
+) -> pl.DataFrame:
+    """As `all_metrics`, for the paper's calibration shares and the run's own `share`.
+
+    `answers` is what `read_answers` gives, `splits` has `example_id`, `split` and `rank`.
+    """
+    judged, scores = answers.select("example_id", "correct"), raw_scores(answers)
+    frames = [pl.DataFrame(schema=SIZES)]
+    for size in sorted({*SHARES, share}):
+        predictions, _ = calibrate_all(answers, cut(splits, size), estimators, method)
+        measured = all_metrics(
+            predictions,
+            judged,
+            scores,
+            model=model,
+            task=task,
+            estimators=list(estimators),
+            splits=splits["split"].unique().sort().to_list(),
+            ece_bins=ece_bins,
+        )
+        frames.append(measured.select(pl.lit(size).alias("calibration_share"), *METRICS))
+    return pl.concat(frames)

@@ -1,0 +1,64 @@
+"""Calibration without labels of the target task (paper, section 4, "Cross-task calibration").
+
+For each target, and in each split, every estimator is fitted on the pooled calibration parts of
+the other tasks and measured on the target's own evaluation part. The paper leaves open which of
+the source answers calibrate. Here they are the calibration parts, not all labelled answers, so
+that only one thing differs from the main comparison, whose labels they are: each task contributes
+as many as it would there, and the spread over splits still holds that of the fit.
+
+Scores without a fit rank as they do in the main comparison, by themselves: a fitted one-feature
+logistic map keeps their order, or reverses it where the sources give its weight the other sign,
+and that would say something of the sources, not of the score. Brier scores feel the transfer in
+full, that sign included, and so does the AUROC of learned estimators. It agrees with the paper,
+whose transferred AUROCs of baselines all occur, within 0.001, in its main comparison.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from tracecal.calibrate.answers import raw_scores
+from tracecal.calibrate.metrics import METRICS, all_metrics
+from tracecal.calibrate.predict import calibrate_all
+from tracecal.calibrate.protocol import Method
+
+KEYS = ("split", "example_id")
+ID = pl.concat_str("task", "example_id", separator="/")
+
+
+def metrics_on_targets(
+    answers: pl.DataFrame,
+    splits: pl.DataFrame,
+    *,
+    model: str,
+    estimators: Mapping[str, Sequence[str]],
+    method: Method,
+    ece_bins: int,
+) -> pl.DataFrame:
+    """As `all_metrics`, with every task of `answers` in turn as the target `task`.
+
+    Both frames have a column `task`; an `example_id` need be unique only within it. Without a
+    second task there is nothing to transfer from, and no row.
+    """
+    answers, splits = (frame.with_columns(example_id=ID) for frame in (answers, splits))
+    tasks = sorted(set(answers["task"]))
+    frames = [pl.DataFrame(schema=METRICS)]
+    for target in tasks if len(tasks) > 1 else []:
+        unlabelled = pl.when(pl.col("task") == target).then(pl.lit("evaluation"))
+        sources = splits.with_columns(part=unlabelled.otherwise("part"))
+        predictions, _ = calibrate_all(answers, sources, estimators, method)
+        evaluated = splits.filter(task=target, part="evaluation").select(
+            pl.col("split").cast(pl.Int64), "example_id"
+        )
+        measured = all_metrics(
+            predictions.join(evaluated, on=KEYS, how="semi"),
+            answers.select("example_id", "correct"),
+            raw_scores(answers),
+            model=model,
+            task=target,
+            estimators=list(estimators),
+            splits=evaluated["split"].unique().sort().to_list(),
+            ece_bins=ece_bins,
+        )
+        frames.append(measured)
+    return pl.concat(frames)
