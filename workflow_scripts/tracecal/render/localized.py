@@ -157,9 +157,11 @@ def _table(
 
 
 def _columns(what: _What, values: Values) -> tuple[Column, ...]:
-    def label(one: Shown) -> str:
-        n = _most(values, one.slice).n
-        return f"{one.label} (n = {number(n, 0)})" if what.counted else one.label
+    def headed(one: Shown) -> Column:
+        label, group = one.label, one.group
+        if what.counted:
+            label, group = f"n = {number(_most(values, one.slice).n, 0)}", one.label
+        return Column((one.key,), label, group, better="higher")
 
     hidden = [
         *(f"{one.key}_sd" for one in what.shown),
@@ -170,7 +172,7 @@ def _columns(what: _What, values: Values) -> tuple[Column, ...]:
     return (
         Column(("estimator",), shown=False),
         Column(("label",), "Method", align="left"),
-        *(Column((one.key,), label(one), one.group, better="higher") for one in what.shown),
+        *map(headed, what.shown),
         *(Column((key,), shown=False) for key in hidden),
     )
 
@@ -212,12 +214,15 @@ def _counts(what: _What, values: Values) -> Iterator[str]:
     """How many of the errors are matched, how well, and which slices are empty."""
     most = {part: _most(values, part) for part in what.slices}
     told = [
-        f"{NAMES[part].lower()} {number(one.n, 0)} of {one.errors} (± {number(one.length_gap, 1)})"
+        f"{NAMES[part].lower()} {number(one.n, 0)} of {one.errors} ({number(one.length_gap, 1)})"
         for part, one in most.items()
         if one.n
     ]
     if told:
-        yield (f"Errors matched, and the mean difference in length (tokens): {', '.join(told)}.")
+        yield (
+            "Errors matched, and by how many tokens the two of a pair differ on average: "
+            f"{', '.join(told)}."
+        )
     if empty := [NAMES[part].lower() for part, one in most.items() if not one.n]:
         yield f"– Undefined: no error that can be matched is of the kind {phrases.listed(empty)}."
 
