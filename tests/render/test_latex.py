@@ -41,8 +41,10 @@ def tables():
     ]
     control = {"split": 0, "confidence": 0.9, "thresholds": rates}
     return [
-        main_comparison(metrics, COMPARED, MODELS, TASKS, main),
-        cross_model(metrics, synthetic.accuracy(), COMPARED, MODELS, TASKS, cross),
+        main_comparison(metrics, synthetic.intervals(), COMPARED, MODELS, TASKS, main),
+        cross_model(
+            metrics, synthetic.intervals(), synthetic.accuracy(), COMPARED, MODELS, TASKS, cross
+        ),
         protocol_table(protocol_rows(ESTIMATORS)),
         risk_coverage({(m, t): control for m in MODELS for t in TASKS}, MODELS, TASKS),
     ]
