@@ -1,13 +1,11 @@
 """Let one model judge each of its answers to a task as true or false."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.asked import answered
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts
-from tracecal.decode.traces import provenance, write_arrow
+from tracecal.decode.traces import write_decoded
 from tracecal.job import job
 
 with job(snakemake.log[0]):
@@ -26,12 +24,15 @@ with job(snakemake.log[0]):
         ),
         resources.batch_size,
     )
-    metadata = provenance(
-        snakemake.wildcards.model,
-        Path(paths.revision).read_text().strip(),
-        params.loading["dtype"],
+    write_decoded(
+        rows,
+        P_TRUE,
+        snakemake.output[0],
         "the next token's raw distribution",
-        params.seed,
+        model=snakemake.wildcards.model,
+        revision=paths.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
+        prompt=params.prompt,
+        start=params.start,
     )
-    texts = {"prompt": params.prompt, "start": params.start}
-    write_arrow(rows, P_TRUE, metadata | texts, snakemake.output[0])

@@ -1,12 +1,10 @@
 """Ask one model how sure it is of each of its answers to a task."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.asked import answered
 from tracecal.decode.model import load_model, load_tokenizer
-from tracecal.decode.traces import provenance, write_arrow
+from tracecal.decode.traces import write_decoded
 from tracecal.decode.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.job import job
 from tracecal.progress import LOGGER
@@ -27,12 +25,15 @@ with job(snakemake.log[0]):
     )
     unstated = sum(row["confidence"] is None for row in rows)
     LOGGER.info("%d of %d replies state no confidence", unstated, len(rows))
-    metadata = provenance(
-        snakemake.wildcards.model,
-        Path(paths.revision).read_text().strip(),
-        params.loading["dtype"],
+    write_decoded(
+        rows,
+        VERBALIZED,
+        snakemake.output[0],
         "greedy",
-        params.seed,
+        model=snakemake.wildcards.model,
+        revision=paths.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
+        prompt=params.prompt,
+        without_confidence=str(unstated),
     )
-    texts = {"prompt": params.prompt, "without_confidence": str(unstated)}
-    write_arrow(rows, VERBALIZED, metadata | texts, snakemake.output[0])

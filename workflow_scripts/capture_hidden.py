@@ -1,12 +1,10 @@
 """Record the hidden state of the last prompt token of a task's examples, both roles."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.hidden import HIDDEN, hidden_task
 from tracecal.decode.model import load_model
-from tracecal.decode.traces import provenance, read_arrow, write_arrow
+from tracecal.decode.traces import read_arrow, write_decoded
 from tracecal.job import job
 
 with job(snakemake.log[0]):
@@ -20,8 +18,13 @@ with job(snakemake.log[0]):
         resources.batch_size,
     )
     policy = f"prefill, hidden state of the last prompt token at depth {params.depth:g}"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
+    write_decoded(
+        rows,
+        HIDDEN,
+        snakemake.output[0],
+        policy,
+        model=snakemake.wildcards.model,
+        revision=snakemake.input.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
     )
-    write_arrow(rows, HIDDEN, metadata, snakemake.output[0])

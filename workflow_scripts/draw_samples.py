@@ -1,13 +1,11 @@
 """Sample several answers to each of a task's evaluation prompts."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
 from tracecal.decode.sampling import SAMPLES, sample_task
-from tracecal.decode.traces import provenance, write_arrow
+from tracecal.decode.traces import write_decoded
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
@@ -30,8 +28,13 @@ with job(snakemake.log[0]):
         params.seed,
     )
     policy = f"{params.answers} samples at temperature {params.temperature:g}"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
+    write_decoded(
+        rows,
+        SAMPLES,
+        snakemake.output[0],
+        policy,
+        model=snakemake.wildcards.model,
+        revision=snakemake.input.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
     )
-    write_arrow(rows, SAMPLES, metadata, snakemake.output[0])

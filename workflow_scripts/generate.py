@@ -1,13 +1,11 @@
 """Decode a task's answers with one model and record their traces."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.answers import answer_task
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
-from tracecal.decode.traces import TRACES, provenance, write_arrow
+from tracecal.decode.traces import TRACES, write_decoded
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
@@ -26,8 +24,13 @@ with job(snakemake.log[0]):
         resources.batch_size,
     )
     policy = f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
+    write_decoded(
+        rows,
+        TRACES,
+        snakemake.output[0],
+        policy,
+        model=snakemake.wildcards.model,
+        revision=snakemake.input.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
     )
-    write_arrow(rows, TRACES, metadata, snakemake.output[0])

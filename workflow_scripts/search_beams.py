@@ -1,13 +1,11 @@
 """Search the beams of a task's evaluation prompts with one model."""
 
-from pathlib import Path
-
 import torch
 
 from tracecal.decode.beams import beam_task
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
-from tracecal.decode.traces import BEAMS, provenance, write_arrow
+from tracecal.decode.traces import BEAMS, write_decoded
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
@@ -28,8 +26,13 @@ with job(snakemake.log[0]):
         params.width,
     )
     policy = f"beam search, {params.width} beams, at most {asking.max_new_tokens} tokens"
-    revision = Path(snakemake.input.revision).read_text().strip()
-    metadata = provenance(
-        snakemake.wildcards.model, revision, params.loading["dtype"], policy, params.seed
+    write_decoded(
+        rows,
+        BEAMS,
+        snakemake.output[0],
+        policy,
+        model=snakemake.wildcards.model,
+        revision=snakemake.input.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
     )
-    write_arrow(rows, BEAMS, metadata, snakemake.output[0])

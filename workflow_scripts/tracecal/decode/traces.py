@@ -62,6 +62,27 @@ def write_arrow(
         writer.write_table(table)
 
 
+def write_decoded(
+    rows: Sequence[dict[str, object]],
+    schema: pa.Schema,
+    path: str | Path,
+    policy: str,
+    *,
+    model: str,
+    revision: str | Path,
+    dtype: str,
+    seed: int,
+    **asked: str,
+) -> None:
+    """Write what a model gave, with its `provenance` and the texts that it was `asked` by.
+
+    `revision` is the file that states the model's.
+    """
+    stated = Path(revision).read_text().strip()
+    metadata = provenance(model, stated, dtype, policy, seed) | asked
+    write_arrow(rows, schema, metadata, path)
+
+
 def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Read `columns` (all where null) of an Arrow IPC file.
 
