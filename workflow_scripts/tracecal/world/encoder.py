@@ -27,11 +27,16 @@ class EncoderSettings:
     seed: int
 
 
-def encoder_tokenizer(folder: str | Path) -> PreTrainedTokenizerFast:
-    """The world's tokenizer, writing texts and pairs as BERT's does: begun, parted and ended."""
+def encoder_tokenizer(folder: str | Path, pairs: bool = True) -> PreTrainedTokenizerFast:
+    """The world's tokenizer; with `pairs` it writes them as BERT's does: begun, parted and ended.
+
+    Without, it adds nothing: tokens that are alike in all texts make their means alike.
+    """
     tokenizer = AutoTokenizer.from_pretrained(
         folder, padding_side="right", model_max_length=WINDOW, model_input_names=list(INPUTS)
     )
+    if not pairs:
+        return tokenizer
     begin, end = END_OF_TEXT, END_OF_TURN
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single=f"{begin} $A {end}",
@@ -53,7 +58,8 @@ def encoder_config(
         num_hidden_layers=settings.layers,
         num_attention_heads=max(1, settings.width // HEAD_WIDTH),
         max_position_embeddings=WINDOW,
-        initializer_range=settings.width**-0.5,
+        # A classifier reads one token, which must hear of the others; a mean needs no such start.
+        initializer_range=settings.width**-0.5 if labels else 0.02,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         pad_token_id=tokenizer.pad_token_id,

@@ -26,7 +26,7 @@ def train_similarity(
     folder: str | Path,
 ) -> None:
     """Train on `corpus` (prompt, answer) and write `folder` as AutoModel loads it."""
-    tokenizer = encoder_tokenizer(tokenizer_folder)
+    tokenizer = encoder_tokenizer(tokenizer_folder, pairs=False)
     torch.manual_seed(settings.seed)
     model = BertModel(encoder_config(tokenizer, settings))
     rows = corpus.select("prompt", "answer").head(settings.examples).rows()
