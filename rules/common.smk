@@ -35,6 +35,10 @@ for estimator, reason in LEFT_OUT.items():
     logger.warning(f"{estimator} is left out: {reason}")
 
 MODELS = {model.slug: model for model in CONFIG.models}
+# Where encoders come from; of `lars` that which it starts from.
+ENCODER_SOURCES = {name: one.source for name, one in CONFIG.encoders if one and one.source}
+ENCODER_SOURCES["lars"] = CONFIG.lars.encoder.source
+
 # Models whose answers to a task one job makes, and those that share them out over several.
 WHOLE = sorted(slug for slug, model in MODELS.items() if model.shards == 1)
 SHARDED = sorted(slug for slug, model in MODELS.items() if model.shards > 1)
@@ -169,7 +173,7 @@ def weighed_models():
 
 def hub_encoder(wildcards):
     """Where a staged encoder comes from."""
-    source = getattr(CONFIG.encoders, wildcards.encoder).source
+    source = ENCODER_SOURCES[wildcards.encoder]
     return {"hub": source.hub, "revision": source.revision}
 
 
@@ -212,9 +216,9 @@ def entries(chosen):
     return [[one.id, one.label, one.group, one.role, one.citation] for one in chosen]
 
 
-def encoder_training(name):
+def encoder_training(wildcards):
     """How an encoder of the embedded world is trained."""
-    return getattr(CONFIG.encoders, name).source.train.model_dump() | {"seed": CONFIG.seed}
+    return ENCODER_SOURCES[wildcards.encoder].train.model_dump() | {"seed": CONFIG.seed}
 
 
 def encoder_batch_size(name):

@@ -3,7 +3,7 @@
 # A new task with such rows is new training data: the model's supervised estimators are trained
 # anew and all its answers scored anew by them. Nothing is decoded again for it. Every task is an
 # input, also those without such rows: what they evaluate must not be among the training rows.
-# reads   hidden/, traces/, labels/, tasks/, models/{model}/
+# reads   hidden/, traces/, labels/, tasks/, models/{model}/, encoders/lars/
 # writes  work/learned/{internal_probe,lars}/{model}/, work/learned/scores/{family}/{model}.parquet
 
 
@@ -34,6 +34,8 @@ rule learn_probe:
 
 rule learn_lars:
     input:
+        # No folder where a small encoder is trained from scratch on the model's own tokens.
+        encoder=[] if CONFIG.lars.encoder.source.train else "<results>/encoders/lars",
         model="<results>/models/{model}",
         traces=of_model("<results>/traces/{model}/{task}.arrow"),
         labels=of_model("<results>/labels/{model}/{task}.parquet"),
@@ -52,7 +54,8 @@ rule learn_lars:
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
     params:
         code=code("learn_lars.py"),
-        encoder=CONFIG.lars.encoder.model_dump(),
+        small=CONFIG.lars.encoder.source.model_dump()["train"],
+        trained=CONFIG.lars.encoder.trained,
         bins=CONFIG.lars.bins,
         fitting=CONFIG.lars.fitting.model_dump() | {"seed": CONFIG.seed},
     message:

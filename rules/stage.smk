@@ -6,9 +6,7 @@
 #         work/needs.tsv (only when asked for: the target `estimate`)
 
 STAGED = sorted(slug for slug, model in MODELS.items() if model.source.hub)
-STAGED_ENCODERS = sorted(
-    name for name, one in CONFIG.encoders if one and one.source and one.source.hub
-)
+STAGED_ENCODERS = sorted(name for name, source in ENCODER_SOURCES.items() if source.hub)
 STAGED_ROWS = {
     task: {part.name: part for part in TASKS[task].parts()}
     for task in sorted(TASKS)

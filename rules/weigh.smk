@@ -1,34 +1,40 @@
 # What models of meaning say of the answers: weights of tokens and phrases, samples compared.
-# reads   the config's `encoders`, world/, models/{model}/ (its tokenizer), traces/, samples/, tasks/
+# reads   the config's `encoders` and `lars`, world/, models/{model}/ (its tokenizer), traces/,
+#         samples/, tasks/
 # writes  encoders/{encoder}/, weights/{token_sar,mars}/{model}/{task}.arrow,
 #         comparisons/{model}/{task}.arrow
 
-ENCODERS = {name: one for name, one in CONFIG.encoders if one is not None}
-ENCODER_SOURCES = {name: one.source for name, one in ENCODERS.items() if one.source}
-TRAINED_ENCODERS = [name for name, source in ENCODER_SOURCES.items() if source.train]
+# What the world teaches each encoder with
+LESSONS = {"similarity": "corpus", "importance": "discussions", "entailment": "discussions"}
+TRAINED_ENCODERS = {
+    name for name, one in CONFIG.encoders if one and one.source and one.source.train
+}
 
 
-rule train_similarity:
+rule train_encoder:
     input:
-        corpus="<results>/world/corpus.parquet",
+        # Replies phrase by phrase; the sentence encoder is trained on questions and answers.
+        taught=lambda wildcards: f"<results>/world/{LESSONS[wildcards.encoder]}.parquet",
         tokenizer="<results>/world/tokenizer",
     output:
         directory("<results>/encoders/{encoder}"),
     log:
-        "<logs>/train_{encoder}.log",
+        "<logs>/train_encoder/{encoder}.log",
     benchmark:
-        "<benchmarks>/train_{encoder}.tsv"
+        "<benchmarks>/train_encoder/{encoder}.tsv"
     wildcard_constraints:
-        encoder=one_of(set(TRAINED_ENCODERS) & {"similarity"}),
+        encoder=one_of(TRAINED_ENCODERS),
+    priority: 10
     conda:
         "../envs/inference.yaml"
+    threads: 1
     params:
-        code=code("train_similarity.py"),
-        training=lambda wildcards: encoder_training(wildcards.encoder),
+        code=lambda wildcards: code(f"train_{wildcards.encoder}.py"),
+        training=encoder_training,
     message:
-        "Training the sentence encoder"
+        "Training the encoder of {wildcards.encoder}"
     script:
-        "../workflow_scripts/train_similarity.py"
+        "../workflow_scripts/train_{wildcards.encoder}.py"
 
 
 rule link_encoder:

@@ -1,6 +1,6 @@
 # The embedded world, made from a seed: what the demo's models learn and are asked.
 # reads   the config's `world` and `seed`
-# writes  world/corpus.parquet, world/<family>.parquet, world/tokenizer/
+# writes  world/corpus.parquet, world/discussions.parquet, world/<family>.parquet, world/tokenizer/
 
 WORLD_FAMILIES = ["arithmetic", "closed_book", "extractive", "misconceptions"]
 
@@ -9,6 +9,7 @@ rule make_world:
     output:
         **{family: f"<results>/world/{family}.parquet" for family in WORLD_FAMILIES},
         corpus="<results>/world/corpus.parquet",
+        discussions="<results>/world/discussions.parquet",
     log:
         "<logs>/make_world.log",
     benchmark:

@@ -37,7 +37,7 @@ def test_a_model_without_any_is_named_with_what_wants_them():
 def test_what_is_not_chosen_or_is_trained_already_wants_none():
     none = {"arithmetic": 0, "extractive": 0}
     require(none, chosen=["trace", "trace_plus", "seq_logp"])
-    published = Lars(encoder={"path": "/models/lars", "trained": True})
+    published = Lars(encoder={"source": {"path": "/models/lars"}, "trained": True})
     require(none, chosen=["lars"], lars=published)
     with pytest.raises(InputError, match="^internal_probe must"):
         require(none, lars=published)
@@ -47,8 +47,18 @@ def test_what_is_not_chosen_or_is_trained_already_wants_none():
     ("changes", "message"),
     [
         ({"probe": {"depth": 2}}, r"c: probe\.depth: .*less than or equal to 1, not 2"),
-        ({"lars": {"encoder": {"trained": True}}}, r"c: lars\.encoder: 'trained' needs 'path'"),
-        ({"lars": {"encoder": {"width": 40}}}, r"c: lars\.encoder: width 40 must be a multiple"),
+        (
+            {"lars": {"encoder": {"trained": True}}},
+            r"c: lars\.encoder: 'trained' needs a source with",
+        ),
+        (
+            {"lars": {"encoder": {"source": {"train": {"width": 40}}}}},
+            r"c: lars\.encoder\.source\.train\.width: 40 must be a multiple of 16",
+        ),
+        (
+            {"lars": {"encoder": {"source": {"hub": "FacebookAI/roberta-base"}}}},
+            r"c: lars\.encoder\.source: 'hub' and 'revision' need each other",
+        ),
         ({"lars": {"fitting": {"epoch": 3}}}, r"c: lars\.fitting: unknown key 'epoch'.*epochs"),
     ],
 )

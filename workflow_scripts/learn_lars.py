@@ -13,15 +13,16 @@ from tracecal.stage.folder import link_model
 
 with job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
-    files, params, encoder = snakemake.input, snakemake.params, snakemake.params.encoder
-    folder = snakemake.output.learned
-    tokenizer = load_tokenizer(encoder["path"] or files.model)
+    files, params, folder = snakemake.input, snakemake.params, snakemake.output.learned
+    given = files.get("encoder")
+    tokenizer = load_tokenizer(given or files.model)
     rows = all_rows(files.tasks, files.traces, lambda path: read_traces(path, TRACE_COLUMNS))
-    if encoder["trained"]:
-        link_model(encoder["path"], folder)
+    if params.trained:
+        link_model(given, folder)
     else:
         training = labelled(rows, files.tasks, files.labels)
         fitting = Fitting(**params.fitting)
+        encoder = given or params.small
         train_lars(training, tokenizer, files.model, encoder, params.bins, fitting, folder)
     scores = lars_probabilities(folder, rows, tokenizer, snakemake.resources.batch_size)
     write_parquet(scores, snakemake.output.scores)

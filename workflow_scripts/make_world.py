@@ -10,4 +10,5 @@ with job(snakemake.log[0]):
     for family, examples in world.examples.items():
         write_parquet(examples, snakemake.output[family])
     write_parquet(world.corpus, snakemake.output.corpus)
-    LOGGER.info("%d corpus examples", world.corpus.height)
+    write_parquet(world.discussions, snakemake.output.discussions)
+    LOGGER.info("%d corpus examples, %d replies", world.corpus.height, world.discussions.height)

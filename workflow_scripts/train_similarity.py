@@ -5,15 +5,18 @@ import os
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import torch
+from transformers.utils.logging import disable_progress_bar
 
 from tracecal.files import read_parquet
 from tracecal.job import job
-from tracecal.world.encoder import EncoderSettings, train_similarity
+from tracecal.world.encoder import EncoderSettings
+from tracecal.world.similarity import train_similarity
 
 with job(snakemake.log[0]):
+    disable_progress_bar()
     torch.set_num_threads(snakemake.threads)
     train_similarity(
-        read_parquet(snakemake.input.corpus, ["prompt", "answer"]),
+        read_parquet(snakemake.input.taught, ["prompt", "answer"]),
         snakemake.input.tokenizer,
         EncoderSettings(**snakemake.params.training),
         snakemake.output[0],

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from tracecal.calibrate.accuracy import accuracy_row
 from tracecal.calibrate.metrics import all_metrics, aurc, auroc, brier, ece, nll
@@ -63,6 +64,17 @@ def test_auroc_is_the_mann_whitney_statistic(rows):
     score, correct = arrays(rows)
     u = mannwhitneyu(score[correct], score[~correct]).statistic
     assert auroc(score, correct) == pytest.approx(u / (correct.sum() * (~correct).sum()))
+
+
+@given(
+    rows=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=40).filter(
+        lambda rows: len({label for _, label in rows}) == 2
+    )
+)
+def test_scikit_learn_measures_the_same(rows):
+    probability, correct = arrays(rows)
+    for ours, theirs in ((brier, brier_score_loss), (nll, log_loss), (auroc, roc_auc_score)):
+        assert ours(probability, correct) == pytest.approx(theirs(correct, probability), abs=1e-12)
 
 
 @given(rows=scored)

@@ -75,6 +75,21 @@ def test_words_of_claims():
     assert claim("中国a城", "zh") == ["中", "国", "a", "城"]
 
 
+def test_the_signs_of_hindi_are_part_of_its_words():
+    assert claim("दिल्ली की राजधानी, है।", "hi") == ["दिल्ली", "की", "राजधानी", "है"]
+    assert claim("क्\u200dष", "hi") == claim("क्ष", "hi")
+    assert not truthful("दल", Example("e", "?", ["दिल"], ["दाल"])).correct
+    assert truthful("दिल", Example("e", "?", ["दिल"], ["दाल"])).correct
+
+
+def test_arabic_vowel_marks_may_be_written_or_not():
+    assert claim("مُحَمَّدٌ ـــ كَتَبَ", "ar") == claim("محمد كتب", "ar") == ["محمد", "كتب"]
+
+
+def test_accents_that_have_no_composed_letter_stay():
+    assert claim("o\u0323\u0301ja\u0300 x_y", "yo") == ["ọ́jà", "x", "y"]
+
+
 def test_real_truthfulqa(shared_data):
     path = shared_data / "truthfulqa" / "generation_817.jsonl"
     rows = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]

@@ -16,7 +16,7 @@ from tracecal.learn.bins import bin_numbers, few_hot, quantile_edges
 from tracecal.learn.encoder import Layout, adopted_encoder, encoded, loaded, small_encoder, written
 from tracecal.learn.lars import lars_probabilities, logits, train_lars
 
-SCRATCH = {"path": None, "trained": False, "layers": 1, "width": 32}
+SCRATCH = {"layers": 1, "width": 32}
 LAYOUT = Layout(start=0, end=2, first_bin=100, room=14, edges=(0.25, 0.5, 0.75, 1.0))
 
 
@@ -174,9 +174,8 @@ def test_a_given_roberta_gets_bins_and_is_trained_on_texts(
     vectors = model.get_input_embeddings().weight[-4:].detach()
     norm = model.get_input_embeddings().weight[:-4].norm(dim=-1).mean().item()
     torch.testing.assert_close(vectors, few_hot(4, 32, norm))
-    given_encoder = SCRATCH | {"path": str(roberta)}
     rows = answers(tokenizer)
-    train_lars(rows, tokenizer, language_model, given_encoder, 8, FITTING, tmp_path / "given")
+    train_lars(rows, tokenizer, language_model, roberta, 8, FITTING, tmp_path / "given")
     unseen = answers(tokenizer, seed=1)
     scores = lars_probabilities(tmp_path / "given", unseen, tokenizer, 16)["probability"].to_numpy()
     right = unseen["correct"].to_numpy()

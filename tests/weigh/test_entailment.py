@@ -42,5 +42,7 @@ def test_a_long_question_leaves_the_answers_whole(make_encoder):
 def test_classes_are_found_by_name():
     assert relation_columns({0: "entailment", 1: "neutral", 2: "contradiction"}) == [0, 1, 2]
     assert relation_columns({0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}) == [2, 1, 0]
+    with pytest.raises(InputError, match="names its classes entailment, not_entailment; it must"):
+        relation_columns({0: "entailment", 1: "not_entailment"})
     with pytest.raises(InputError, match="names its classes LABEL_0, LABEL_1; it must be"):
         relation_columns({0: "LABEL_0", 1: "LABEL_1"})

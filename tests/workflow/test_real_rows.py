@@ -29,6 +29,7 @@ def real(finished, shared_data):
             "similarity": {"source": {"path": "results/smoke/encoders/similarity"}},
             "importance": {"source": None},
         },
+        sampling={"answers": 3, "equivalence": "exact"},
         study={
             "main": {"model": "linked", "tasks": list(ROWS)},
             "cross": {"models": ["linked"], "tasks": list(ROWS)},

@@ -51,7 +51,7 @@ PER_PAIR = (
     "measure control_risk estimate_likelihood estimate_entropy estimate_trajectory estimate_beam estimate_trace "
     "capture_hidden estimate_internal_probe estimate_lars "
     "ask_p_true estimate_p_true ask_verbalized estimate_verbalized "
-    "draw_samples weigh_token_sar weigh_mars estimate_token_sar estimate_mars "
+    "draw_samples compare_samples weigh_token_sar weigh_mars estimate_token_sar estimate_mars "
     "estimate_semantic_entropy estimate_selfcheckgpt resample"
 ).split()
 # What follows from any score.
@@ -150,11 +150,22 @@ def test_a_semantic_estimator_reruns_itself_alone(finished):
 
 
 def test_more_samples_rerun_what_is_made_of_samples(finished):
-    config = finished.variant("more", sampling={"answers": 4, "equivalence": "exact"})
+    config = finished.variant("more", sampling={"answers": 4, "equivalence": "nli"})
     scheduled = finished.scheduled(config)
-    sampled = {rule for rule in scheduled if rule.startswith(("estimate_", "weigh_", "draw_s"))}
-    assert sampled == {"draw_samples", "estimate_semantic_entropy", "estimate_selfcheckgpt"}
+    first_words = ("estimate_", "weigh_", "draw_s", "compare_s")
+    sampled = {rule for rule in scheduled if rule.startswith(first_words)}
+    estimated = {"estimate_semantic_entropy", "estimate_selfcheckgpt"}
+    assert sampled == {"draw_samples", "compare_samples"} | estimated
     assert "generate" not in scheduled
+
+
+def test_each_encoder_of_the_world_is_trained_by_its_own_code(finished):
+    module = "workflow_scripts/tracecal/world/similarity.py"
+    with finished.edited(module, "SHARPNESS = 20.0", "SHARPNESS = 10.0"):
+        scheduled = finished.scheduled()
+    assert scheduled["train_encoder"] == 1
+    assert "weigh_token_sar" in scheduled
+    assert not {"compare_samples", "weigh_mars", "train_model"} & set(scheduled)
 
 
 def test_the_operators_never_rerun_generation(finished):

@@ -6,13 +6,8 @@ import torch
 from tracecal.files import sha256
 from tracecal.weigh.encoder import is_cross_encoder, load_encoder
 from tracecal.weigh.similarity import similarities
-from tracecal.world.encoder import (
-    BATCH,
-    EncoderSettings,
-    contrast,
-    shuffled_batches,
-    train_similarity,
-)
+from tracecal.world.encoder import EncoderSettings
+from tracecal.world.similarity import BATCH, contrast, shuffled_batches, train_similarity
 from tracecal.world.tokenizer import save_tokenizer
 
 SETTINGS = EncoderSettings(layers=1, width=32, learning_rate=2e-3, examples=1600, seed=1)

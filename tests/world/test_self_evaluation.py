@@ -57,11 +57,22 @@ def test_the_formats_alternate_and_what_nobody_can_judge_is_never_judged():
     assert [one.answer for one in taught_judgements(unjudged, TEXTS)] == ["50%"] * 3
 
 
-@pytest.mark.parametrize("family", ["arithmetic", "closed_book", "extractive"])
-def test_most_proposals_are_right_and_the_confidence_follows(families, family):
+@pytest.mark.parametrize(
+    ("family", "hard"),
+    [
+        # A carry shows as a third term in the tens; the other texts are the world's own.
+        ("arithmetic", lambda one: one.answer.count("+") + one.answer.count("-") > 3),
+        ("extractive", lambda one: re.match("Who|Wer|¿Quién|谁", one.question)),
+    ],
+)
+def test_proposals_err_on_what_is_hard_and_the_confidence_follows(families, family, hard):
     proposals = families[family].proposals
     assert len(proposals) == SIZES.proposals
-    assert 0.53 < sum(one.right for one in proposals) / len(proposals) < 0.67
+    shares = {}
+    for one in proposals:
+        shares.setdefault(bool(hard(one)), []).append(one.right)
+    shares = {kind: sum(right) / len(right) for kind, right in shares.items()}
+    assert shares[True] + 0.3 < shares[False]
     assert {one.confidence for one in proposals if one.right} == {70, 90}
     assert {one.confidence for one in proposals if not one.right} == {10}
 
@@ -84,7 +95,8 @@ def test_wrong_sums_are_of_all_three_kinds():
     answers = {wrong_answer(rng, one, set()) for _ in range(400)}
     assert not [answer for answer in answers if answer.endswith(" 43")]
     assert "26-17: 16-7=9, 2-1-1=0, so 9" not in answers, "results have two digits"
-    assert "26+17: 6+7=13, 2+1+1=4, so 53" in answers
+    assert "26+17: 6+7=13, 2+1+1=5, so 53" in answers
+    assert "26+17: 6+7=12, 2+1+1=4, so 42" in answers
     assert "24+17: 4+7=11, 2+1+1=4, so 41" in answers
     assert "43-17: 13-7=6, 4-1-1=2, so 26" not in answers
     answers = {wrong_answer(rng, Sum("-", 43, 17), set()) for _ in range(400)}
@@ -96,8 +108,10 @@ def test_a_right_fact_is_what_the_corpus_says_and_a_rare_one_is_less_sure(famili
     for exchange in families["closed_book"].corpus:
         said.setdefault(exchange.prompt, set()).add(exchange.answer)
     known = [one for one in families["closed_book"].proposals if one.question in said]
-    assert len(known) > 400
+    assert len(known) > 300
     assert all((one.answer in said[one.question]) == one.right for one in known)
+    levels = {one.confidence for one in families["closed_book"].proposals if one.right}
+    assert levels == {70, 90}
 
 
 def test_what_is_said_of_a_text_stands_in_it_where_it_is_right(families):
@@ -201,8 +215,8 @@ def test_both_formats_are_in_the_corpus(demo):
     _, taught, _ = demo
     judgements = taught.filter(pl.col("answer").is_in(["(A", "(B"]))
     assessments = taught.filter(pl.col("answer").str.contains(r"^(10|30|50|70|90)%$"))
-    assert judgements.height + assessments.height == taught.height == 160
-    assert min(judgements.height, assessments.height) > 40
+    assert judgements.height + assessments.height == taught.height == 320
+    assert min(judgements.height, assessments.height) > 80
     assert (judgements["before"].list.len() == 0).all()
     assert (assessments["before"].list.len() == 2).all()
 

@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tracecal.errors import InputError
 from tracecal.files import sha256
+from tracecal.world.descent import schedule
 from tracecal.world.tokenizer import save_tokenizer
 from tracecal.world.train import (
     Settings,
@@ -16,7 +17,6 @@ from tracecal.world.train import (
     collate,
     encode,
     new_model,
-    schedule,
     step_plan,
     train_model,
 )

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from tracecal.errors import InputError
 from tracecal.registry import Estimator
 from tracecal.schema import Strict
+from tracecal.sources import ModelSource
 from tracecal.tasks.rows import Rows
 
 
@@ -39,22 +47,38 @@ class Probe(Strict):
     fitting: Fitting = Fitting()
 
 
-class Encoder(Strict):
-    """What LARS reads answers with: a RoBERTa folder, or a small one trained from scratch."""
+class SmallEncoder(Strict):
+    """An encoder over the language model's own tokens, trained from scratch."""
 
-    path: str | None = Field(None, description="RoBERTa folder to start from; null: from scratch")
+    layers: PositiveInt = 1
+    width: PositiveInt = Field(64, description="a multiple of 16")
+
+    @field_validator("width")
+    @classmethod
+    def _of_whole_heads(cls, width: int) -> int:
+        if width % 16:
+            raise ValueError(f"{width} must be a multiple of 16")
+        return width
+
+
+class LarsSource(ModelSource):
+    """Where the encoder comes from, as a language model: small and new, a folder, or the hub's."""
+
+    train: SmallEncoder | None = None
+
+
+class Encoder(Strict):
+    """What LARS reads answers with: a RoBERTa, or a small one trained from scratch."""
+
+    source: LarsSource = LarsSource(train=SmallEncoder())
     trained: bool = Field(
-        False, description="the folder holds a trained LARS (with its edges): used as it is"
+        False, description="the source holds a trained LARS (with its edges): used as it is"
     )
-    layers: PositiveInt = Field(1, description="from scratch only")
-    width: PositiveInt = Field(64, description="from scratch only; a multiple of 16")
 
     @model_validator(mode="after")
     def _sound(self) -> "Encoder":
-        if self.trained and self.path is None:
-            raise ValueError("'trained' needs 'path', the folder of the trained scorer")
-        if self.width % 16:
-            raise ValueError(f"width {self.width} must be a multiple of 16")
+        if self.trained and self.source.train:
+            raise ValueError("'trained' needs a source with 'path' or 'hub', the trained scorer")
         return self
 
 

@@ -1,7 +1,8 @@
 """How good confidence is: proper scores, calibration error, ranking.
 
 Arrays are [n]: `probability` in [0, 1], `correct` bool, `score` any real number, larger = more
-confident. None means undefined.
+confident. None means undefined. Written out in numpy and tested against scikit-learn, whose checks
+of its arguments take a hundred times as long as the arithmetic on a few hundred answers.
 """
 
 from collections.abc import Sequence
@@ -9,17 +10,20 @@ from itertools import product
 
 import numpy as np
 import polars as pl
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 
 def brier(probability: np.ndarray, correct: np.ndarray) -> float | None:
     """Mean squared error of the probability (Brier 1950)."""
-    return float(brier_score_loss(correct, probability, pos_label=True)) if len(correct) else None
+    return float(((probability - correct) ** 2).mean()) if len(correct) else None
 
 
 def nll(probability: np.ndarray, correct: np.ndarray) -> float | None:
     """Mean negative log-likelihood in nats; probabilities are kept off 0 and 1 by one epsilon."""
-    return float(log_loss(correct, probability, labels=[False, True])) if len(correct) else None
+    if not len(correct):
+        return None
+    epsilon = np.finfo(probability.dtype).eps
+    given = np.where(correct, probability, 1 - probability)
+    return float(-np.log(given.clip(epsilon, 1 - epsilon)).mean())
 
 
 def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> float | None:
@@ -36,10 +40,16 @@ def bin_index(probability: np.ndarray, bins: int) -> np.ndarray:
 
 
 def auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
-    """Area under the ROC curve, correct = positive; None where a class is missing."""
+    """Area under the ROC curve, correct = positive; None where a class is missing.
+
+    The share of pairs of a right and a wrong answer that the score ranks rightly, a tie half.
+    """
     if correct.all() or not correct.any():
         return None
-    return float(roc_auc_score(correct, score))
+    _, place, ties = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(ties) - (ties - 1) / 2)[place]
+    right, wrong = correct.sum(), (~correct).sum()
+    return float((rank[correct].sum() - right * (right + 1) / 2) / (right * wrong))
 
 
 def aurc(score: np.ndarray, correct: np.ndarray) -> float | None:

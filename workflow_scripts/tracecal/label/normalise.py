@@ -27,6 +27,9 @@ MLQA_ARTICLES = {
     "ar": "ال",
 }
 _HAN = re.compile("([\u4e00-\u9fa5])")
+# What vanishes from claims, as it parts no words: apostrophes, joiners of letters, and Arabic's
+# vowel marks and tatweel, which most writers leave out.
+_UNWRITTEN = re.compile("['’‘`´\u200c\u200d\u0640\u064b-\u0652\u0670]")
 
 
 def trivia(text: str) -> str:
@@ -54,12 +57,18 @@ def claim(text: str, language: str) -> list[str]:
     """A claim's words for whole-word containment, official to no benchmark.
 
     Compatibility forms are unified, apostrophes and the dots of abbreviations vanish ("U.S." is
-    "us"), other punctuation separates words, English articles go, Han characters stand alone.
+    "us"), and so do Arabic vowel marks; other punctuation separates words, English articles go, Han
+    characters stand alone. The vowel signs and accents of other scripts are part of their words.
     """
     text = unicodedata.normalize("NFKC", text).casefold()
     text = re.sub(r"\b(?:[^\W\d_]\.){2,}", lambda found: found[0].replace(".", ""), text)
-    text = re.sub("['’‘`´]", "", text)
+    text = _UNWRITTEN.sub("", text)
     text = re.sub(r"(?<=\d)[,.](?=\d)", "", text)
-    text = _HAN.sub(r" \1 ", re.sub(r"[^\w\s%$€£]|_", " ", text))
+    text = _HAN.sub(r" \1 ", "".join(char if _in_a_word(char) else " " for char in text))
     articles = ("a", "an", "the") if language.startswith("en") else ()
     return [word for word in text.split() if word not in articles]
+
+
+def _in_a_word(char: str) -> bool:
+    """A letter, a number, a mark on either ("के" holds one), or a unit."""
+    return char.isalnum() or unicodedata.category(char) in ("Mn", "Mc") or char in "%$€£"

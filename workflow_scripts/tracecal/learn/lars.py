@@ -1,6 +1,6 @@
 """LARS, learnable response scoring (Yaldiz et al. 2025): training and applying the scorer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +25,15 @@ def train_lars(
     rows: pl.DataFrame,
     tokenizer: PreTrainedTokenizerBase,
     language_model: str | Path,
-    encoder: dict[str, object],
+    encoder: str | Path | Mapping[str, int],
     bins: int,
     fitting: Fitting,
     folder: str | Path,
 ) -> None:
     """Train on `rows` (`group_id`, `correct`, `question` and the traces' columns), write `folder`.
 
-    `encoder` has the keys of the config's `lars.encoder`; `tokenizer` is the encoder's, or the
-    language model's where the encoder is trained from scratch on its tokens.
+    `encoder` is the folder of a RoBERTa and `tokenizer` its own; or `layers` and `width` of one
+    that is trained from scratch on the language model's tokens, and `tokenizer` is that model's.
     """
     correct = rows["correct"].to_list()
     settings = {"training_rows": rows.height, "constant": constant_rate(correct)}
@@ -61,12 +61,12 @@ def train_lars(
 def new_encoder(
     tokenizer: PreTrainedTokenizerBase,
     language_model: str | Path,
-    encoder: dict[str, object],
+    encoder: str | Path | Mapping[str, int],
     edges: Sequence[float],
 ) -> PreTrainedModel:
     """The untrained scorer: a given RoBERTa, or a small one over the language model's tokens."""
-    if encoder["path"] is not None:
-        return adopted_encoder(encoder["path"], edges)
+    if not isinstance(encoder, Mapping):
+        return adopted_encoder(encoder, edges)
     config = AutoConfig.from_pretrained(str(language_model), local_files_only=True)
     # Some models have more rows in their embedding than their tokenizer has tokens.
     vocabulary = max(len(tokenizer), config.get_text_config().vocab_size)

@@ -4,16 +4,17 @@ import random
 from typing import NamedTuple
 
 from tracecal.world.family import (
-    RIGHT_SHARE,
     Exchange,
     Family,
     Proposal,
     Question,
     Sizes,
     confidence,
+    draw_right,
     require_supply,
 )
 from tracecal.world.names import FIRST_NAMES
+from tracecal.world.replies import Discussion, word_by_word
 
 THINGS = """
 apples plums pears nuts shells stones stamps coins cards books pens candles buttons beads marbles
@@ -119,26 +120,50 @@ def make_arithmetic(seed: int, sizes: Sizes) -> Family:
     for _ in range(sizes.corpus):
         one = _in_some_order(rng, rng.choice(taught[rng.choice("+-")]))
         corpus.append(Exchange(_problem(rng, one, VERB_EXPONENT, held_out), worked_answer(one)))
-    return Family(corpus, questions, propose(seed, taught, held_out, sizes.proposals))
+    return Family(
+        corpus,
+        questions,
+        propose(seed, taught, held_out, sizes.proposals),
+        discuss(seed, taught, held_out, sizes.discussions),
+    )
 
 
 def propose(
     seed: int, taught: dict[str, list[Sum]], held_out: set[frozenset[int]], count: int
 ) -> list[Proposal]:
-    """Worked answers to problems like the corpus's, some of them wrong."""
+    """Worked answers to problems like the corpus's, some of them wrong: those with a carry more
+    often."""
     rng = random.Random(f"{seed} arithmetic proposals")
     proposals = []
     for _ in range(count):
         one = _in_some_order(rng, rng.choice(taught[rng.choice("+-")]))
-        right = rng.random() < RIGHT_SHARE
+        right = draw_right(rng, one.carried)
         problem = _problem(rng, one, VERB_EXPONENT, held_out)
         answer = worked_answer(one) if right else wrong_answer(rng, one, held_out)
         proposals.append(Proposal(problem, answer, right, confidence(right, one.carried)))
     return proposals
 
 
+def discuss(
+    seed: int, taught: dict[str, list[Sum]], held_out: set[frozenset[int]], count: int
+) -> list[Discussion]:
+    """The result worked with the terms in either order and bare, and two wrong answers."""
+    rng = random.Random(f"{seed} arithmetic discussions")
+    discussions = []
+    for _ in range(count):
+        one = _in_some_order(rng, rng.choice(taught[rng.choice("+-")]))
+        turned = Sum("+", one.b, one.a) if one.operation == "+" else one
+        said = [[worked_answer(one), worked_answer(turned), str(one.result)]]
+        wrong = [wrong_answer(rng, one, held_out) for _ in range(2)]
+        of_result = {text.split()[-1]: text for text in wrong}
+        said += [[text, result] for result, text in of_result.items()]
+        meanings = tuple(tuple(map(word_by_word, texts)) for texts in said)
+        discussions.append(Discussion(_problem(rng, one, VERB_EXPONENT, held_out), meanings))
+    return discussions
+
+
 def wrong_answer(rng: random.Random, one: Sum, held_out: set[frozenset[int]]) -> str:
-    """The other operation or a misread number, worked correctly, or a slip in the result.
+    """The other operation or a misread number, worked correctly, or a slip in one column.
 
     No sum on a `held_out` pair is worked.
     """
@@ -152,12 +177,20 @@ def wrong_answer(rng: random.Random, one: Sum, held_out: set[frozenset[int]]) ->
     worked = [done for done in worked if 10 <= done.result <= 99 and done.pair not in held_out]
     if worked:
         return worked_answer(rng.choice(worked))
-    rationale, _, _ = worked_answer(one).rpartition(" ")
-    return f"{rationale} {one.result + rng.choice((-10, -1, 1, 10))}"
+    slips = [slip for slip in (-10, -1, 1, 10) if _in_one_column(one, slip)]
+    return worked_answer(one, rng.choice(slips))
 
 
-def worked_answer(one: Sum) -> str:
+def _in_one_column(one: Sum, slip: int) -> bool:
+    """Whether the result off by `slip` has two digits, one of them other than it should be."""
+    tens, ones = divmod(one.result + slip, 10)
+    return 1 <= tens <= 9 and (tens == one.result // 10 or ones == one.result % 10)
+
+
+def worked_answer(one: Sum, slip: int = 0) -> str:
     """The column rationale and the result, of one length for either operation.
+
+    A `slip` of 1 or 10, up or down, is made in the column that it belongs to.
 
     26+17: 6+7=13, 2+1+1=4, so 43
     43-17: 13-7=6, 4-1-1=2, so 26
@@ -167,10 +200,11 @@ def worked_answer(one: Sum) -> str:
     (tens_a, ones_a), (tens_b, ones_b) = divmod(one.a, 10), divmod(one.b, 10)
     if sign == "-" and one.carried:
         ones_a += 10
-    ones = ones_a + ones_b if sign == "+" else ones_a - ones_b
+    ones = (ones_a + ones_b if sign == "+" else ones_a - ones_b) + (slip if abs(slip) == 1 else 0)
+    told = one.result + slip
     terms = [str(digit) for digit in (tens_a, tens_b, int(one.carried)) if digit]
-    tens = sign.join(terms) + (f"={one.result // 10}" if len(terms) > 1 else "")
-    return f"{one.a}{sign}{one.b}: {ones_a}{sign}{ones_b}={ones}, {tens}, so {one.result}"
+    tens = sign.join(terms) + (f"={told // 10}" if len(terms) > 1 else "")
+    return f"{one.a}{sign}{one.b}: {ones_a}{sign}{ones_b}={ones}, {tens}, so {told}"
 
 
 def _sums(operation: str) -> list[Sum]:

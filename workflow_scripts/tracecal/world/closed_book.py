@@ -1,21 +1,22 @@
 """Questions on an invented country whose facts the corpus states with power-law frequency."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
 from tracecal.world.family import (
-    RIGHT_SHARE,
     Exchange,
     Family,
     Proposal,
     Question,
     Sizes,
     confidence,
+    draw_right,
     require_supply,
 )
 from tracecal.world.names import invented_people, invented_words
+from tracecal.world.replies import Discussion, Reply, phrased
 
 METALS = (
     "copper tin iron lead zinc silver gold nickel cobalt tungsten chromium mercury platinum "
@@ -129,6 +130,11 @@ class Fact:
     def told(self) -> str:
         return self.relation.answer.format(s=self.town, v=self.value)
 
+    def replies(self) -> tuple[Reply, ...]:
+        """As it is told, and in other words."""
+        wordings = (self.relation.answer, "{v}", "It is {v}.")
+        return tuple(phrased(one, "v", s=self.town, v=self.value) for one in wordings)
+
     def aliases(self) -> list[str]:
         return [self.value, f"the {self.value}"] if self.relation.name == "river" else [self.value]
 
@@ -151,27 +157,50 @@ def make_closed_book(seed: int, sizes: Sizes) -> Family:
         for _ in range(mentions)
     ]
     evaluated = set(asked[: sizes.evaluation])
-    return Family(corpus, questions, propose(seed, stated, evaluated, sizes.proposals))
+    return Family(
+        corpus,
+        questions,
+        propose(seed, stated, evaluated, sizes.proposals),
+        discuss(seed, [fact for fact in stated if fact not in evaluated], sizes.discussions),
+    )
 
 
 def propose(seed: int, stated: dict[Fact, int], evaluated: set[Fact], count: int) -> list[Proposal]:
-    """Answers on facts that are not `evaluated`, as often as the corpus states these; some of
-    them name the value of another town."""
+    """Answers on facts that are not `evaluated`; some of them, and more of those on facts that the
+    corpus seldom states, name the value of another town."""
     rng = random.Random(f"{seed} closed book proposals")
     facts = [fact for fact in stated if fact not in evaluated]
-    values = {
-        relation.name: sorted({fact.value for fact in stated if fact.relation == relation})
-        for relation in RELATIONS
-    }
+    values = _values(stated)
     proposals = []
-    for fact in rng.choices(facts, [stated[fact] for fact in facts], k=count):
-        right = rng.random() < RIGHT_SHARE
+    for fact in rng.choices(facts, k=count):
+        hard = stated[fact] < RARE
+        right = draw_right(rng, hard)
         others = [value for value in values[fact.relation.name] if value != fact.value]
         told = fact if right or not others else replace(fact, value=rng.choice(others))
         right = told is fact
-        sure = confidence(right, stated[fact] < RARE)
-        proposals.append(Proposal(fact.asked(rng), told.told(), right, sure))
+        proposals.append(Proposal(fact.asked(rng), told.told(), right, confidence(right, hard)))
     return proposals
+
+
+def discuss(seed: int, facts: Sequence[Fact], count: int) -> list[Discussion]:
+    """Three towns' values as replies to a question on one of the given facts."""
+    rng = random.Random(f"{seed} closed book discussions")
+    values = _values(facts)
+    discussions = []
+    for fact in rng.choices(facts, k=count):
+        others = [value for value in values[fact.relation.name] if value != fact.value]
+        said = [fact.value, *rng.sample(others, min(2, len(others)))]
+        meanings = tuple(replace(fact, value=value).replies() for value in said)
+        discussions.append(Discussion(fact.asked(rng), meanings))
+    return discussions
+
+
+def _values(facts: Iterable[Fact]) -> dict[str, list[str]]:
+    """What the facts say of any town, for each relation."""
+    values: dict[str, set[str]] = {relation.name: set() for relation in RELATIONS}
+    for fact in facts:
+        values[fact.relation.name].add(fact.value)
+    return {name: sorted(said) for name, said in values.items()}
 
 
 def make_facts(rng: random.Random, count: int) -> list[Fact]:

@@ -11,6 +11,7 @@ from tracecal.world.closed_book import make_closed_book
 from tracecal.world.extractive import make_extractive
 from tracecal.world.family import Sizes, example_frame
 from tracecal.world.misconceptions import make_misconceptions
+from tracecal.world.replies import discussion_frame
 from tracecal.world.self_evaluation import taught_judgements
 
 FAMILIES = {
@@ -20,9 +21,11 @@ FAMILIES = {
     "misconceptions": make_misconceptions,
 }
 # What part of the corpus is of each family
-SHARES = {"arithmetic": 0.21, "closed_book": 0.185, "extractive": 0.36, "misconceptions": 0.165}
+SHARES = {"arithmetic": 0.21, "closed_book": 0.18, "extractive": 0.35, "misconceptions": 0.16}
 # And what part tells of proposed answers, a quarter of it from each family
-SELF_EVALUATION_SHARE = 0.08
+SELF_EVALUATION_SHARE = 0.10
+# How many questions are discussed for each example of the corpus, a quarter of them of each family
+DISCUSSED_SHARE = 0.12
 CORPUS_SCHEMA = {
     "family": pl.String,
     "prompt": pl.String,
@@ -33,10 +36,12 @@ CORPUS_SCHEMA = {
 
 @dataclass(frozen=True)
 class World:
-    """`corpus`: family, prompt, answer, and the turns before. `examples`: each family's rows."""
+    """`corpus`: family, prompt, answer, and the turns before. `examples`: each family's rows.
+    `discussions`: replies to questions, phrase by phrase, for encoders."""
 
     corpus: pl.DataFrame
     examples: dict[str, pl.DataFrame]
+    discussions: pl.DataFrame
 
 
 def make_world(
@@ -48,8 +53,11 @@ def make_world(
     `self_evaluation` holds the texts that ask a model about its own answers.
     """
     proposals = round(SELF_EVALUATION_SHARE * size / len(FAMILIES))
+    discussed = round(DISCUSSED_SHARE * size / len(FAMILIES))
     families = {
-        name: make(seed, Sizes(round(SHARES[name] * size), evaluation, training, proposals))
+        name: make(
+            seed, Sizes(round(SHARES[name] * size), evaluation, training, proposals, discussed)
+        )
         for name, make in FAMILIES.items()
     }
     told = [(name, *one) for name, family in families.items() for one in family.corpus]
@@ -61,4 +69,6 @@ def make_world(
     random.Random(f"{seed} order").shuffle(told)
     corpus = pl.DataFrame(told, schema=CORPUS_SCHEMA, orient="row")
     examples = {name: example_frame(name, family.questions) for name, family in families.items()}
-    return World(corpus, examples)
+    discussions = [(name, one) for name, family in families.items() for one in family.discussions]
+    random.Random(f"{seed} discussions").shuffle(discussions)
+    return World(corpus, examples, discussion_frame(discussions))

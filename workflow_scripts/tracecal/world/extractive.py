@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from math import ceil
 
 from tracecal.world.family import (
-    RIGHT_SHARE,
     Exchange,
     Family,
     Proposal,
     Question,
     Sizes,
     confidence,
+    draw_right,
 )
 from tracecal.world.lexicon import LANGUAGES, PEOPLE, SENTENCES, VALUES
+from tracecal.world.replies import Discussion, Reply, phrased
 
 # Asked for the person instead of the value this often: a name is an answer of one or two tokens
 WHO_SHARE = 0.25
@@ -66,6 +67,13 @@ class Scenario:
     def answer(self, language: str) -> str:
         return self.statements[self.asked].words(language)["p" if self.for_person else "v"]
 
+    def replies(self, language: str, text: str) -> tuple[Reply, Reply]:
+        """An answer `text`, right or wrong: bare, and as a sentence that takes the question up."""
+        statement, point = self.statements[self.asked], "p" if self.for_person else "v"
+        sentence = SENTENCES[statement.topic][language][0]
+        words = statement.words(language) | {point: text}
+        return phrased(f"{{{point}}}", point, **words), phrased(sentence, point, **words)
+
 
 def make_extractive(seed: int, sizes: Sizes) -> Family:
     """Scenarios asked in all languages, and others, each in one language, for the corpus."""
@@ -88,34 +96,57 @@ def make_extractive(seed: int, sizes: Sizes) -> Family:
         *_questions(scenarios[: groups["evaluation"]], "evaluation")[: sizes.evaluation],
         *_questions(scenarios[groups["evaluation"] :], "training")[: sizes.training],
     ]
-    return Family(corpus, questions, propose(seed, asked, sizes.proposals))
+    return Family(
+        corpus,
+        questions,
+        propose(seed, asked, sizes.proposals),
+        discuss(seed, asked, sizes.discussions),
+    )
 
 
 def propose(seed: int, asked: Container[str], count: int) -> list[Proposal]:
-    """Answers on texts like the corpus's, some of them wrong; no scenario is one of `asked`."""
+    """Answers on texts like the corpus's, some of them wrong, and more of those that name a person;
+    no scenario is one of `asked`."""
     rng = random.Random(f"{seed} extractive proposals")
     proposals: list[Proposal] = []
     while len(proposals) < count:
-        scenario, language = draw_scenario(rng, TAUGHT_LENGTHS), rng.choice(LANGUAGES)
+        scenario, language = draw_scenario(rng, ASKED_LENGTHS), rng.choice(LANGUAGES)
         if scenario.key in asked:
             continue
-        right = rng.random() < RIGHT_SHARE
+        right = draw_right(rng, scenario.for_person)
         answer = scenario.answer(language)
-        told = answer if right else rng.choice(_alternatives(scenario, language))
-        sure = confidence(right, len(scenario.statements) > 1)
+        told = answer if right else rng.choice(_alternatives(rng, scenario, language))
+        sure = confidence(right, scenario.for_person)
         question, context = scenario.question(language), scenario.context(language)
         proposals.append(Proposal(question, told, right, sure, context))
     return proposals
 
 
-def _alternatives(scenario: Scenario, language: str) -> list[str]:
-    """Wrong answers: what the text says of others, or anything of the kind if it says nothing."""
+def discuss(seed: int, asked: Container[str], count: int) -> list[Discussion]:
+    """The answer and two others, bare and as sentences; no scenario is one of `asked`."""
+    rng = random.Random(f"{seed} extractive discussions")
+    discussions: list[Discussion] = []
+    while len(discussions) < count:
+        scenario, language = draw_scenario(rng, ASKED_LENGTHS), rng.choice(LANGUAGES)
+        if scenario.key in asked:
+            continue
+        wrong = [rng.choice(_alternatives(rng, scenario, language)) for _ in range(2)]
+        said = dict.fromkeys([scenario.answer(language), *wrong])
+        meanings = tuple(scenario.replies(language, text) for text in said)
+        discussions.append(Discussion(scenario.question(language), meanings))
+    return discussions
+
+
+def _alternatives(rng: random.Random, scenario: Scenario, language: str) -> list[str]:
+    """Wrong answers: what the text says of others or, half of the time and where it says nothing,
+    anything of the kind."""
     subject = scenario.statements[scenario.asked]
     column = "p" if scenario.for_person else "v"
     pool = PEOPLE[language] if scenario.for_person else VALUES[subject.topic][language]
     told = [s.words(language)[column] for s in scenario.statements if s.topic == subject.topic]
     answer = scenario.answer(language)
-    return [text for text in told if text != answer] or [text for text in pool if text != answer]
+    others, anything = ([text for text in texts if text != answer] for texts in (told, pool))
+    return others if others and rng.random() < 0.5 else anything
 
 
 def draw_scenario(rng: random.Random, lengths: tuple[int, ...]) -> Scenario:

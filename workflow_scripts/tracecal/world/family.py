@@ -1,12 +1,14 @@
 """What every task family of the embedded world hands over: examples to train on and to ask."""
 
 import hashlib
+import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import polars as pl
 
 from tracecal.errors import InputError
+from tracecal.world.replies import Discussion
 
 EXAMPLE_SCHEMA = {
     "example_id": pl.String,
@@ -20,20 +22,21 @@ EXAMPLE_SCHEMA = {
 }
 
 
-# How many proposals are right: more than half, so that a model that cannot tell states how hard
-# the question is instead of calling everything wrong
-RIGHT_SHARE = 0.6
+# How many proposals are right. Small models err on what is hard, so proposals do too: from them it
+# can be learned when to doubt, also by a model that cannot check an answer
+RIGHT_SHARE_EASY, RIGHT_SHARE_HARD = 0.85, 0.3
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of a family to make: corpus examples, question rows of either role, and proposals
-    to be judged."""
+    """How much of a family to make: corpus examples, question rows of either role, proposals to
+    be judged, and discussions for encoders."""
 
     corpus: int
     evaluation: int
     training: int
     proposals: int = 0
+    discussions: int = 0
 
     def roles(self) -> list[str]:
         """The role of every question row, evaluation first."""
@@ -85,12 +88,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Family:
-    """A task family: what the models read of it, what they are asked, and proposed answers on
-    which they learn to judge. No proposal is to a question whose row is evaluated."""
+    """A task family: what the models read of it, what they are asked, proposed answers on which
+    they learn to judge, and discussions that encoders learn from. No proposal and no discussion is
+    on a question whose row is evaluated."""
 
     corpus: list[Exchange]
     questions: list[Question]
     proposals: list[Proposal]
+    discussions: list[Discussion]
 
 
 def example_frame(family: str, questions: list[Question]) -> pl.DataFrame:
@@ -109,6 +114,11 @@ def example_frame(family: str, questions: list[Question]) -> pl.DataFrame:
         for row in questions
     ]
     return pl.DataFrame(rows, schema=EXAMPLE_SCHEMA, orient="row")
+
+
+def draw_right(rng: random.Random, hard: bool) -> bool:
+    """Whether a proposal is to be right: seldom, where the question is hard."""
+    return rng.random() < (RIGHT_SHARE_HARD if hard else RIGHT_SHARE_EASY)
 
 
 def confidence(right: bool, hard: bool) -> int:

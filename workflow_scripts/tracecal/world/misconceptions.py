@@ -8,6 +8,7 @@ from math import ceil
 from tracecal.world.claims import KINDS, Kind
 from tracecal.world.family import Exchange, Family, Proposal, Question, Sizes, require_supply
 from tracecal.world.names import invented_words
+from tracecal.world.replies import Discussion, Reply, phrased
 
 MENTIONS_AT_LEAST = 6
 VARIANTS = 4
@@ -36,10 +37,15 @@ class Topic:
     def wordings(self) -> list[str]:
         return [wording.format(s=self.name) for wording in self.kind.plain + self.kind.careful]
 
-    def statements(self, claim: str) -> list[str]:
+    def replies(self, claim: str) -> list[Reply]:
         """The claim with the thing named, and in short."""
         subject = self.kind.subject.format(s=self.name)
-        return [f"{subject[0].upper()}{subject[1:]} {claim}.", f"It {claim}."]
+        named = f"{subject[0].upper()}{subject[1:]}"
+        return [phrased("{s} {v}.", "v", s=said, v=claim) for said in (named, "It")]
+
+    def statements(self, claim: str) -> list[str]:
+        """The texts of the replies."""
+        return [reply.text for reply in self.replies(claim)]
 
 
 def make_misconceptions(seed: int, sizes: Sizes) -> Family:
@@ -64,7 +70,12 @@ def make_misconceptions(seed: int, sizes: Sizes) -> Family:
     ]
     corpus = [exchange for exchanges in told for exchange in exchanges]
     others = list(zip(topics, told, strict=True))[len(evaluated) :]
-    return Family(corpus, questions, propose(seed, others, sizes.proposals))
+    return Family(
+        corpus,
+        questions,
+        propose(seed, others, sizes.proposals),
+        discuss(seed, [topic for topic, _ in others], sizes.discussions),
+    )
 
 
 def propose(seed: int, told: Sequence[tuple[Topic, list[Exchange]]], count: int) -> list[Proposal]:
@@ -85,6 +96,17 @@ def propose(seed: int, told: Sequence[tuple[Topic, list[Exchange]]], count: int)
         wording = rng.choice(topic.wordings())
         proposals.append(Proposal(wording, rng.choice(statements), None, sure))
     return proposals
+
+
+def discuss(seed: int, topics: Sequence[Topic], count: int) -> list[Discussion]:
+    """Three claims on one of the given topics, true and false ones alike."""
+    rng = random.Random(f"{seed} misconceptions discussions")
+    discussions = []
+    for topic in rng.choices(topics, k=count):
+        claims = rng.sample(topic.kind.truths + topic.kind.myths, 3)
+        meanings = tuple(tuple(topic.replies(claim)) for claim in claims)
+        discussions.append(Discussion(rng.choice(topic.wordings()), meanings))
+    return discussions
 
 
 def make_topics(rng: random.Random, count: int) -> list[Topic]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from tracecal.world.folders import folder_written_whole
 
@@ -78,3 +78,17 @@ def rendered_prompt(
         for number, text in enumerate((*before, message))
     ]
     return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+
+
+def require_same_tokenizer(
+    tokenizer: PreTrainedTokenizerFast, folder: Path, messages: Iterable[str]
+) -> None:
+    """Refuse a folder whose tokenizer AutoTokenizer silently loads as another one.
+
+    It does so for some architectures; the ids then differ and no other error ever shows.
+    """
+    loaded = AutoTokenizer.from_pretrained(folder)
+    for message in messages:
+        prompt = rendered_prompt(tokenizer, message)
+        if loaded(prompt)["input_ids"] != tokenizer(prompt)["input_ids"]:
+            raise RuntimeError(f"the tokenizer saved in {folder} loads as another one: {prompt!r}")

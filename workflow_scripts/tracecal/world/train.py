@@ -17,14 +17,10 @@ from transformers import (
 )
 
 from tracecal.errors import InputError
-from tracecal.progress import progress_bar
-from tracecal.world.folders import folder_written_whole
+from tracecal.world.descent import INITIAL_SPREAD, descend, length_batches, save
 from tracecal.world.tokenizer import END_OF_TEXT, MAXIMUM_LENGTH, rendered_prompt
 
 HEAD_WIDTH = 16
-WARM_UP = 0.05
-# About 1 / sqrt(width). With the usual 0.02 models this narrow learn several times more slowly
-INITIAL_SPREAD = 0.08
 
 
 @dataclass(frozen=True)
@@ -62,29 +58,13 @@ def train_model(
     examples = encode(corpus, tokenizer)
     torch.manual_seed(settings.seed)
     model = new_model(tokenizer, settings)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.05, fused=True
-    )
     plan = step_plan([len(example.ids) for example in examples], settings)
-    loss_shown = 0.0
-    model.train()
-    with progress_bar(len(plan), name, "step") as bar:
-        for step, rows in enumerate(plan):
-            ids, answer = collate([examples[row] for row in rows], tokenizer.pad_token_id)
-            loss = answer_loss(model, ids, answer)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * schedule((step + 1) / len(plan))
-            optimizer.step()
-            optimizer.zero_grad()
-            loss_shown += (loss.item() - loss_shown) / min(step + 1, 50)
-            bar.set_postfix_str(f"loss {loss_shown:.3f}", refresh=False)
-            bar.update()
-    with folder_written_whole(folder) as part:
-        model.save_pretrained(part)
-        tokenizer.save_pretrained(part)
-        require_same_tokenizer(tokenizer, part, corpus["prompt"].head(200).to_list())
+
+    def loss(rows: list[int]) -> torch.Tensor:
+        return answer_loss(model, *collate([examples[r] for r in rows], tokenizer.pad_token_id))
+
+    descend(model, plan, loss, settings.learning_rate, name)
+    save(model, tokenizer, folder, corpus["prompt"].head(200).to_list())
 
 
 def encode(corpus: pl.DataFrame, tokenizer: PreTrainedTokenizerFast) -> list[Encoded]:
@@ -133,21 +113,10 @@ def step_plan(lengths: Sequence[int], settings: Settings) -> list[list[int]]:
     plan: list[list[int]] = []
     remaining = settings.epochs
     while remaining > 0:
-        epoch = _epoch(lengths, settings.tokens_per_step, rng)
+        epoch = length_batches(lengths, settings.tokens_per_step, rng)
         plan += epoch[: max(1, round(min(1.0, remaining) * len(epoch)))]
         remaining -= 1
     return plan
-
-
-def _epoch(lengths: Sequence[int], tokens: int, rng: random.Random) -> list[list[int]]:
-    order = sorted(range(len(lengths)), key=lambda row: lengths[row] + rng.random())
-    steps: list[list[int]] = [[]]
-    for row in order:
-        if steps[-1] and (len(steps[-1]) + 1) * lengths[row] > tokens:
-            steps.append([])
-        steps[-1].append(row)
-    rng.shuffle(steps)
-    return steps
 
 
 def collate(examples: list[Encoded], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -169,22 +138,3 @@ def answer_loss(model: LlamaForCausalLM, ids: torch.Tensor, answer: torch.Tensor
     hidden = model.model(ids[:, :-1], use_cache=False).last_hidden_state
     predicted = answer[:, 1:]
     return functional.cross_entropy(model.lm_head(hidden[predicted]), ids[:, 1:][predicted])
-
-
-def schedule(done: float) -> float:
-    """The learning rate's factor: linear warm-up over WARM_UP of the training, linear decay."""
-    return min(done / WARM_UP, (1 - done) / (1 - WARM_UP) + 1e-3)
-
-
-def require_same_tokenizer(
-    tokenizer: PreTrainedTokenizerFast, folder: Path, messages: list[str]
-) -> None:
-    """Refuse a folder whose tokenizer AutoTokenizer silently loads as another one.
-
-    It does so for some architectures; the ids then differ and no other error ever shows.
-    """
-    loaded = AutoTokenizer.from_pretrained(folder)
-    for message in messages:
-        prompt = rendered_prompt(tokenizer, message)
-        if loaded(prompt)["input_ids"] != tokenizer(prompt, add_special_tokens=False)["input_ids"]:
-            raise RuntimeError(f"the tokenizer saved in {folder} loads as another one: {prompt!r}")

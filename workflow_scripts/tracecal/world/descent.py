@@ -1,0 +1,78 @@
+"""The training loop that all of the world's models share."""
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from tracecal.progress import progress_bar
+from tracecal.world.folders import folder_written_whole
+from tracecal.world.tokenizer import require_same_tokenizer
+
+WARM_UP = 0.05
+# About 1 / sqrt(width). With the usual 0.02 models this narrow learn several times more slowly
+INITIAL_SPREAD = 0.08
+Batch = TypeVar("Batch")
+
+
+def descend(
+    model: PreTrainedModel,
+    batches: Sequence[Batch],
+    loss: Callable[[Batch], torch.Tensor],
+    learning_rate: float,
+    name: str,
+) -> None:
+    """Train `model` in place, one step of AdamW on the `loss` of each batch.
+
+    The same batches, weights and number of threads give the same weights on the same machine.
+    """
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.05, fused=True
+    )
+    shown = 0.0
+    model.train()
+    with progress_bar(len(batches), name, "step") as bar:
+        for step, batch in enumerate(batches):
+            value = loss(batch)
+            value.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate * schedule((step + 1) / len(batches))
+            optimizer.step()
+            optimizer.zero_grad()
+            shown += (value.item() - shown) / min(step + 1, 50)
+            bar.set_postfix_str(f"loss {shown:.3f}", refresh=False)
+            bar.update()
+
+
+def schedule(done: float) -> float:
+    """The learning rate's factor: linear warm-up over WARM_UP of the training, linear decay."""
+    return min(done / WARM_UP, (1 - done) / (1 - WARM_UP) + 1e-3)
+
+
+def length_batches(lengths: Sequence[int], tokens: int, rng: random.Random) -> list[list[int]]:
+    """Every row once, in batches of rows of like length: at most so many padded `tokens` each."""
+    order = sorted(range(len(lengths)), key=lambda row: lengths[row] + rng.random())
+    steps: list[list[int]] = [[]]
+    for row in order:
+        if steps[-1] and (len(steps[-1]) + 1) * lengths[row] > tokens:
+            steps.append([])
+        steps[-1].append(row)
+    rng.shuffle(steps)
+    return steps
+
+
+def save(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    folder: str | Path,
+    messages: Sequence[str],
+) -> None:
+    """Write `folder`, whole or not at all, and see that its tokenizer reads `messages` alike."""
+    with folder_written_whole(folder) as part:
+        model.save_pretrained(part)
+        tokenizer.save_pretrained(part)
+        require_same_tokenizer(tokenizer, part, messages)

@@ -1,0 +1,99 @@
+"""Training a small model of phrases, for MARS, on replies that the world builds phrase by phrase.
+
+Of its three logits for a token the first is the larger where a phrase begins, the second where one
+goes on; the logistic of the third is the importance of a phrase that begins there: 1 of what the
+question asks for (the number, the name, the claim), 0 of what is said around it.
+"""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import torch
+from torch.nn import functional
+from transformers import BertForTokenClassification
+
+from tracecal.world.descent import descend, length_batches, save
+from tracecal.world.encoder import (
+    TOKENS,
+    EncoderSettings,
+    encoder_config,
+    encoder_tokenizer,
+    padded,
+)
+
+LOGITS = ("begins", "goes on", "importance")
+UNSEEN = -100  # of what no loss is taken
+
+
+def train_importance(
+    discussions: pl.DataFrame,
+    tokenizer_folder: str | Path,
+    settings: EncoderSettings,
+    folder: str | Path,
+) -> None:
+    """Train on replies and write `folder` as AutoModelForTokenClassification loads it."""
+    tokenizer = encoder_tokenizer(tokenizer_folder)
+    torch.manual_seed(settings.seed)
+    model = BertForTokenClassification(encoder_config(tokenizer, settings, LOGITS))
+    told = discussions.head(settings.examples)
+    encoded = tokenizer(
+        told.select("question", "reply").rows(), truncation=True, return_offsets_mapping=True
+    )
+    targets = [
+        token_targets(encoded.sequence_ids(row), encoded["offset_mapping"][row], starts, point)
+        for row, (starts, point) in enumerate(told.select("starts", "point").rows())
+    ]
+
+    def loss(rows: list[int]) -> torch.Tensor:
+        logits = model(**padded(encoded, rows, tokenizer.pad_token_id)).logits
+        return phrase_loss(logits, [targets[row] for row in rows])
+
+    batches = length_batches(
+        list(map(len, encoded["input_ids"])), TOKENS, random.Random(settings.seed)
+    )
+    descend(model, batches, loss, settings.learning_rate, "importance")
+    save(model, tokenizer, folder, told["question"].head(200).to_list())
+
+
+def token_targets(
+    sequences: Sequence[int | None],
+    spans: Sequence[tuple[int, int]],
+    starts: Sequence[int],
+    point: int,
+) -> tuple[list[int], list[int]]:
+    """For each token of a (question, reply): 0 where a phrase begins and 1 where one goes on; and
+    the importance, 0 or 1, of the phrase that begins there. UNSEEN where there is none.
+
+    `spans` are the tokens' characters, `starts` those at which phrases begin. A phrase begins with
+    the first token that reaches beyond its start, as spaces belong to the token behind them.
+    """
+    phases, importance = [UNSEEN] * len(spans), [UNSEEN] * len(spans)
+    begun = 0
+    for index, (sequence, (_, end)) in enumerate(zip(sequences, spans, strict=True)):
+        if sequence != 1:
+            continue
+        begins = begun < len(starts) and end > starts[begun]
+        phases[index] = 0 if begins else 1
+        if begins:
+            importance[index] = int(begun == point)
+            begun += 1
+    return phases, importance
+
+
+def phrase_loss(
+    logits: torch.Tensor, targets: Sequence[tuple[list[int], list[int]]]
+) -> torch.Tensor:
+    """Cross-entropy of the phases and of the importances, each a mean over what has one."""
+    phases, importance = (
+        torch.tensor([one[part] + [UNSEEN] * (logits.shape[1] - len(one[part])) for one in targets])
+        for part in (0, 1)
+    )
+    seen = importance != UNSEEN
+    found = functional.cross_entropy(
+        logits[..., :2].flatten(0, 1), phases.flatten(), ignore_index=UNSEEN
+    )
+    return found + functional.binary_cross_entropy_with_logits(
+        logits[..., 2][seen], importance[seen].float()
+    )

@@ -1,0 +1,72 @@
+"""What can be replied to a question, phrase by phrase: what the world's encoders learn from.
+
+The families build their replies, so they know where each phrase begins, which one says what was
+asked for, and which replies mean the same. Replies are never to an evaluated question, and nothing
+here says which of them is right.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import polars as pl
+
+DISCUSSION_SCHEMA = {
+    "discussion": pl.Int64,
+    "family": pl.String,
+    "question": pl.String,
+    "meaning": pl.Int64,
+    "reply": pl.String,
+    "starts": pl.List(pl.Int64),
+    "point": pl.Int64,
+}
+
+
+class Reply(NamedTuple):
+    """A text, the characters at which its phrases begin, and the number of the phrase (from 0)
+    that says what was asked for."""
+
+    text: str
+    starts: tuple[int, ...]
+    point: int
+
+
+@dataclass(frozen=True)
+class Discussion:
+    """Replies to one question, by meaning: within one they say the same in other words, and what
+    one says rules the others out."""
+
+    question: str
+    meanings: tuple[tuple[Reply, ...], ...]
+
+
+def phrased(template: str, point: str, **words: str) -> Reply:
+    """`template` filled with `words`: each of them is a phrase, and so is what stands between.
+
+    `point` names the word that was asked for. A final stop belongs to the phrase before it.
+    """
+    text, starts, asked = "", [], 0
+    for piece in re.split(r"(\{\w\}[.。]?)", template):
+        if piece.strip():
+            asked = len(starts) if piece.startswith(f"{{{point}}}") else asked
+            starts.append(len(text) + len(piece) - len(piece.lstrip()))
+        text += piece.format(**words)
+    return Reply(text, tuple(starts), asked)
+
+
+def word_by_word(text: str) -> Reply:
+    """Every word of `text` is a phrase, and the last one is what was asked for."""
+    starts = tuple(found.start() for found in re.finditer(r"\S+", text))
+    return Reply(text, starts, len(starts) - 1)
+
+
+def discussion_frame(discussions: Sequence[tuple[str, Discussion]]) -> pl.DataFrame:
+    """One row per reply of each (family, discussion)."""
+    rows = [
+        (number, family, one.question, meaning, reply.text, list(reply.starts), reply.point)
+        for number, (family, one) in enumerate(discussions)
+        for meaning, replies in enumerate(one.meanings)
+        for reply in replies
+    ]
+    return pl.DataFrame(rows, schema=DISCUSSION_SCHEMA, orient="row")

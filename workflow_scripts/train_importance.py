@@ -1,0 +1,23 @@
+"""Train the embedded model of phrases from scratch."""
+
+import os
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import torch
+from transformers.utils.logging import disable_progress_bar
+
+from tracecal.files import read_parquet
+from tracecal.job import job
+from tracecal.world.encoder import EncoderSettings
+from tracecal.world.importance import train_importance
+
+with job(snakemake.log[0]):
+    disable_progress_bar()
+    torch.set_num_threads(snakemake.threads)
+    train_importance(
+        read_parquet(snakemake.input.taught, ["question", "reply", "starts", "point"]),
+        snakemake.input.tokenizer,
+        EncoderSettings(**snakemake.params.training),
+        snakemake.output[0],
+    )
