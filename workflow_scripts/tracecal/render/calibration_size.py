@@ -25,7 +25,7 @@ def calibration_size_table(
 
     def row(share: float, overall: averages.ModelAverages, entry: Entry) -> Row:
         values = [overall.get((model, entry.id, metric), MISSING) for metric in METRICS]
-        numbers = [cell(one.mean) for one in values] + [cell(one.sd) for one in values]
+        numbers = [cell(one.mean, one.sd) for one in values]
         return (cell(share), cell(entry.id), cell(entry.label), *numbers, *scope)
 
     def group(share: float, part: pl.DataFrame) -> RowGroup:
@@ -42,8 +42,9 @@ def calibration_size_table(
         "task's answers and measured on the others. The order in which answers join the "
         "calibration part is each split's own, so that a larger part holds the smaller ones. Each "
         f"value is {phrases.over_splits(selected)}, then over "
-        f"{phrases.listed([tasks[task] for task in present])}. AUROC is of the raw score where an "
-        "estimator has one: calibration cannot change it, the answers measured can.",
+        f"{phrases.listed([tasks[task] for task in present])}, with its s.d. over splits. AUROC is "
+        "of the raw score where an estimator has one: calibration cannot change it, the answers "
+        "measured can.",
         columns=COLUMNS,
         groups=tuple(groups),
         emphasis=f"Bold: best at that size; underlined: second best; {phrases.ALIKE}.",
@@ -59,8 +60,7 @@ COLUMNS = (
     Column(("calibration_share",), shown=False),
     Column(("estimator",), shown=False),
     Column(("label",), "Method", align="left"),
-    *(Column((metric,), NAMES[metric], better=BETTER[metric]) for metric in METRICS),
-    *(Column((f"{metric}_sd",), shown=False) for metric in METRICS),
+    *(Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ") for m in METRICS),
     Column(("model",), shown=False),
     Column(("tasks",), shown=False),
 )
