@@ -1,8 +1,8 @@
 """How good confidence is: proper scores, calibration error, ranking.
 
 Arrays are [n]: `probability` in [0, 1], `correct` bool, `score` any real number, larger = more
-confident. None means undefined. The formulas are short and tested against scikit-learn, whose checks
-of its arguments would take many times as long as the arithmetic on a few hundred answers.
+confident. None means undefined. The formulas are short and tested against scikit-learn, whose
+checks of its arguments would take many times as long as the arithmetic on a few hundred answers.
 """
 
 from collections.abc import Sequence

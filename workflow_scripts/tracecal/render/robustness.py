@@ -62,7 +62,10 @@ def robustness_panels(
         names = {axes: name_ends(axes, labels) for axes, labels in named.items()}
         figure.draw_without_rendering()
         for axes, texts in names.items():
-            spread_names(axes, texts)
+            if texts:
+                spread_names(axes, texts)
+            else:
+                style.say_undefined(axes)
     return figure
 
 
