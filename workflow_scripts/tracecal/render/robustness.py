@@ -131,6 +131,8 @@ def _draw(axes: Axes, lines: Sequence[Line], ls: str = "-") -> list[Label]:
             elinewidth=0.5,
             zorder=look.order,
         )
+    if not lines:
+        axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=style.MUTED)
     return _ends(lines)
 
 
