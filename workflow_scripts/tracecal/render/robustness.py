@@ -132,6 +132,7 @@ def _draw(axes: Axes, lines: Sequence[Line], ls: str = "-") -> list[Label]:
             zorder=look.order,
         )
     if not lines:
+        axes.set_yticks([])
         axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=style.MUTED)
     return _ends(lines)
 
