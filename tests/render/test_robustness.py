@@ -236,6 +236,9 @@ def test_the_figure_does_with_what_there_is():
     assert len(draw(entries=FEW[-1:]).axes) == 6
     assert len(draw(stratified=undefined(LENGTHS, stratum="short")).axes) == 6
     assert len(draw(sizes=undefined(SIZES, estimator="mars", metric="auroc")).axes) == 6
+    nowhere = draw(undefined(SIZES, metric="auroc"), undefined(LENGTHS, metric="auroc"))
+    for axes in (nowhere.axes[1], nowhere.axes[5]):
+        assert [text.get_text() for text in axes.texts] == ["undefined"]
 
 
 def test_a_panel_without_any_value_says_so():

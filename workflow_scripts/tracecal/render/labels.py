@@ -96,6 +96,8 @@ def spread_names(axes: Axes, names: Sequence[Annotation]) -> None:
     first at the bottom.
     """
     axes.figure.set_layout_engine("none")
+    if not names:
+        return
     to_axes = axes.transData + axes.transAxes.inverted()
     height = 1.15 * style.SMALL * _scale(axes) / axes.bbox.height
     ends = [to_axes.transform(name.xy)[1] for name in names]

@@ -134,6 +134,9 @@ def _draw(axes: Axes, lines: Sequence[Line], ls: str = "-") -> list[Label]:
             elinewidth=0.5,
             zorder=look.order,
         )
+    if not lines:
+        axes.set_yticks([])
+        axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=style.MUTED)
     return _ends(lines)
 
 
