@@ -241,13 +241,6 @@ def test_the_figure_does_with_what_there_is():
         assert [text.get_text() for text in axes.texts] == ["undefined"]
 
 
-def test_a_panel_without_any_value_says_so():
-    figure = draw(stratified=undefined(LENGTHS, metric="auroc"))
-    empty = [text.get_text() for text in figure.axes[5].texts]
-    assert empty == ["undefined in this run"]
-    assert "undefined in this run" not in [text.get_text() for text in figure.axes[4].texts]
-
-
 def test_the_same_data_give_the_same_bytes(tmp_path):
     for name, mix in (("a", False), ("b", True)):
         frames = [f.sample(fraction=1, shuffle=mix, seed=3) for f in (SIZES, *curves(), LENGTHS)]

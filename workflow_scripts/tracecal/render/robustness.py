@@ -62,10 +62,7 @@ def robustness_panels(
         names = {axes: name_ends(axes, labels) for axes, labels in named.items()}
         figure.draw_without_rendering()
         for axes, texts in names.items():
-            if texts:
-                spread_names(axes, texts)
-            else:
-                style.say_undefined(axes)
+            spread_names(axes, texts)
     return figure
 
 

@@ -120,12 +120,6 @@ def panel_title(axes: Axes, letter: str, text: str) -> None:
     axes.set_title(f"({letter}) {text}")
 
 
-def say_undefined(axes: Axes) -> None:
-    """Say in an empty panel why it is empty."""
-    where = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-    axes.text(0.5, 0.5, "undefined in this run", color=MUTED, fontsize=SMALL, **where)
-
-
 def save(figure: Figure, pdf: str | Path, svg: str | Path) -> None:
     """Write both formats, the same bytes for the same figure."""
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
