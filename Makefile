@@ -5,7 +5,7 @@ CORES ?= $(shell nproc)
 BIN := .venv/bin
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
-.PHONY: demo report test lint format clean
+.PHONY: demo report status test test-slurm lint format clean
 
 demo: .venv/installed
 	$(SNAKEMAKE)
@@ -16,6 +16,10 @@ report: demo
 
 test: .venv/installed
 	$(BIN)/python -m pytest
+
+# Starts a SLURM of one node on this machine, as root with Debian's packages; skips elsewhere.
+test-slurm: .venv-slurm/installed
+	.venv-slurm/bin/python -m pytest -m slurm tests/slurm
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -35,5 +39,14 @@ format: .venv/installed
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
 	@touch $@
 
+# An environment of its own over the first: with the plugin, and a SLURM client whose cluster is
+# down, every start of Snakemake would wait for it.
+.venv-slurm/installed: .venv/installed requirements-slurm.txt
+	$(BIN)/python -m venv .venv-slurm
+	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-slurm/base.pth
+	mv .venv-slurm/base.pth .venv-slurm/lib/python3*/site-packages/
+	.venv-slurm/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-slurm.txt
+	@touch $@
+
 clean:
-	rm -rf .venv results .snakemake
+	rm -rf .venv .venv-slurm results .snakemake

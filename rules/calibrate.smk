@@ -4,6 +4,11 @@
 #         analyses/languages.parquet
 
 
+localrules:
+    collect_metrics,
+    resolve_config,
+
+
 rule calibrate:
     input:
         # The audit gates everything that is reported: no probability from an unproven trace.

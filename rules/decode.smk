@@ -20,6 +20,7 @@ rule generate:
         "../envs/inference.yaml"
     # Resources, not parameters: another batch size or placement changes no result.
     resources:
+        **asks(model_needs),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:
@@ -47,6 +48,7 @@ rule audit_traces:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=0.5),
         device_map=device_map,
     params:
         code=code("audit_traces.py"),
@@ -73,6 +75,7 @@ rule search_beams:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=2),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:
@@ -103,6 +106,7 @@ rule capture_hidden:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=0.5),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:
@@ -130,6 +134,7 @@ rule draw_samples:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=2),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:

@@ -5,6 +5,11 @@
 FIGURES = ["performance_overview"] + ["model_landscape"] * (STUDY["cross"] is not None)
 
 
+localrules:
+    draw_model_landscape,
+    draw_performance_overview,
+
+
 rule draw_performance_overview:
     input:
         metrics="<results>/metrics.parquet",

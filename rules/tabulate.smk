@@ -21,6 +21,16 @@ except InputError as error:
 BESIDE = [table for table in TABLES if table in PAPER]
 
 
+localrules:
+    compare_with_paper,
+    tabulate_analysis,
+    tabulate_averages,
+    tabulate_cross_model,
+    tabulate_languages,
+    tabulate_main_comparison,
+    tabulate_protocol,
+
+
 rule tabulate_main_comparison:
     input:
         metrics="<results>/metrics.parquet",

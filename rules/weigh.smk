@@ -8,6 +8,10 @@ ENCODER_SOURCES = {name: one.source for name, one in ENCODERS.items() if one.sou
 TRAINED_ENCODERS = [name for name, source in ENCODER_SOURCES.items() if source.train]
 
 
+localrules:
+    link_encoder,
+
+
 rule train_similarity:
     input:
         corpus="<results>/world/corpus.parquet",
@@ -64,6 +68,7 @@ rule weigh_token_sar:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(encoder_needs("similarity")),
         batch_size=encoder_batch_size("similarity"),
     params:
         code=code("weigh_token_sar.py"),
@@ -89,6 +94,7 @@ rule weigh_mars:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(encoder_needs("importance")),
         batch_size=encoder_batch_size("importance"),
     params:
         code=code("weigh_mars.py"),
@@ -114,6 +120,7 @@ rule compare_samples:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(encoder_needs("entailment")),
         batch_size=encoder_batch_size("entailment"),
     params:
         code=code("compare_samples.py"),

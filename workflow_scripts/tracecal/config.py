@@ -9,6 +9,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 
 from tracecal.encoders import Encoders, Sampling, require_encoders
 from tracecal.errors import InputError
+from tracecal.machine import Machine
 from tracecal.registry import ESTIMATORS, IDS
 from tracecal.schema import Slug, Strict, parse, read_yaml
 from tracecal.self_evaluation import SelfEvaluation
@@ -29,7 +30,7 @@ class World(Strict):
     vocabulary: PositiveInt = Field(1500, description="tokens of the byte-level BPE")
 
 
-class Model(Strict):
+class Model(Machine):
     """One language model of the study."""
 
     slug: Slug
@@ -51,6 +52,15 @@ class Model(Strict):
     batch_size: PositiveInt = Field(
         64, description="answers decoded together; halved where memory runs out; changes no result"
     )
+
+    @model_validator(mode="after")
+    def _uses_its_gpus(self) -> "Model":
+        if self.device_map is None and (self.gpus or 0) > 1:
+            raise ValueError(
+                f"model {self.slug!r} asks for {self.gpus} GPUs and would use one; "
+                "'device_map: auto' spreads it over them"
+            )
+        return self
 
     @property
     def name(self) -> str:

@@ -1,0 +1,58 @@
+"""Show the state of a run: done, running, failed, remaining, and when it may end.
+
+python workflow_scripts/status.py [--configfile config/mine.yaml] [--parallel N]
+"""
+
+import argparse
+import time
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from snakemake.api import SnakemakeApi
+from snakemake.settings.enums import Quietness, RerunTrigger
+from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
+
+from tracecal.schema import read_yaml
+from tracecal.status import Job, overview
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def jobs_of(configfile: str) -> list[Job]:
+    """Every job of the run, in the order of the workflow; nothing is locked and nothing runs."""
+    triggers = read_yaml(ROOT / "profiles/default/config.yaml")["rerun-triggers"]
+    settings = DAGSettings(rerun_triggers=frozenset(map(RerunTrigger.parse_choice, triggers)))
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api, redirect_stdout(StringIO()):
+        workflow = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(configfiles=[Path(configfile)]),
+            snakefile=ROOT / "Snakefile",
+        )
+        workflow.dag(settings).summary()
+        dag = workflow._workflow.dag
+        return [described(job, not dag.needrun(job)) for level in dag.toposorted() for job in level]
+
+
+def described(job, up_to_date: bool) -> Job:
+    """Snakemake's job as ours."""
+    paths = {name: [Path(one) for one in getattr(job, name) or ()] for name in ("output", "log")}
+    return Job(
+        rule=job.rule.name,
+        name="/".join(job.wildcards),
+        model=job.wildcards_dict.get("model"),
+        up_to_date=up_to_date,
+        outputs=tuple(paths["output"]),
+        log=next(iter(paths["log"]), None),
+        benchmark=Path(job.benchmark) if job.benchmark else None,
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--configfile", default="config/config.yaml")
+    parser.add_argument("--parallel", type=int, help="jobs side by side; default: as many as run")
+    given = parser.parse_args()
+    locks = [path.stat().st_mtime for path in Path(".snakemake/locks").glob("*.lock")]
+    jobs = [job for job in jobs_of(given.configfile) if job.outputs]
+    print(overview(jobs, max(locks, default=None), given.parallel, time.time()))
