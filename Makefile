@@ -8,11 +8,16 @@ SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 .PHONY: demo report status test test-slurm lint format clean
 
 demo: .venv/installed
-	$(SNAKEMAKE)
+	$(SNAKEMAKE) all costs
 	@echo "Done. Look at results/demo/tables and results/demo/figures; 'make report' gathers them in report.zip."
 
 report: demo
-	$(BIN)/snakemake --report report.zip
+	$(BIN)/snakemake all costs --report report.zip
+
+# Which jobs are done, running, failed and remaining: make status CONFIG=config/mine.yaml
+CONFIG ?= config/config.yaml
+status: .venv/installed
+	@$(BIN)/python workflow_scripts/status.py --configfile $(CONFIG)
 
 test: .venv/installed
 	$(BIN)/python -m pytest

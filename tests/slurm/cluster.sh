@@ -13,7 +13,7 @@ SACCT=${CLUSTER_SACCT:-0}
 ETC=/etc/slurm
 OURS="# Written by tests/slurm/cluster.sh"
 NODE=$(hostname -s)
-CPUS=$(nproc)
+CPUS=$((2 * $(nproc))) # twice those there are: much of a job is waiting
 MEMORY=$(awk '/^MemTotal/ {print int($2 / 1024 * 0.75)}' /proc/meminfo)
 GPUS=2
 PACKAGES=(munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
@@ -88,6 +88,7 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=2,bf
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 ReturnToService=2
+SlurmdParameters=config_overrides
 MinJobAge=3600
 KillWait=2
 UnkillableStepTimeout=30
@@ -174,7 +175,7 @@ start() {
   write_configuration
   start_munge
   [ "$SACCT" != 1 ] || start_accounting
-  slurmctld
+  slurmctld -c # with no memory of earlier jobs
   await 30 eval "scontrol ping | grep -q UP" || cannot "slurmctld did not start (see $DIR/slurmctld.log)"
   slurmd -N "$NODE"
   await 30 idle || cannot "the node did not come up (see $DIR/slurmd.log)"
