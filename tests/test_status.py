@@ -2,7 +2,6 @@
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -101,13 +100,8 @@ def test_the_overview_tells_all(made):
         f"about 0:12:30 with 2 job(s) side by side, so the end is expected at {expected}."
     )
     assert overview(jobs, None, 2, NOW).endswith("Nothing runs now.")
-    assert overview(jobs[:1], None, None, NOW).endswith("1 jobs in all\n\n\nFinished.")
+    assert overview(jobs[:1], None, None, NOW).endswith("1 jobs in all\n\nFinished.")
 
 
 def test_an_interrupted_job_says_so(made):
     assert "it was interrupted" in overview([made(log="half\n")], None, None, NOW)
-
-
-def test_output_paths_may_be_relative(made, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert state(Job("r", "", None, False, (Path("x"),), None, None), STARTED) == "remaining"

@@ -31,21 +31,14 @@ def jobs_of(configfile: str) -> list[Job]:
         )
         workflow.dag(settings).summary()
         dag = workflow._workflow.dag
-        return [described(job, not dag.needrun(job)) for level in dag.toposorted() for job in level]
+        jobs = [(job, not dag.needrun(job)) for level in dag.toposorted() for job in level]
+    return [_described(job, up_to_date) for job, up_to_date in jobs if job.output]
 
 
-def described(job, up_to_date: bool) -> Job:
-    """Snakemake's job as ours."""
-    paths = {name: [Path(one) for one in getattr(job, name) or ()] for name in ("output", "log")}
-    return Job(
-        rule=job.rule.name,
-        name="/".join(job.wildcards),
-        model=job.wildcards_dict.get("model"),
-        up_to_date=up_to_date,
-        outputs=tuple(paths["output"]),
-        log=next(iter(paths["log"]), None),
-        benchmark=Path(job.benchmark) if job.benchmark else None,
-    )
+def _described(job, up_to_date: bool) -> Job:
+    name, model = "/".join(job.wildcards), job.wildcards_dict.get("model")
+    outputs, benchmark = tuple(map(Path, job.output)), job.benchmark and Path(job.benchmark)
+    return Job(job.rule.name, name, model, up_to_date, outputs, Path(job.log[0]), benchmark)
 
 
 if __name__ == "__main__":
@@ -53,6 +46,5 @@ if __name__ == "__main__":
     parser.add_argument("--configfile", default="config/config.yaml")
     parser.add_argument("--parallel", type=int, help="jobs side by side; default: as many as run")
     given = parser.parse_args()
-    locks = [path.stat().st_mtime for path in Path(".snakemake/locks").glob("*.lock")]
-    jobs = [job for job in jobs_of(given.configfile) if job.outputs]
-    print(overview(jobs, max(locks, default=None), given.parallel, time.time()))
+    started = max((p.stat().st_mtime for p in Path(".snakemake/locks").glob("*")), default=None)
+    print(overview(jobs_of(given.configfile), started, given.parallel, time.time()))

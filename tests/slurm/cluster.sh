@@ -15,7 +15,7 @@ OURS="# Written by tests/slurm/cluster.sh"
 NODE=$(hostname -s)
 CPUS=$((2 * $(nproc))) # twice those there are: much of a job is waiting
 MEMORY=$(awk '/^MemTotal/ {print int($2 / 1024 * 0.75)}' /proc/meminfo)
-GPUS=2
+GPUS=4
 PACKAGES=(munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
 [ "$SACCT" = 1 ] && PACKAGES+=(slurmdbd mariadb-server slurm-wlm-mysql-plugin)
 

@@ -21,7 +21,8 @@ FOREVER = "time.sleep(3600)"
 DISTURBED = {
     "generate": FOREVER,  # ended by scancel
     "search_beams": FOREVER,  # ended by its time limit
-    "capture_hidden": f"hog = b'x' * 2_000_000_000; {FOREVER}",
+    "capture_hidden": f"hog = b'x' * 2_000_000_000; {FOREVER}",  # ended by its memory
+    "audit_traces": "refuse()",  # an error of the user's, as jobs report it
 }
 JOB = "demo-small_arithmetic"
 
@@ -31,6 +32,13 @@ def disturb(root: Path, rule: str, harm: str) -> None:
     script = root / f"workflow_scripts/{rule}.py"
     first = f"""import time
 from pathlib import Path
+
+from tracecal.errors import InputError
+from tracecal.job import job
+
+def refuse():
+    with job(snakemake.log[0]):
+        raise InputError("the examiner refuses.")
 
 mark = Path("{rule}.begun")
 if "_".join(snakemake.wildcards) == "{JOB}" and not mark.exists():
@@ -80,7 +88,13 @@ def finished(site, config, interrupted):
     run.wait_for(lambda: (site.root / "generate.begun").exists())
     subprocess.run(["scancel", str(decoding()[0].number)], check=True)
     assert run.end() == 0, run.output()[-6000:]
+    (site.root / "snakemake.log").rename(site.root / "finished.log")
     return submitted()[len(interrupted[1]) :]
+
+
+def slurm_log(root, job):
+    (path,) = root.glob(f".snakemake/slurm_logs/*/*/{job.number}.log")
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def attempts(jobs, rule):
@@ -118,15 +132,24 @@ def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(finished):
     assert {gpus for _, _, gpus in asked.values()} == {0}
 
 
+# Without cgroups SLURM ends a job that outgrows its memory as one that failed; its log says why.
 @pytest.mark.parametrize(
     ("rule", "state"),
-    [("generate", "CANCELLED"), ("search_beams", "TIMEOUT"), ("capture_hidden", "OUT_OF_MEMORY")],
+    [("generate", "CANCELLED"), ("search_beams", "TIMEOUT"), ("capture_hidden", "FAILED")],
 )
-def test_a_job_that_was_killed_is_retried_with_twice_as_much(finished, rule, state):
+def test_a_job_that_was_killed_is_retried_with_twice_as_much(site, finished, rule, state):
     first, second = attempts(finished, rule)
     assert (first.state, second.state) == (state, "COMPLETED")
     assert second.memory_mb == 2 * first.memory_mb
     assert second.minutes == 2 * first.minutes
+    said = "Exceeded job memory limit" in slurm_log(site.root, first)
+    assert said is (rule == "capture_hidden")
+
+
+def test_what_a_job_refuses_is_read_where_snakemake_runs(site, finished):
+    output = (site.root / "finished.log").read_text(encoding="utf-8")
+    assert "audit_traces/demo-small/arithmetic: error: the examiner refuses." in output
+    assert [job.state for job in attempts(finished, "audit_traces")] == ["FAILED", "COMPLETED"]
 
 
 def test_adding_a_model_submits_only_its_jobs(site, config, finished):

@@ -19,14 +19,14 @@ LIGHT_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Job:
-    """One job of the run. `model` and `benchmark` are None where it has none."""
+    """One job of the run. `model` and `benchmark` are None where there is none."""
 
     rule: str
     name: str
     model: str | None
     up_to_date: bool
     outputs: tuple[Path, ...]
-    log: Path | None
+    log: Path
     benchmark: Path | None
 
 
@@ -39,7 +39,7 @@ def state(job: Job, started: float | None) -> str:
     """
     if job.up_to_date:
         return "done"
-    if job.log is None or not job.log.exists() or all(path.exists() for path in job.outputs):
+    if not job.log.exists() or all(path.exists() for path in job.outputs):
         return "remaining"
     if started is None:
         return "failed"
@@ -105,16 +105,21 @@ def overview(jobs: Sequence[Job], started: float | None, parallel: int | None, n
     """The state of a run as text. `parallel`: jobs side by side, None: as many as run now."""
     states = [state(job, started) for job in jobs]
     count = Counter(states)
-    lines = [", ".join(f"{count[one]} {one}" for one in STATES) + f"; {len(jobs)} jobs in all", ""]
-    lines += _by_rule(jobs, states)
+    said = []
     for job in _those(jobs, states, "running"):
         age = timedelta(seconds=round(now - job.log.stat().st_mtime))
-        lines += [f"running  {job.rule} {job.name} (last heard {age} ago)"]
-        lines += [f"         {last_line(job.log)}"]
+        said += [f"running  {job.rule} {job.name} (last heard {age} ago)"]
+        said += [f"         {last_line(job.log)}"]
     for job in _those(jobs, states, "failed"):
-        lines += [f"failed   {job.rule} {job.name} (log: {job.log})"]
-        lines += [f"         {error_in(job.log) or 'it was interrupted'}"]
-    return "\n".join([*lines, "", _ending(jobs, states, started, parallel, now)])
+        said += [f"failed   {job.rule} {job.name} (log: {job.log})"]
+        said += [f"         {error_in(job.log) or 'it was interrupted'}"]
+    parts = [
+        [", ".join(f"{count[one]} {one}" for one in STATES) + f"; {len(jobs)} jobs in all"],
+        _by_rule(jobs, states),
+        said,
+        [_ending(jobs, states, started, parallel, now)],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def _those(jobs: Sequence[Job], states: Sequence[str], wanted: str) -> Iterable[Job]:
@@ -133,7 +138,7 @@ def _by_rule(jobs: Sequence[Job], states: Sequence[str]) -> list[str]:
     return [
         f"{name:<{width}}" + "".join(f"{one:>11}" for one in cells)
         for name, *cells in [["", *STATES], *rows]
-    ] + [""]
+    ]
 
 
 def _ending(
