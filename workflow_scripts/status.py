@@ -4,31 +4,28 @@ python workflow_scripts/status.py [--configfile config/mine.yaml] [--parallel N]
 """
 
 import argparse
+import sys
 import time
 from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 from snakemake.api import SnakemakeApi
+from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness, RerunTrigger
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
 from tracecal.schema import read_yaml
 from tracecal.status import Job, overview
 
-ROOT = Path(__file__).resolve().parents[1]
-
 
 def jobs_of(configfile: str) -> list[Job]:
     """Every job of the run, in the order of the workflow; nothing is locked and nothing runs."""
-    triggers = read_yaml(ROOT / "profiles/default/config.yaml")["rerun-triggers"]
+    root = Path(__file__).resolve().parents[1]
+    triggers = read_yaml(root / "profiles/default/config.yaml")["rerun-triggers"]
     settings = DAGSettings(rerun_triggers=frozenset(map(RerunTrigger.parse_choice, triggers)))
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api, redirect_stdout(StringIO()):
-        workflow = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(configfiles=[Path(configfile)]),
-            snakefile=ROOT / "Snakefile",
-        )
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api, redirect_stdout(None):
+        config = ConfigSettings(configfiles=[Path(configfile)])
+        workflow = api.workflow(ResourceSettings(cores=1), config, snakefile=root / "Snakefile")
         workflow.dag(settings).summary()
         dag = workflow._workflow.dag
         jobs = [(job, not dag.needrun(job)) for level in dag.toposorted() for job in level]
@@ -47,4 +44,7 @@ if __name__ == "__main__":
     parser.add_argument("--parallel", type=int, help="jobs side by side; default: as many as run")
     given = parser.parse_args()
     started = max((p.stat().st_mtime for p in Path(".snakemake/locks").glob("*")), default=None)
-    print(overview(jobs_of(given.configfile), started, given.parallel, time.time()))
+    try:
+        print(overview(jobs_of(given.configfile), started, given.parallel, time.time()))
+    except (WorkflowError, OSError) as error:
+        sys.exit(f"error: {error}")

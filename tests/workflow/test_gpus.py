@@ -21,3 +21,10 @@ def test_jobs_that_use_gpus_run_one_after_the_other(finished, tmp_path, gpus, si
         (copy.root / target).unlink()
     process = copy.snakemake(*targets, config=copy.variant("gpus", models=models))
     assert [int(n) for n in re.findall(r"Execute (\d+) jobs", process.stdout)] == side_by_side
+
+
+def test_what_jobs_ask_of_a_machine_reruns_nothing(finished):
+    asked = {"gpus": 2, "device_map": "auto", "memory_gb": 64, "hours": 0.5}
+    models = [model | asked for model in finished.smoke()["models"]]
+    config = finished.variant("asked", models=models)
+    assert finished.scheduled(config) == {"resolve_config": 1}
