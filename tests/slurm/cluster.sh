@@ -56,7 +56,7 @@ install_packages() {
 }
 
 # jobacct_gather watches and ends jobs that outgrow their memory: cgroups need more rights than a
-# container has. Finished jobs stay in squeue for an hour, as sites without accounting need.
+# container has, and pgid finds what a killed job leaves behind. Finished jobs stay in squeue for an hour, as sites without accounting need.
 write_configuration() {
   local accounting="AccountingStorageType=accounting_storage/none" gpu
   if [ "$SACCT" = 1 ]; then
@@ -77,7 +77,7 @@ SlurmctldPidFile=$DIR/slurmctld.pid
 SlurmdPidFile=$DIR/slurmd.pid
 SlurmctldLogFile=$DIR/slurmctld.log
 SlurmdLogFile=$DIR/slurmd.log
-ProctrackType=proctrack/linuxproc
+ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 MpiDefault=none
 JobAcctGatherType=jobacct_gather/linux
