@@ -28,6 +28,7 @@ include: "rules/calibrate.smk"
 include: "rules/analyse.smk"
 include: "rules/tabulate.smk"
 include: "rules/draw.smk"
+include: "rules/costs.smk"
 
 
 RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "csv", "html"])

@@ -4,6 +4,10 @@
 # writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet
 
 
+localrules:
+    bound_improvements,
+
+
 rule analyse_hyperparameter_sensitivity:
     input:
         operators=of_main("<results>/operators/{model}/{task}.parquet"),

@@ -21,6 +21,7 @@ rule ask_p_true:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=0.5),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:
@@ -67,6 +68,7 @@ rule ask_verbalized:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:

@@ -4,6 +4,12 @@
 #         analyses/languages.parquet
 
 
+localrules:
+    collect_metrics,
+    control_risk,
+    resolve_config,
+
+
 rule calibrate:
     input:
         # The audit gates everything that is reported: no probability from an unproven trace.

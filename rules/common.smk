@@ -1,6 +1,7 @@
 # What all rules share: the validated config and its slices. Helpers give rules plain values
 # only, so that a rule's parameters change exactly when what it uses changes.
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tracecal.choosing import choose
 from tracecal.config import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
 from tracecal.frozen import freeze
+from tracecal.machine import Machine
 from tracecal import registry
 from tracecal.registry import protocol_rows
 from tracecal.provenance import code_hash, hash_of, text_hash
@@ -62,6 +64,11 @@ pathvars:
 def one_of(names):
     """A wildcard constraint: one of `names`, or nothing that could be a name."""
     return "|".join(map(re.escape, names)) or "(?!)"
+
+
+# Jobs of a cluster do not wait for one another: only the machine's own GPUs are lent in turn.
+resource_scopes:
+    uses_gpus="local",
 
 
 wildcard_constraints:
@@ -209,6 +216,42 @@ def shards_of(wildcards):
 def device_map(wildcards):
     """How a model is spread over GPUs; empty for one device, as a resource cannot be null."""
     return MODELS[wildcards.model].device_map or ""
+
+
+def asks(needs, share=1.0):
+    """What a job asks of a machine: twice as much memory and time at each retry.
+
+    `needs` gives, for a job's wildcards, a `Machine`; `share` is the job's part of its hours.
+    One machine lends its GPUs to one job at a time (profiles/default); SLURM counts them.
+    """
+
+    def doubled(amount, attempt):
+        return math.ceil(amount * 2 ** (attempt - 1))
+
+    return {
+        "gpu": lambda wildcards: needs(wildcards).gpus,
+        "uses_gpus": lambda wildcards: min(1, needs(wildcards).gpus),
+        "mem_mb": lambda wildcards, attempt: doubled(1000 * needs(wildcards).memory_gb, attempt),
+        "runtime": lambda wildcards, attempt: doubled(60 * share * needs(wildcards).hours, attempt),
+    }
+
+
+def model_needs(wildcards):
+    """What a job needs that runs the language model."""
+    model = MODELS[wildcards.model]
+    return model.needs(model.source)
+
+
+def learning_needs(wildcards):
+    """The same for small models over its answers: one GPU where it has any."""
+    needs = model_needs(wildcards)
+    return needs.model_copy(update={"gpus": min(1, needs.gpus)})
+
+
+def encoder_needs(name):
+    """What a job needs that runs an encoder."""
+    encoder = getattr(CONFIG.encoders, name) or Machine()
+    return lambda wildcards: encoder.needs(getattr(encoder, "source", None))
 
 
 def entries(chosen):

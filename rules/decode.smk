@@ -5,6 +5,10 @@
 #         samples/{model}/{task}.arrow, hidden/{model}/{task}.arrow
 
 
+localrules:
+    gather_shards,
+
+
 rule generate:
     input:
         model="<results>/models/{model}",
@@ -22,6 +26,7 @@ rule generate:
         "../envs/inference.yaml"
     # Resources, not parameters: another batch size or placement changes no result.
     resources:
+        **asks(model_needs),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:
@@ -61,6 +66,7 @@ rule audit_traces:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=0.5),
         device_map=device_map,
     params:
         code=code("audit_traces.py"),
@@ -89,6 +95,7 @@ rule search_beams:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=2),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:
@@ -133,6 +140,7 @@ rule capture_hidden:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=0.5),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:
@@ -174,6 +182,7 @@ rule draw_samples:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(model_needs, share=2),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
         device_map=device_map,
     params:

@@ -12,6 +12,15 @@ FIGURES = [
 ]
 
 
+localrules:
+    draw_framework,
+    draw_local_risk_aggregation,
+    draw_model_landscape,
+    draw_performance_overview,
+    draw_robustness_panels,
+    draw_spike_evidence,
+
+
 rule draw_performance_overview:
     input:
         metrics="<results>/metrics.parquet",

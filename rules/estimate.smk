@@ -15,6 +15,23 @@ COMPARISONS = (
 )
 
 
+localrules:
+    estimate_beam,
+    estimate_entropy,
+    estimate_internal_probe,
+    estimate_lars,
+    estimate_likelihood,
+    estimate_mars,
+    estimate_p_true,
+    estimate_selfcheckgpt,
+    estimate_semantic_entropy,
+    estimate_token_sar,
+    estimate_trace,
+    estimate_trajectory,
+    estimate_verbalized,
+    join_scores,
+
+
 rule estimate_likelihood:
     input:
         traces="<results>/traces/{model}/{task}.arrow",

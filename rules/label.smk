@@ -3,6 +3,11 @@
 # writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet
 
 
+localrules:
+    count_accuracy,
+    label_answers,
+
+
 rule label_answers:
     input:
         traces="<results>/traces/{model}/{task}.arrow",

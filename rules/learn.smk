@@ -22,6 +22,8 @@ rule learn_probe:
     conda:
         "../envs/inference.yaml"
     threads: 1
+    resources:
+        **asks(learning_needs),
     params:
         code=code("learn_probe.py"),
         expansion=CONFIG.probe.expansion,
@@ -51,6 +53,7 @@ rule learn_lars:
         "../envs/inference.yaml"
     threads: 1
     resources:
+        **asks(learning_needs),
         batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
     params:
         code=code("learn_lars.py"),

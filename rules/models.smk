@@ -6,6 +6,10 @@ TRAINED = sorted(slug for slug, model in MODELS.items() if model.source.train)
 LINKED = sorted(slug for slug, model in MODELS.items() if model.source.path)
 
 
+localrules:
+    link_model,
+
+
 rule train_model:
     input:
         corpus="<results>/world/corpus.parquet",

@@ -3,6 +3,10 @@
 # writes  features/{model}/{task}.parquet, operators/{model}/{task}.parquet
 
 
+localrules:
+    compute_features,
+
+
 rule compute_features:
     input:
         traces="<results>/traces/{model}/{task}.arrow",

@@ -44,6 +44,20 @@ except InputError as error:
 BESIDE = [table for table in TABLES if table in PAPER]
 
 
+localrules:
+    compare_with_paper,
+    copy_references,
+    tabulate_analysis,
+    tabulate_averages,
+    tabulate_cross_details,
+    tabulate_cross_model,
+    tabulate_features,
+    tabulate_languages,
+    tabulate_main_comparison,
+    tabulate_protocol,
+    tabulate_risk_coverage,
+
+
 rule tabulate_main_comparison:
     input:
         metrics="<results>/metrics.parquet",

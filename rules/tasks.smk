@@ -3,6 +3,11 @@
 # writes  tasks/{task}.parquet, splits/{task}.parquet
 
 
+localrules:
+    draw_splits,
+    prepare_task,
+
+
 rule prepare_task:
     input:
         unpack(task_rows),

@@ -11,6 +11,10 @@ TRAINED_ENCODERS = {
 }
 
 
+localrules:
+    link_encoder,
+
+
 rule train_encoder:
     input:
         # Replies phrase by phrase; the sentence encoder is trained on questions and answers.
@@ -70,6 +74,7 @@ rule weigh_token_sar:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(encoder_needs("similarity")),
         batch_size=encoder_batch_size("similarity"),
     params:
         code=code("weigh_token_sar.py"),
@@ -96,6 +101,7 @@ rule weigh_mars:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(encoder_needs("importance")),
         batch_size=encoder_batch_size("importance"),
     params:
         code=code("weigh_mars.py"),
@@ -122,6 +128,7 @@ rule compare_samples:
     conda:
         "../envs/inference.yaml"
     resources:
+        **asks(encoder_needs("entailment")),
         batch_size=encoder_batch_size("entailment"),
     params:
         code=code("compare_samples.py"),

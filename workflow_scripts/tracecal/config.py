@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from tracecal.encoders import Encoders, Sampling, require_encoders
 from tracecal.errors import InputError
+from tracecal.machine import Machine
+from tracecal.measurement import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.registry import ESTIMATORS, IDS
 from tracecal.schema import Slug, Strict, parse, read_yaml
 from tracecal.self_evaluation import SelfEvaluation
@@ -29,7 +31,7 @@ class World(Strict):
     vocabulary: PositiveInt = Field(1500, description="tokens of the byte-level BPE")
 
 
-class Model(Strict):
+class Model(Machine):
     """One language model of the study."""
 
     slug: Slug
@@ -54,6 +56,15 @@ class Model(Strict):
     shards: PositiveInt = Field(
         1, description="jobs that share each task's prompts; results agree within 1e-4"
     )
+
+    @model_validator(mode="after")
+    def _uses_its_gpus(self) -> "Model":
+        if self.device_map is None and (self.gpus or 0) > 1:
+            raise ValueError(
+                f"model {self.slug!r} asks for {self.gpus} GPUs and would use one; "
+                "'device_map: auto' spreads it over them"
+            )
+        return self
 
     @property
     def name(self) -> str:
@@ -119,46 +130,6 @@ class Audit(Strict):
         {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.05},
         description="largest deviation of surprisal and entropy (nats) and of tied logits",
     )
-
-
-class Splits(Strict):
-    count: PositiveInt = Field(20, description="random calibration/evaluation splits per task")
-    calibration_share: float = Field(0.35, gt=0, lt=1)
-
-
-class Calibration(Strict):
-    method: Literal["platt", "platt_raw", "isotonic"] = Field(
-        "platt",
-        description="platt: logistic regression on standardised scores; platt_raw: on raw ones",
-    )
-    ece_bins: PositiveInt = Field(
-        15, description="equal-width bins of the expected calibration error"
-    )
-
-
-class RiskControl(Strict):
-    """Thresholds on TRACE+ with a guarantee on the errors among the answers kept."""
-
-    error_rates: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
-        (0.05, 0.1, 0.2, 0.3),
-        min_length=1,
-        description="wished error rates among the answers kept (selective risk), a threshold each",
-    )
-    confidence: float = Field(
-        0.9, gt=0, lt=1, description="with which each threshold keeps what it promises; 1 - delta"
-    )
-
-    @field_validator("error_rates")
-    @classmethod
-    def _sorted(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(sorted(set(rates)))
-
-
-class Bootstrap(Strict):
-    """Intervals of differences between estimators."""
-
-    resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
-    level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")
 
 
 class Config(Strict):

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
+from tracecal.machine import Machine
 from tracecal.schema import Strict
 from tracecal.sources import ModelSource
 
@@ -24,7 +25,7 @@ class EncoderSource(ModelSource):
     train: EncoderTraining | None = None
 
 
-class Encoder(Strict):
+class Encoder(Machine):
     """A model that reads text and is not asked anything."""
 
     source: EncoderSource

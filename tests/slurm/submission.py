@@ -1,0 +1,100 @@
+"""Submitting the workflow to SLURM, and asking SLURM what came."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from workflow.checkout import Checkout
+
+PATIENCE = 1800  # seconds: a machine may be busy with other things
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A job as SLURM knows it; `name` is Snakemake's comment: rule and wildcards."""
+
+    number: int
+    name: str
+    state: str
+    partition: str
+    gpus: int
+    gpu_type: str | None
+    memory_mb: int
+    minutes: int
+
+    @property
+    def rule(self) -> str:
+        return self.name.removeprefix("rule_").split("_wildcards_")[0]
+
+
+def submitted() -> list[Submitted]:
+    """Every job since the cluster started, in the order of submission."""
+    listed = subprocess.run(
+        ["scontrol", "show", "job", "--oneliner"], check=True, capture_output=True, text=True
+    ).stdout
+    return sorted(
+        (_parsed(line) for line in listed.splitlines() if line.startswith("JobId=")),
+        key=lambda job: job.number,
+    )
+
+
+def _parsed(line: str) -> Submitted:
+    field = dict(re.findall(r"(\S+?)=(\S*)", line))
+    gpus = re.fullmatch(r"gres:gpu(?::([a-z]\w*))?:(\d+)", field.get("TresPerJob", "gres:gpu:0"))
+    memory = re.fullmatch(r"([\d.]+)([MG])", field["MinMemoryNode"])
+    days, hours, minutes, _ = re.fullmatch(
+        r"(?:(\d+)-)?(\d+):(\d+):(\d+)", field["TimeLimit"]
+    ).groups(default=0)
+    return Submitted(
+        number=int(field["JobId"]),
+        name=field["Comment"],
+        state=field["JobState"],
+        partition=field["Partition"],
+        gpus=int(gpus[2]),
+        gpu_type=gpus[1],
+        memory_mb=round(float(memory[1]) * {"M": 1, "G": 1024}[memory[2]]),
+        minutes=(int(days) * 24 + int(hours)) * 60 + int(minutes),
+    )
+
+
+class Submission:
+    """A `snakemake --profile profiles/slurm` that goes on."""
+
+    def __init__(self, checkout: Checkout, config: Path, *arguments: str) -> None:
+        self.log = checkout.root / "snakemake.log"
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "snakemake", "--profile", "profiles/slurm"),
+                *("--slurm-init-seconds-before-status-checks", "2", *arguments),
+                *("--configfile", str(config)),
+            ],
+            cwd=checkout.root,
+            stdout=self.log.open("w"),
+            stderr=subprocess.STDOUT,
+        )
+
+    def wait_for(self, happened: Callable[[], bool]) -> None:
+        """Until something has happened; fails where the run ends before."""
+        end = time.monotonic() + PATIENCE
+        while not happened():
+            if self.process.poll() is not None or time.monotonic() > end:
+                pytest.fail(f"it did not happen:\n{self.output()[-6000:]}")
+            time.sleep(0.5)
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        """The exit status, once the run has ended."""
+        return self.process.wait(timeout=PATIENCE)
+
+    def output(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")

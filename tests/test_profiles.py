@@ -1,0 +1,86 @@
+"""What jobs ask of a machine: from the configuration, through the rules, to the profiles."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tracecal.config import load_config
+from tracecal.errors import InputError
+from tracecal.machine import Machine
+from tracecal.sources import ModelSource
+
+ROOT = Path(__file__).resolve().parents[1]
+RULES = {
+    name: body
+    for file in sorted((ROOT / "rules").glob("*.smk"))
+    for name, body in re.findall(
+        r"^rule (\w+):\n((?:(?!^\S).*\n)*)", file.read_text(encoding="utf-8"), re.M
+    )
+}
+LOCAL = {
+    name
+    for file in (ROOT / "rules").glob("*.smk")
+    for block in re.findall(r"^localrules:\n((?:    \w+,\n)+)", file.read_text(), re.M)
+    for name in re.findall(r"\w+", block)
+}
+ON_GPUS = {name for name, body in RULES.items() if "**asks(" in body}
+SLURM = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
+
+
+def test_every_rule_that_runs_a_model_asks_for_what_it_needs():
+    # Batches are of models; a script that loads one knows of its batch or its placement.
+    running = {n for n, body in RULES.items() if "batch_size=" in body or "device_map=" in body}
+    assert len(running) > 8
+    assert running <= ON_GPUS
+    assert not ON_GPUS & LOCAL
+
+
+def test_the_slurm_profile_sends_exactly_those_to_the_gpu_partition():
+    assert SLURM["set-resources"].keys() == ON_GPUS
+    assert len({str(one) for one in SLURM["set-resources"].values()}) == 1
+
+
+def test_what_is_staged_is_fetched_where_snakemake_runs():
+    assert {"stage_model", "stage_rows", "stage_encoder"} <= LOCAL <= RULES.keys() | {"stage"}
+
+
+def test_profiles_agree_on_what_makes_a_job_run_again():
+    # profiles/default is read beside every other profile.
+    default = yaml.safe_load((ROOT / "profiles/default/config.yaml").read_text(encoding="utf-8"))
+    assert not default.keys() & SLURM.keys()
+
+
+TRAINED = ModelSource(train={"layers": 2, "width": 32, "learning_rate": 1e-3})
+LINKED = ModelSource(path="/models/one")
+
+
+@pytest.mark.parametrize(
+    ("given", "source", "needs"),
+    [
+        ({}, TRAINED, (0, 2, 1)),
+        ({}, LINKED, (1, 32, 4)),
+        ({}, None, (0, 2, 1)),
+        ({"gpus": 0, "hours": 0.5}, LINKED, (0, 32, 0.5)),
+        ({"gpus": 2, "memory_gb": 7.5}, TRAINED, (2, 7.5, 1)),
+    ],
+)
+def test_what_is_not_given_suits_the_kind_of_model(given, source, needs):
+    found = Machine(**given).needs(source)
+    assert (found.gpus, found.memory_gb, found.hours) == needs
+
+
+def test_the_papers_models_ask_for_gpus_by_their_size():
+    paper = yaml.safe_load((ROOT / "config/paper.yaml").read_text(encoding="utf-8"))
+    gpus = {
+        model.slug: model.needs(model.source).gpus for model in load_config(paper, "paper").models
+    }
+    assert gpus["llama-3.1-70b-instruct"] > gpus["qwen3-32b"] > gpus["llama-3.1-8b-instruct"] == 1
+
+
+def test_more_gpus_than_would_be_used_are_refused():
+    value = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
+    value["models"][0]["gpus"] = 2
+    with pytest.raises(InputError, match=r"'demo-small' asks for 2 GPUs and would use one; 'devic"):
+        load_config(value, "c")

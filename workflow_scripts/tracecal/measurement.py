@@ -1,0 +1,47 @@
+"""The part of the configuration that says how confidence is calibrated and measured."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, field_validator
+
+from tracecal.schema import Strict
+
+
+class Splits(Strict):
+    count: PositiveInt = Field(20, description="random calibration/evaluation splits per task")
+    calibration_share: float = Field(0.35, gt=0, lt=1)
+
+
+class Calibration(Strict):
+    method: Literal["platt", "platt_raw", "isotonic"] = Field(
+        "platt",
+        description="platt: logistic regression on standardised scores; platt_raw: on raw ones",
+    )
+    ece_bins: PositiveInt = Field(
+        15, description="equal-width bins of the expected calibration error"
+    )
+
+
+class RiskControl(Strict):
+    """Thresholds on TRACE+ with a guarantee on the errors among the answers kept."""
+
+    error_rates: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+        (0.05, 0.1, 0.2, 0.3),
+        min_length=1,
+        description="wished error rates among the answers kept (selective risk), a threshold each",
+    )
+    confidence: float = Field(
+        0.9, gt=0, lt=1, description="with which each threshold keeps what it promises; 1 - delta"
+    )
+
+    @field_validator("error_rates")
+    @classmethod
+    def _sorted(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(set(rates)))
+
+
+class Bootstrap(Strict):
+    """Intervals of differences between estimators."""
+
+    resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
+    level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")

@@ -1,0 +1,162 @@
+"""The state of a run: what is done, running, failed and remaining, and when it may end.
+
+It is read from what jobs leave behind (outputs, logs, benchmarks), so that it holds for a run on
+this machine and on a cluster alike, while it goes on and afterwards.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+STATES = ("done", "running", "failed", "remaining")
+# What a job without a benchmark takes, starting it included.
+LIGHT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of the run. `model` and `benchmark` are None where there is none."""
+
+    rule: str
+    name: str
+    model: str | None
+    up_to_date: bool
+    outputs: tuple[Path, ...]
+    log: Path
+    benchmark: Path | None
+
+
+def state(job: Job, started: float | None) -> str:
+    """One of `STATES`; `started` is when the run that goes on began (seconds), None: none does.
+
+    A job whose log is there and whose outputs are not has begun: it runs, if the log is of the
+    run that goes on and does not end in an error, or else it failed or was interrupted. An old
+    failure that the run that goes on will come to again is remaining.
+    """
+    if job.up_to_date:
+        return "done"
+    if not job.log.exists() or all(path.exists() for path in job.outputs):
+        return "remaining"
+    if started is None:
+        return "failed"
+    if job.log.stat().st_mtime < started:
+        return "remaining"
+    return "failed" if error_in(job.log) else "running"
+
+
+def error_in(log: Path) -> str | None:
+    """The sentence of the error that ended a job, None where its log holds none."""
+    found = re.findall(r": ((?:unexpected )?error\b.*)", log.read_text(errors="replace"))
+    return found[-1] if found else None
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log: where its job is, as far as it said."""
+    lines = log.read_text(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "has said nothing yet")
+
+
+def seconds(benchmark: Path) -> float | None:
+    """Wall time in a benchmark file of Snakemake, None where it is not there or cut short."""
+    try:
+        header, *rows = benchmark.read_text(encoding="utf-8").split("\n")
+        return float(rows[0].split("\t")[header.split("\t").index("s")])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Work ahead in seconds of one job after the other, and jobs whose kind none has finished."""
+
+    work: float
+    unknown: int
+
+
+def estimate(jobs: Sequence[Job], states: Sequence[str]) -> Estimate:
+    """What is left, from the median time of finished jobs of the same rule and model.
+
+    Where no job of that model has finished, of the same rule; a running job counts half. A job of
+    a rule that writes no benchmark counts `LIGHT_SECONDS`.
+    """
+    times = defaultdict(list)
+    for job, its in zip(jobs, states, strict=True):
+        if its == "done" and job.benchmark and (took := seconds(job.benchmark)) is not None:
+            times[job.rule, job.model].append(took)
+            times[job.rule].append(took)
+    work, unknown = 0.0, 0
+    for job, its in zip(jobs, states, strict=True):
+        known = times.get((job.rule, job.model)) or times.get(job.rule)
+        if its == "done":
+            continue
+        if job.benchmark and not known:
+            unknown += 1
+            continue
+        took = median(known) if job.benchmark else LIGHT_SECONDS
+        work += took / 2 if its == "running" else took
+    return Estimate(work, unknown)
+
+
+def overview(jobs: Sequence[Job], started: float | None, parallel: int | None, now: float) -> str:
+    """The state of a run as text. `parallel`: jobs side by side, None: as many as run now."""
+    states = [state(job, started) for job in jobs]
+    count = Counter(states)
+    said = []
+    for job in _those(jobs, states, "running"):
+        age = timedelta(seconds=round(now - job.log.stat().st_mtime))
+        said += [f"running  {job.rule} {job.name} (last heard {age} ago)"]
+        said += [f"         {last_line(job.log)}"]
+    for job in _those(jobs, states, "failed"):
+        said += [f"failed   {job.rule} {job.name} (log: {job.log})"]
+        said += [f"         {error_in(job.log) or 'it was interrupted'}"]
+    parts = [
+        [", ".join(f"{count[one]} {one}" for one in STATES) + f"; {len(jobs)} jobs in all"],
+        _by_rule(jobs, states),
+        said,
+        [_ending(jobs, states, started, parallel, now)],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _those(jobs: Sequence[Job], states: Sequence[str], wanted: str) -> Iterable[Job]:
+    return (job for job, its in zip(jobs, states, strict=True) if its == wanted)
+
+
+def _by_rule(jobs: Sequence[Job], states: Sequence[str]) -> list[str]:
+    """A table of the rules that are not done, one line each."""
+    count = Counter((job.rule, its) for job, its in zip(jobs, states, strict=True))
+    rules = list(dict.fromkeys(job.rule for job in jobs))
+    open_rules = [rule for rule in rules if any(count[rule, its] for its in STATES[1:])]
+    if not open_rules:
+        return []
+    width = max(map(len, open_rules))
+    rows = [[rule, *(str(count[rule, its] or "-") for its in STATES)] for rule in open_rules]
+    return [
+        f"{name:<{width}}" + "".join(f"{one:>11}" for one in cells)
+        for name, *cells in [["", *STATES], *rows]
+    ]
+
+
+def _ending(
+    jobs: Sequence[Job],
+    states: Sequence[str],
+    started: float | None,
+    parallel: int | None,
+    now: float,
+) -> str:
+    """The sentence on the end of the run."""
+    if set(states) <= {"done"}:
+        return "Finished."
+    left = estimate(jobs, states)
+    side_by_side = parallel or max(1, states.count("running"))
+    ahead = timedelta(seconds=round(left.work / side_by_side))
+    text = f"Work ahead: about {ahead} with {side_by_side} job(s) side by side"
+    if started is not None:
+        text += f", so the end is expected at {datetime.fromtimestamp(now) + ahead:%Y-%m-%d %H:%M}"
+    if left.unknown:
+        text += f"; {left.unknown} job(s) more, whose like has not finished yet, are not counted"
+    return text + (". Nothing runs now." if started is None else ".")
