@@ -26,6 +26,12 @@ LOCAL = {
     for name in re.findall(r"\w+", block)
 }
 ON_GPUS = {name for name, body in RULES.items() if "**asks(" in body}
+# A shard's rule is another's but for its paths.
+SHARDS = {
+    name: of
+    for file in (ROOT / "rules").glob("*.smk")
+    for of, name in re.findall(r"^use rule (\w+) as (\w+) with", file.read_text(), re.M)
+}
 SLURM = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
 
 
@@ -38,7 +44,8 @@ def test_every_rule_that_runs_a_model_asks_for_what_it_needs():
 
 
 def test_the_slurm_profile_sends_exactly_those_to_the_gpu_partition():
-    assert SLURM["set-resources"].keys() == ON_GPUS
+    assert SLURM["set-resources"].keys() == ON_GPUS | SHARDS.keys()
+    assert set(SHARDS.values()) <= ON_GPUS
     assert len({str(one) for one in SLURM["set-resources"].values()}) == 1
 
 
