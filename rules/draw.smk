@@ -13,8 +13,7 @@ rule draw_performance_overview:
         svg=report(
             "<results>/figures/performance_overview.svg",
             caption="../report/performance_overview.rst",
-            category="Which estimator wins",
-            labels={"figure": "performance overview"},
+            **shown("performance_overview"),
         ),
     log:
         "<logs>/draw_performance_overview.log",
@@ -39,8 +38,7 @@ rule draw_model_landscape:
         svg=report(
             "<results>/figures/model_landscape.svg",
             caption="../report/model_landscape.rst",
-            category="Which estimator wins",
-            labels={"figure": "model landscape"},
+            **shown("model_landscape"),
         ),
     log:
         "<logs>/draw_model_landscape.log",

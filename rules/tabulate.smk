@@ -30,8 +30,7 @@ rule tabulate_main_comparison:
         html=report(
             "<results>/tables/main_comparison.html",
             caption="../report/main_comparison.rst",
-            category="Which estimator wins",
-            labels={"table": "main comparison"},
+            **shown("main_comparison"),
         ),
     log:
         "<logs>/tabulate_main_comparison.log",
@@ -59,8 +58,7 @@ rule tabulate_languages:
         html=report(
             "<results>/tables/languages.html",
             caption="../report/languages.rst",
-            category="Where it wins",
-            labels={"table": "languages"},
+            **shown("languages"),
         ),
     log:
         "<logs>/tabulate_languages.log",
@@ -88,8 +86,7 @@ rule tabulate_cross_model:
         html=report(
             "<results>/tables/cross_model.html",
             caption="../report/cross_model.rst",
-            category="Which estimator wins",
-            labels={"table": "cross model"},
+            **shown("cross_model"),
         ),
     log:
         "<logs>/tabulate_cross_model.log",
@@ -114,8 +111,7 @@ rule tabulate_protocol:
         html=report(
             "<results>/tables/protocol_comparison.html",
             caption="../report/protocol_comparison.rst",
-            category="How it was computed",
-            labels={"table": "protocol comparison"},
+            **shown("protocol_comparison"),
         ),
     log:
         "<logs>/tabulate_protocol.log",
@@ -139,8 +135,7 @@ rule tabulate_averages:
         html=report(
             "<results>/tables/{averaged}.html",
             caption="../report/averaged.rst",
-            category="Why it wins",
-            labels={"table": "{averaged}"},
+            **shown("{averaged}"),
         ),
     log:
         "<logs>/tabulate_averages/{averaged}.log",
@@ -174,8 +169,7 @@ rule tabulate_analysis:
         html=report(
             "<results>/tables/{analysis}.html",
             caption="../report/analysis.rst",
-            category="Why it wins",
-            labels={"table": "{analysis}"},
+            **shown("{analysis}"),
         ),
     log:
         "<logs>/tabulate/{analysis}.log",
@@ -203,8 +197,7 @@ rule compare_with_paper:
         html=report(
             "<results>/tables/{table}_vs_paper.html",
             caption="../report/vs_paper.rst",
-            category="Beside the paper",
-            labels={"table": "{table}"},
+            **shown("{table}", "Beside the paper"),
         ),
     log:
         "<logs>/compare_with_paper/{table}.log",

@@ -133,6 +133,12 @@ class Calibration(Strict):
     )
 
 
+class Explorer(Strict):
+    answers: PositiveInt = Field(
+        10000, description="answers on its page; of more, equally many of each model and task"
+    )
+
+
 class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
@@ -156,6 +162,7 @@ class Config(Strict):
     audit: Audit = Audit()
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
+    explorer: Explorer = Explorer()
 
     @field_validator("models", "tasks")
     @classmethod
