@@ -29,12 +29,14 @@ include: "rules/analyse.smk"
 include: "rules/tabulate.smk"
 include: "rules/draw.smk"
 include: "rules/costs.smk"
+include: "rules/explore.smk"
 
 
 RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "csv", "html"])
 RENDERED += expand("<results>/tables/{name}_vs_paper.{kind}", name=BESIDE, kind=["csv", "html"])
 RENDERED += ["<results>/tables/references.bib"]
 RENDERED += expand("<results>/figures/{name}.{kind}", name=FIGURES, kind=["pdf", "svg"])
+RENDERED += ["<results>/explorer.html"]
 
 
 rule all:

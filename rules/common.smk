@@ -21,6 +21,7 @@ from tracecal.machine import Machine
 from tracecal import registry
 from tracecal.registry import protocol_rows
 from tracecal.provenance import code_hash, hash_of, text_hash
+from tracecal.schema import read_yaml
 from tracecal.tasks.asking import Asking
 from tracecal.tasks.judging import Judging
 from tracecal.tasks.rows import Rows
@@ -276,6 +277,31 @@ def phrase_settings():
     if importance is None or importance.source is None:
         return {"languages": [], "temperature": 1.0}
     return {"languages": sorted(importance.languages), "temperature": importance.temperature}
+
+
+# The report's pages, numbered as Snakemake sorts them by name, and what each of them shows.
+CONTENTS = read_yaml(ROOT / "report/contents.yaml")
+PAGES = {question: f"{place} {question}" for place, question in enumerate(CONTENTS, 1)}
+LISTED = {
+    name: (question, label)
+    for question, listed in CONTENTS.items()
+    for name, label in listed.items()
+}
+
+
+def shown(name, question=None):
+    """On which page the report shows a result, and as what. `name` may hold wildcards.
+
+    The page is that of `question` where it is given, else the one that lists the name.
+    """
+
+    def listed(wildcards):
+        return LISTED[name.format(**dict(wildcards.items()))]
+
+    return {
+        "category": lambda wildcards: PAGES[question or listed(wildcards)[0]],
+        "labels": lambda wildcards: {"result": listed(wildcards)[1]},
+    }
 
 
 # Which estimators comparisons show, and those few that stand for their kind in the analyses.

@@ -24,8 +24,7 @@ rule gather_benchmarks:
         html=report(
             "<results>/tables/costs.html",
             caption="../report/costs.rst",
-            category="How it was computed",
-            labels={"table": "costs"},
+            **shown("costs"),
         ),
     log:
         "<logs>/gather_benchmarks.log",

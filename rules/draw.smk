@@ -29,8 +29,7 @@ rule draw_performance_overview:
         svg=report(
             "<results>/figures/performance_overview.svg",
             caption="../report/performance_overview.rst",
-            category="Which estimator wins",
-            labels={"figure": "performance overview"},
+            **shown("performance_overview"),
         ),
     log:
         "<logs>/draw_performance_overview.log",
@@ -55,8 +54,7 @@ rule draw_model_landscape:
         svg=report(
             "<results>/figures/model_landscape.svg",
             caption="../report/model_landscape.rst",
-            category="Which estimator wins",
-            labels={"figure": "model landscape"},
+            **shown("model_landscape"),
         ),
     log:
         "<logs>/draw_model_landscape.log",
@@ -82,8 +80,7 @@ rule draw_spike_evidence:
         svg=report(
             "<results>/figures/spike_evidence.svg",
             caption="../report/spike_evidence.rst",
-            category="Why it wins",
-            labels={"figure": "spike evidence"},
+            **shown("spike_evidence"),
         ),
     log:
         "<logs>/draw_spike_evidence.log",
@@ -105,8 +102,7 @@ rule draw_local_risk_aggregation:
         svg=report(
             "<results>/figures/local_risk_aggregation.svg",
             caption="../report/local_risk_aggregation.rst",
-            category="Why it wins",
-            labels={"figure": "local risk aggregation"},
+            **shown("local_risk_aggregation"),
         ),
     log:
         "<logs>/draw_local_risk_aggregation.log",
@@ -131,8 +127,7 @@ rule draw_framework:
         svg=report(
             "<results>/figures/framework.svg",
             caption="../report/framework.rst",
-            category="How it was computed",
-            labels={"figure": "framework"},
+            **shown("framework"),
         ),
     log:
         "<logs>/draw_framework.log",
@@ -158,8 +153,7 @@ rule draw_robustness_panels:
         svg=report(
             "<results>/figures/robustness_panels.svg",
             caption="../report/robustness_panels.rst",
-            category="Is it calibrated",
-            labels={"figure": "robustness panels"},
+            **shown("robustness_panels"),
         ),
     log:
         "<logs>/draw_robustness_panels.log",

@@ -68,8 +68,7 @@ rule tabulate_main_comparison:
         html=report(
             "<results>/tables/main_comparison.html",
             caption="../report/main_comparison.rst",
-            category="Which estimator wins",
-            labels={"table": "main comparison"},
+            **shown("main_comparison"),
         ),
     log:
         "<logs>/tabulate_main_comparison.log",
@@ -97,8 +96,7 @@ rule tabulate_languages:
         html=report(
             "<results>/tables/languages.html",
             caption="../report/languages.rst",
-            category="Where it wins",
-            labels={"table": "languages"},
+            **shown("languages"),
         ),
     log:
         "<logs>/tabulate_languages.log",
@@ -127,8 +125,7 @@ rule tabulate_cross_model:
         html=report(
             "<results>/tables/cross_model.html",
             caption="../report/cross_model.rst",
-            category="Which estimator wins",
-            labels={"table": "cross model"},
+            **shown("cross_model"),
         ),
     log:
         "<logs>/tabulate_cross_model.log",
@@ -153,8 +150,7 @@ rule tabulate_protocol:
         html=report(
             "<results>/tables/protocol_comparison.html",
             caption="../report/protocol_comparison.rst",
-            category="How it was computed",
-            labels={"table": "protocol comparison"},
+            **shown("protocol_comparison"),
         ),
     log:
         "<logs>/tabulate_protocol.log",
@@ -178,8 +174,7 @@ rule tabulate_averages:
         html=report(
             "<results>/tables/{averaged}.html",
             caption="../report/averaged.rst",
-            category="Why it wins",
-            labels={"table": "{averaged}"},
+            **shown("{averaged}"),
         ),
     log:
         "<logs>/tabulate_averages/{averaged}.log",
@@ -213,8 +208,7 @@ rule tabulate_analysis:
         html=report(
             "<results>/tables/{analysis}.html",
             caption="../report/analysis.rst",
-            category="Why it wins",
-            labels={"table": "{analysis}"},
+            **shown("{analysis}"),
         ),
     log:
         "<logs>/tabulate/{analysis}.log",
@@ -242,8 +236,7 @@ rule compare_with_paper:
         html=report(
             "<results>/tables/{table}_vs_paper.html",
             caption="../report/vs_paper.rst",
-            category="Beside the paper",
-            labels={"table": "{table}"},
+            **shown("{table}", "Beside the paper"),
         ),
     log:
         "<logs>/compare_with_paper/{table}.log",
@@ -267,8 +260,7 @@ rule tabulate_features:
         html=report(
             "<results>/tables/trace_plus_features.html",
             caption="../report/trace_plus_features.rst",
-            category="How it was computed",
-            labels={"table": "TRACE+ features"},
+            **shown("trace_plus_features"),
         ),
     log:
         "<logs>/tabulate_features.log",
@@ -293,8 +285,7 @@ rule tabulate_risk_coverage:
         html=report(
             "<results>/tables/risk_coverage.html",
             caption="../report/risk_coverage.rst",
-            category="What it can be used for",
-            labels={"table": "risk coverage"},
+            **shown("risk_coverage"),
         ),
     log:
         "<logs>/tabulate_risk_coverage.log",
@@ -337,8 +328,7 @@ rule tabulate_cross_details:
         html=report(
             "<results>/tables/{detail}.html",
             caption="../report/cross_details.rst",
-            category="Which estimator wins",
-            labels={"table": "{detail}"},
+            **shown("{detail}"),
         ),
     log:
         "<logs>/tabulate/{detail}.log",

@@ -21,6 +21,7 @@ AGGREGATES = {
     "count_accuracy",
     "draw_model_landscape",
     "draw_performance_overview",
+    "make_explorer",
     "tabulate_averages",
     "tabulate_cross_details",
     "tabulate_cross_model",

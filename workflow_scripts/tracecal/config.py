@@ -132,6 +132,14 @@ class Audit(Strict):
     )
 
 
+class Explorer(Strict):
+    """The page on which answers can be looked at one by one."""
+
+    answers: PositiveInt = Field(
+        10000, description="answers on its page; of more, equally many of each model and task"
+    )
+
+
 class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
@@ -157,6 +165,7 @@ class Config(Strict):
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
+    explorer: Explorer = Explorer()
 
     @field_validator("models", "tasks")
     @classmethod

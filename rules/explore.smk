@@ -1,0 +1,38 @@
+# The answer explorer: every answer with its trace and what each estimator says of it.
+# reads   traces/, tasks/, labels/, scores/, predictions/
+# writes  explorer.html
+
+from tracecal.explore.page import SOURCES
+
+
+rule make_explorer:
+    input:
+        traces=pairs("<results>/traces/{model}/{task}.arrow"),
+        tasks=pairs("<results>/tasks/{task}.parquet"),
+        labels=pairs("<results>/labels/{model}/{task}.parquet"),
+        scores=pairs("<results>/scores/{model}/{task}.parquet"),
+        predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
+    output:
+        report(
+            "<results>/explorer.html",
+            caption="../report/explorer.rst",
+            **shown("explorer"),
+        ),
+    log:
+        "<logs>/make_explorer.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("make_explorer.py"),
+        page=[text_hash(source) for source in SOURCES],
+        pairs=lambda wildcards: wanted_pairs(),
+        estimators=entries(CHOSEN),
+        models=lambda wildcards: MODEL_LABELS,
+        tasks=lambda wildcards: TASK_LABELS,
+        run=CONFIG.run,
+        seed=CONFIG.seed,
+        answers=CONFIG.explorer.answers,
+    message:
+        "Making the answer explorer"
+    script:
+        "../workflow_scripts/make_explorer.py"

@@ -1,0 +1,67 @@
+"""Made-up answers with traces, scores and probabilities."""
+
+import numpy as np
+import polars as pl
+
+from tracecal.explore.answers import PROBABILITY, SCORE, peak_start
+
+ESTIMATORS = [
+    ["seq_logp", "SeqLogP", "likelihood", "baseline", "a"],
+    ["mars", "MARS", "semantic", "baseline", "b"],
+    ["trace", "TRACE", "trace", "trace", "c"],
+    ["trace_plus", "TRACE+", "trace", "trace", "c"],
+]
+MODELS = {"tiny-a": "Tiny A", "tiny-b": "Tiny B"}
+TASKS = {"sums": "Sums", "towns": "Towns"}
+WORDS = "the town of Havemol lies by a river that runs north past seven old mills".split()
+KINDS = ("number", "entity", None)
+
+
+def answers(n, estimators=ESTIMATORS, longest=20, seed=5):
+    """`n` answers of each model and task, as `read_answers` gives them, some undefined."""
+    pairs = [(model, task) for model in MODELS for task in TASKS]
+    return pl.concat(
+        _of_pair(model, task, n, estimators, longest, np.random.default_rng([seed, at]))
+        for at, (model, task) in enumerate(pairs)
+    )
+
+
+def _of_pair(model, task, n, estimators, longest, random):
+    lengths = random.integers(1, longest + 1, n)
+    correct = random.random(n) < 0.5
+    text = [" ".join(random.choice(WORDS, length)) for length in lengths]
+    kinds = [None if right else KINDS[at % 3] for at, right in enumerate(correct)]
+    probabilities = {PROBABILITY + one[0]: random.random(n) for one in estimators}
+    scores = {SCORE + one[0]: random.normal(size=n) for one in estimators}
+    frame = pl.DataFrame(
+        {
+            "model": [model] * n,
+            "task": [task] * n,
+            "example_id": [f"{task}-{at}" for at in range(n)],
+            "prompt": [f"<|user|>Question {at} of {task}?<|assistant|>" for at in range(n)],
+            "tokens": [[f" {word}" for word in words.split()] for words in text],
+            "surprisal": [random.exponential(0.4, length).tolist() for length in lengths],
+            "entropy": [random.exponential(0.6, length).tolist() for length in lengths],
+            "language": ["en"] * n,
+            "question": [f"Question {at} of {task}?" for at in range(n)],
+            "references": [[f"reference {at}", f"other {at}"] for at in range(n)],
+            "distractors": [[]] * n,
+            "prediction": text,
+            "correct": correct,
+            "error_kind": kinds,
+            **probabilities,
+            **scores,
+        },
+        schema_overrides={
+            "surprisal": pl.List(pl.Float32),
+            "entropy": pl.List(pl.Float32),
+            "distractors": pl.List(pl.String),
+            "error_kind": pl.String,
+        },
+    )
+    undefined = pl.when(pl.int_range(n) % 7 > 0).then
+    return frame.with_columns(
+        undefined(pl.col(PROBABILITY + "mars")).alias(PROBABILITY + "mars"),
+        pl.lit(None, pl.Float64).alias(SCORE + "trace_plus"),
+        peak_start(pl.col("entropy")).alias("peak"),
+    )

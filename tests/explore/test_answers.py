@@ -1,0 +1,107 @@
+"""What the explorer is told of each answer."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracecal.decode.traces import TRACES, write_arrow
+from tracecal.errors import InputError
+from tracecal.explore.answers import Files, mean_probabilities, peak_start, read_answers
+from tracecal.files import write_parquet
+from tracecal.operate.operators import WINDOW, window_peak
+
+NATS = st.lists(st.integers(0, 50).map(lambda n: n / 10), min_size=1, max_size=12)
+
+
+def frame(lists):
+    return pl.DataFrame({"entropy": lists}, schema={"entropy": pl.List(pl.Float32)})
+
+
+@given(st.lists(NATS, min_size=1, max_size=5))
+def test_the_window_that_is_marked_is_that_of_the_operator(lists):
+    starts = frame(lists).select(peak_start(pl.col("entropy")))["entropy"].to_list()
+    peaks = frame(lists).select(window_peak(pl.col("entropy"), WINDOW))["entropy"].to_list()
+    for values, start, peak in zip(lists, starts, peaks, strict=True):
+        marked = values[start : start + WINDOW]
+        assert len(marked) == min(WINDOW, len(values))
+        assert sum(marked) / len(marked) == pytest.approx(peak, abs=1e-6)
+
+
+def test_of_equal_windows_the_first_is_marked():
+    starts = frame([[0, 1, 1, 1, 1, 1], [2.0] * 9, [3.0]]).select(peak_start(pl.col("entropy")))
+    assert starts["entropy"].to_list() == [1, 0, 0]
+
+
+def test_a_probability_is_the_mean_over_the_splits_that_held_the_answer_out():
+    rows = [("a", 0, "x", 0.2), ("a", 1, "x", 0.6), ("a", 1, "y", 0.5), ("b", 0, "y", 0.1)]
+    names = ["estimator", "split", "example_id", "probability"]
+    means = mean_probabilities(pl.DataFrame(rows, schema=names, orient="row"))
+    assert {row["example_id"]: (row["a"], row["b"]) for row in means.to_dicts()} == {
+        "x": (pytest.approx(0.4), None),
+        "y": (0.5, 0.1),
+    }
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A pair of three answers, one of them to a training row."""
+    ids, roles = ["x", "y", "z"], ["evaluation", "training", "evaluation"]
+    nothing = {"group_id": ids, "context": [None] * 3}
+    task = {
+        "example_id": ids,
+        "role": roles,
+        "language": ["en"] * 3,
+        "question": ["X?", "Y?", "Z?"],
+        "references": [["1"], ["2"], ["3", "three"]],
+        "distractors": [[], [], ["4"]],
+    }
+    write_parquet(pl.DataFrame(task | nothing), tmp_path / "task.parquet")
+    traces = [
+        {
+            "example_id": id,
+            "prompt": f"ask {id}",
+            "prompt_token_ids": [1],
+            "answer": "one",
+            "token_ids": [7, 2],
+            "tokens": ["one", "<end>"],
+            "surprisal": [0.5, 0.1],
+            "entropy": [0.7, 0.2],
+            "finish_reason": "eos",
+        }
+        for id in ids
+    ]
+    write_arrow(traces, TRACES, {"schema_version": "1"}, tmp_path / "traces.arrow")
+    judged = {"prediction": ["one"] * 3, "correct": [True, True, False]}
+    labels = {"example_id": ids, **judged, "error_kind": [None, None, "number"]}
+    write_parquet(pl.DataFrame(labels), tmp_path / "labels.parquet")
+    scores = {"example_id": ["x", "z"], "seq_logp": [0.6, None]}
+    write_parquet(pl.DataFrame(scores), tmp_path / "scores.parquet")
+    predictions = {
+        "estimator": ["trace_plus", "trace_plus"],
+        "split": [0, 1],
+        "example_id": ["z", "z"],
+        "probability": [0.3, 0.5],
+    }
+    write_parquet(pl.DataFrame(predictions), tmp_path / "predictions.parquet")
+    names = ["traces.arrow", *(f"{name}.parquet" for name in Files._fields[1:])]
+    return Files(*(str(tmp_path / name) for name in names))
+
+
+def test_an_answer_is_joined_from_all_that_is_known_of_it(files):
+    first, second = read_answers(files, ["seq_logp", "trace_plus"]).to_dicts()
+    assert (first["example_id"], second["example_id"]) == ("x", "z")
+    assert second["references"] == ["3", "three"]
+    assert (second["prompt"], second["question"], second["prediction"]) == ("ask z", "Z?", "one")
+    assert (second["correct"], second["error_kind"], second["peak"]) == (False, "number", 0)
+    assert second["probability.trace_plus"] == pytest.approx(0.4)
+    assert (first["score.seq_logp"], second["score.seq_logp"]) == (0.6, None)
+    undefined = ["probability.seq_logp", "score.trace_plus", "probability.trace_plus"]
+    assert [first[name] for name in undefined] == [None] * 3
+
+
+def test_labels_of_other_examples_are_refused(files):
+    labels = pl.read_parquet(files.labels).filter(pl.col("example_id") != "z")
+    write_parquet(labels, files.labels)
+    with pytest.raises(InputError, match="1 rows for 2 examples"):
+        read_answers(files, ["trace_plus"])

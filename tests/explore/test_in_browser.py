@@ -1,0 +1,338 @@
+"""The explorer as a reader has it: in a browser that loads, sorts, filters and is attacked."""
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from explore.chromium import Chromium, installed
+from explore.synthetic import ESTIMATORS, MODELS, TASKS, answers
+from tracecal.explore.contents import contents
+from tracecal.explore.page import page
+
+ANSWERS = answers(16).with_columns(name=pl.concat_str("model", "task", "example_id", separator="/"))
+LINK = "document.querySelector('#answer a')"
+ROWS = "[...document.querySelectorAll('.row')]"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program = installed()
+    if program is None:
+        pytest.skip("no Chromium here (Debian's package is called chromium)")
+    browser = Chromium(program, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("page"), ANSWERS)
+
+
+def written(folder: Path, frame: pl.DataFrame) -> Path:
+    path = folder / "explorer.html"
+    frame = frame.drop("name", strict=False)
+    data = contents(frame, ESTIMATORS, MODELS, TASKS, "trial", frame.height)
+    path.write_text(page(data), encoding="utf-8")
+    return path
+
+
+def expected(frame=ANSWERS, by="trace_plus", descending=True):
+    """The names of answers, most confident first."""
+    order = frame.with_row_index().sort(
+        pl.col(f"probability.{by}").round_sig_figs(4),
+        "index",
+        descending=[descending, False],
+        nulls_last=True,
+    )
+    return order["name"].to_list()
+
+
+def listed(browser):
+    """The names of the answers in the list, by walking down it."""
+    browser.ask("document.getElementById('list').focus()")
+    browser.press("Home")
+    names = [chosen(browser)]
+    while True:
+        browser.press("ArrowDown")
+        if chosen(browser) == names[-1]:
+            return names
+        names.append(chosen(browser))
+
+
+def chosen(browser):
+    """The name of the answer that is shown, as its own link has it."""
+    return browser.ask(f"new URLSearchParams({LINK}.hash.slice(1)).get('answer')")
+
+
+def text(browser, selector):
+    return browser.ask(f"document.querySelector({selector!r}).innerText")
+
+
+def choose(browser, control, value):
+    browser.ask(
+        f"{{ const c = document.getElementById({control!r}); c.value = {value!r};"
+        " c.dispatchEvent(new Event('input')); }"
+    )
+
+
+def test_all_answers_are_there_most_confident_first(browser, explorer):
+    browser.open(explorer)
+    assert listed(browser) == expected()
+    assert "All 64 evaluated answers" in text(browser, "#extent")
+    right = ANSWERS["correct"].mean()
+    assert text(browser, "#count") == f"64 answers, {100 * right:.0f} % correct"
+
+
+def test_a_page_of_some_answers_says_of_how_many(browser, tmp_path):
+    path = tmp_path / "some.html"
+    frame = ANSWERS.drop("name")
+    path.write_text(page(contents(frame, ESTIMATORS, MODELS, TASKS, "trial", 12345)))
+    browser.open(path)
+    assert "64 of the run's 12,345 evaluated answers" in text(browser, "#extent")
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_answers_are_sorted_by_another_estimator_with_undefined_ones_last(
+    browser, explorer, descending
+):
+    browser.open(explorer, f"#by=mars&order={'down' if descending else 'up'}")
+    names = listed(browser)
+    assert names == expected(by="mars", descending=descending)
+    undefined = ANSWERS.filter(pl.col("probability.mars").is_null())["name"]
+    assert set(names[-len(undefined) :]) == set(undefined)
+    assert text(browser, ".row[aria-selected=true] .confidence") == "–"
+
+
+@pytest.mark.parametrize(
+    ("fragment", "wanted"),
+    [
+        ("model=tiny-b", pl.col("model") == "tiny-b"),
+        ("task=towns", pl.col("task") == "towns"),
+        ("outcome=correct", pl.col("correct")),
+        ("outcome=wrong", ~pl.col("correct")),
+        ("outcome=wrong-entity", pl.col("error_kind") == "entity"),
+        ("model=tiny-a&task=sums&outcome=wrong", (pl.col("model") == "tiny-a")
+            & (pl.col("task") == "sums") & ~pl.col("correct")),
+        ("find=qUestion+7+", pl.col("question").str.contains("Question 7 ")),
+        ("find=other+12", pl.col("references").list.join(" ").str.contains("other 12")),
+        ("find=SEVEN+old", pl.col("prediction").str.contains("seven old")),
+        ("model=unknown&outcome=odd&by=none&order=sideways&shade=none", pl.lit(True)),
+    ],
+)  # fmt: skip
+def test_answers_are_filtered(browser, explorer, fragment, wanted):
+    subset = ANSWERS.filter(wanted)
+    assert subset.height > 0
+    browser.open(explorer, f"#{fragment}")
+    assert listed(browser) == expected(subset)
+    assert text(browser, "#count").startswith(f"{subset.height} answer")
+
+
+def test_controls_do_what_the_address_does_and_write_it(browser, explorer):
+    browser.open(explorer)
+    choose(browser, "model", "tiny-a")
+    choose(browser, "by", "seq_logp")
+    choose(browser, "order", "up")
+    choose(browser, "find", "town")
+    browser.wait_for("location.hash.includes('find=town')")
+    state = "[location.hash, document.getElementById('count').textContent, document.querySelector('#answer h2').textContent]"
+    fragment, count, question = browser.ask(state)
+    wanted = ANSWERS.filter(
+        (pl.col("model") == "tiny-a")
+        & (pl.col("prediction") + pl.col("question")).str.contains("town")
+    )
+    assert listed(browser) == expected(wanted, "seq_logp", descending=False)
+    browser.open(explorer, fragment)
+    assert browser.ask(state)[1:] == [count, question]
+
+
+def test_confident_errors_are_one_click_away_and_back(browser, explorer):
+    browser.open(explorer, "#order=up")
+    browser.ask("document.getElementById('confident-errors').click()")
+    assert listed(browser) == expected(ANSWERS.filter(~pl.col("correct")))
+    pressed = "document.getElementById('confident-errors').getAttribute('aria-pressed')"
+    assert browser.ask(pressed) == "true"
+    browser.ask("document.getElementById('everything').click()")
+    assert listed(browser) == expected()
+    assert browser.ask(pressed) == "false"
+
+
+def test_an_answer_is_shown_with_all_that_is_known_of_it(browser, explorer):
+    row = ANSWERS.filter(model="tiny-a", task="sums", correct=False, error_kind="number").row(
+        0, named=True
+    )
+    browser.open(explorer, f"#answer={row['name'].replace('/', '%2F')}")
+    assert text(browser, "#answer h2") == row["question"]
+    assert text(browser, "#answer .verdict") == "✗ Wrong (number)"
+    assert browser.ask("document.querySelector('.tokens').textContent") == "".join(row["tokens"])
+    for words in (*row["references"], row["prediction"]):
+        assert words in text(browser, "#answer dl")
+    browser.ask("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    browser.wait_for(
+        "document.querySelector('#prompt pre') && document.querySelector('#tokens td')"
+    )
+    assert text(browser, "#prompt pre") == row["prompt"]
+    figures = browser.ask(
+        "[...document.querySelectorAll('#tokens tbody tr')].map(row => row.lastChild.textContent)"
+    )
+    assert [float(figure) for figure in figures] == pytest.approx(row["entropy"], abs=1e-4)
+    for id, label, *_ in ESTIMATORS:
+        cells = browser.ask(
+            f"[...document.querySelectorAll('[data-estimator={id}] > *')].map(cell => cell.innerText)"
+        )
+        assert cells[0] == label
+        probability, score = row[f"probability.{id}"], row[f"score.{id}"]
+        assert (
+            cells[1] == "–"
+            if probability is None
+            else float(cells[1]) == pytest.approx(probability, abs=6e-4)
+        )
+        assert (
+            cells[3] == "–" if score is None else float(cells[3]) == pytest.approx(score, rel=1e-2)
+        )
+
+
+@pytest.mark.parametrize("name", ["short", "long"])
+def test_the_peak_window_is_marked(browser, explorer, name):
+    lengths = ANSWERS["tokens"].list.len()
+    row = ANSWERS.filter(lengths == 2 if name == "short" else lengths > 12).row(0, named=True)
+    browser.open(explorer, f"#answer={row['name'].replace('/', '%2F')}")
+    marked = browser.ask("document.querySelector('.tokens .peak').textContent")
+    assert marked == "".join(row["tokens"][row["peak"] : row["peak"] + 4])
+
+
+def test_tokens_are_shaded_by_what_is_chosen(browser, explorer):
+    row = ANSWERS.filter(ANSWERS["tokens"].list.len() > 12).row(0, named=True)
+    darkest = contents(ANSWERS.drop("name"), ESTIMATORS, MODELS, TASKS, "trial", 64)["darkest"]
+    browser.open(explorer, f"#answer={row['name'].replace('/', '%2F')}")
+    for shade in ("entropy", "surprisal"):
+        browser.ask(f"document.querySelector('#shade [value={shade}]').click()")
+        shades = browser.ask(
+            "[...document.querySelectorAll('.token')].map(token => parseFloat(token.style.getPropertyValue('--shade')))"
+        )
+        wanted = [100 * min(1, value / darkest[shade]) ** 0.5 for value in row[shade]]
+        assert shades == pytest.approx(wanted, abs=0.5)
+        colours = browser.ask(
+            "[...document.querySelectorAll('.token')].map(token => getComputedStyle(token).backgroundColor)"
+        )
+        assert len(set(colours)) > 3
+
+
+def test_only_rows_in_sight_are_in_the_page_and_keys_move_through_all(browser, explorer):
+    browser.open(explorer)
+    assert 10 < browser.ask(f"{ROWS}.length") < 40
+    browser.press("End")
+    last = expected()[-1]
+    assert chosen(browser) == last
+    assert browser.ask(f"{ROWS}.length") < 40
+    inside = (
+        "(() => { const row = document.querySelector('[aria-selected=true]').getBoundingClientRect();"
+        " const box = document.getElementById('list').getBoundingClientRect();"
+        " return row.top >= box.top - 1 && row.bottom <= box.bottom + 1; })()"
+    )
+    assert browser.ask(inside)
+    browser.press("PageUp", "ArrowUp")
+    assert browser.ask(inside)
+    browser.press("Home")
+    assert chosen(browser) == expected()[0]
+    browser.ask(f"{ROWS}[3].click()")
+    assert chosen(browser) == expected()[3]
+
+
+def test_filters_that_nothing_meets_say_so(browser, explorer):
+    browser.open(explorer, "#find=nothing+like+this")
+    assert text(browser, "#count") == "No answers"
+    assert "No answer matches" in text(browser, "#answer")
+    browser.press("ArrowDown")
+    browser.ask("document.getElementById('everything').click()")
+    assert text(browser, "#count").startswith("64 answers")
+
+
+ATTACKS = [
+    "<script>window.attacked = 1</script>",
+    "</script><img src=x onerror='window.attacked = 2'>",
+    "\u202eright to left\u202c and \u2067isolated",
+    "nul \0, bell \7, escape \x1b[31m and delete \x7f",
+    "\u2028line\u2029paragraph \ufeff `${window.attacked = 3}` {{ 7*7 }} &lt;b&gt;",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: re.sub(r"\W+", "-", attack)[:20])
+def test_hostile_text_is_shown_as_text(browser, tmp_path, attack):
+    hostile = ANSWERS.with_columns(
+        example_id=pl.lit(attack) + pl.col("example_id"),
+        prompt=pl.lit(attack),
+        question=pl.lit(attack),
+        prediction=pl.lit(attack),
+        references=pl.concat_list(pl.lit(attack)),
+        distractors=pl.concat_list(pl.lit(attack)),
+        tokens=pl.col("tokens").list.eval(pl.lit(attack)),
+        language=pl.lit(attack),
+    )
+    browser.open(written(tmp_path, hostile))
+    browser.ask("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    browser.wait_for("document.querySelector('#prompt pre')")
+    seen = browser.ask("document.querySelector('#answer h2').textContent")
+    # What shows nothing or reorders is spelled out; all else stands as it was given.
+    assert not re.search(r"[\0-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", seen)
+    restored = re.sub(r"⟨U\+(\w+)⟩", lambda code: chr(int(code[1], 16)), seen)
+    restored = re.sub(r"[\u2400-\u241f]", lambda picture: chr(ord(picture[0]) - 0x2400), restored)
+    assert restored == attack
+    assert seen in browser.ask("document.querySelector('#prompt pre').textContent")
+    assert browser.ask("window.attacked") is None
+    assert browser.ask("document.querySelectorAll('img, iframe, object, link, base').length") == 0
+    assert browser.ask("document.scripts.length") == 2
+    assert browser.complaints == []
+
+
+def test_the_page_asks_for_nothing_and_could_not(browser, explorer):
+    browser.open(explorer)
+    listed(browser)
+    assert browser.requests == [explorer.as_uri()]
+    blocked = browser.ask(
+        "new Promise((done) => {"
+        " document.addEventListener('securitypolicyviolation', (event) => done(event.violatedDirective));"
+        " document.body.append(Object.assign(new Image(), { src: 'https://example.invalid/x' })); })"
+    )
+    assert blocked == "img-src"
+    assert browser.ask("fetch('https://example.invalid/').then(() => 'sent', () => 'refused')") == (
+        "refused"
+    )
+
+
+def test_a_frame_without_an_address_of_its_own_shows_the_answers_too(browser, explorer, tmp_path):
+    # As in `snakemake --report report.html`, where results are data: addresses.
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        "<script>onmessage = (event) => { window.told = event.data; }</script>"
+        "<iframe sandbox='allow-scripts' width=1000 height=600></iframe>"
+    )
+    telling = (
+        "<script>setTimeout(() => parent.postMessage(document.body.innerText, '*'), 1500)</script>"
+    )
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", explorer.read_text())
+    browser.open(frame)
+    browser.ask(f"document.querySelector('iframe').srcdoc = {json.dumps(text + telling)}; 1")
+    browser.wait_for("window.told")
+    assert "64 answers" in browser.ask("window.told")
+    assert browser.complaints == []
+
+
+def test_every_control_and_table_is_named(browser, explorer):
+    browser.open(explorer)
+    nameless = browser.ask(
+        "[...document.querySelectorAll('select, input, button')].filter((one) =>"
+        " !(one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML)"
+    )
+    assert nameless == []
+    assert browser.ask(
+        "[...document.querySelectorAll('table')].every((one) => one.caption && one.tHead)"
+    )
+    assert browser.ask("[...document.querySelectorAll('th')].every((one) => one.scope)")
+    active = browser.ask("document.getElementById('list').getAttribute('aria-activedescendant')")
+    assert (
+        browser.ask(f"document.getElementById({active!r}).getAttribute('aria-selected')") == "true"
+    )

@@ -1,0 +1,84 @@
+"""Answers as the explorer shows them: asked, said, judged, and how sure each estimator is."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from tracecal.decode.traces import read_traces
+from tracecal.files import read_parquet
+from tracecal.operate.operators import WINDOW
+from tracecal.tasks.roles import evaluated
+
+TRACE = ["example_id", "prompt", "tokens", "surprisal", "entropy"]
+TASK = ["example_id", "language", "question", "references", "distractors"]
+LABEL = ["example_id", "prediction", "correct", "error_kind"]
+PREDICTION = ["example_id", "estimator", "probability"]
+PROBABILITY, SCORE = "probability.", "score."
+
+
+class Files(NamedTuple):
+    """The files of one (model, task) pair."""
+
+    traces: str
+    task: str
+    labels: str
+    scores: str
+    predictions: str
+
+
+def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
+    """One row per evaluated answer of a pair, sorted by `example_id`.
+
+    The columns of TRACE, TASK and LABEL; `peak`; for every estimator `probability.<id>`, the mean
+    over the splits in which the answer was evaluated, and `score.<id>`; null where there is none.
+    Raises `InputError` where a file is unreadable, lacks a column or is of other examples.
+    """
+    scores = evaluated(read_parquet(files.scores, ["example_id"]), files.task)
+    parts = [
+        read_traces(files.traces, TRACE),
+        read_parquet(files.task, TASK).select(TASK),
+        read_parquet(files.labels, LABEL).select(LABEL),
+    ]
+    answers = scores.select("example_id")
+    for part in parts:
+        answers = answers.join(evaluated(part, files.task), on="example_id", validate="1:1")
+    means = mean_probabilities(read_parquet(files.predictions, PREDICTION))
+    answers = answers.with_columns(peak=peak_start(pl.col("entropy"))).join(
+        means.rename(lambda name: PROBABILITY + name if name != "example_id" else name),
+        on="example_id",
+        how="left",
+        validate="1:1",
+    )
+    return answers.with_columns(
+        *(_column(answers, PROBABILITY + name) for name in estimators),
+        *(
+            scores[name].alias(SCORE + name) if name in scores.columns else _none(SCORE + name)
+            for name in estimators
+        ),
+    ).sort("example_id")
+
+
+def mean_probabilities(predictions: pl.DataFrame) -> pl.DataFrame:
+    """`example_id` and one column per estimator: its mean probability over the splits."""
+    means = predictions.group_by("example_id", "estimator").agg(pl.col("probability").mean())
+    return means.sort("estimator", "example_id").pivot(
+        "estimator", index="example_id", values="probability"
+    )
+
+
+def peak_start(entropy: pl.Expr) -> pl.Expr:
+    """Where the window of M_H^(4) begins: the index of its first token, 0 when T < 4.
+
+    The first one where several windows have the largest mean.
+    """
+    means = pl.element().cast(pl.Float64).rolling_mean(WINDOW)
+    return entropy.list.agg((means.arg_max() - (WINDOW - 1)).fill_null(0).cast(pl.Int32))
+
+
+def _column(frame: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name) if name in frame.columns else _none(name)
+
+
+def _none(name: str) -> pl.Expr:
+    return pl.lit(None, pl.Float64).alias(name)

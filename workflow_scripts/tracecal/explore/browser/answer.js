@@ -1,0 +1,137 @@
+// One answer: its tokens and their shade, what it was judged by, and what each estimator says.
+
+const ROLES = {
+  trace: "TRACE", baseline: "Baselines", broader: "Broader comparison", variant: "Variants",
+};
+const opened = { prompt: false, tokens: false };
+
+function showAnswer(answers, at, state) {
+  const { columns } = answers;
+  const parts = [
+    element("p", { class: "where" },
+      `${answers.label("model", at)} · ${answers.label("task", at)} · `,
+      said(columns.example_id[at]),
+      columns.language[at] ? ` · ${columns.language[at]}` : "", " · ",
+      element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
+        "link to this answer")),
+    element("h2", {}, said(columns.question[at])),
+    element("p", { class: `verdict ${columns.correct[at] ? "correct" : "wrong"}` },
+      `${columns.correct[at] ? "✓" : "✗"} ${answers.outcome(at)}`),
+    tokens(answers, at, state.shade),
+    facts(columns, at),
+    fold("tokens", "Tokens in numbers", () => tokenTable(answers, at)),
+    fold("prompt", "Prompt as the model read it", () =>
+      element("pre", { dir: "auto" }, visible(columns.prompt[at]))),
+    estimatorTable(answers, at, state.by),
+  ];
+  const shown = document.getElementById("answer");
+  shown.replaceChildren(...parts);
+  shown.scrollTop = 0;
+}
+
+function tokens(answers, at, shade) {
+  const { columns, darkest } = answers;
+  const [texts, values] = [columns.tokens[at], columns[shade][at]];
+  const start = columns.peak[at];
+  const width = Math.min(answers.window, texts.length);
+  const peak = element("span", { class: "peak", title: "peak window" });
+  const line = element("p", { class: "tokens", dir: "auto" });
+  texts.forEach((text, t) => {
+    const chip = element("span", { class: "token", title: numbers(columns, at, t) }, piece(text));
+    chip.style.setProperty("--shade", `${100 * Math.sqrt(Math.min(1, values[t] / darkest[shade]))}%`);
+    if (t === start) line.append(peak);
+    (t >= start && t < start + width ? peak : line).append(chip);
+  });
+  const risk = columns.entropy[at].slice(start, start + width).reduce((a, b) => a + b, 0) / width;
+  const named = width > 1 ? `tokens ${start + 1}–${start + width}` : `token ${start + 1}`;
+  return element("section", { class: "said", "aria-label": "Answer" },
+    line,
+    element("div", { class: "legend" },
+      element("span", {}, `${shade} 0`, ramp("first"), (darkest[shade] / 4).toFixed(2), ramp("second"),
+        `${darkest[shade].toFixed(2)} nats and more`),
+      element("span", {}, element("span", { class: "peak" }, "peak window"),
+        ` ${named}, mean entropy ${risk.toFixed(3)} nats`)));
+}
+
+// Half of the scale of shades, which goes by the square root: most tokens are nearly certain.
+function ramp(half) {
+  return element("span", { class: `ramp ${half}` });
+}
+
+// A token's own text; line ends are shown, and so is a token that ends no character.
+function piece(text) {
+  return visible(text).replaceAll("\n", "↵\n") || "◌";
+}
+
+function numbers(columns, at, t) {
+  const [surprisal, entropy] = [columns.surprisal[at][t], columns.entropy[at][t]];
+  return `token ${t + 1}: probability ${Math.exp(-surprisal).toFixed(4)}, ` +
+    `surprisal ${surprisal.toFixed(3)}, entropy ${entropy.toFixed(3)} nats`;
+}
+
+function facts(columns, at) {
+  const list = (texts) => element("ul", {}, ...texts.map((text) => element("li", {}, said(text))));
+  const rows = [["Judged", [columns.prediction[at] || "(empty)"]],
+    [columns.references[at].length > 1 ? "References" : "Reference", columns.references[at]],
+    ["False references", columns.distractors[at] ?? []]];
+  return element("dl", {}, ...rows.filter(([, texts]) => texts.length).flatMap(([term, texts]) =>
+    [element("dt", {}, term), element("dd", {}, list(texts))]));
+}
+
+// A part that is closed at first, and that stays as the reader left it from answer to answer.
+function fold(name, title, content) {
+  const details = element("details", { id: name }, element("summary", {}, title));
+  details.open = opened[name];
+  const fill = () => details.childElementCount > 1 || details.append(content());
+  if (details.open) fill();
+  details.addEventListener("toggle", () => {
+    opened[name] = details.open;
+    if (details.open) fill();
+  });
+  return details;
+}
+
+function headings(...names) {
+  return element("thead", {}, element("tr", {}, ...names.map((name) =>
+    element("th", { scope: "col" }, name))));
+}
+
+function tokenTable(answers, at) {
+  const { tokens, surprisal, entropy } = answers.columns;
+  const rows = tokens[at].map((text, t) => element("tr", {},
+    element("td", {}, String(t + 1)),
+    element("th", { scope: "row", class: "piece" }, element("bdi", {}, piece(text))),
+    element("td", {}, Math.exp(-surprisal[at][t]).toFixed(4)),
+    element("td", {}, surprisal[at][t].toFixed(4)),
+    element("td", {}, entropy[at][t].toFixed(4))));
+  return element("table", {}, element("caption", {}, "Surprisal and entropy in nats"),
+    headings("No.", "Token", "Probability", "Surprisal", "Entropy"),
+    element("tbody", {}, ...rows));
+}
+
+function estimatorTable(answers, at, by) {
+  const row = ({ id, label, family, role }) => {
+    const probability = answers.probability(id, at);
+    const bar = element("span", { class: "bar", "data-look": role === "trace" ? id : family });
+    bar.style.setProperty("--length", `${100 * (probability ?? 0)}%`);
+    return element("tr", { "data-estimator": id, class: id === by ? "by" : null },
+      element("th", { scope: "row" }, label),
+      element("td", {}, number(probability, 3)),
+      element("td", { class: "drawn", "aria-hidden": "true" }, bar),
+      element("td", {}, significant(answers.columns.score[id][at])));
+  };
+  const bodies = Object.entries(ROLES).map(([role, title]) => {
+    const rows = answers.estimators.filter((one) => one.role === role).map(row);
+    return element("tbody", { hidden: rows.length ? null : "" },
+      element("tr", {}, element("th", { scope: "rowgroup", colspan: 4, class: "role" }, title)),
+      ...rows);
+  });
+  return element("table", { class: "estimators" },
+    element("caption", {}, "How sure each estimator is. Probability: calibrated, the mean over " +
+      "the splits in which this answer was held out. Score: raw, larger is more confident."),
+    element("thead", {}, element("tr", {},
+      element("th", { scope: "col" }, "Estimator"),
+      element("th", { scope: "col", colspan: 2 }, "Probability"),
+      element("th", { scope: "col" }, "Score"))),
+    ...bodies);
+}

@@ -1,0 +1,89 @@
+// The list: only the rows in sight are in the page, however many there are.
+
+const ROW = 58;
+const BEYOND = 6;
+
+class List {
+  constructor(answers, choose) {
+    this.answers = answers;
+    this.box = document.getElementById("list");
+    this.rows = document.getElementById("rows");
+    this.chosen = [];
+    this.box.addEventListener("scroll", () => this.draw());
+    addEventListener("resize", () => this.draw());
+    this.rows.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-place]");
+      if (row) choose(this.chosen[row.dataset.place]);
+    });
+    document.addEventListener("keydown", (event) => {
+      const inList = this.box.contains(event.target) || event.target === document.body;
+      const to = inList && !event.ctrlKey && !event.metaKey && this.reached(event.key);
+      if (to === false || to === undefined || !this.chosen.length) return;
+      event.preventDefault();
+      choose(this.chosen[Math.max(0, Math.min(this.chosen.length - 1, to))]);
+    });
+  }
+
+  // The place that a key leads to; undefined for any other key.
+  reached(key) {
+    const page = Math.max(1, Math.floor(this.box.clientHeight / ROW) - 1);
+    const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
+    if (key in steps) return this.place + steps[key];
+    return { Home: 0, End: this.chosen.length - 1 }[key];
+  }
+
+  show(chosen, by) {
+    this.chosen = chosen;
+    this.by = by;
+    this.box.scrollTop = 0;
+    this.rows.style.height = `${chosen.length * ROW}px`;
+  }
+
+  select(at) {
+    this.place = this.chosen.indexOf(at);
+    const top = this.place * ROW;
+    const { scrollTop, clientHeight } = this.box;
+    if (top < scrollTop) this.box.scrollTop = top;
+    else if (top + ROW > scrollTop + clientHeight) this.box.scrollTop = top + ROW - clientHeight;
+    this.draw();
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - BEYOND);
+    const last = Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + BEYOND;
+    const places = this.chosen.slice(first, last).map((at, offset) => this.row(at, first + offset));
+    // The chosen row stays, out of sight too: assistive technology is told of it by its id.
+    if (this.place >= last) places.push(this.row(this.chosen[this.place], this.place));
+    else if (this.place >= 0 && this.place < first) {
+      places.unshift(this.row(this.chosen[this.place], this.place));
+    }
+    this.rows.replaceChildren(...places);
+    if (this.place >= 0) this.box.setAttribute("aria-activedescendant", `row-${this.place}`);
+    else this.box.removeAttribute("aria-activedescendant");
+  }
+
+  row(at, place) {
+    const { answers } = this;
+    const { correct, prediction, question } = answers.columns;
+    const made = element("div", {
+      id: `row-${place}`, class: "row", role: "option", "data-place": place,
+      "aria-selected": place === this.place, "aria-posinset": place + 1,
+      "aria-setsize": this.chosen.length,
+    },
+    element("span", { class: "confidence" }, number(answers.probability(this.by, at), 3)),
+    verdict(correct[at], answers.outcome(at)),
+    element("span", { class: "given" }, said(prediction[at] || "(empty)")),
+    element("span", { class: "where" },
+      `${answers.label("task", at)} · ${answers.label("model", at)}`),
+    element("span", { class: "asked" }, said(question[at])));
+    made.style.top = `${place * ROW}px`;
+    return made;
+  }
+}
+
+function verdict(correct, words) {
+  const mark = element("span", { class: correct ? "correct" : "wrong", title: words, role: "img",
+    "aria-label": words });
+  mark.append(correct ? "✓" : "✗");
+  return mark;
+}

@@ -1,0 +1,26 @@
+"""Which answers the explorer shows where there are too many for one page."""
+
+from hashlib import sha256
+
+import polars as pl
+
+
+def choose_answers(answers: pl.DataFrame, limit: int, seed: int) -> pl.DataFrame:
+    """At most `limit` rows of `answers`, sorted by `model`, `task` and `example_id`.
+
+    Every (model, task) pair gives as many as any other, a small one all that it has. The order
+    is drawn from seed, task and example alone: models are shown on the same questions, and a
+    smaller limit shows a part of what a larger one does.
+    """
+    drawn = [
+        sha256(f"{seed}:{task}:{example}".encode()).hexdigest()
+        for task, example in answers.select("task", "example_id").iter_rows()
+    ]
+    place = pl.col("drawn").rank("ordinal").over("model", "task")
+    return (
+        answers.with_columns(drawn=pl.Series(drawn, dtype=pl.String))
+        .sort(place, "task", "model")
+        .head(limit)
+        .drop("drawn")
+        .sort("model", "task", "example_id")
+    )

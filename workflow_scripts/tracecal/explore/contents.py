@@ -1,0 +1,72 @@
+"""What the explorer's page is given: plain values, column by column."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from tracecal.explore.answers import PROBABILITY, SCORE
+from tracecal.operate.operators import WINDOW
+
+# Tokens beyond this quantile of all that are shown are shaded as dark as the one at it.
+DARKEST = 0.99
+DIGITS = 4
+
+
+def contents(
+    answers: pl.DataFrame,
+    estimators: Sequence[Sequence[str]],
+    models: Mapping[str, str],
+    tasks: Mapping[str, str],
+    run: str,
+    total: int,
+) -> dict[str, Any]:
+    """The page's data, ready for JSON.
+
+    `answers` are those of `read_answers` with `model` and `task`, which are written as places in
+    the lists of those shown; `estimators` are [id, label, family, role, ...]; `models` and `tasks`
+    give labels by slug; `total` is how many answers there are to choose from.
+    """
+    shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
+    labels = {"model": models, "task": tasks}
+    given = [name for name in answers.columns if "." not in name and name not in shown]
+    return {
+        "run": run,
+        "total": total,
+        "window": WINDOW,
+        "named": {
+            name: [{"id": slug, "label": labels[name][slug]} for slug in slugs]
+            for name, slugs in shown.items()
+        },
+        "estimators": [
+            {"id": id, "label": label, "family": family, "role": role}
+            for id, label, family, role, *_ in estimators
+        ],
+        "darkest": {name: darkest(answers[name]) for name in ("surprisal", "entropy")},
+        "answers": {
+            **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
+            **{name: _plain(answers[name]) for name in given},
+            "probability": {one[0]: _plain(answers[PROBABILITY + one[0]]) for one in estimators},
+            "score": {one[0]: _plain(answers[SCORE + one[0]]) for one in estimators},
+        },
+    }
+
+
+def darkest(values: pl.Series) -> float:
+    """The value (nats) from which a token is shaded darkest; 1 where all are nearly 0."""
+    return round(values.explode().cast(pl.Float64).quantile(DARKEST) or 0.0, 1) or 1.0
+
+
+def _places(slugs: pl.Series, among: Sequence[str]) -> list[int]:
+    place = {slug: at for at, slug in enumerate(among)}
+    return [place[slug] for slug in slugs]
+
+
+def _plain(values: pl.Series) -> list[Any]:
+    """Values as JSON has them: four significant digits, of a token's nats four decimals."""
+    if values.dtype == pl.Float64:
+        values = values.round_sig_figs(DIGITS)
+    elif values.dtype == pl.List(pl.Float32):
+        nats = values.cast(pl.List(pl.Float64))
+        values = nats.list.eval(pl.element().round(DIGITS))
+    return values.to_list()

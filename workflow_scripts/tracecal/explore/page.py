@@ -1,0 +1,53 @@
+"""The explorer as one HTML file that needs nothing else: data, style and program inside.
+
+The data are gzipped JSON in base64, which no text within them can break out of, and which browsers
+unpack by themselves; the program puts every text on the page as text. The page forbids itself
+(Content-Security-Policy) to load anything or to run any other program.
+"""
+
+import gzip
+import json
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+BROWSER = Path(__file__).parent / "browser"
+PROGRAM = tuple(
+    BROWSER / f"{name}.js" for name in ("data", "elements", "state", "list", "answer", "main")
+)
+STYLE, PAGE = BROWSER / "style.css", BROWSER / "page.html"
+SOURCES = (PAGE, STYLE, *PROGRAM)
+
+
+def page(data: dict[str, Any]) -> str:
+    """The page that shows `data` (see `contents`), the same bytes for the same data."""
+    style = _read(STYLE)
+    program = "\n".join(map(_read, PROGRAM))
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    return environment.from_string(_read(PAGE)).render(
+        run=data["run"],
+        policy=f"default-src 'none'; style-src '{_fingerprint(style)}'; "
+        f"script-src '{_fingerprint(program)}'; base-uri 'none'; form-action 'none'",
+        style=style,
+        program=program,
+        packed=_packed(data),
+    )
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _fingerprint(source: str) -> str:
+    """How a policy names an inline style or program: by the hash of its bytes."""
+    return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"
+
+
+def _packed(data: dict[str, Any]) -> str:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
