@@ -134,6 +134,8 @@ class Calibration(Strict):
 
 
 class Explorer(Strict):
+    """The page on which answers are looked at one by one."""
+
     answers: PositiveInt = Field(
         10000, description="answers on its page; of more, equally many of each model and task"
     )
