@@ -18,7 +18,7 @@ main_comparison cross_model bridge ablation semantic_fusion cross_task_transfer 
 spike_modeling trace_plus_features protocol_comparison cross_model_task_details broader_uq
 cross_model_best_estimators localized_global_errors operator_ablation hyperparameter_sensitivity
 position_shift localized_error_subtypes calibration_size reliability_selective length_stratified
-languages risk_coverage
+languages risk_coverage costs
 """.split()
 FIGURES = """
 performance_overview framework spike_evidence local_risk_aggregation model_landscape

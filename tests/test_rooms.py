@@ -8,7 +8,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "workflow_scripts"
 PACKAGE = SCRIPTS / "tracecal"
-ROOMS = "world tasks stage decode weigh label operate learn estimate calibrate analyse render explore".split()
+ROOMS = (
+    "world tasks stage decode weigh label operate learn estimate calibrate analyse render explore"
+).split()
 MODULES = sorted(PACKAGE.rglob("*.py"))
 ADAPTERS = sorted(SCRIPTS.glob("*.py"))
 

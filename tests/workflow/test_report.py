@@ -22,7 +22,7 @@ def told(report):
     """What the page holds: the results and their categories, and the text on the landing page."""
     page = report.read("report/report.html").decode()
     return {
-        name: json.loads(re.search(rf"var {name} = (.*?);\n", page).group(1))
+        name: json.loads(re.search(rf"<script[^>]*>\s*var {name} = (.*?);\n", page).group(1))
         for name in ("results", "categories", "workflow_desc")
     }
 

@@ -1,0 +1,54 @@
+"""How the explorer bears 10,000 answers: its size, and what a reader waits for.
+
+Run as a program, with the packages `tracecal` and `explore` (of the tests) on the path:
+    PYTHONPATH=workflow_scripts:tests python tests/benchmarks/explorer.py
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+from explore.chromium import Chromium, installed
+from explore.synthetic import MODELS, TASKS, answers
+from tracecal.explore.contents import contents
+from tracecal.explore.page import page
+from tracecal.registry import ESTIMATORS
+
+ENTRIES = [[one.id, one.label, one.group, one.role, one.citation] for one in ESTIMATORS]
+ANSWERS, LONGEST = 10_000, 60
+CHANGE = (
+    "(() => {{ const c = document.getElementById('{control}'); const before = performance.now();"
+    " c.value = '{value}'; c.dispatchEvent(new Event('input'));"
+    " document.getElementById('list').offsetHeight; return performance.now() - before; }})()"
+)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "explorer.html"
+        frame = answers(ANSWERS // 4, ENTRIES, LONGEST)
+        before = time.perf_counter()
+        data = contents(frame, ENTRIES, MODELS, TASKS, "benchmark", frame.height)
+        path.write_text(page(data), encoding="utf-8")
+        print(f"{frame.height} answers of up to {LONGEST} tokens, {len(ENTRIES)} estimators")
+        print(
+            f"written in {time.perf_counter() - before:.1f} s, {path.stat().st_size / 1e6:.1f} MB"
+        )
+        browser = Chromium(installed(), Path(folder) / "profile")
+        before = time.perf_counter()
+        browser.open(path)
+        print(f"loaded in {time.perf_counter() - before:.2f} s")
+        steps = [("by", "mars"), ("order", "up"), ("outcome", "wrong"), ("find", "seven old"),
+                 ("find", "seven old m")]  # fmt: skip
+        for control, value in steps:
+            took = browser.ask(CHANGE.format(control=control, value=value))
+            print(f"{control} = {value}: {took:.0f} ms")
+        browser.ask("document.getElementById('everything').click()")
+        before = time.perf_counter()
+        browser.press(*["ArrowDown"] * 50)
+        print(f"arrow down: {(time.perf_counter() - before) / 50 * 1000:.0f} ms each")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
