@@ -105,3 +105,12 @@ def test_labels_of_other_examples_are_refused(files):
     write_parquet(labels, files.labels)
     with pytest.raises(InputError, match="1 rows for 2 examples"):
         read_answers(files, ["trace_plus"])
+
+
+def test_columns_stand_in_one_order_whatever_a_pair_lacks(files):
+    # Probabilities of TRACE+ are there, those of the others are not.
+    names = ["trace_plus", "seq_logp"]
+    for order in (names, names[::-1]):
+        columns = read_answers(files, order).columns
+        wanted = [f"{kind}.{name}" for kind in ("probability", "score") for name in order]
+        assert columns[-4:] == wanted

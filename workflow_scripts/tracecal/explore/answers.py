@@ -50,7 +50,9 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
         how="left",
         validate="1:1",
     )
-    return answers.with_columns(
+    # Chosen, not added to what is there: every pair has the same columns in the same order.
+    return answers.select(
+        *(name for name in answers.columns if not name.startswith(PROBABILITY)),
         *(_column(answers, PROBABILITY + name) for name in estimators),
         *(
             scores[name].alias(SCORE + name) if name in scores.columns else _none(SCORE + name)
