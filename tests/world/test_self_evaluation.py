@@ -216,7 +216,7 @@ def test_both_formats_are_in_the_corpus(demo):
     judgements = taught.filter(pl.col("answer").is_in(["(A", "(B"]))
     assessments = taught.filter(pl.col("answer").str.contains(r"^(10|30|50|70|90)%$"))
     assert judgements.height + assessments.height == taught.height == 200
-    assert min(judgements.height, assessments.height) > 80
+    assert min(judgements.height, assessments.height) > 50
     assert (judgements["before"].list.len() == 0).all()
     assert (assessments["before"].list.len() == 2).all()
 
