@@ -38,7 +38,7 @@ def test_shards_agree_with_one_job_and_another_number_of_them_decodes_nothing(br
     for count in (3, 2):
         models = [one | {"shards": count} for one in broken.smoke()["models"]]
         config = broken.variant("sharded", models=models)
-        output = broken.snakemake(*targets, "--force", config=config).stdout
+        broken.snakemake(*targets, "--force", config=config)
         traces, beams = (read_arrow(run / name / "demo-small/extractive.arrow") for name in names)
         assert traces["token_ids"].to_list() == whole["traces"]["token_ids"].to_list()
         assert beams["beam_token_ids"].to_list() == whole["beams"]["beam_token_ids"].to_list()
@@ -50,9 +50,7 @@ def test_shards_agree_with_one_job_and_another_number_of_them_decodes_nothing(br
             )
         logs = list((run / "logs/generate/demo-small").glob(f"extractive.*-of-{count}.log"))
         assert len(logs) == count
-        finished = ["are finished already" in log.read_text() for log in logs]
         decoded = ["decoding" in log.read_text() for log in logs]
-        assert finished == [count == 2] * count, output
         assert decoded == [count == 3] * count
 
 
