@@ -219,9 +219,10 @@ rule tabulate_analysis:
     params:
         code=lambda wildcards: code(f"tabulate_{wildcards.analysis}.py"),
         estimators=COMPARED,
-        models=lambda wildcards: MODEL_LABELS,
+        # The main study's alone: another model of the cross study is none of these tables' business.
+        models=lambda wildcards: {slug: MODEL_LABELS[slug] for slug in [STUDY["main"]["model"]]},
         tasks=lambda wildcards: TASK_LABELS,
-        study=STUDY,
+        study={"main": STUDY["main"]},
     message:
         "Tabulating {wildcards.analysis}"
     script:

@@ -309,8 +309,11 @@ def test_the_import_closure_of_generate_is_pinned(finished):
         "tracecal/decode/greedy.py",
         "tracecal/decode/model.py",
         "tracecal/decode/prompt.py",
+        "tracecal/decode/record.py",
         "tracecal/decode/stopping.py",
         "tracecal/decode/traces.py",
         "tracecal/files.py",
+        "tracecal/journal.py",
+        "tracecal/seal.py",
         "tracecal/tasks/asking.py",
     ]

@@ -76,7 +76,8 @@ def render(table: Table) -> str:
         r"\scriptsize",
         r"\setlength{\tabcolsep}{2.8pt}",
         r"\renewcommand{\arraystretch}{1.04}",
-        rf"\resizebox{{{width}}}{{!}}{{%",
+        # Only ever smaller: a narrow table is not blown up to the page's width.
+        rf"\resizebox{{\ifdim\width>{width}{width}\else\width\fi}}{{!}}{{%",
         rf"\begin{{tabular}}{{@{{}}{''.join(column.align[0] for column in columns)}@{{}}}}",
         r"\toprule",
         *_header(columns),
