@@ -62,26 +62,33 @@ def test_a_run_killed_outright_goes_on_and_ends_alike(broken):
         for path in sorted((run / folder).rglob("*"))
         if path.is_file()
     }
-    for name in ("traces", "beams", "samples", "work/journals"):
-        shutil.rmtree(run / name)
+    shutil.rmtree(run / "work/journals")
+    decoding = ("--forcerun", "generate", "search_beams", "draw_samples")
     process = subprocess.Popen(
-        command(), cwd=broken.root, start_new_session=True, stdout=subprocess.DEVNULL, stderr=-1
+        command(*decoding),
+        cwd=broken.root,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 300
     while not list((run / "work/journals").glob("traces/*/*/*/*.arrow")):
         assert time.monotonic() < deadline
         time.sleep(0.2)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
     broken.snakemake("--unlock")
-    broken.snakemake()
+    assert "are finished already" in broken.snakemake(*decoding).stdout
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_second_run_in_the_same_folder_says_so(broken):
-    shutil.rmtree(broken.root / "results/smoke/traces")
     first = subprocess.Popen(
-        command(), cwd=broken.root, start_new_session=True, stdout=subprocess.PIPE, stderr=-2
+        command("--forcerun", "generate"),
+        cwd=broken.root,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         locks = broken.root / ".snakemake/locks"
@@ -94,7 +101,7 @@ def test_a_second_run_in_the_same_folder_says_so(broken):
         assert "Directory cannot be locked" in second.stdout
     finally:
         os.killpg(first.pid, signal.SIGKILL)
-        first.communicate()
+        first.wait()
 
 
 @pytest.mark.parametrize("kind", ["features", "scores", "predictions"])
