@@ -77,6 +77,10 @@ def test_tables_show_the_text_and_run_none_of_it(hostile):
     assert "49" not in html.split("7*7")[1][:40]
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="Snakemake writes rules' parameters, labels among them, into its page as they are",
+)
 def test_the_report_shows_the_text_and_runs_none_of_it(hostile, tmp_path):
     checkout, config, _ = hostile
     report = tmp_path / "report.html"
