@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.resample import group_weights, interval, seeded
+from tracecal.analyse.resample import group_weights, interval
+from tracecal.randomness import seeded
 
 ANSWERS = pl.DataFrame({"task": ["b", "a", "a", "b", "a"], "group_id": ["g", "g", "h", "k", "g"]})
 

@@ -5,11 +5,12 @@ cluster bootstrap: Davison and Hinkley 1997, section 3.8). A resample is a vecto
 often each example was drawn, and each metric is computed from the counts.
 """
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+
+from tracecal.randomness import seeded
 
 RESAMPLES = {
     "model": pl.String,
@@ -28,8 +29,7 @@ def draw_counts(groups: Sequence[str], task: str, seed: int, resamples: int) -> 
     are. The draws depend on the groups' names, the task and the seed alone.
     """
     names, member_of = np.unique(np.array(groups, dtype=str), return_inverse=True)
-    digest = hashlib.sha256(f"{seed}:{task}:bootstrap".encode()).digest()
-    draws = np.random.default_rng(list(digest)).multinomial(
+    draws = seeded(seed, task, "bootstrap").multinomial(
         len(names), np.full(len(names), 1 / len(names)), size=resamples
     )
     return draws[:, member_of].astype(float)

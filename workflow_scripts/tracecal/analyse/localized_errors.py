@@ -24,7 +24,8 @@ import polars as pl
 from sklearn.metrics import auc, roc_curve
 
 from tracecal.analyse.matching import match_within
-from tracecal.analyse.resample import group_weights, interval, seeded
+from tracecal.analyse.resample import group_weights, interval
+from tracecal.randomness import seeded
 
 LOCALIZED = ("number", "entity", "claim")
 MATCHINGS = 20

@@ -1,6 +1,5 @@
-"""Seeded randomness of the analyses, and bootstrap resamples of groups of answers."""
+"""Bootstrap resamples of groups of answers, and intervals over them."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -8,12 +7,6 @@ import polars as pl
 
 RESAMPLES = 1000
 TAILS = (2.5, 97.5)
-
-
-def seeded(*names: object) -> np.random.Generator:
-    """A generator that depends on `names` alone."""
-    digest = hashlib.sha256(":".join(map(str, names)).encode()).digest()
-    return np.random.default_rng(list(digest))
 
 
 def group_weights(

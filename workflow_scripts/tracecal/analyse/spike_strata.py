@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.resample import RESAMPLES, group_weights, interval, seeded
+from tracecal.analyse.resample import RESAMPLES, group_weights, interval
+from tracecal.randomness import seeded
 
 RISK_STRATA = ("low", "mid", "high")
 SPIKE_STRATA = ("low", "high")

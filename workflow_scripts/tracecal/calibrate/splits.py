@@ -1,10 +1,11 @@
 """Random calibration/evaluation splits of a task's evaluation examples."""
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+
+from tracecal.randomness import seeded
 
 
 def make_splits(ids: Sequence[str], task: str, seed: int, count: int, share: float) -> pl.DataFrame:
@@ -16,8 +17,7 @@ def make_splits(ids: Sequence[str], task: str, seed: int, count: int, share: flo
     ordered = sorted(ids)
     splits = []
     for split in range(count):
-        digest = hashlib.sha256(f"{seed}:{task}:{split}".encode()).digest()
-        order = np.random.default_rng(list(digest)).permutation(len(ordered))
+        order = seeded(seed, task, split).permutation(len(ordered))
         rank = np.empty(len(ordered), dtype=np.int64)
         rank[order] = np.arange(len(ordered))
         splits.append(pl.DataFrame({"example_id": ordered, "split": split, "rank": rank}))

@@ -4,13 +4,13 @@
 Both give one row per answer and setting, in the columns of `OPERATORS`.
 """
 
-import hashlib
 from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
 
 from tracecal.operate import operators as op
+from tracecal.randomness import seeded
 
 S, H = pl.col("surprisal"), pl.col("entropy")
 
@@ -114,6 +114,4 @@ def _shuffled(traces: pl.DataFrame, task: str, seed: int, draws: int) -> Iterato
 
 def permutations(length: int, draws: int, key: str) -> np.ndarray:
     """Random orders [draws, length] of 0 … length - 1, the same for the same `key`."""
-    digest = hashlib.sha256(key.encode()).digest()
-    in_order = np.tile(np.arange(length), (draws, 1))
-    return np.random.default_rng(list(digest)).permuted(in_order, axis=1)
+    return seeded(key).permuted(np.tile(np.arange(length), (draws, 1)), axis=1)
