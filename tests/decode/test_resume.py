@@ -1,87 +1,55 @@
 """Killed at any moment, a step goes on where it stopped, and its file is the same in the end."""
 
-import os
+import multiprocessing
 import random
-import resource
 import signal
 import time
+from pathlib import Path
 
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.decode.answers import answer_task
-from tracecal.decode.prompt import ask
+from decode.attempt import (
+    ASKING,
+    DISK_FULL,
+    METADATA,
+    generate,
+    generate_with_room,
+    journal_of,
+    model_and_prompts,
+)
 from tracecal.decode.record import identity, recorded, share_of
 from tracecal.decode.sampling import SAMPLES, sample_task
-from tracecal.decode.traces import TRACES, provenance, write_table
 from tracecal.journal import Journal
-from tracecal.tasks.asking import Asking
 
-ASKING = Asking(max_new_tokens=24)
-METADATA = provenance("tiny", "sha256:0", "float32", "greedy", seed=1)
 KILLS = 60
+TESTS = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def prompts(tokenizer):
-    questions = [f"What is {'so ' * (index % 7)}{index}?" for index in range(48)]
-    task = pl.DataFrame(
-        {
-            "example_id": [f"e{index:02}" for index in range(48)],
-            "question": questions,
-            "context": pl.Series([None] * 48, dtype=pl.String),
-        }
-    )
-    return ask(tokenizer, task, ASKING)
+def start():
+    """Start a function in a process of its own, which has the libraries loaded but no threads."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["decode.attempt"])
+
+    def start(step, *arguments):
+        process = server.Process(target=step, args=arguments)
+        process.start()
+        return process
+
+    with pytest.MonkeyPatch.context() as patch:
+        # The server finds what to load by this alone.
+        patch.setenv("PYTHONPATH", f"{TESTS}:{TESTS.parent / 'workflow_scripts'}")
+        yield start
 
 
-@pytest.fixture(scope="module")
-def generate(make_model, tokenizer, prompts):
-    """The step: decode what the journal lacks, write the file, let it stand for the journal."""
-    model = make_model()
-
-    def run(folder, batch_size=3, pause=0.0):
-        journal = Journal(folder / "journal", TRACES, identity({}, METADATA, prompts))
-        found = sum(prompt["example_id"] in journal for prompt in prompts)
-        decoded = []
-
-        def work(missing, keep):
-            def slowly(rows):
-                decoded.extend(row["example_id"] for row in rows)
-                time.sleep(pause)
-                keep(rows)
-
-            answer_task(model, tokenizer, missing, ASKING, batch_size, slowly)
-
-        table = recorded(prompts, journal, work)
-        write_table(table, METADATA, folder / "traces.arrow")
-        journal.settle(folder / "traces.arrow")
-        return found, decoded
-
-    return run
-
-
-def killed_after(step, seconds):
-    """Run `step` in a process of its own and kill it; whether it was still running."""
-    child = os.fork()
-    if child == 0:
-        try:
-            step()
-        finally:
-            os._exit(0)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
-def test_killed_sixty_times_the_file_is_the_same(generate, tmp_path):
-    started = time.monotonic()
+def test_killed_sixty_times_the_file_is_the_same(start, tmp_path):
     whole = tmp_path / "whole"
-    generate(whole)
+    start(generate, tmp_path / "first").join()
+    started = time.monotonic()
+    start(generate, whole).join()
     took = time.monotonic() - started
     expected = (whole / "traces.arrow").read_bytes()
     chance = random.Random(2026)
@@ -92,10 +60,11 @@ def test_killed_sixty_times_the_file_is_the_same(generate, tmp_path):
         while not (folder / "traces.arrow").exists():
             before = journalled(folder)
             pause = chance.choice([0.0, 0.01])
-            killed = killed_after(
-                lambda folder=folder, pause=pause: generate(folder, pause=pause),
-                chance.uniform(0.0, 0.7 * took),
-            )
+            process = start(generate, folder, pause)
+            process.join(chance.uniform(0.0, 0.9 * took))
+            process.kill()
+            process.join()
+            killed = process.exitcode == -signal.SIGKILL
             kills += killed
             resumed += killed and before > 0
             assert journalled(folder) >= before, "what was finished stays finished"
@@ -114,8 +83,8 @@ def journalled(folder):
     return len({example for table in tables for example in table["example_id"].to_pylist()})
 
 
-def test_only_what_is_missing_is_decoded(generate, prompts, tmp_path):
-    journal = Journal(tmp_path / "journal", TRACES, identity({}, METADATA, prompts))
+def test_only_what_is_missing_is_decoded(tmp_path):
+    journal = journal_of(tmp_path)
     generate(tmp_path)
     first = (tmp_path / "traces.arrow").read_bytes()
     assert [path.suffix for path in journal.folder.glob("*.arrow")] == [".arrow"]
@@ -125,23 +94,13 @@ def test_only_what_is_missing_is_decoded(generate, prompts, tmp_path):
 
 
 @pytest.mark.parametrize(("room", "refused"), [(2900, "a batch"), (6000, "the file")])
-def test_a_full_disk_stops_the_step_and_costs_no_finished_batch(generate, tmp_path, room, refused):
+def test_a_full_disk_stops_the_step_and_costs_no_finished_batch(start, tmp_path, room, refused):
     """A file-size limit of the operating system stands in for a full disk."""
     expected = tmp_path / "expected"
     generate(expected)
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-        status = 1
-        try:
-            generate(tmp_path / "full", batch_size=3)
-        except OSError:
-            status = 17
-        finally:
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 17
+    process = start(generate_with_room, tmp_path / "full", room)
+    process.join()
+    assert process.exitcode == DISK_FULL
     assert not (tmp_path / "full/traces.arrow").exists()
     kept = journalled(tmp_path / "full")
     found, decoded = generate(tmp_path / "full")
@@ -151,8 +110,8 @@ def test_a_full_disk_stops_the_step_and_costs_no_finished_batch(generate, tmp_pa
     assert (tmp_path / "full/traces.arrow").read_bytes() == (expected / "traces.arrow").read_bytes()
 
 
-def test_samples_of_one_prompt_come_back_together(make_model, tokenizer, prompts, tmp_path):
-    model = make_model()
+def test_samples_of_one_prompt_come_back_together(tmp_path):
+    model, tokenizer, prompts = model_and_prompts()
     tables = []
     for cut in (0, 7):
         journal = Journal(tmp_path / str(cut), SAMPLES, {})
@@ -183,7 +142,8 @@ def test_shards_deal_out_every_prompt_once(count, lengths):
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_another_prompt_is_another_identity(prompts):
+def test_another_prompt_is_another_identity():
+    prompts = model_and_prompts()[2]
     first = identity({"code": "a"}, METADATA, prompts)
     assert first == identity({"code": "a"}, METADATA, prompts[::-1])
     changed = [prompts[0] | {"prompt_token_ids": [5]}, *prompts[1:]]
