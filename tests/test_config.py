@@ -44,9 +44,17 @@ WRONG = {
         {"splits": {"calibration_share": 1.5}},
         r"c: splits\.calibration_share: .*less than 1",
     ),
+    "a label that is a script": (
+        {"models": [MODEL | {"label": "A </SCRIPT> tag"}]},
+        r"c: models\[0\]\.label: '</SCRIPT' would run in the report's page",
+    ),
     "an error rate that promises nothing": (
         {"risk_control": {"error_rates": [0.1, 1.0]}},
         r"c: risk_control\.error_rates\[1\]: .*less than 1",
+    ),
+    "a single error rate that is none": (
+        {"risk_control": {"error_rates": [1.5]}},
+        r"c: risk_control\.error_rates\[0\]: Input should be less than 1, not 1\.5$",
     ),
     "no error rate": (
         {"risk_control": {"error_rates": []}},

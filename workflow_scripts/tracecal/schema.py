@@ -3,7 +3,7 @@
 import difflib
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -83,15 +83,48 @@ def require_fields(template: str, allowed: Sequence[str], needed: Sequence[str])
 
 def parse(schema: type[Schema], value: Any, where: str) -> Schema:
     """Validate `value`; raise `InputError` with a sentence per finding and its key's path."""
+    _refuse_markup(value, where)
     try:
         return schema.model_validate(value)
     except ValidationError as error:
-        raise InputError("; ".join(_sentence(where, item) for item in error.errors())) from error
+        found = [item for item in error.errors() if not _follows(item, error.errors())]
+        raise InputError("; ".join(_sentence(where, item) for item in found)) from error
+
+
+def _refuse_markup(value: Any, where: str) -> None:
+    """Snakemake's report writes rules' parameters, and so these texts, into a script as they are.
+
+    Only what opens or ends a script there is refused: prompts may well hold other tags.
+    """
+    for keys, text in _texts(value):
+        if found := re.search(r"</?script|<!--", text, re.IGNORECASE):
+            raise InputError(
+                f"{where}: {_path(keys)}: {found[0]!r} would run in the report's page; leave it out"
+            )
+
+
+def _texts(value: Any, *keys: str | int) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """All texts in nested mappings and lists, each with the keys that lead to it."""
+    if isinstance(value, str):
+        yield keys, value
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(item, *keys, key)
+
+
+def _path(keys: Sequence[str | int]) -> str:
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in keys]
+    return "".join(steps).removeprefix(".")
+
+
+def _follows(item: Any, items: Sequence[Any]) -> bool:
+    """Whether a finding follows from one inside it: a wrong item leaves its list empty."""
+    depth = len(item["loc"])
+    return any(len(one["loc"]) > depth and one["loc"][:depth] == item["loc"] for one in items)
 
 
 def _sentence(where: str, item: Any) -> str:
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in item["loc"]]
-    path = "".join(steps).removeprefix(".")
+    path = _path(item["loc"])
     message = item["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
     given = item["input"]
     if item["type"] not in ("value_error", "missing") and isinstance(
