@@ -3,6 +3,8 @@
 #         traces/ for the local-risk figure alone
 # writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet
 
+BASELINES = [one.id for one in CHOSEN if one.role == "baseline"]
+
 
 localrules:
     bound_improvements,
@@ -181,7 +183,7 @@ rule bound_improvements:
         "../envs/analysis.yaml"
     params:
         code=code("bound_improvements.py"),
-        baselines=[one.id for one in CHOSEN if one.role == "baseline"],
+        baselines=BASELINES,
         study=STUDY,
         level=CONFIG.bootstrap.level,
     message:
@@ -270,7 +272,8 @@ rule transfer_calibration:
         splits=of_main("<results>/splits/{task}.parquet"),
         tasks=of_main("<results>/tasks/{task}.parquet"),
     output:
-        "<results>/analyses/cross_task_transfer.parquet",
+        metrics="<results>/analyses/cross_task_transfer.parquet",
+        intervals="<results>/analyses/cross_task_transfer_intervals.parquet",
     log:
         "<logs>/transfer_calibration.log",
     conda:
@@ -278,10 +281,14 @@ rule transfer_calibration:
     params:
         code=code("transfer_calibration.py"),
         pairs=main_pairs,
-        model=STUDY["main"]["model"],
+        study={"main": STUDY["main"], "cross": None},
         estimators={one.id: one.inputs for one in CHOSEN if one.role in ("baseline", "trace")},
+        baselines=BASELINES,
         method=CONFIG.calibration.method,
         ece_bins=CONFIG.calibration.ece_bins,
+        seed=CONFIG.seed,
+        resamples=CONFIG.bootstrap.resamples,
+        level=CONFIG.bootstrap.level,
     message:
         "Calibrating each task on the others"
     script:

@@ -56,6 +56,7 @@ localrules:
     tabulate_main_comparison,
     tabulate_protocol,
     tabulate_risk_coverage,
+    tabulate_transfer,
 
 
 rule tabulate_main_comparison:
@@ -213,7 +214,7 @@ rule tabulate_analysis:
     log:
         "<logs>/tabulate/{analysis}.log",
     wildcard_constraints:
-        analysis=one_of(ANALYSED),
+        analysis=one_of(set(ANALYSED) - {"cross_task_transfer"}),
     conda:
         "../envs/analysis.yaml"
     params:
@@ -227,6 +228,14 @@ rule tabulate_analysis:
         "Tabulating {wildcards.analysis}"
     script:
         "../workflow_scripts/tabulate_{wildcards.analysis}.py"
+
+
+use rule tabulate_analysis as tabulate_transfer with:
+    input:
+        metrics="<results>/analyses/{analysis}.parquet",
+        intervals="<results>/analyses/{analysis}_intervals.parquet",
+    wildcard_constraints:
+        analysis="cross_task_transfer",
 
 
 rule compare_with_paper:

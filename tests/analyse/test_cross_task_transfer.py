@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from analyse.made_up import ESTIMATORS, made_up, shuffled, value
-from tracecal.analyse.cross_task_transfer import metrics_on_targets
+from tracecal.analyse.cross_task_transfer import measure_on_targets
 
 TASKS = {"a": 60, "b": 80, "c": 50}
 
@@ -22,10 +22,23 @@ def study(tasks=TASKS, count=3):
     ]
 
 
-def transferred(answers, splits):
-    return metrics_on_targets(
-        answers, splits, model="m", estimators=ESTIMATORS, method="platt", ece_bins=15
+def measured(answers, splits):
+    """Metrics, and resamples of them; two answers make a group."""
+    number = pl.col("example_id").str.slice(1).cast(pl.Int64)
+    return measure_on_targets(
+        answers.with_columns(group_id=pl.format("g{}", number // 2)),
+        splits,
+        model="m",
+        estimators=ESTIMATORS,
+        method="platt",
+        ece_bins=15,
+        seed=7,
+        resamples=20,
     )
+
+
+def transferred(answers, splits):
+    return measured(answers, splits)[0]
 
 
 @pytest.mark.parametrize("target", TASKS)
@@ -80,7 +93,24 @@ def test_row_order_changes_nothing():
     assert transferred(shuffled(answers), shuffled(splits)).equals(transferred(answers, splits))
 
 
+def test_resamples_are_of_the_target_under_the_fit_on_the_others():
+    answers, splits = study(count=1)
+    metrics, resampled = measured(answers, splits)
+    evaluated = splits.filter(task="b", part="evaluation").height
+    # One split: the mean probability of each answer is that of the fit which the metrics measure.
+    assert set(metrics.filter(task="b")["n"]) == {evaluated}
+    for estimator in ESTIMATORS:
+        where = {"task": "b", "estimator": estimator, "metric": "brier"}
+        one = resampled.filter(**where)
+        assert one["observed"].item() == pytest.approx(value(metrics, **where), abs=1e-12)
+        drawn = one["resampled"].item()
+        assert len(drawn) == 20
+        assert drawn.min() < one["observed"].item() < drawn.max()
+    again = measured(shuffled(answers), shuffled(splits))[1]
+    assert again.equals(resampled)
+
+
 def test_one_task_has_nothing_to_transfer_from():
-    metrics = transferred(*study({"a": 60}))
-    assert metrics.is_empty()
-    assert metrics.columns == list(transferred(*study()).columns)
+    for one, several in zip(measured(*study({"a": 60})), measured(*study()), strict=True):
+        assert one.is_empty()
+        assert one.schema == several.schema

@@ -85,12 +85,18 @@ def curves():
     ]
 
 
+INTERVALS = synthetic.intervals(
+    *((None, MODEL, task, "brier", low, 0.9) for task, low in (("svamp", 0.001), ("mlqa", -0.1)))
+)
 SIZES, LENGTHS = in_parts("calibration_share", SHARES), in_parts("stratum", STRATA)
 TABLES = {
     "calibration_size": (calibration_size_table, SIZES),
     "reliability_selective": (reliability_selective_table, pooled()),
     "length_stratified": (length_stratified_table, LENGTHS),
-    "cross_task_transfer": (cross_task_transfer_table, metrics(COMPARED)),
+    "cross_task_transfer": (
+        lambda frame, *more: cross_task_transfer_table(frame, INTERVALS, *more),
+        metrics(COMPARED),
+    ),
 }
 
 
@@ -162,6 +168,18 @@ def test_transfer_takes_the_best_baseline_of_each_target_and_metric():
         both = own.pivot("estimator", index="split", values="value")
         gains = (both[best] - both["trace_plus"]).to_list()
         assert row["brier_improvement_sd"] == pytest.approx(stdev(gains))
+
+
+def test_transfer_marks_the_wins_that_their_intervals_do_not_support():
+    frame = TABLES["cross_task_transfer"][1]
+    better = pl.when(estimator="trace_plus", metric="brier").then(pl.lit(0.001))
+    made = table("cross_task_transfer", frame.with_columns(value=better.otherwise("value")))
+    gain = [column.keys[0] for column in made.columns].index("brier_improvement")
+    marks = {row[0].values[0]: row[gain].mark for row in made.rows}
+    assert marks == {"mlqa": "§", "svamp": "", "triviaqa": "§", "truthfulqa": "§"}
+    low = dict(pl.read_csv(csv.render(made).encode())["task", "brier_improvement_low"].rows())
+    assert low == {"mlqa": -0.1, "svamp": 0.001, "triviaqa": None, "truthfulqa": None}
+    assert any(note.startswith("Intervals (95%)") for note in made.notes)
 
 
 def test_one_task_has_a_sentence_instead_of_rows():
@@ -251,12 +269,20 @@ def test_the_same_data_give_the_same_bytes(tmp_path):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
+class Inputs(SimpleNamespace):
+    """A job's input files, by name and by place."""
+
+    def __getitem__(self, index):
+        return list(vars(self).values())[index]
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_adapters_write_their_tables(name, tmp_path, pytestconfig):
     TABLES[name][1].write_parquet(tmp_path / "a.parquet")
+    INTERVALS.write_parquet(tmp_path / "i.parquet")
     outputs = {kind: tmp_path / f"t.{kind}" for kind in ("tex", "csv", "html")}
     snakemake = SimpleNamespace(
-        input=[tmp_path / "a.parquet"],
+        input=Inputs(metrics=tmp_path / "a.parquet", intervals=tmp_path / "i.parquet"),
         output=SimpleNamespace(**outputs),
         params=SimpleNamespace(
             estimators=[list(entry) for entry in COMPARED],

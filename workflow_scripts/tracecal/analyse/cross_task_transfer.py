@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from tracecal.analyse.bootstrap import RESAMPLES, resample_metrics
 from tracecal.calibrate.answers import raw_scores
 from tracecal.calibrate.metrics import METRICS, all_metrics
 from tracecal.calibrate.predict import calibrate_all
@@ -26,7 +27,7 @@ KEYS = ("split", "example_id")
 ID = pl.concat_str("task", "example_id", separator="/")
 
 
-def metrics_on_targets(
+def measure_on_targets(
     answers: pl.DataFrame,
     splits: pl.DataFrame,
     *,
@@ -34,15 +35,18 @@ def metrics_on_targets(
     estimators: Mapping[str, Sequence[str]],
     method: Method,
     ece_bins: int,
-) -> pl.DataFrame:
-    """As `all_metrics`, with every task of `answers` in turn as the target `task`.
+    seed: int,
+    resamples: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """As `all_metrics` and `resample_metrics`, with every task of `answers` in turn as the target.
 
-    Both frames have a column `task`; an `example_id` need be unique only within it. Without a
-    second task there is nothing to transfer from, and no row.
+    Both frames have a column `task`; an `example_id` need be unique only within it. The resamples
+    are those of the main comparison. Without a second task there is nothing to transfer from, and
+    no row.
     """
     answers, splits = (frame.with_columns(example_id=ID) for frame in (answers, splits))
     tasks = sorted(set(answers["task"]))
-    frames = [pl.DataFrame(schema=METRICS)]
+    metrics, resampled = [pl.DataFrame(schema=METRICS)], [pl.DataFrame(schema=RESAMPLES)]
     for target in tasks if len(tasks) > 1 else []:
         unlabelled = pl.when(pl.col("task") == target).then(pl.lit("evaluation"))
         sources = splits.with_columns(part=unlabelled.otherwise("part"))
@@ -50,15 +54,25 @@ def metrics_on_targets(
         evaluated = splits.filter(task=target, part="evaluation").select(
             pl.col("split").cast(pl.Int64), "example_id"
         )
+        own = predictions.join(evaluated, on=KEYS, how="semi")
+        targeted = answers.filter(task=target)
+        scope = {"model": model, "task": target, "estimators": list(estimators)}
         measured = all_metrics(
-            predictions.join(evaluated, on=KEYS, how="semi"),
-            answers.select("example_id", "correct"),
-            raw_scores(answers),
-            model=model,
-            task=target,
-            estimators=list(estimators),
+            own,
+            targeted.select("example_id", "correct"),
+            raw_scores(targeted),
             splits=evaluated["split"].unique().sort().to_list(),
             ece_bins=ece_bins,
+            **scope,
         )
-        frames.append(measured)
-    return pl.concat(frames)
+        drawn = resample_metrics(
+            own,
+            targeted.select("example_id", "group_id", "correct"),
+            raw_scores(targeted),
+            seed=seed,
+            resamples=resamples,
+            **scope,
+        )
+        metrics.append(measured)
+        resampled.append(drawn)
+    return pl.concat(metrics), pl.concat(resampled)

@@ -6,15 +6,17 @@ import polars as pl
 
 from tracecal.render import averages, phrases
 from tracecal.render.averages import NAMES, Entry
-from tracecal.render.bounds import Bounds
+from tracecal.render.bounds import Bounds, explained, read_bounds
 from tracecal.render.duels import (
     BEST,
-    IMPROVEMENT,
     METRICS,
     TRACE_PLUS,
     Duel,
     duel,
+    gain_cell,
     gain_column,
+    hidden_cells,
+    hidden_columns,
     nothing_to_compare,
     side_cells,
     value_column,
@@ -26,21 +28,32 @@ Labels = Mapping[str, str]
 
 def cross_task_transfer_table(
     transferred: pl.DataFrame,
+    intervals: pl.DataFrame,
     entries: Sequence[Entry],
     models: Labels,
     tasks: Labels,
     study: Mapping,
 ) -> Table:
-    """The table; `transferred` holds metrics on each target, without a row if there is one task."""
+    """The table; `transferred` holds metrics on each target, `intervals` those of the gains.
+
+    Neither has a row where there is one task.
+    """
     model = study["model"]
     baselines = [entry for entry in entries if entry.role == "baseline"]
     compared = [entry for entry in entries if entry.id == TRACE_PLUS or entry in baselines]
     own = transferred.filter(model=model)
     selected = averages.select(own, compared, [model], study["tasks"]) if len(own) else own
     present = sorted(set(selected["task"]))
+    bounds = read_bounds(intervals)
     found = {
         task: [
-            duel(selected.filter(task=task), model, baselines, metric, Bounds())
+            duel(
+                selected.filter(task=task),
+                model,
+                baselines,
+                metric,
+                bounds.get((None, model, task, metric), Bounds()),
+            )
             for metric in METRICS
         ]
         for task in present
@@ -56,7 +69,7 @@ def cross_task_transfer_table(
         emphasis="Bold: the better of Best Non-TRACE and TRACE+, unless both print alike.",
         notes=(
             *(phrases.absent_tasks(study["tasks"], present, tasks) if rows else [ALONE]),
-            *_notes(selected, found, tasks),
+            *_notes(selected, intervals, found, tasks),
         ),
         wide=False,
     )
@@ -72,12 +85,7 @@ COLUMNS = (
         for metric in METRICS
     ),
     *(gain_column(metric, f"Δ{NAMES[metric]}", "Gain") for metric in METRICS),
-    *(Column((f"{metric}_{BEST}_id",), shown=False) for metric in METRICS),
-    *(
-        Column((f"{metric}_{side}_sd",), shown=False)
-        for metric in METRICS
-        for side in (BEST, TRACE_PLUS, IMPROVEMENT)
-    ),
+    *(column for metric in METRICS for column in hidden_columns(metric)),
     Column(("model",), shown=False),
     Column(("tasks",), shown=False),
 )
@@ -88,9 +96,8 @@ def _row(duels: Sequence[Duel]) -> Row:
     return (
         *(reference for reference, _ in sides),
         *(value for _, value in sides),
-        *(cell(one.gain) for one in duels),
-        *(cell(one.winner) for one in duels),
-        *(cell(sd) for one in duels for sd in one.sds),
+        *(gain_cell(one) for one in duels),
+        *(hidden for one in duels for hidden in hidden_cells(one)),
     )
 
 
@@ -108,9 +115,14 @@ def _caption(selected: pl.DataFrame, model: str, baselines: int) -> str:
 
 
 def _notes(
-    selected: pl.DataFrame, found: Mapping[str, Sequence[Duel]], tasks: Labels
+    selected: pl.DataFrame,
+    intervals: pl.DataFrame,
+    found: Mapping[str, Sequence[Duel]],
+    tasks: Labels,
 ) -> Iterator[str]:
-    yield from nothing_to_compare(selected) if found else []
+    if found:
+        marked = any(one.unsupported for duels in found.values() for one in duels)
+        yield from nothing_to_compare(selected) or explained(intervals, marked)
     for metric in METRICS:
         if where := phrases.undefined(selected, metric, tasks):
             yield f"{NAMES[metric]} undefined and left out: {phrases.listed(where)}."
