@@ -1,10 +1,14 @@
 """Rows of every kind of file become one table, and what is wrong with them is told."""
 
+import gzip
 import json
 import random
+import zlib
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,6 +131,23 @@ def test_unusable_files_are_named_in_one_sentence(tmp_path, name, content, said)
         read_rows(tmp_path / name)
     assert str(tmp_path / name) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_small_file_that_unpacks_to_billions_is_refused_unread(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    column = pa.array(["a"]).dictionary_encode().take(pa.nulls(6_000_000, pa.int8()).fill_null(0))
+    pq.write_table(pa.table({"q": column}), path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(InputError, match=r"bomb.parquet declares 6,000,000 rows"):
+        read_rows(path)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, pa.Codec("zstd").compress])
+def test_a_packed_csv_is_refused_unread(tmp_path, pack):
+    path = tmp_path / "t.csv"
+    path.write_bytes(bytes(pack(b"q,a\n" + b"1,2\n" * 1000)))
+    with pytest.raises(InputError, match=r"t.csv is compressed; unpack it first"):
+        read_rows(path)
 
 
 def test_missing_file():

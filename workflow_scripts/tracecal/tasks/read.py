@@ -13,6 +13,13 @@ from tracecal.errors import InputError
 
 Row = dict[str, Any]
 MOST_ROWS, MOST_BYTES = 5_000_000, 8 * 2**30
+PACKED = (
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+    b"\x78\x01",
+    b"\x78\x9c",
+    b"\x78\xda",
+)  # gzip, zstd, zlib
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -68,6 +75,10 @@ def _csv(path: Path) -> list[Any]:
     # Everything stays text: an id such as 007 or an answer such as 51.0 is not to be rewritten.
     if not path.stat().st_size:
         return []
+    # Polars would unpack it without a word, whatever it grows to.
+    with path.open("rb") as file:
+        if file.read(4).startswith(PACKED):
+            raise InputError(f"{path} is compressed; unpack it first.")
     return pl.read_csv(path, infer_schema=False).to_dicts()
 
 
