@@ -19,8 +19,9 @@ CONFIG ?= config/config.yaml
 status: .venv/installed
 	@$(BIN)/python workflow_scripts/status.py --configfile $(CONFIG)
 
+# A file's tests stay together in one of two processes.
 test: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Starts a SLURM of one node on this machine, as root with Debian's packages; skips elsewhere.
 test-slurm: .venv-slurm/installed

@@ -44,6 +44,7 @@ OF_MAIN = {
     "select_local_risk",
     "stratify_by_length",
     "tabulate_analysis",
+    "tabulate_transfer",
     "transfer_calibration",
     "vary_calibration_size",
 }
