@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal import seal
-from tracecal.decode.traces import arrow_metadata, read_arrow, write_arrow
+from tracecal.decode.traces import arrow_metadata, read_arrow
 from tracecal.errors import InputError
 from tracecal.files import read_parquet, write_parquet
+from written import write_arrow
 
 ROWS = [{"example_id": f"e{index}", "value": index / 7} for index in range(50)]
 SCHEMA = pa.schema({"example_id": pa.string(), "value": pa.float64()})

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from tracecal.calibrate.splits import make_splits
-from tracecal.decode.traces import provenance, write_arrow
+from tracecal.decode.traces import provenance
 from tracecal.operate.features import answer_features
+from written import write_arrow
 
 TASKS = ("a", "b")
 PAIRS = [["m", task] for task in TASKS]

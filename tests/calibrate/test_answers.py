@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tracecal.calibrate.answers import raw_scores, read_answers
+from tracecal.calibrate.answers import mean_probabilities, raw_scores, read_answers
 from tracecal.errors import InputError
 
 FILES = {
@@ -35,3 +35,13 @@ def test_inputs_keep_their_folder_and_answers_their_order(tmp_path):
 def test_an_answer_without_a_label_is_refused(tmp_path):
     with pytest.raises(InputError, match="do not match the evaluated examples"):
         read_answers(**written(tmp_path, labels={"example_id": ["a"], "correct": [True]}))
+
+
+def test_a_probability_is_the_mean_over_the_splits_that_held_the_answer_out():
+    rows = [("a", 0, "x", 0.2), ("a", 1, "x", 0.6), ("a", 1, "y", 0.5), ("b", 0, "y", 0.1)]
+    names = ["estimator", "split", "example_id", "probability"]
+    predictions = pl.DataFrame(rows, schema=names, orient="row")
+    means = mean_probabilities(predictions, "estimator", "example_id")
+    assert means.rows() == [("a", "x", pytest.approx(0.4)), ("a", "y", 0.5), ("b", "y", 0.1)]
+    mixed = mean_probabilities(predictions.reverse(), "estimator", "example_id")
+    assert mixed.equals(means)

@@ -9,13 +9,14 @@ import torch
 
 from tracecal.decode.asked import answered
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts, option_tokens
-from tracecal.decode.traces import TRACES, arrow_metadata, provenance, read_arrow, write_arrow
+from tracecal.decode.traces import TRACES, arrow_metadata, provenance, read_arrow
 from tracecal.decode.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.errors import InputError
 from tracecal.estimate import p_true, verbalized
 from tracecal.estimate.scores import family_scores
 from tracecal.self_evaluation import SelfEvaluation
 from tracecal.tasks.asking import Asking
+from written import write_arrow
 
 TEXTS = SelfEvaluation()
 ASKING = Asking(

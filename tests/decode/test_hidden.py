@@ -7,7 +7,8 @@ import torch
 from decode.tiny import ARCHITECTURES
 from tracecal.decode.batching import NotFiniteError
 from tracecal.decode.hidden import HIDDEN, hidden_task, last_states, layer_at
-from tracecal.decode.traces import provenance, read_arrow, write_arrow
+from tracecal.decode.traces import provenance, read_arrow
+from written import write_arrow
 
 
 def rows_of(prompts):

@@ -12,9 +12,9 @@ from tracecal.decode.traces import (
     provenance,
     read_arrow,
     read_traces,
-    write_arrow,
 )
 from tracecal.errors import InputError
+from written import write_arrow
 
 METADATA = provenance("tiny", "sha256:0", "float32", "greedy", seed=1)
 

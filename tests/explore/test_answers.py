@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.decode.traces import TRACES, write_arrow
+from tracecal.decode.traces import TRACES
 from tracecal.errors import InputError
-from tracecal.explore.answers import Files, mean_probabilities, peak_start, read_answers
+from tracecal.explore.answers import Files, peak_start, read_answers
 from tracecal.files import write_parquet
 from tracecal.operate.operators import WINDOW, window_peak
+from written import write_arrow
 
 NATS = st.lists(st.integers(0, 50).map(lambda n: n / 10), min_size=1, max_size=12)
 
@@ -31,16 +32,6 @@ def test_the_window_that_is_marked_is_that_of_the_operator(lists):
 def test_of_equal_windows_the_first_is_marked():
     starts = frame([[0, 1, 1, 1, 1, 1], [2.0] * 9, [3.0]]).select(peak_start(pl.col("entropy")))
     assert starts["entropy"].to_list() == [1, 0, 0]
-
-
-def test_a_probability_is_the_mean_over_the_splits_that_held_the_answer_out():
-    rows = [("a", 0, "x", 0.2), ("a", 1, "x", 0.6), ("a", 1, "y", 0.5), ("b", 0, "y", 0.1)]
-    names = ["estimator", "split", "example_id", "probability"]
-    means = mean_probabilities(pl.DataFrame(rows, schema=names, orient="row"))
-    assert {row["example_id"]: (row["a"], row["b"]) for row in means.to_dicts()} == {
-        "x": (pytest.approx(0.4), None),
-        "y": (0.5, 0.1),
-    }
 
 
 @pytest.fixture

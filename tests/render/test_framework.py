@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from tracecal.decode.traces import TRACES, provenance, write_arrow
+from tracecal.decode.traces import TRACES, provenance
 from tracecal.operate.features import answer_features
 from tracecal.operate.operators import window_peak
 from tracecal.render import style
 from tracecal.render.framework import FEATURES, HEIGHT, Example, framework, peak_window
 from tracecal.render.glyphs import drawable, legible, shown_token, wrapped
+from written import write_arrow
 
 
 def example(question="Who founded it?", tokens=("The", " cat", " sat"), probability=0.5, **values):

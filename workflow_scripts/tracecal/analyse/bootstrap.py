@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from tracecal.calibrate.answers import mean_probabilities
 from tracecal.randomness import seeded
 
 RESAMPLES = {
@@ -78,7 +79,7 @@ def resample_metrics(
     rows = []
     for estimator in estimators:
         judged = answers.with_row_index().join(
-            _mean_probabilities(predictions.filter(estimator=estimator)),
+            mean_probabilities(predictions.filter(estimator=estimator), "example_id"),
             on="example_id",
             maintain_order="left",
         )
@@ -92,12 +93,6 @@ def resample_metrics(
             defined = [None if np.isnan(value) else value for value in values.tolist()]
             rows.append((model, task, estimator, metric, defined[0], defined[1:]))
     return pl.DataFrame(rows, schema=RESAMPLES, orient="row")
-
-
-def _mean_probabilities(predictions: pl.DataFrame) -> pl.DataFrame:
-    # Sorted, so that sums are rounded alike whatever the order of the rows.
-    ordered = predictions.sort("example_id", "split")
-    return ordered.group_by("example_id", maintain_order=True).agg(pl.col("probability").mean())
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

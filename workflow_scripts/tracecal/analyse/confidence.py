@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracecal.analyse.pairs import KEYS
+from tracecal.calibrate.answers import mean_probabilities
 
 
 def with_confidences(
@@ -21,11 +22,7 @@ def with_confidences(
     """
     joined = answers.join(scores, on=KEYS, how="left", validate="1:1")
     for estimator in learned:
-        means = (
-            predictions.filter(estimator=estimator)
-            .sort("split")
-            .group_by(KEYS)
-            .agg(pl.col("probability").mean().alias(estimator))
-        )
-        joined = joined.join(means, on=KEYS, how="left", validate="1:1")
+        means = mean_probabilities(predictions.filter(estimator=estimator), *KEYS)
+        named = means.rename({"probability": estimator})
+        joined = joined.join(named, on=KEYS, how="left", validate="1:1")
     return joined.sort(KEYS)

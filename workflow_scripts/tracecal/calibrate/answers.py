@@ -1,4 +1,4 @@
-"""A task's labelled answers with what calibration is fitted on."""
+"""A task's labelled answers: what calibration is fitted on, and what it says of each."""
 
 from pathlib import Path
 
@@ -31,3 +31,10 @@ def raw_scores(answers: pl.DataFrame) -> pl.DataFrame:
     """`example_id` and the columns of `scores/` under their own names."""
     named = cs.starts_with("scores.").name.map(lambda name: name.removeprefix("scores."))
     return answers.select("example_id", named)
+
+
+def mean_probabilities(predictions: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """`keys` and the mean `probability` over the splits in which what they name was evaluated."""
+    # Sorted, so that sums are rounded alike whatever the order of the rows.
+    ordered = predictions.sort(*keys, "split").group_by(keys, maintain_order=True)
+    return ordered.agg(pl.col("probability").mean())

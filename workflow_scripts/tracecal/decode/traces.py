@@ -54,15 +54,8 @@ def provenance(model: str, revision: str, dtype: str, policy: str, seed: int) ->
     }
 
 
-def write_arrow(
-    rows: Sequence[dict[str, object]], schema: pa.Schema, metadata: dict[str, str], path: str | Path
-) -> None:
-    """Write rows, sorted by example id, as a sealed Arrow IPC file, whole or not at all."""
-    write_table(pa.Table.from_pylist(list(rows), schema=schema), metadata, path)
-
-
 def write_table(table: pa.Table, metadata: dict[str, str], path: str | Path) -> None:
-    """Write a table's rows, sorted by example id, as `write_arrow` does."""
+    """Write rows, sorted by example id, as a sealed Arrow IPC file, whole or not at all."""
     ordered = sorted_by_example(table).replace_schema_metadata(metadata | BLANK)
     with written_whole(path) as part:
         with pa.ipc.new_file(part, ordered.schema) as writer:

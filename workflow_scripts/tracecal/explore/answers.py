@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tracecal.calibrate.answers import mean_probabilities
 from tracecal.decode.traces import read_traces
 from tracecal.files import read_parquet
 from tracecal.operate.operators import WINDOW
@@ -13,7 +14,7 @@ from tracecal.tasks.roles import evaluated
 TRACE = ["example_id", "prompt", "tokens", "surprisal", "entropy"]
 TASK = ["example_id", "language", "question", "references", "distractors"]
 LABEL = ["example_id", "prediction", "correct", "error_kind"]
-PREDICTION = ["example_id", "estimator", "probability"]
+PREDICTION = ["example_id", "estimator", "split", "probability"]
 PROBABILITY, SCORE = "probability.", "score."
 
 
@@ -43,7 +44,10 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
     answers = scores.select("example_id")
     for part in parts:
         answers = answers.join(evaluated(part, files.task), on="example_id", validate="1:1")
-    means = mean_probabilities(read_parquet(files.predictions, PREDICTION))
+    predictions = read_parquet(files.predictions, PREDICTION)
+    means = mean_probabilities(predictions, "estimator", "example_id").pivot(
+        "estimator", index="example_id", values="probability"
+    )
     answers = answers.with_columns(peak=peak_start(pl.col("entropy"))).join(
         means.rename(lambda name: PROBABILITY + name if name != "example_id" else name),
         on="example_id",
@@ -59,14 +63,6 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
             for name in estimators
         ),
     ).sort("example_id")
-
-
-def mean_probabilities(predictions: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and one column per estimator: its mean probability over the splits."""
-    means = predictions.group_by("example_id", "estimator").agg(pl.col("probability").mean())
-    return means.sort("estimator", "example_id").pivot(
-        "estimator", index="example_id", values="probability"
-    )
 
 
 def peak_start(entropy: pl.Expr) -> pl.Expr:
