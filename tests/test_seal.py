@@ -28,10 +28,11 @@ def files(tmp_path_factory):
 def test_every_single_flipped_bit_is_found(files, kind):
     content = files[kind].read_bytes()
     assert not seal.is_broken(content)
-    for place in range(len(content)):
-        flipped = bytearray(content)
-        flipped[place] ^= 1 << (place % 8)
-        assert seal.is_broken(bytes(flipped)), f"byte {place}"
+    flipped = bytearray(content)
+    for place in range(8 * len(content)):
+        flipped[place // 8] ^= 1 << (place % 8)
+        assert seal.is_broken(bytes(flipped)), f"bit {place}"
+        flipped[place // 8] ^= 1 << (place % 8)
 
 
 @pytest.mark.parametrize(("kind", "read"), [("parquet", read_parquet), ("arrow", read_arrow)])
