@@ -11,12 +11,13 @@ from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.world.encoder import EncoderSettings
 from tracecal.world.entailment import train_entailment
+from tracecal.world.replies import DISCUSSION_SCHEMA
 
 with job(snakemake.log[0]):
     disable_progress_bar()
     torch.set_num_threads(snakemake.threads)
     train_entailment(
-        read_parquet(snakemake.input.taught, ["question", "meaning", "reply"]),
+        read_parquet(snakemake.input.taught, list(DISCUSSION_SCHEMA)),
         snakemake.input.tokenizer,
         EncoderSettings(**snakemake.params.training),
         snakemake.output[0],

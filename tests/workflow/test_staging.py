@@ -1,14 +1,17 @@
-"""A model and a benchmark of a hub, staged while it is there, run to the end when it is gone."""
+"""A model, a scorer and a benchmark of a hub, staged while it is there, run to the end when it is gone."""
 
 import os
 
+import polars as pl
 import pytest
 import yaml
+from transformers import AutoTokenizer
 
 from stage.client import environment
 from stage.content import parquet, tiny_model
 from stage.hub_server import Hub, serving
 from tracecal.decode.traces import arrow_metadata
+from tracecal.learn.encoder import small_encoder
 from workflow.checkout import copied_repository
 
 pytestmark = pytest.mark.workflow
@@ -30,7 +33,17 @@ def word_problems(count: int, offset: int) -> bytes:
     )
 
 
-def config(root, commit: str):
+def published_scorer(tokenizer_folder, folder) -> dict[str, bytes]:
+    """A trained LARS as its authors' hub holds one: a RoBERTa with its bins, and a tokenizer."""
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder)
+    model = small_encoder(len(tokenizer), 1, 16, [0.2, 0.5, 0.8])
+    del model.config.own_tokens
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def config(root, commit: str, scorer: str):
     value = {
         "run": "hub",
         "models": [
@@ -38,7 +51,8 @@ def config(root, commit: str):
         ],
         "tasks": [{"slug": "svamp", "limit": 20, "training_limit": 3}],
         "study": {"main": {"model": "tiny", "tasks": ["svamp"]}},
-        "estimators": ["seq_logp", "trace"],
+        "estimators": ["seq_logp", "trace", "lars"],
+        "lars": {"encoder": {"source": {"hub": "tiny/lars", "revision": scorer}, "trained": True}},
         "audit": {"answers": 4},
         "splits": {"count": 2},
     }
@@ -52,12 +66,17 @@ def test_staged_while_the_hub_is_there_and_run_without_it(tmp_path, monkeypatch)
     checkout = copied_repository(tmp_path / "checkout")
     hub = Hub()
     commit = hub.add("model", "tiny/gated", model_files, gated=True, tokens=frozenset({TOKEN}))
+    lars = published_scorer(tmp_path / "model", tmp_path / "lars")
+    scorer = hub.add("model", "tiny/lars", lars)
+    # What `main` is now is another one: only the pinned commit can be staged.
+    hub.repositories["model", "tiny/lars"].commits["0" * 40] = {"README.md": b"gone"}
+    hub.repositories["model", "tiny/lars"].refs["main"] = "0" * 40
     hub.add("dataset", "ChilleD/SVAMP", {})
     hub.repositories["dataset", "ChilleD/SVAMP"].commits[SVAMP] = {
         "data/train-00000-of-00001.parquet": word_problems(9, 100),
         "data/test-00000-of-00001.parquet": word_problems(25, 10),
     }
-    path = config(checkout.root, commit)
+    path = config(checkout.root, commit, scorer)
     said = ""
     with serving(hub):
         for name in [name for name in os.environ if name.startswith("HF_")]:
@@ -73,13 +92,18 @@ def test_staged_while_the_hub_is_there_and_run_without_it(tmp_path, monkeypatch)
         staged = checkout.snakemake("stage", config=path)
         said += refused.stdout + staged.stdout
     results = checkout.root / "results/hub"
-    assert {one.name for one in results.iterdir()} == {"logs", "models", "work"}
+    assert {one.name for one in results.iterdir()} == {"encoders", "logs", "models", "work"}
     assert set(checkout.scheduled(path)) & UPSTREAM == {"prepare_task", "generate"}
     said += checkout.snakemake(config=path).stdout
     assert checkout.scheduled(path) == {}
     metadata = arrow_metadata(results / "traces/tiny/svamp.arrow")
     assert metadata["revision"] == commit
     assert (results / "work/revisions/tiny.txt").read_text() == f"{commit}\n"
+    assert (results / "work/revisions/encoders/lars.txt").read_text() == f"{scorer}\n"
+    weights = results / "encoders/lars/model.safetensors"
+    assert weights.read_bytes() == lars["model.safetensors"]
+    scores = pl.read_parquet(results / "estimates/lars/tiny/svamp.parquet")
+    assert scores["lars"].is_between(0, 1, closed="none").all()
     assert (results / "work/rows/svamp/test.txt").read_text() == f"{SVAMP}\n"
     with checkout.edited(
         "workflow_scripts/tracecal/decode/greedy.py", "import torch\n", "import torch\nX = 1\n"

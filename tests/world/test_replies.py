@@ -1,5 +1,7 @@
 """What encoders learn from: phrases, the point of a reply, pairs of replies; and what they learn."""
 
+import random
+
 import polars as pl
 import pytest
 import torch
@@ -7,12 +9,14 @@ import torch
 from tracecal.weigh.encoder import load_encoder
 from tracecal.weigh.entailment import compare_samples, relation_columns
 from tracecal.weigh.importance import model_phrases
+from tracecal.world import entailment
 from tracecal.world.corpus import FAMILIES
 from tracecal.world.encoder import EncoderSettings, encoder_tokenizer
-from tracecal.world.entailment import RELATIONS, reply_pairs, train_entailment
+from tracecal.world.entailment import parted, recurrences, train_entailment
 from tracecal.world.family import Sizes
 from tracecal.world.importance import UNSEEN, token_targets, train_importance
 from tracecal.world.replies import discussion_frame, phrased, word_by_word
+from tracecal.world.reply_pairs import RELATIONS, Told, misheard, reply_pairs
 from tracecal.world.tokenizer import save_tokenizer
 
 
@@ -68,6 +72,8 @@ def test_pairs_are_what_they_are_said_to_be(world):
             assert None in sides
         elif one.relation == "entailment":
             assert sides[0] & sides[1]
+        else:
+            assert one.premise != one.hypothesis
 
 
 def test_the_model_of_phrases_finds_the_point_of_unseen_replies(tokenizer_folder, tmp_path):
@@ -91,14 +97,80 @@ def test_the_model_of_phrases_finds_the_point_of_unseen_replies(tokenizer_folder
     assert sum(on_point) / len(on_point) > 0.8
 
 
-def test_the_classifier_of_entailment_is_read_as_any_other(world, tokenizer_folder, tmp_path):
-    settings = EncoderSettings(1, 32, 1e-3, 60, 1)
-    train_entailment(world.discussions, tokenizer_folder, settings, tmp_path / "nli")
+def test_what_is_misheard_is_one_word_of_the_point():
+    told = Told("Eva buys a red hat.", 9, 18)
+    words = ["a", "blue", "hat", "red"]
+    heard = {misheard(random.Random(seed), told, words) for seed in range(99)}
+    assert "Eva buys a blue hat." in heard and told.text not in heard
+    for text in heard:
+        changed = [
+            one for one in zip(text.split(), told.text.split(), strict=True) if len({*one}) > 1
+        ]
+        assert len(changed) == 1 and text.startswith("Eva buys ")
+    number = Told("1+2: 3, so 13", 11, 13)
+    assert misheard(random.Random(1), number, ["1", "3", "7"])[:11] == "1+2: 3, so "
+
+
+def test_a_misreckoned_column_leaves_the_result_and_the_sum(world):
+    replies = world.discussions.filter(family="arithmetic")
+    for _, own in replies.group_by("discussion", "meaning"):
+        results = {text.split()[-1] for text in own["reply"]}
+        assert len(results) == 1
+    assert replies["reply"].n_unique() > replies.select("discussion", "meaning").n_unique() * 2
+
+
+def test_recurrences_of_a_worked_case(tokenizer_folder):
+    encoded = encoder_tokenizer(tokenizer_folder)(["12", "3"], ["312", "4"])
+    with_text = {"input_ids": [[0, 7, 8, 1, 9, 7, 8, 1]], "token_type_ids": [[0] * 4 + [1] * 4]}
+    assert recurrences(with_text, 0) == [
+        [0, 0, 0],
+        [1, 0, 0],
+        [1, 1, 0],
+        [1, 1, 1],
+        [0, 0, 0],
+        [1, 0, 0],
+        [1, 1, 0],
+        [1, 1, 1],
+    ]
+    ends = [recurrences(encoded, row)[-1][1] for row in (0, 1)]
+    assert ends == [1.0, 0.0]
+
+
+def test_no_question_is_both_learnt_and_checked(world):
+    shown, held_out = parted(world.discussions)
+    assert shown.height + held_out.height == world.discussions.height
+    assert held_out["question"].n_unique() > 0.05 * world.discussions["question"].n_unique()
+    assert not set(shown["question"]) & set(held_out["question"])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_entailment_is_judged_on_unseen_questions(tokenizer_folder, tmp_path, seed):
+    made = FAMILIES["misconceptions"](
+        2, Sizes(corpus=800, evaluation=40, training=80, discussions=300)
+    )
+    other = FAMILIES["closed_book"](
+        2, Sizes(corpus=800, evaluation=40, training=80, discussions=30)
+    )
+    told = [("misconceptions", one) for one in made.discussions]
+    told += [("closed_book", one) for one in other.discussions]
+    settings = EncoderSettings(2, 64, 3e-3, 6000, seed)
+    share = train_entailment(discussion_frame(told), tokenizer_folder, settings, tmp_path / "nli")
+    assert share > 0.7  # by chance 1/3
     encoder = load_encoder(tmp_path / "nli", "sequence")
     assert relation_columns(encoder.model.config.id2label) == [0, 1, 2]
     samples = pl.DataFrame({"example_id": ["a", "a"], "sample": [0, 1], "text": ["x", "zinc"]})
     rows = compare_samples(encoder, samples, {"a": ("Which metal?", "zinc")}, 4)
     assert sum(rows[0][relation] for relation in RELATIONS) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_classifier_that_learnt_nothing_is_warned_of(
+    world, tokenizer_folder, tmp_path, monkeypatch
+):
+    said = []
+    monkeypatch.setattr(entailment.LOGGER, "warning", lambda *words: said.append(words[0]))
+    settings = EncoderSettings(1, 32, 1e-3, 60, 1)
+    assert train_entailment(world.discussions, tokenizer_folder, settings, tmp_path / "nli") < 0.8
+    assert "not to be relied upon" in said[0]
 
 
 def test_pairs_are_begun_parted_and_ended(tokenizer_folder):

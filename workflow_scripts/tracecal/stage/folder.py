@@ -13,6 +13,7 @@ def link_model(
 ) -> None:
     """Make `target` a folder of links to the files `names` (all where null) of folder `source`.
 
+    Hidden files are left out: of a folder that a rule made, Snakemake's mark of when it was made.
     Links, because weights are large; a real folder, because Snakemake marks its outputs and the
     user's folder must stay as it is. Raises `InputError` where `source` is no model folder with
     safetensors weights.
@@ -21,7 +22,8 @@ def link_model(
     check_model_folder(source)
     target.mkdir(parents=True, exist_ok=True)
     for file in sorted(source.iterdir()):
-        if file.is_file() and (names is None or file.name in names):
+        named = not file.name.startswith(".") if names is None else file.name in names
+        if file.is_file() and named:
             (target / file.name).symlink_to(file)
 
 

@@ -147,19 +147,32 @@ def propose(
 def discuss(
     seed: int, taught: dict[str, list[Sum]], held_out: set[frozenset[int]], count: int
 ) -> list[Discussion]:
-    """The result worked with the terms in either order and bare, and two wrong answers."""
+    """The result worked with the terms in either order and bare, and two wrong answers.
+
+    What a working comes to is what is meant, also where a column of it is misreckoned.
+    """
     rng = random.Random(f"{seed} arithmetic discussions")
     discussions = []
     for _ in range(count):
         one = _in_some_order(rng, rng.choice(taught[rng.choice("+-")]))
         turned = Sum("+", one.b, one.a) if one.operation == "+" else one
-        said = [[worked_answer(one), worked_answer(turned), str(one.result)]]
+        right = worked_answer(one)
         wrong = [wrong_answer(rng, one, held_out) for _ in range(2)]
+        said = [[right, worked_answer(turned), _misreckoned(rng, right), str(one.result)]]
         of_result = {text.split()[-1]: text for text in wrong}
-        said += [[text, result] for result, text in of_result.items()]
+        said += [[text, _misreckoned(rng, text), result] for result, text in of_result.items()]
         meanings = tuple(tuple(map(word_by_word, texts)) for texts in said)
         discussions.append(Discussion(_problem(rng, one, VERB_EXPONENT, held_out), meanings))
     return discussions
+
+
+def _misreckoned(rng: random.Random, worked: str) -> str:
+    """`worked` with one digit of its columns another one, and the result as it was."""
+    columns, result = worked[worked.index(":") :].split(", so")
+    sums = worked.removesuffix(f"{columns}, so{result}")
+    at = rng.choice([index for index, sign in enumerate(columns) if sign.isdigit()])
+    digit = rng.choice([digit for digit in "123456789" if digit != columns[at]])
+    return f"{sums}{columns[:at]}{digit}{columns[at + 1 :]}, so{result}"
 
 
 def wrong_answer(rng: random.Random, one: Sum, held_out: set[frozenset[int]]) -> str:

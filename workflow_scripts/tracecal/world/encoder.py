@@ -1,4 +1,4 @@
-"""What the world's three encoders share: a small BERT, and how it reads texts and pairs."""
+"""What the world's encoders share: how they read texts and pairs, and of two the small BERT."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
