@@ -2,6 +2,7 @@
 and no network unless the step is there to use it.
 """
 
+import gc
 import logging
 import os
 import sys
@@ -20,6 +21,7 @@ def job(log: str, online: bool = False) -> Iterator[None]:
     An `InputError` is printed as its sentence, a full disk as one too; anything else with
     its traceback. Unless `online`, the hub's libraries are told to keep off the network.
     """
+    gc.set_threshold(700, 10, 10)  # Python's own, which the package raises while it loads
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     name = Path(log).with_suffix("").as_posix().split("/logs/")[-1]
     formatter = _WithoutToken(f"%(asctime)s {name}: %(message)s", "%H:%M:%S")
