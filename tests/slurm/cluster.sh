@@ -3,6 +3,7 @@
 # GPUs that are only names. Debian or Ubuntu, as root, without systemd.
 #   cluster.sh start    installs the packages where they lack and starts; may be repeated
 #   cluster.sh stop     ends the daemons; the packages stay
+#   cluster.sh lose     marks the node as down, with all that runs on it, until it answers again
 # Ends with status 77 and a reason where it cannot start, so that the tests skip.
 #   CLUSTER_DIR    state and logs (default /var/lib/trace-test-slurm)
 #   CLUSTER_SACCT  1: with an accounting database too, so that sacct answers (MariaDB; a minute more)
@@ -34,7 +35,10 @@ await() { # await SECONDS COMMAND...: until the command succeeds
 gone() { ! running "$1"; }
 
 stop() {
-  if running slurmctld; then timeout 20 scancel --user=root >/dev/null 2>&1 || true; fi
+  if running slurmctld; then
+    timeout 20 scancel --user=root >/dev/null 2>&1 || true
+    await 40 eval '[ -z "$(squeue -h)" ]' || true # a job whose end nobody hears is not ended
+  fi
   for daemon in slurmd slurmctld slurmdbd mariadb munged; do
     if running "$daemon"; then
       kill "$(cat "$DIR/$daemon.pid")"
@@ -56,7 +60,8 @@ install_packages() {
 }
 
 # jobacct_gather watches and ends jobs that outgrow their memory: cgroups need more rights than a
-# container has, and pgid finds what a killed job leaves behind. Finished jobs stay in squeue for an hour, as sites without accounting need.
+# container has, and pgid finds what a killed job leaves behind. Finished jobs stay in squeue for an
+# hour, as sites without accounting need. A lost node's jobs wait until their credential expires.
 write_configuration() {
   local accounting="AccountingStorageType=accounting_storage/none" gpu
   if [ "$SACCT" = 1 ]; then
@@ -70,6 +75,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
+AuthInfo=cred_expire=5
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 StateSaveLocation=$DIR/state
 SlurmdSpoolDir=$DIR/spool
@@ -179,11 +185,17 @@ start() {
   await 30 eval "scontrol ping | grep -q UP" || cannot "slurmctld did not start (see $DIR/slurmctld.log)"
   slurmd -N "$NODE"
   await 30 idle || cannot "the node did not come up (see $DIR/slurmd.log)"
-  sinfo -h -N -o "SLURM is up: node %N, %c CPUs, %m MB, %G"
+  sinfo -h -o "SLURM is up: partition %P, %c CPUs, %m MB, %G"
+}
+
+lose() {
+  scontrol update nodename="$NODE" state=down reason="the tests lose it"
+  await 30 idle
 }
 
 case "${1:-}" in
   start) start ;;
   stop) stop ;;
-  *) sed -n 2,10p "$0"; exit 2 ;;
+  lose) lose ;;
+  *) sed -n 2,11p "$0"; exit 2 ;;
 esac
