@@ -30,7 +30,7 @@ class Submitted:
     gpu_type: str | None
     memory_mb: int
     minutes: int
-    restarts: int
+    node: str
 
     @property
     def rule(self) -> str:
@@ -39,9 +39,9 @@ class Submitted:
 
 def submitted() -> list[Submitted]:
     """Every job since the cluster started, in the order of submission."""
-    listed = subprocess.run(
-        ["scontrol", "show", "job", "--oneliner"], check=True, capture_output=True, text=True
-    ).stdout
+    command = ["scontrol", "show", "job", "--oneliner"]
+    while "JobState=COMPLETING" in (listed := subprocess.check_output(command, text=True)):
+        time.sleep(0.2)  # until it is known how the job ended
     return sorted(
         (_parsed(line) for line in listed.splitlines() if line.startswith("JobId=")),
         key=lambda job: job.number,
@@ -64,7 +64,7 @@ def _parsed(line: str) -> Submitted:
         gpu_type=gpus[1],
         memory_mb=round(float(memory[1]) * {"M": 1, "G": 1024}[memory[2]]),
         minutes=(int(days) * 24 + int(hours)) * 60 + int(minutes),
-        restarts=int(field["Restarts"]),
+        node=field["NodeList"],
     )
 
 
