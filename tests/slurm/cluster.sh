@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A SLURM of one node, for tests/slurm: munge, slurmctld and slurmd on the loopback address, with
-# GPUs that are only names. Debian or Ubuntu, as root, without systemd.
-#   cluster.sh start    installs the packages where they lack and starts; may be repeated
-#   cluster.sh stop     ends the daemons; the packages stay
+# A SLURM for tests/slurm: munge, slurmctld and two slurmd, as if of two nodes, on the loopback
+# address, with GPUs that are only names. Debian or Ubuntu, as root, without systemd.
+#   cluster.sh start        installs the packages where they lack and starts; may be repeated
+#   cluster.sh stop         ends the daemons; the packages stay
+#   cluster.sh lose NODE    marks a node as down, with all that runs on it, until it answers again
 # Ends with status 77 and a reason where it cannot start, so that the tests skip.
 #   CLUSTER_DIR    state and logs (default /var/lib/trace-test-slurm)
 #   CLUSTER_SACCT  1: with an accounting database too, so that sacct answers (MariaDB; a minute more)
@@ -12,14 +13,15 @@ DIR=${CLUSTER_DIR:-/var/lib/trace-test-slurm}
 SACCT=${CLUSTER_SACCT:-0}
 ETC=/etc/slurm
 OURS="# Written by tests/slurm/cluster.sh"
-NODE=$(hostname -s)
-CPUS=$((2 * $(nproc))) # twice those there are: much of a job is waiting
+HOST=$(hostname -s)
+NODES=(node1 node2)
+CPUS=$(nproc) # of each node, so twice those there are: much of a job is waiting
 MEMORY=$(awk '/^MemTotal/ {print int($2 / 1024 * 0.75)}' /proc/meminfo)
-GPUS=4
+GPUS=2 # of each node
 PACKAGES=(munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
 [ "$SACCT" = 1 ] && PACKAGES+=(slurmdbd mariadb-server slurm-wlm-mysql-plugin)
 
-cannot() { echo "no SLURM for the tests: $*" >&2; exit 77; }
+cannot() { stop; echo "no SLURM for the tests: $*" >&2; exit 77; }
 
 running() { [ -s "$DIR/$1.pid" ] && kill -0 "$(cat "$DIR/$1.pid")" 2>/dev/null; }
 
@@ -34,8 +36,11 @@ await() { # await SECONDS COMMAND...: until the command succeeds
 gone() { ! running "$1"; }
 
 stop() {
-  if running slurmctld; then timeout 20 scancel --user=root >/dev/null 2>&1 || true; fi
-  for daemon in slurmd slurmctld slurmdbd mariadb munged; do
+  if running slurmctld; then
+    timeout 20 scancel --user=root >/dev/null 2>&1 || true
+    await 40 eval '[ -z "$(squeue -h)" ]' || true # a job whose end nobody hears is not ended
+  fi
+  for daemon in "${NODES[@]}" slurmctld slurmdbd mariadb munged; do
     if running "$daemon"; then
       kill "$(cat "$DIR/$daemon.pid")"
       await 20 gone "$daemon" || true
@@ -56,7 +61,8 @@ install_packages() {
 }
 
 # jobacct_gather watches and ends jobs that outgrow their memory: cgroups need more rights than a
-# container has, and pgid finds what a killed job leaves behind. Finished jobs stay in squeue for an hour, as sites without accounting need.
+# container has, and pgid finds what a killed job leaves behind. Finished jobs stay in squeue for an
+# hour, as sites without accounting need.
 write_configuration() {
   local accounting="AccountingStorageType=accounting_storage/none" gpu
   if [ "$SACCT" = 1 ]; then
@@ -65,18 +71,18 @@ write_configuration() {
   cat >"$ETC/slurm.conf" <<CONF
 $OURS
 ClusterName=trace_test
-SlurmctldHost=$NODE(127.0.0.1)
+SlurmctldHost=$HOST(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 StateSaveLocation=$DIR/state
-SlurmdSpoolDir=$DIR/spool
+SlurmdSpoolDir=$DIR/spool/%n
 SlurmctldPidFile=$DIR/slurmctld.pid
-SlurmdPidFile=$DIR/slurmd.pid
+SlurmdPidFile=$DIR/%n.pid
 SlurmctldLogFile=$DIR/slurmctld.log
-SlurmdLogFile=$DIR/slurmd.log
+SlurmdLogFile=$DIR/%n.log
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 MpiDefault=none
@@ -94,9 +100,9 @@ KillWait=2
 UnkillableStepTimeout=30
 $accounting
 GresTypes=gpu
-NodeName=$NODE NodeAddr=127.0.0.1 CPUs=$CPUS RealMemory=$MEMORY Gres=gpu:toy:$GPUS
-PartitionName=cpu Nodes=$NODE Default=YES MaxTime=INFINITE
-PartitionName=gpu Nodes=$NODE Default=NO MaxTime=INFINITE
+NodeName=node[1-2] NodeHostname=$HOST NodeAddr=127.0.0.1 Port=[17001-17002] CPUs=$CPUS RealMemory=$MEMORY Gres=gpu:toy:$GPUS
+PartitionName=cpu Nodes=ALL Default=YES MaxTime=INFINITE
+PartitionName=gpu Nodes=ALL Default=NO MaxTime=INFINITE
 CONF
   # A GPU counts when its device file exists; these are null devices, or plain files without mknod.
   echo "$OURS" >"$ETC/gres.conf"
@@ -128,8 +134,9 @@ start_accounting() {
   fi
   if ! running mariadb; then
     mysqld --no-defaults --user=mysql --datadir="$DIR/mysql" --socket="$DIR/mysql/socket" \
-      --pid-file="$DIR/mariadb.pid" --bind-address=127.0.0.1 --port=33306 \
-      --innodb-lock-wait-timeout=900 >"$DIR/mysql.log" 2>&1 </dev/null &
+      --bind-address=127.0.0.1 --port=33306 --innodb-lock-wait-timeout=900 \
+      >"$DIR/mysql.log" 2>&1 </dev/null &
+    echo $! >"$DIR/mariadb.pid" # it may not write here itself
     disown
     await 60 query -e "select 1" || cannot "MariaDB did not start (see $DIR/mysql.log)"
   fi
@@ -139,7 +146,7 @@ start_accounting() {
   cat >"$ETC/slurmdbd.conf" <<CONF
 $OURS
 AuthType=auth/munge
-DbdHost=$NODE
+DbdHost=$HOST
 DbdAddr=127.0.0.1
 SlurmUser=root
 StorageType=accounting_storage/mysql
@@ -158,9 +165,9 @@ CONF
     sacctmgr -i add cluster trace_test >/dev/null
 }
 
-idle() {
-  scontrol update nodename="$NODE" state=resume || true
-  [ "$(sinfo -h -N -o %T | head -1)" = idle ]
+idle() { # idle NODE
+  scontrol update nodename="$1" state=resume || true
+  [ "$(sinfo -h -o %T -p cpu -n "$1")" = idle ]
 }
 
 start() {
@@ -177,13 +184,21 @@ start() {
   [ "$SACCT" != 1 ] || start_accounting
   slurmctld -c # with no memory of earlier jobs
   await 30 eval "scontrol ping | grep -q UP" || cannot "slurmctld did not start (see $DIR/slurmctld.log)"
-  slurmd -N "$NODE"
-  await 30 idle || cannot "the node did not come up (see $DIR/slurmd.log)"
-  sinfo -h -N -o "SLURM is up: node %N, %c CPUs, %m MB, %G"
+  for node in "${NODES[@]}"; do
+    slurmd -N "$node"
+    await 30 idle "$node" || cannot "$node did not come up (see $DIR/$node.log)"
+  done
+  sinfo -h -p cpu -o "SLURM is up: nodes %N, each of %c CPUs, %m MB, %G"
+}
+
+lose() {
+  scontrol update nodename="$1" state=down reason="the tests lose it"
+  await 30 idle "$1"
 }
 
 case "${1:-}" in
   start) start ;;
   stop) stop ;;
-  *) sed -n 2,10p "$0"; exit 2 ;;
+  lose) lose "$2" ;;
+  *) sed -n 2,11p "$0"; exit 2 ;;
 esac

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from workflow.checkout import Checkout
 
+IMPATIENT = Path(__file__).with_name("impatient.py")
 PATIENCE = 1800  # seconds: a machine may be busy with other things
 
 
@@ -28,6 +30,7 @@ class Submitted:
     gpu_type: str | None
     memory_mb: int
     minutes: int
+    node: str
 
     @property
     def rule(self) -> str:
@@ -36,9 +39,9 @@ class Submitted:
 
 def submitted() -> list[Submitted]:
     """Every job since the cluster started, in the order of submission."""
-    listed = subprocess.run(
-        ["scontrol", "show", "job", "--oneliner"], check=True, capture_output=True, text=True
-    ).stdout
+    command = ["scontrol", "show", "job", "--oneliner"]
+    while "JobState=COMPLETING" in (listed := subprocess.check_output(command, text=True)):
+        time.sleep(0.2)  # until it is known how the job ended
     return sorted(
         (_parsed(line) for line in listed.splitlines() if line.startswith("JobId=")),
         key=lambda job: job.number,
@@ -61,24 +64,30 @@ def _parsed(line: str) -> Submitted:
         gpu_type=gpus[1],
         memory_mb=round(float(memory[1]) * {"M": 1, "G": 1024}[memory[2]]),
         minutes=(int(days) * 24 + int(hours)) * 60 + int(minutes),
+        node=field["NodeList"],
     )
 
 
 class Submission:
-    """A `snakemake --profile profiles/slurm` that goes on."""
+    """A `snakemake --profile profiles/slurm` that goes on, within a `with` at most."""
 
     def __init__(self, checkout: Checkout, config: Path, *arguments: str) -> None:
         self.log = checkout.root / "snakemake.log"
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "snakemake", "--profile", "profiles/slurm"),
-                *("--slurm-init-seconds-before-status-checks", "2", *arguments),
-                *("--configfile", str(config)),
+                *(sys.executable, IMPATIENT, "--profile", "profiles/slurm"),
+                *(*arguments, "--configfile", str(config)),
             ],
             cwd=checkout.root,
             stdout=self.log.open("w"),
             stderr=subprocess.STDOUT,
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
 
     def wait_for(self, happened: Callable[[], bool]) -> None:
         """Until something has happened; fails where the run ends before."""
