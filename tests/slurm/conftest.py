@@ -36,7 +36,7 @@ def site(cluster, tmp_path_factory) -> Checkout:
     for old, new in (
         ("# gpu_model: a100", "gpu_model: toy"),
         ("cpus_per_task: 2", "cpus_per_task: 1"),
-        ("slurm-status-command: sacct", f"slurm-status-command: {STATUS}"),
+        ("slurm-status-command: squeue", f"slurm-status-command: {STATUS}"),
     ):
         assert old in text
         text = text.replace(old, new)
