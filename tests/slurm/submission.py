@@ -75,6 +75,8 @@ class Submission:
         self.log = checkout.root / "snakemake.log"
         self.process = subprocess.Popen(
             [
+                # What a shell started in the background ignores Ctrl-C, and so would its children.
+                *("env", "--default-signal=INT"),
                 *(sys.executable, IMPATIENT, "--profile", "profiles/slurm"),
                 *(*arguments, "--configfile", str(config)),
             ],
