@@ -1,15 +1,12 @@
 """Let one model judge each of its answers to a task as true or false."""
 
-import torch
-
 from tracecal.decode.asked import answered
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts
 from tracecal.decode.record import Step
 from tracecal.job import job
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     tokenizer = load_tokenizer(paths.model)
     answers = answered(paths.traces, paths.task, params.stop)

@@ -1,7 +1,5 @@
 """Ask one model how sure it is of each of its answers to a task."""
 
-import torch
-
 from tracecal.decode.asked import answered
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.record import Step
@@ -10,8 +8,7 @@ from tracecal.job import job
 from tracecal.progress import LOGGER
 from tracecal.tasks.asking import Asking
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     asking = Asking.model_validate_json(params.asking)
     tokenizer = load_tokenizer(paths.model)

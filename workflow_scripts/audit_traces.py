@@ -1,15 +1,12 @@
 """Prove a sample of the traces by teacher-forced replay; stop the run where they do not hold."""
 
-import torch
-
 from tracecal.decode.audit import audit_sample, audit_traces
 from tracecal.decode.model import load_model
 from tracecal.decode.traces import read_traces
 from tracecal.files import write_json
 from tracecal.job import job
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     params = snakemake.params
     model = load_model(
         snakemake.input.model, **params.loading, device_map=snakemake.resources.device_map

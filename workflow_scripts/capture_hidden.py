@@ -1,15 +1,12 @@
 """Record the hidden state of the last prompt token of a task's examples, both roles."""
 
-import torch
-
 from tracecal.decode.hidden import HIDDEN, hidden_task
 from tracecal.decode.model import load_model
 from tracecal.decode.record import Step
 from tracecal.decode.traces import read_arrow
 from tracecal.job import job
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
 
     def capture(prompts, keep):

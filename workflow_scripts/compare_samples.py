@@ -1,7 +1,6 @@
 """Compare the samples of a task's evaluation prompts, and each with the decoded answer."""
 
 import polars as pl
-import torch
 
 from tracecal.decode.traces import arrow_metadata, read_arrow, read_traces
 from tracecal.files import read_parquet
@@ -12,8 +11,7 @@ from tracecal.weigh.encoder import load_encoder
 from tracecal.weigh.entailment import COMPARISONS, compare_samples
 from tracecal.weigh.record import record
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     task = read_parquet(paths.task, ["example_id", "question"])
     traces = read_traces(paths.traces, ["example_id", "answer"])

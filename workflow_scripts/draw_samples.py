@@ -1,7 +1,5 @@
 """Sample several answers to each of a task's evaluation prompts."""
 
-import torch
-
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import Step
@@ -11,8 +9,7 @@ from tracecal.job import job
 from tracecal.tasks.asking import Asking
 from tracecal.tasks.roles import evaluated
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     asking = Asking.model_validate_json(params.asking)
     task = evaluated(read_parquet(paths.task, ["question"]), paths.task)

@@ -1,7 +1,5 @@
 """Decode a task's answers with one model and record their traces."""
 
-import torch
-
 from tracecal.decode.answers import answer_task
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.prompt import ask
@@ -11,8 +9,7 @@ from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     asking = Asking.model_validate_json(params.asking)
     task = read_parquet(paths.task, ["example_id", "question", "context"])

@@ -1,7 +1,5 @@
 """Train a model's LARS scorer on its tasks' training rows; score all its answers."""
 
-import torch
-
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.traces import read_traces
 from tracecal.files import write_parquet
@@ -11,8 +9,7 @@ from tracecal.learn.fit import Fitting
 from tracecal.learn.lars import TRACE_COLUMNS, lars_probabilities, train_lars
 from tracecal.stage.folder import link_model
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     files, params, folder = snakemake.input, snakemake.params, snakemake.output.learned
     given = files.get("encoder")
     tokenizer = load_tokenizer(given or files.model)

@@ -1,7 +1,5 @@
 """Train a model's internal-state probe on its tasks' training rows; score all its answers."""
 
-import torch
-
 from tracecal.decode.traces import read_arrow
 from tracecal.files import write_parquet
 from tracecal.job import job
@@ -9,8 +7,7 @@ from tracecal.learn.collect import all_rows, labelled
 from tracecal.learn.fit import Fitting
 from tracecal.learn.probe import probe_probabilities, train_probe
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     files, params = snakemake.input, snakemake.params
     rows = all_rows(files.tasks, files.hidden, read_arrow)
     training = labelled(rows, files.tasks, files.labels)

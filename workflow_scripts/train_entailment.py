@@ -4,7 +4,6 @@ import os
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-import torch
 from transformers.utils.logging import disable_progress_bar
 
 from tracecal.files import read_parquet
@@ -13,9 +12,8 @@ from tracecal.world.encoder import EncoderSettings
 from tracecal.world.entailment import train_entailment
 from tracecal.world.replies import DISCUSSION_SCHEMA
 
-with job(snakemake.log[0]):
+with job(snakemake.log[0], threads=snakemake.threads):
     disable_progress_bar()
-    torch.set_num_threads(snakemake.threads)
     train_entailment(
         read_parquet(snakemake.input.taught, list(DISCUSSION_SCHEMA)),
         snakemake.input.tokenizer,

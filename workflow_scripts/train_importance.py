@@ -4,7 +4,6 @@ import os
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-import torch
 from transformers.utils.logging import disable_progress_bar
 
 from tracecal.files import read_parquet
@@ -12,9 +11,8 @@ from tracecal.job import job
 from tracecal.world.encoder import EncoderSettings
 from tracecal.world.importance import train_importance
 
-with job(snakemake.log[0]):
+with job(snakemake.log[0], threads=snakemake.threads):
     disable_progress_bar()
-    torch.set_num_threads(snakemake.threads)
     train_importance(
         read_parquet(snakemake.input.taught, ["question", "reply", "starts", "point"]),
         snakemake.input.tokenizer,

@@ -4,16 +4,14 @@ import os
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-import torch
 from transformers.utils.logging import disable_progress_bar
 
 from tracecal.files import read_parquet
 from tracecal.job import job
 from tracecal.world.train import Settings, train_model
 
-with job(snakemake.log[0]):
+with job(snakemake.log[0], threads=snakemake.threads):
     disable_progress_bar()
-    torch.set_num_threads(snakemake.threads)
     train_model(
         read_parquet(snakemake.input.corpus, ["prompt", "answer", "before"]),
         snakemake.input.tokenizer,

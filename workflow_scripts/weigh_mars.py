@@ -1,7 +1,5 @@
 """Find and weigh the phrases of a task's evaluation answers, for MARS."""
 
-import torch
-
 from tracecal.decode.model import load_tokenizer, special_ids
 from tracecal.decode.traces import arrow_metadata, read_traces
 from tracecal.files import read_parquet
@@ -12,8 +10,7 @@ from tracecal.weigh.encoder import load_encoder
 from tracecal.weigh.importance import PHRASE_WEIGHTS, phrase_weights
 from tracecal.weigh.record import record
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     folder = paths.get("encoder")
     asked = read_parquet(paths.task, ["example_id", "question", "language"])

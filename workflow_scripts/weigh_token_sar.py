@@ -1,7 +1,5 @@
 """Weigh the tokens of a task's evaluation answers by their relevance, for TokenSAR."""
 
-import torch
-
 from tracecal.decode.model import load_tokenizer, special_ids
 from tracecal.decode.traces import arrow_metadata, read_traces
 from tracecal.files import read_parquet
@@ -12,8 +10,7 @@ from tracecal.weigh.encoder import load_encoder
 from tracecal.weigh.record import record
 from tracecal.weigh.relevance import TOKEN_WEIGHTS, token_weights
 
-with job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
+with job(snakemake.log[0], threads=snakemake.threads):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     questions = read_parquet(paths.task, ["example_id", "question"])
     traces = read_traces(paths.traces, ["example_id", "token_ids", "tokens"])

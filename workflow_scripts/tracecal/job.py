@@ -15,11 +15,12 @@ from tracecal.progress import LOGGER
 
 
 @contextmanager
-def job(log: str, online: bool = False) -> Iterator[None]:
+def job(log: str, online: bool = False, threads: int | None = None) -> Iterator[None]:
     """Run a rule's work: log to the terminal and to `log`, end with status 1 on any error.
 
     An `InputError` is printed as its sentence, a full disk as one too; anything else with
-    its traceback. Unless `online`, the hub's libraries are told to keep off the network.
+    its traceback. Unless `online`, the hub's libraries are told to keep off the network. Torch,
+    where a job uses it, computes in `threads`.
     """
     gc.set_threshold(700, 10, 10)  # Python's own, which the package raises while it loads
     Path(log).parent.mkdir(parents=True, exist_ok=True)
@@ -31,6 +32,10 @@ def job(log: str, online: bool = False) -> Iterator[None]:
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
     try:
+        if threads is not None:
+            import torch
+
+            torch.set_num_threads(threads)
         with nullcontext() if online else _offline():
             yield
     except InputError as error:
