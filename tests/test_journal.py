@@ -3,6 +3,8 @@
 import hashlib
 import logging
 import os
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pyarrow as pa
 import pytest
@@ -48,6 +50,19 @@ def test_what_was_added_is_there_for_the_next_attempt(journal):
     assert "d" not in again
     assert again.table("abc").to_pylist() == first.table("cab").to_pylist()
     assert again.table("a")["example_id"].to_pylist() == ["a"]
+
+
+def test_jobs_that_share_a_journal_may_begin_at_the_same_moment(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        for attempt in range(30):
+            folder, together = tmp_path / f"{attempt}", Barrier(8)
+
+            def begin(_, folder=folder, together=together):
+                together.wait()
+                return Journal(folder, SCHEMA, {"seed": 1}).folder
+
+            (shared,) = set(pool.map(begin, range(8)))
+            assert [path.name for path in shared.iterdir()] == [IDENTITY]
 
 
 def test_several_rows_of_one_example_keep_their_order(journal):

@@ -171,12 +171,14 @@ def test_an_edit_while_jobs_run_is_for_the_next_run(site, config, finished):
     assert site.scheduled(config)["make_world"] == 1
 
 
-def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(finished):
-    asked = {job.rule: (job.partition, job.gpu_type, job.gpus) for job in finished}
+def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(interrupted, finished):
+    # What was finished before Ctrl-C came is not among the jobs of the second run.
+    jobs = [*interrupted[1], *finished]
+    asked = {job.rule: (job.partition, job.gpu_type, job.gpus) for job in jobs}
     assert {asked.pop(rule) for rule in ON_GPUS} == {("gpu", "toy", 1)}
     # No model, or one that is trained here: CPUs are enough.
     assert asked.keys() == {
-        *("train_model", "train_encoder", "fingerprint_model"),
+        *("make_world", "train_tokenizer", "train_model", "train_encoder", "fingerprint_model"),
         *("weigh_token_sar", "weigh_mars", "compare_samples"),
         *("calibrate", "measure", "resample"),
     }

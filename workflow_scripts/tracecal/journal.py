@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,7 +44,10 @@ class Journal:
         if self._finished:
             LOGGER.info("%d examples are finished already (%s)", len(self._finished), self.folder)
         if not (self.folder / IDENTITY).exists():
-            write_json(canonical, self.folder / IDENTITY)
+            # Jobs that share it may begin at the same moment: each writes a file of its own.
+            own = self.folder / f"identity-{uuid4().hex}.json"
+            write_json(canonical, own)
+            own.replace(self.folder / IDENTITY)
 
     def __contains__(self, example_id: str) -> bool:
         return example_id in self._finished
