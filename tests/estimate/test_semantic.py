@@ -176,3 +176,18 @@ def test_selfcheckgpt_without_a_model_counts_what_differs():
 def test_what_normalisation_unites(one, other, same):
     left, right = pl.DataFrame({"text": [one, other]}).select(normalised(pl.col("text")))["text"]
     assert (left == right) is same
+
+
+def test_neither_the_order_of_samples_nor_another_run_changes_a_bit():
+    draw = np.random.default_rng(3)
+    rows = [
+        {"example_id": f"e{example}", "sample": sample, "text": str(draw.integers(7))}
+        | {"surprisal": draw.exponential(size=9).tolist()}
+        for example in range(300)
+        for sample in range(8)
+    ]
+    drawn = semantic_entropy.exact_meanings(pl.DataFrame(rows))
+    first = semantic_entropy.entropies(drawn)
+    for seed in range(5):
+        again = semantic_entropy.entropies(drawn.sample(fraction=1, shuffle=True, seed=seed))
+        assert again["nats"].to_list() == first["nats"].to_list()

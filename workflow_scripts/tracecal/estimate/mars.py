@@ -24,15 +24,16 @@ def phrase_risk(traces: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
         joined.select("example_id", "surprisal", "phrase")
         .explode("surprisal", "phrase")
         .drop_nulls("phrase")
-        .group_by("example_id", "phrase")
+        .group_by("example_id", "phrase", maintain_order=True)
         .agg(nll=pl.col("surprisal").cast(pl.Float64).mean())
     )
     weighed = joined.select(
         "example_id", "weight", phrase=pl.int_ranges(pl.col("weight").list.len(), dtype=pl.Int32)
     ).explode("weight", "phrase")
+    # In a fixed order: sums of the same numbers in another one differ in their last bits.
     risks = (
-        phrases.join(weighed, on=["example_id", "phrase"], validate="1:1")
-        .group_by("example_id")
+        phrases.join(weighed, on=["example_id", "phrase"], validate="1:1", maintain_order="left")
+        .group_by("example_id", maintain_order=True)
         .agg(risk=0.5 * (pl.col("weight") * pl.col("nll")).sum() + 0.5 * pl.col("nll").mean())
     )
     return traces.select("example_id").join(risks, on="example_id", how="left")

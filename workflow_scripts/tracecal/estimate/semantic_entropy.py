@@ -49,11 +49,13 @@ def entailed_meanings(samples: pl.DataFrame, comparisons: pl.DataFrame) -> pl.Da
 def entropies(samples: pl.DataFrame) -> pl.DataFrame:
     """`example_id` and `nats`, the semantic entropy, from samples with their `meaning`."""
     mean_logp = -pl.col("surprisal").list.eval(pl.element().cast(pl.Float64)).list.mean()
+    # In a fixed order: sums of the same numbers in another one differ in their last bits.
     return (
         samples.with_columns(logp=mean_logp)
-        .group_by("example_id", "meaning")
+        .sort("example_id", "meaning", "sample")
+        .group_by("example_id", "meaning", maintain_order=True)
         .agg(logp=_log_sum_exp(pl.col("logp")))
-        .group_by("example_id")
+        .group_by("example_id", maintain_order=True)
         .agg(nats=-pl.col("logp").mean())
         .sort("example_id")
     )
