@@ -30,9 +30,9 @@ rule calibrate:
         "../envs/analysis.yaml"
     params:
         code=code("calibrate.py"),
-        estimators={one.id: one.inputs for one in CHOSEN},
+        estimators=lambda wildcards: {one.id: one.inputs for one in chosen(wildcards)},
         method=CONFIG.calibration.method,
-        uncalibrated=[one.id for one in CHOSEN if not one.calibrated],
+        uncalibrated=lambda wildcards: [one.id for one in chosen(wildcards) if not one.calibrated],
     message:
         "Calibrating {wildcards.model} on {wildcards.task}"
     script:
@@ -57,7 +57,7 @@ rule measure:
         "../envs/analysis.yaml"
     params:
         code=code("measure.py"),
-        estimators=[one.id for one in CHOSEN],
+        estimators=lambda wildcards: [one.id for one in chosen(wildcards)],
         ece_bins=CONFIG.calibration.ece_bins,
     message:
         "Measuring {wildcards.model} on {wildcards.task}"

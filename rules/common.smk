@@ -13,7 +13,7 @@ ROOT = Path(workflow.basedir)
 SCRIPTS = ROOT / "workflow_scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from tracecal.choosing import choose
+from tracecal.choosing import choose, chosen_for
 from tracecal.config import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
 from tracecal.frozen import freeze
@@ -130,6 +130,11 @@ def wanted_pairs():
     if not chosen:
         raise WorkflowError(f"nothing is available yet: {finished.format('*', '*')}")
     return chosen
+
+
+def chosen(wildcards):
+    """The estimators that are computed for a model."""
+    return chosen_for(wildcards.model, CHOSEN, CONFIG)
 
 
 def world_settings(wildcards):

@@ -6,13 +6,19 @@ SCALARS = {
     family: [one.id for one in CHOSEN if one.family == family and not one.features]
     for family in sorted({one.family for one in CHOSEN})
 }
-SCORED_FAMILIES = [family for family, chosen in SCALARS.items() if chosen]
 # Samples are compared by a model only where the configuration says so.
 COMPARISONS = (
     {"comparisons": "<results>/comparisons/{model}/{task}.arrow"}
     if CONFIG.sampling.equivalence == "nli"
     else {}
 )
+
+
+def scored_families(wildcards):
+    """The files of scores that a model's are put together from."""
+    families = {one.family for one in chosen(wildcards) if not one.features}
+    folder, pair = "<results>/estimates", f"{wildcards.model}/{wildcards.task}"
+    return [f"{folder}/{family}/{pair}.parquet" for family in sorted(families)]
 
 
 localrules:
@@ -282,9 +288,7 @@ rule estimate_selfcheckgpt:
 
 rule join_scores:
     input:
-        families=expand(
-            "<results>/estimates/{family}/{{model}}/{{task}}.parquet", family=SCORED_FAMILIES
-        ),
+        families=scored_families,
         task="<results>/tasks/{task}.parquet",
     output:
         "<results>/scores/{model}/{task}.parquet",
@@ -294,7 +298,7 @@ rule join_scores:
         "../envs/analysis.yaml"
     params:
         code=code("join_scores.py"),
-        order=[one.id for one in CHOSEN if not one.features],
+        order=lambda wildcards: [one.id for one in chosen(wildcards) if not one.features],
     message:
         "Joining the scores of {wildcards.model} on {wildcards.task}"
     script:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracecal.choosing import choose
+from tracecal.choosing import choose, chosen_for
 from tracecal.config import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
 from tracecal.registry import IDS
@@ -304,6 +304,26 @@ def test_unnamed_estimators_are_all_that_the_configuration_allows():
     assert "needs encoders.similarity" in left_out["token_sar"]
     assert left_out["mars_with_trace"] == "mars is left out"
     assert {"seq_logp", "trace_plus", "p_true", "semantic_entropy"} <= ids
+
+
+def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
+    tasks = [{"slug": "arithmetic", "training_limit": 0}, {"slug": "extractive"}]
+    study = {
+        "main": {"model": "demo-small", "tasks": ["extractive"]},
+        "cross": {"models": ["demo-medium"], "tasks": ["arithmetic"], "broader": False},
+    }
+    config = load_config(changed(tasks=tasks, study=study), "c")
+    # Nothing could be trained on the other model's task, and nothing need be.
+    every, left_out = choose(config, load_tasks(config, ROOT))
+    assert not left_out
+    assert chosen_for("demo-small", every, config) == every
+    some = chosen_for("demo-medium", every, config)
+    assert {one.role for one in every} - {one.role for one in some} == {"broader"}
+    assert {one.id for one in every} - {one.id for one in some} == {
+        *("p_true", "verbalized", "lars", "internal_probe", "semantic_entropy", "selfcheckgpt")
+    }
+    study["cross"]["broader"] = True
+    assert set(chosen(tasks=tasks, study=study)[1]) == {"lars", "internal_probe"}
 
 
 def test_named_estimators_that_cannot_be_computed_are_an_error():

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tracecal.registry import IDS
+from tracecal.registry import ESTIMATORS, IDS
 
 RUN = Path(__file__).resolve().parents[1] / "results" / "demo"
 if not (RUN / "metrics.parquet").exists():
@@ -45,5 +45,9 @@ def test_answers_are_short_enough_that_risk_can_be_local():
 def test_nothing_is_undefined():
     metrics = pl.read_parquet(RUN / "metrics.parquet")
     assert metrics["value"].null_count() == 0
-    assert set(metrics["estimator"]) == set(IDS)
+    main = metrics.filter(model="demo-medium")
+    assert set(main["estimator"]) == set(IDS)
+    broader = {one.id for one in ESTIMATORS if one.role == "broader"}
+    for _, others in metrics.filter(pl.col("model") != "demo-medium").group_by("model", "task"):
+        assert set(others["estimator"]) == set(IDS) - broader
     assert metrics["split"].n_unique() == 20

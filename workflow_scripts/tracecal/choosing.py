@@ -1,6 +1,6 @@
 """Which estimators a run computes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tracecal.config import Config
 from tracecal.encoders import require_encoders
@@ -18,7 +18,7 @@ def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimato
     """
     if config.estimators is not None:
         chosen = [one for one in ESTIMATORS if one.id in config.estimators]
-        require_training_rows(chosen, config.pairs(), tasks, config.lars)
+        require_training_rows(chosen, _broader_pairs(config), tasks, config.lars)
         return chosen, {}
     left_out: dict[str, str] = {}
     for one in ESTIMATORS:
@@ -28,11 +28,21 @@ def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimato
     return [one for one in ESTIMATORS if one.id not in left_out], left_out
 
 
+def chosen_for(model: str, chosen: Sequence[Estimator], config: Config) -> list[Estimator]:
+    """Those of the run's estimators that are computed for one model of its studies."""
+    return [one for one in chosen if one.role != "broader" or config.wants_broader(model)]
+
+
+def _broader_pairs(config: Config) -> list[tuple[str, str]]:
+    """The (model, task) pairs of models that get methods of role 'broader', the supervised ones."""
+    return [(model, task) for model, task in config.pairs() if config.wants_broader(model)]
+
+
 def _lack(one: Estimator, config: Config, tasks: Mapping[str, TaskSpec]) -> str:
     """What the configuration lacks for an estimator; empty where nothing."""
     try:
         require_encoders(config.encoders, config.sampling, [one.id], config.world is not None)
-        require_training_rows([one], config.pairs(), tasks, config.lars)
+        require_training_rows([one], _broader_pairs(config), tasks, config.lars)
     except (InputError, ValueError) as error:
         return str(error)
     return ""

@@ -111,6 +111,11 @@ class CrossStudy(_OrderFree):
 
     models: tuple[str, ...]
     tasks: tuple[str, ...]
+    broader: bool = Field(
+        True,
+        description="false: no methods of role 'broader' for models of this study alone, whose "
+        "tables and figures show none",
+    )
 
 
 class Study(Strict):
@@ -225,6 +230,11 @@ class Config(Strict):
         if self.study.cross:
             pairs |= {(m, t) for m in self.study.cross.models for t in self.study.cross.tasks}
         return sorted(pairs)
+
+    def wants_broader(self, model: str) -> bool:
+        """Whether methods of role 'broader' are computed for a model of the studies."""
+        cross = self.study.cross
+        return model == self.study.main.model or cross is None or cross.broader
 
 
 def load_config(value: dict[str, Any], where: str) -> Config:
