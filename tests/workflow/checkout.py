@@ -1,5 +1,6 @@
 """A copy of the repository, and ways to run it and to ask about it."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -68,8 +70,8 @@ class Checkout:
         return yaml.safe_load((self.root / "config/smoke.yaml").read_text(encoding="utf-8"))
 
 
-def copied_repository(target: Path) -> Checkout:
-    """Copy what git tracks, and what it would, as a fresh clone has it."""
+def repository_files() -> list[str]:
+    """What git tracks, and what it would, as a fresh clone has it; sorted."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY,
@@ -77,8 +79,33 @@ def copied_repository(target: Path) -> Checkout:
         stdout=subprocess.PIPE,
         text=True,
     ).stdout
-    for name in filter(None, listed.split("\0")):
-        if (REPOSITORY / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(REPOSITORY / name, target / name)
+    return sorted(name for name in listed.split("\0") if name and (REPOSITORY / name).is_file())
+
+
+def copied_repository(target: Path) -> Checkout:
+    """Copy the repository's files."""
+    for name in repository_files():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(REPOSITORY / name, target / name)
     return Checkout(target)
+
+
+def finished_smoke_run(kept: Path) -> Path:
+    """A checkout in which `config/smoke.yaml` has run to its end; not to be edited.
+
+    It lies in the folder `kept` and serves every process and every call of the tests, until
+    something in the repository other than a test changes.
+    """
+    digest = hashlib.sha256()
+    for name in repository_files():
+        if not name.startswith("tests/"):
+            digest.update(f"{name}\0".encode() + (REPOSITORY / name).read_bytes() + b"\0")
+    run = kept / digest.hexdigest()[:16]
+    with FileLock(kept / "lock"):
+        if not run.exists():
+            for old in kept.iterdir():
+                shutil.rmtree(old, ignore_errors=True)
+            begun = copied_repository(kept / "begun")
+            begun.snakemake()
+            begun.root.rename(run)
+    return run

@@ -12,6 +12,7 @@ from transformers import (
 
 pytestmark = pytest.mark.workflow
 
+SEMANTIC = ["token_sar", "mars", "semantic_entropy", "selfcheckgpt"]
 RELATIONS = ["entailment", "neutral", "contradiction"]
 
 
@@ -54,6 +55,7 @@ def run(finished, tmp_path_factory):
         study={"main": {"model": "linked", "tasks": ["extractive"]}},
         encoders=encoders,
         sampling={"answers": 3, "equivalence": "nli"},
+        estimators=SEMANTIC,
     )
     finished.snakemake("results/encoders/scores/linked/extractive.parquet", config=config)
     return finished.root / "results/encoders"
@@ -61,7 +63,7 @@ def run(finished, tmp_path_factory):
 
 def test_every_semantic_score_is_there_and_defined(run):
     scores = pl.read_parquet(run / "scores/linked/extractive.parquet")
-    named = scores.select("token_sar", "mars", "semantic_entropy", "selfcheckgpt")
+    named = scores.select(SEMANTIC)
     assert scores.height == 60
     answers = pl.read_ipc(run / "traces/linked/extractive.arrow").select("example_id", "answer")
     unscored = scores.filter(pl.any_horizontal(pl.col(named.columns).is_null()))

@@ -16,7 +16,7 @@ def test_jobs_that_use_gpus_run_one_after_the_other(finished, tmp_path, gpus, si
     shutil.copytree(finished.root, tmp_path / "copy", symlinks=True)
     copy = type(finished)(tmp_path / "copy")
     models = [model | gpus for model in copy.smoke()["models"]]
-    targets = [f"results/smoke/hidden/{model['slug']}/arithmetic.arrow" for model in models]
+    targets = [f"results/smoke/audits/{model['slug']}/arithmetic.json" for model in models]
     for target in targets:
         (copy.root / target).unlink()
     process = copy.snakemake(*targets, config=copy.variant("gpus", models=models))
