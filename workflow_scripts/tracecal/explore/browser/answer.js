@@ -128,7 +128,8 @@ function estimatorTable(answers, at, by) {
   });
   return element("table", { class: "estimators" },
     element("caption", {}, "How sure each estimator is. Probability: calibrated, the mean over " +
-      "the splits in which this answer was held out. Score: raw, larger is more confident."),
+      "the splits in which this answer was held out. Score: raw, larger is more confident. " +
+      "–: undefined for this answer, or not computed for its model."),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col" }, "Estimator"),
       element("th", { scope: "col", colspan: 2 }, "Probability"),
