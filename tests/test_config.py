@@ -322,6 +322,8 @@ def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
     assert {one.id for one in every} - {one.id for one in some} == {
         *("p_true", "verbalized", "lars", "internal_probe", "semantic_entropy", "selfcheckgpt")
     }
+    with pytest.raises(InputError, match="computes none for model 'demo-medium'; set it to true"):
+        chosen(estimators=["p_true"], study=study)
     study["cross"]["broader"] = True
     assert set(chosen(tasks=tasks, study=study)[1]) == {"lars", "internal_probe"}
 

@@ -19,6 +19,13 @@ def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimato
     if config.estimators is not None:
         chosen = [one for one in ESTIMATORS if one.id in config.estimators]
         require_training_rows(chosen, _broader_pairs(config), tasks, config.lars)
+        for model, _ in config.pairs():
+            if not chosen_for(model, chosen, config):
+                raise InputError(
+                    "config: 'estimators' names broader methods alone, and 'study.cross.broader: "
+                    f"false' computes none for model {model!r}; set it to true, or name another "
+                    "estimator."
+                )
         return chosen, {}
     left_out: dict[str, str] = {}
     for one in ESTIMATORS:
