@@ -137,6 +137,13 @@ def chosen(wildcards):
     return chosen_for(wildcards.model, CHOSEN, CONFIG)
 
 
+def scored_families(wildcards):
+    """The files of scores that a model's are put together from."""
+    families = {one.family for one in chosen(wildcards) if not one.features}
+    folder, pair = "<results>/estimates", f"{wildcards.model}/{wildcards.task}"
+    return [f"{folder}/{family}/{pair}.parquet" for family in sorted(families)]
+
+
 def world_settings(wildcards):
     """What the embedded world is made from."""
     if CONFIG.world is None:

@@ -14,13 +14,6 @@ COMPARISONS = (
 )
 
 
-def scored_families(wildcards):
-    """The files of scores that a model's are put together from."""
-    families = {one.family for one in chosen(wildcards) if not one.features}
-    folder, pair = "<results>/estimates", f"{wildcards.model}/{wildcards.task}"
-    return [f"{folder}/{family}/{pair}.parquet" for family in sorted(families)]
-
-
 localrules:
     estimate_beam,
     estimate_entropy,
