@@ -79,8 +79,16 @@ wildcard_constraints:
 
 
 def code(script):
-    """The code trigger: a hash of a script and everything of the package it imports."""
-    return code_hash(SCRIPTS / script)
+    """A parameter, the code trigger: a hash of a script and all of the package it imports.
+
+    A function of a job's wildcards, as `script` may be: a job on a cluster, which reads all rules
+    anew, computes its own hash alone.
+    """
+
+    def trigger(wildcards):
+        return code_hash(SCRIPTS / (script(wildcards) if callable(script) else script))
+
+    return trigger
 
 
 def pairs(pattern):

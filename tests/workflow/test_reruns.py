@@ -4,6 +4,7 @@ downstream edit.
 
 import os
 import shutil
+from contextlib import ExitStack
 
 import pytest
 import yaml
@@ -232,25 +233,26 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
     )
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new"),
-    [
-        ("workflow_scripts/tracecal/operate/operators.py", '"""Mean over', '"""The mean over'),
-        ("workflow_scripts/tracecal/decode/greedy.py", '"""One decoded', '"""A decoded'),
-        ("workflow_scripts/generate.py", '"""Decode', '"""Greedily decode'),
-        (
-            "workflow_scripts/tracecal/decode/greedy.py",
-            "import torch\n",
-            "# A comment.\nimport torch\n",
-        ),
-        ("workflow_scripts/tracecal/progress.py", "every: float = 5.0", "every: float = 9.0"),
-        ("workflow_scripts/tracecal/job.py", '"unexpected error"', '"an unexpected error"'),
-        ("workflow_scripts/tracecal/schema.py", '"is required"', '"is needed"'),
-        ("README.md", "\n", "\n\n"),
-    ],
-)
-def test_words_and_layout_rerun_nothing(finished, file, old, new):
-    with finished.edited(file, old, new):
+WORDS = [
+    ("workflow_scripts/tracecal/operate/operators.py", '"""Mean over', '"""The mean over'),
+    ("workflow_scripts/tracecal/decode/greedy.py", '"""One decoded', '"""A decoded'),
+    ("workflow_scripts/generate.py", '"""Decode', '"""Greedily decode'),
+    (
+        "workflow_scripts/tracecal/decode/greedy.py",
+        "import torch\n",
+        "# A comment.\nimport torch\n",
+    ),
+    ("workflow_scripts/tracecal/progress.py", "every: float = 5.0", "every: float = 9.0"),
+    ("workflow_scripts/tracecal/job.py", '"unexpected error"', '"an unexpected error"'),
+    ("workflow_scripts/tracecal/schema.py", '"is required"', '"is needed"'),
+    ("README.md", "\n", "\n\n"),
+]
+
+
+def test_words_and_layout_rerun_nothing(finished):
+    with ExitStack() as edits:
+        for file, old, new in WORDS:
+            edits.enter_context(finished.edited(file, old, new))
         assert finished.scheduled() == {}
 
 

@@ -12,6 +12,7 @@ WITHOUT_EFFECT = frozenset(
 )
 
 
+@cache
 def code_hash(script: Path) -> str:
     """Hash of a script and of every module of the package it imports, directly or not."""
     digest = hashlib.sha256(_canonical(script).encode())
