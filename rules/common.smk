@@ -81,12 +81,12 @@ wildcard_constraints:
 def code(script):
     """A parameter, the code trigger: a hash of a script and all of the package it imports.
 
-    A function of a job's wildcards, as `script` may be: a job on a cluster, which reads all rules
-    anew, computes its own hash alone.
+    `script` may hold wildcards. A function, so that a job on a cluster, which reads all rules anew,
+    computes its own hash alone.
     """
 
     def trigger(wildcards):
-        return code_hash(SCRIPTS / (script(wildcards) if callable(script) else script))
+        return code_hash(SCRIPTS / script.format(**dict(wildcards.items())))
 
     return trigger
 

@@ -218,7 +218,7 @@ rule tabulate_analysis:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code(lambda wildcards: f"tabulate_{wildcards.analysis}.py"),
+        code=code("tabulate_{analysis}.py"),
         estimators=COMPARED,
         # The main study's alone: another model of the cross study is none of these tables' business.
         models=lambda wildcards: {slug: MODEL_LABELS[slug] for slug in [STUDY["main"]["model"]]},

@@ -33,7 +33,7 @@ rule train_encoder:
         "../envs/inference.yaml"
     threads: 1
     params:
-        code=code(lambda wildcards: f"train_{wildcards.encoder}.py"),
+        code=code("train_{encoder}.py"),
         training=encoder_training,
     message:
         "Training the encoder of {wildcards.encoder}"
