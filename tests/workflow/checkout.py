@@ -15,6 +15,13 @@ import yaml
 from filelock import FileLock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+SMOKE = "config/smoke.yaml"
+
+
+def command(*arguments: str, config: str | Path = SMOKE) -> list[str]:
+    """How Snakemake is called in a checkout."""
+    start = [sys.executable, "-m", "snakemake", "--cores", "2"]
+    return [*start, *arguments, "--configfile", str(config)]
 
 
 class Checkout:
@@ -23,11 +30,10 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def snakemake(self, *arguments: str, config: str | Path = "config/smoke.yaml", check=True):
+    def snakemake(self, *arguments: str, config: str | Path = SMOKE, check=True):
         """Run Snakemake; return the finished process with its output as text."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         process = subprocess.run(
-            [*command, "--configfile", str(config)],
+            command(*arguments, config=config),
             cwd=self.root,
             text=True,
             stdout=subprocess.PIPE,
@@ -38,7 +44,7 @@ class Checkout:
             pytest.fail(f"snakemake ended with {process.returncode}:\n{process.stdout[-6000:]}")
         return process
 
-    def scheduled(self, config: str | Path = "config/smoke.yaml") -> dict[str, int]:
+    def scheduled(self, config: str | Path = SMOKE) -> dict[str, int]:
         """How many jobs of each rule a dry run schedules, the target `all` left out."""
         output = self.snakemake("--dry-run", config=config).stdout
         if "Nothing to be done" in output:
@@ -90,12 +96,13 @@ def copied_repository(target: Path) -> Checkout:
     return Checkout(target)
 
 
-def finished_smoke_run(kept: Path) -> Path:
+def finished_smoke_run(pytestconfig: pytest.Config) -> Path:
     """A checkout in which `config/smoke.yaml` has run to its end; not to be edited.
 
-    It lies in the folder `kept` and serves every process and every call of the tests, until
+    It lies in pytest's cache and serves every process and every call of the tests, until
     something in the repository other than a test changes.
     """
+    kept = pytestconfig.cache.mkdir("smoke")
     digest = hashlib.sha256()
     for name in repository_files():
         if not name.startswith("tests/"):

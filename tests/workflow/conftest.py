@@ -1,6 +1,7 @@
 """The smallest run, finished once for all tests."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,14 @@ from workflow.checkout import Checkout, finished_smoke_run
 @pytest.fixture(scope="session")
 def finished(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout in which `config/smoke.yaml` has run to its end, and which tests may edit."""
-    run = finished_smoke_run(pytestconfig.cache.mkdir("smoke"))
+    run = finished_smoke_run(pytestconfig)
     own = tmp_path_factory.getbasetemp() / "checkout"
     shutil.copytree(run, own, symlinks=True)
     return Checkout(own)
+
+
+@pytest.fixture
+def broken(finished: Checkout, tmp_path: Path) -> Checkout:
+    """A copy of the finished checkout that a test may break."""
+    shutil.copytree(finished.root, tmp_path / "copy", symlinks=True)
+    return Checkout(tmp_path / "copy")

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -13,21 +12,9 @@ import polars as pl
 import pytest
 
 from tracecal.decode.traces import read_arrow
-from workflow.checkout import Checkout
+from workflow.checkout import command
 
 pytestmark = pytest.mark.workflow
-
-
-@pytest.fixture
-def broken(finished, tmp_path):
-    """A copy of the finished checkout that a test may break."""
-    shutil.copytree(finished.root, tmp_path / "copy", symlinks=True)
-    return Checkout(tmp_path / "copy")
-
-
-def command(*arguments, config="config/smoke.yaml"):
-    start = [sys.executable, "-m", "snakemake", "--cores", "2"]
-    return [*start, *arguments, "--configfile", str(config)]
 
 
 def digests(folder):
@@ -128,9 +115,8 @@ def test_a_flipped_bit_is_found_named_and_mended_by_the_command_it_names(broken,
     assert told in process.stdout
     broken.snakemake(*told.split())
     assert path.read_bytes() == whole
-    if kind == "predictions":
-        broken.snakemake()
-        assert broken.scheduled() == {}
+    broken.snakemake()
+    assert broken.scheduled() == {}
 
 
 def test_results_from_the_future_rerun_nothing_and_take_additions(broken):

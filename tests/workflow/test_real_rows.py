@@ -23,17 +23,13 @@ def real(finished, shared_data):
         world=None,
         models=[{"slug": "linked", "source": {"path": "results/smoke/models/demo-small"}}],
         tasks=tasks,
-        # Without training rows, what is trained on them cannot run; without a model of entailment
-        # nor what compares samples. Of two questions one is put.
-        estimators=[
-            one.id
-            for one in ESTIMATORS
-            if not one.supervised and "samples" not in one.needs and one.id != "p_true"
-        ],
+        # Without training rows, what is trained on them cannot run.
+        estimators=[one.id for one in ESTIMATORS if not one.supervised],
         encoders={
             "similarity": {"source": {"path": "results/smoke/encoders/similarity"}},
             "importance": {"source": None},
         },
+        sampling={"answers": 3, "equivalence": "exact"},
         study={
             "main": {"model": "linked", "tasks": list(ROWS)},
             "cross": {"models": ["linked"], "tasks": list(ROWS)},
