@@ -16,9 +16,16 @@ def require_columns(present: Sequence[str], needed: Sequence[str], path: str | P
     """Raise `InputError` where `needed` columns are missing from the file's `present` ones."""
     if missing := [name for name in needed if name not in present]:
         raise InputError(
-            f"{path} lacks the column(s) {', '.join(missing)}; it has {', '.join(present)}. "
+            f"{path} lacks the column(s) {listed(missing)}; it has {listed(present)}. "
             f"{regenerate(path)}"
         )
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names for a sentence: all of them where they are few."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])}, ... ({len(names)} in all)"
 
 
 def unreadable(path: str | Path, error: Exception) -> InputError:

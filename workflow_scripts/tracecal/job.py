@@ -1,5 +1,5 @@
 """What every rule's script shares: a log that can be followed, errors that read as one sentence,
-and no network unless the step is there to use it.
+no network unless the step is there to use it, and proof that it ran the code it is recorded with.
 """
 
 import gc
@@ -9,22 +9,26 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from tracecal.errors import InputError
 from tracecal.progress import LOGGER
+from tracecal.provenance import MADE_WITH, code_state, require_code, settings_hash
 
 
 @contextmanager
-def job(log: str, online: bool = False, threads: int | None = None) -> Iterator[None]:
-    """Run a rule's work: log to the terminal and to `log`, end with status 1 on any error.
+def job(snakemake: Any, online: bool = False) -> Iterator[None]:
+    """Run a rule's work: log to the terminal and to the rule's log, end with status 1 on any error.
 
-    An `InputError` is printed as its sentence, a full disk as one too; anything else with
-    its traceback. Unless `online`, the hub's libraries are told to keep off the network. Torch,
-    where a job uses it, computes in `threads`.
+    `snakemake` is the script's own object. An `InputError` is printed as its sentence, a full disk
+    as one too; anything else with its traceback. Unless `online`, the hub's libraries are told to
+    keep off the network. Torch, where the script imported it, computes in the rule's threads. Code
+    that is not what the rule's parameter `code` says, before or after the work, is refused.
     """
     gc.set_threshold(700, 10, 10)  # Python's own, which the package raises while it loads
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    name = Path(log).with_suffix("").as_posix().split("/logs/")[-1]
+    log = Path(snakemake.log[0])
+    log.parent.mkdir(parents=True, exist_ok=True)
+    name = log.with_suffix("").as_posix().split("/logs/")[-1]
     formatter = _WithoutToken(f"%(asctime)s {name}: %(message)s", "%H:%M:%S")
     for handler in (logging.StreamHandler(sys.stderr), logging.FileHandler(log, mode="w")):
         handler.setFormatter(formatter)
@@ -32,11 +36,10 @@ def job(log: str, online: bool = False, threads: int | None = None) -> Iterator[
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
     try:
-        if threads is not None:
-            import torch
-
-            torch.set_num_threads(threads)
-        with nullcontext() if online else _offline():
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(snakemake.threads)
+        MADE_WITH.set(settings_hash(dict(snakemake.params.items())))
+        with _unedited(snakemake.params.code), nullcontext() if online else _offline():
             yield
     except InputError as error:
         LOGGER.error("error: %s", error)
@@ -47,6 +50,20 @@ def job(log: str, online: bool = False, threads: int | None = None) -> Iterator[
     except Exception:
         LOGGER.exception("unexpected error")
         raise SystemExit(1) from None
+
+
+@contextmanager
+def _unedited(version: str) -> Iterator[None]:
+    """Refuse to work where the script that runs is not the code of `version`, now or in the end.
+
+    What a failed job wrote, Snakemake removes.
+    """
+    script = Path(sys.modules["__main__"].__file__).resolve()
+    require_code(script, version)
+    begun = code_state(script, version)
+    yield
+    if code_state(script, version) != begun:
+        require_code(script, version)
 
 
 class _WithoutToken(logging.Formatter):

@@ -1,24 +1,87 @@
-"""A hash over the code that a rule really runs, blind to comments, docstrings and layout."""
+"""A hash over the code that a rule really runs, blind to what cannot change a result: comments,
+docstrings, layout, descriptions of settings, sentences of errors and logs.
+"""
 
 import ast
 import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-# What these do cannot change a result: logs, progress, error sentences, and the checking of
-# settings that were already found valid when the workflow started.
+from tracecal.errors import InputError
+
+# What these do cannot change a result: logs, progress, error sentences, the checking of settings
+# that were already found valid when the workflow started, and this hash itself.
 WITHOUT_EFFECT = frozenset(
-    {"tracecal.job", "tracecal.progress", "tracecal.errors", "tracecal.schema"}
+    {
+        "tracecal.job",
+        "tracecal.progress",
+        "tracecal.errors",
+        "tracecal.provenance",
+        "tracecal.schema",
+    }
 )
+# Whose arguments are sentences, and where only the argument `description` is one.
+SENTENCES = frozenset({"InputError", "unreadable"})
+DESCRIBED = "Field"
+# The hash of the settings and code of the job that this process is, for what it writes.
+MADE_WITH: ContextVar[str] = ContextVar("made_with", default="")
+# Distributions that are not named as they are imported.
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml"}
 
 
 @cache
-def code_hash(script: Path) -> str:
-    """Hash of a script and of every module of the package it imports, directly or not."""
+def code_hash(script: Path, *modules: str) -> str:
+    """Hash of a script and of every module of the package it imports, directly or not.
+
+    `modules` names those that it loads by name, such as 'tracecal.estimate.beam'.
+    """
     digest = hashlib.sha256(_canonical(script).encode())
-    for path in import_closure(script):
-        digest.update(f"\n{path.relative_to(script.parent)}\n{_canonical(path)}".encode())
+    for path in import_closure(script, *modules):
+        digest.update(f"\n{path.relative_to(_root(script))}\n{_canonical(path)}".encode())
     return digest.hexdigest()[:16]
+
+
+@cache
+def code_version(script: Path, *modules: str) -> str:
+    """The code trigger of a rule: its code's hash, modules loaded by name, and libraries imported.
+
+    '5f3c9a0b1d2e4f68 tracecal.estimate.beam; polars 1.2.0'. Raises `InputError` where a file is
+    not Python.
+    """
+    code = " ".join([code_hash(script, *modules), *modules])
+    return f"{code}; {', '.join(_libraries(script, *modules))}"
+
+
+def require_code(script: Path, version: str) -> None:
+    """Raise `InputError` unless `script` is, at this moment, the code of `version`."""
+    for remembered in (code_hash, _canonical, _modules, _syntax):
+        remembered.cache_clear()
+    code, *modules = version.partition(";")[0].split()
+    if code_hash(script, *modules) != code:
+        raise InputError(
+            f"the code of {script.name} was edited after this run had started, so its result would "
+            "not be what the run takes it for; start snakemake again."
+        )
+
+
+def code_state(script: Path, version: str) -> list[tuple[str, int, int]]:
+    """Which files the code of `version` is, with size and time of change: what an edit changes."""
+    paths = [script, *import_closure(script, *version.partition(";")[0].split()[1:])]
+    return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+
+
+def settings_hash(params: Mapping[str, object]) -> str:
+    """Hash of a rule's parameters, its code's version among them, for its results to carry.
+
+    Where a step keeps its finished batches is left out: it changes no result.
+    """
+    stated = {name: value for name, value in params.items() if name != "journal"}
+    return hash_of(json.dumps(stated, sort_keys=True, default=str))
 
 
 def text_hash(path: Path) -> str:
@@ -31,9 +94,11 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def import_closure(script: Path) -> list[Path]:
-    """The package files that `script` (in the package's parent folder) imports, sorted."""
-    root, found, unseen = script.parent, set(), [script]
+def import_closure(script: Path, *modules: str) -> list[Path]:
+    """The package files that `script` imports, and `modules` with what they import; sorted."""
+    root = _root(script)
+    found = _files(modules, root)
+    unseen = [script, *found]
     while unseen:
         for path in _imports(unseen.pop(), root):
             if path not in found:
@@ -42,49 +107,147 @@ def import_closure(script: Path) -> list[Path]:
     return sorted(found)
 
 
+def _libraries(script: Path, *modules: str) -> list[str]:
+    """The installed versions of what the code imports from outside: 'polars 1.2.0', sorted."""
+    root, found = _root(script), set()
+    for path in [script, *import_closure(script, *modules)]:
+        for module in _modules(path, root):
+            name = module.split(".")[0]
+            if name != "tracecal" and name not in sys.stdlib_module_names:
+                found.add(DISTRIBUTIONS.get(name, name))
+    return [stated for name in sorted(found) if (stated := _stated(name))]
+
+
+def _stated(distribution: str) -> str | None:
+    try:
+        return f"{distribution} {version(distribution)}"
+    except PackageNotFoundError:  # a rule with a conda environment of its own may have it
+        return None
+
+
+def _root(script: Path) -> Path:
+    """The folder that holds the package, which the script stands in or below."""
+    return next(parent for parent in script.parents if (parent / "tracecal").is_dir())
+
+
+def _imports(path: Path, root: Path) -> set[Path]:
+    """The package files that run when `path` does: modules, and the packages around them."""
+    return _files(_modules(path, root) - WITHOUT_EFFECT, root)
+
+
+def _files(modules: Iterable[str], root: Path) -> set[Path]:
+    files = set()
+    for module in modules:
+        file = root / module.replace(".", "/")
+        files.add(file.with_suffix(".py"))
+        files |= {parent / "__init__.py" for parent in (file, *file.parents) if parent != root}
+    # An empty __init__.py runs nothing.
+    return {file for file in files if file.is_file() and file.stat().st_size}
+
+
 @cache
-def _imports(path: Path, root: Path) -> frozenset[Path]:
-    modules = set()
-    for node in ast.walk(_tree(path)):
+def _modules(path: Path, root: Path) -> frozenset[str]:
+    """What `path` imports, by name: with dots or without, or with importlib and a constant."""
+    package = path.relative_to(root).parts[:-1]
+    modules: set[str] = set()
+    syntax = _syntax(path)
+    # Only a call with a constant name hides in an expression; few modules have any.
+    by_name = any(word in path.read_bytes() for word in (b"import_module", b"__import__"))
+    for node in ast.walk(syntax) if by_name else _statements(syntax.body):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
             # `from tracecal.operate import operators` may name a module or a thing in one.
-            modules |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    files = {root / f"{module.replace('.', '/')}.py" for module in modules - WITHOUT_EFFECT}
-    return frozenset(file for file in files if file.is_file())
+            modules |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+            named = node.args[0] if node.args else None
+            if isinstance(named, ast.Constant):
+                modules.add(str(named.value))
+    return frozenset(modules)
+
+
+def _statements(nodes: list[ast.AST]) -> Iterator[ast.AST]:
+    """The statements among `nodes`, and those within them; expressions hold no import."""
+    for node in nodes:
+        yield node
+        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+            yield from _statements(getattr(node, name, []))
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+def _syntax(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_bytes(), filename=str(path))
+    except SyntaxError as error:
+        raise InputError(f"{path} is not Python (line {error.lineno}: {error.msg}).") from error
 
 
 @cache
 def _canonical(path: Path) -> str:
-    return _serialise(_tree(path))
+    text: list[str] = []
+    _serialise(_syntax(path), text)
+    return "".join(text)
 
 
-def _serialise(node: object) -> str:
-    """The syntax tree as text, the same for every Python version that parses it alike.
+_WORDY = frozenset({"args", "keywords", "body", "orelse", "finalbody"})
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _serialise(node: object, text: list[str]) -> None:
+    """Add to `text` the syntax tree, the same for every Python version that parses it alike.
 
     Unlike `ast.dump`, whose form changes between versions; empty fields are left out, so that
-    fields which newer versions add change nothing.
+    fields which newer versions add change nothing. Written for speed: every start of the workflow
+    comes by here with each node of the package.
     """
     if isinstance(node, ast.AST):
-        fields = [
-            f"{name}={_serialise(_without_docstring(node, name, value))}"
-            for name, value in ast.iter_fields(node)
-            if value not in (None, [])
-        ]
-        return f"{type(node).__name__}({','.join(fields)})"
-    if isinstance(node, list):
-        return f"[{','.join(map(_serialise, node))}]"
-    return repr(node)
+        text.append(f"{type(node).__name__}(")
+        separator = ""
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if name in _WORDY:
+                value = _without_words(node, name, value)
+            if value is None or value == []:
+                continue
+            text.append(f"{separator}{name}=")
+            _serialise(value, text)
+            separator = ","
+        text.append(")")
+    elif isinstance(node, list):
+        text.append("[")
+        for place, item in enumerate(node):
+            if place:
+                text.append(",")
+            _serialise(item, text)
+        text.append("]")
+    else:
+        text.append(repr(node))
 
 
-def _without_docstring(node: ast.AST, name: str, value: object) -> object:
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    if name == "body" and isinstance(node, documented) and ast.get_docstring(node) is not None:
-        return value[1:]
+def _without_words(node: ast.AST, name: str, value: object) -> object:
+    """The field `name` of a node without docstrings, sentences for people and what logs them."""
+    if isinstance(node, ast.Call):
+        if _called(node) in SENTENCES:
+            return None
+        if _called(node) == DESCRIBED and name == "keywords":
+            return [one for one in value if one.arg != "description"]
+    elif isinstance(value, list) and name not in ("args", "keywords"):
+        documented = isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None
+        return [line for line in value[documented:] if not _is_logging(line)]
     return value
+
+
+def _called(node: ast.Call) -> str | None:
+    """The name of the function that is called, whatever it is an attribute of."""
+    return getattr(node.func, "attr", getattr(node.func, "id", None))
+
+
+def _is_logging(node: ast.AST) -> bool:
+    """Whether a statement calls a method of LOGGER and does nothing else."""
+    function = getattr(getattr(node, "value", None), "func", None)
+    return (
+        isinstance(node, ast.Expr)
+        and getattr(getattr(function, "value", None), "id", None) == "LOGGER"
+    )

@@ -58,7 +58,7 @@ class Estimator:
         """
         letters = [letter for need, letter in REQUIREMENTS.items() if need in self.needs]
         if "labels" in self.needs:
-            letters.append("C" if self.family == "trace" else "L")
+            letters.append("C" if self.features else "L")
         return "+".join(letters)
 
     @property
@@ -77,6 +77,21 @@ TRACE_PLUS_FEATURES = (
     "decayed_entropy_conf_4",
     "decayed_surprisal_conf_2",
     "decayed_surprisal_conf_4",
+)
+
+# The eleven statistics of Entropy Sentinel.
+ENTROPY_STATISTICS = (
+    "mean_entropy",
+    "entropy_deviation",
+    "max_entropy",
+    "entropy_q10",
+    "entropy_q25",
+    "entropy_q50",
+    "entropy_q75",
+    "entropy_q90",
+    "entropy_skewness",
+    "entropy_kurtosis",
+    "entropy_sum",
 )
 
 OPERATORS = ("decayed_entropy", "window_entropy", "length_normalised_surprisal")
@@ -134,6 +149,9 @@ ESTIMATORS = (
     Estimator("internal_probe", "Internal-state probe", "internal_probe", "broader", "ji2024", ("hidden", "labels"), shown_as="supervised"),
     Estimator("p_true", "P(True)", "p_true", "broader", "kadavath2022language", ("asked",), shown_as="self-evaluation"),
     Estimator("verbalized", "Verbalized conf.", "verbalized", "broader", "tian2023just", ("asked",), shown_as="self-evaluation"),
+    # Newer than the paper, on the same traces.
+    Estimator("ces", "CES", "ces", "broader", "villani2026entropy", shown_as="entropy"),
+    Estimator("entropy_sentinel", "Entropy Sentinel", "entropy", "broader", "buffa2026sentinel", ("traces", "labels"), ENTROPY_STATISTICS),
     # Paper, tables 3 to 5 and appendix E.4: what TRACE's parts are worth.
     Estimator("operator_d", "Position-decayed entropy D", "trace", "variant", "xu2026trace"),
     Estimator("operator_m", "Local-window entropy M", "trace", "variant", "xu2026trace"),
@@ -183,7 +201,7 @@ PROTOCOLS = {
     "lars": Protocol(semantic="yes", calibrator="yes"),
     "internal_probe": Protocol(calibrator="yes"),
 }
-SINGLE_PASS = {"likelihood", "entropy", "trajectory"}
+SINGLE_PASS = {"likelihood", "entropy", "trajectory", "ces"}
 
 
 def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
@@ -193,12 +211,12 @@ def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
         if one.role == "variant":
             continue
         protocol, method, label = PROTOCOLS.get(one.family, Protocol()), one.id, one.label
-        if one.family in SINGLE_PASS:
+        if one.features:
+            protocol = Protocol(calibrator="yes")
+        elif one.family in SINGLE_PASS:
             method, label = "likelihood_entropy", "Likelihood / entropy"
         elif one.family == "beam":
             method, label = "beam", "Beam-based scores"
-        elif one.family == "trace" and one.features:
-            protocol = Protocol(calibrator="yes")
         named = {"method": method, "label": label, "role": one.role}
         rows.setdefault(method, named | asdict(protocol))
     return list(rows.values())

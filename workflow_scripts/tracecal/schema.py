@@ -4,13 +4,14 @@ import difflib
 import re
 import string
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from tracecal.errors import InputError
+from tracecal.given import require_small
+
+LONGEST_NAME = 100  # of the 255 bytes of most file systems; suffixes and hidden copies need some
 
 
 class Strict(BaseModel):
@@ -41,6 +42,10 @@ def _slug(value: str) -> str:
             f"{value!r} cannot name files; use letters, digits, '-', '_' and single dots, "
             "beginning with a letter or digit"
         )
+    if len(value) > LONGEST_NAME:
+        raise ValueError(
+            f"{value[:20]!r}... has {len(value)} letters; a name of files may have {LONGEST_NAME}"
+        )
     return value
 
 
@@ -70,12 +75,16 @@ Schema = TypeVar("Schema", bound=BaseModel)
 def require_fields(template: str, allowed: Sequence[str], needed: Sequence[str]) -> str:
     """`template`, where its fields are among `allowed` and hold all `needed`; else `ValueError`."""
     try:
-        names = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
+        fields = [field for field in string.Formatter().parse(template) if field[1] is not None]
     except ValueError as error:
         raise ValueError(f"is not a template ({error}); write {{{{ for a plain brace") from error
+    names = [name for _, name, _, _ in fields]
     braced = [f"{{{name}}}" for name in allowed]
     if unknown := [name for name in names if name not in allowed]:
         raise ValueError(f"unknown field {{{unknown[0]}}}; allowed: {', '.join(braced)}")
+    for _, name, form, conversion in fields:
+        if form or conversion:
+            raise ValueError(f"write {{{name}}} without a format or conversion behind the name")
     if missing := [name for name in needed if name not in names]:
         raise ValueError(f"must hold {{{missing[0]}}}")
     return template
@@ -83,6 +92,7 @@ def require_fields(template: str, allowed: Sequence[str], needed: Sequence[str])
 
 def parse(schema: type[Schema], value: Any, where: str) -> Schema:
     """Validate `value`; raise `InputError` with a sentence per finding and its key's path."""
+    require_small(value, where)
     _refuse_markup(value, where)
     try:
         return schema.model_validate(value)
@@ -97,6 +107,8 @@ def _refuse_markup(value: Any, where: str) -> None:
     Only what opens or ends a script there is refused: prompts may well hold other tags.
     """
     for keys, text in _texts(value):
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise InputError(f"{where}: {_path(keys)}: holds half a character (a lone surrogate)")
         if found := re.search(r"</?script|<!--", text, re.IGNORECASE):
             raise InputError(
                 f"{where}: {_path(keys)}: {found[0]!r} would run in the report's page; leave it out"
@@ -134,13 +146,3 @@ def _sentence(where: str, item: Any) -> str:
     if item["type"] == "missing":
         message = "is required"
     return f"{where}: {path + ': ' if path else ''}{message}"
-
-
-def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file; raise `InputError` where it is missing or not YAML."""
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error

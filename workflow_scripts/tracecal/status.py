@@ -1,7 +1,7 @@
-"""The state of a run: what is done, running, failed and remaining, and when it may end.
+"""The state of a run: jobs done, running, failed and remaining, and when the run may end.
 
-It is read from what jobs leave behind (outputs, logs, benchmarks), so that it holds for a run on
-this machine and on a cluster alike, while it goes on and afterwards.
+It is read from outputs, logs and benchmarks, so it works on one machine and on a cluster, during a
+run and afterwards.
 """
 
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 STATES = ("done", "running", "failed", "remaining")
-# What a job without a benchmark takes, starting it included.
+# Time of a job without a benchmark, start included.
 LIGHT_SECONDS = 2.0
 
 
@@ -31,11 +31,11 @@ class Job:
 
 
 def state(job: Job, started: float | None) -> str:
-    """One of `STATES`; `started` is when the run that goes on began (seconds), None: none does.
+    """One of `STATES`; `started` is when the active run began (seconds), None if no run is active.
 
-    A job whose log is there and whose outputs are not has begun: it runs, if the log is of the
-    run that goes on and does not end in an error, or else it failed or was interrupted. An old
-    failure that the run that goes on will come to again is remaining.
+    A job with a log and without outputs has begun. It is running if the log belongs to the active
+    run and does not end in an error; otherwise it failed or was interrupted. An old failure that
+    the active run will retry counts as remaining.
     """
     if job.up_to_date:
         return "done"
@@ -55,9 +55,9 @@ def error_in(log: Path) -> str | None:
 
 
 def last_line(log: Path) -> str:
-    """The last line of a log: where its job is, as far as it said."""
+    """The last line of a log: how far its job has come."""
     lines = log.read_text(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "has said nothing yet")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "nothing logged yet")
 
 
 def seconds(benchmark: Path) -> float | None:
@@ -71,14 +71,16 @@ def seconds(benchmark: Path) -> float | None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Work ahead in seconds of one job after the other, and jobs whose kind none has finished."""
+    """Remaining work in seconds if jobs ran one by one; and how many jobs cannot be estimated,
+    as none of their rule has finished.
+    """
 
     work: float
     unknown: int
 
 
 def estimate(jobs: Sequence[Job], states: Sequence[str]) -> Estimate:
-    """What is left, from the median time of finished jobs of the same rule and model.
+    """Remaining work, from the median time of finished jobs of the same rule and model.
 
     Where no job of that model has finished, of the same rule; a running job counts half. A job of
     a rule that writes no benchmark counts `LIGHT_SECONDS`.
@@ -105,18 +107,18 @@ def overview(jobs: Sequence[Job], started: float | None, parallel: int | None, n
     """The state of a run as text. `parallel`: jobs side by side, None: as many as run now."""
     states = [state(job, started) for job in jobs]
     count = Counter(states)
-    said = []
+    lines = []
     for job in _those(jobs, states, "running"):
         age = timedelta(seconds=round(now - job.log.stat().st_mtime))
-        said += [f"running  {job.rule} {job.name} (last heard {age} ago)"]
-        said += [f"         {last_line(job.log)}"]
+        lines += [f"running  {job.rule} {job.name} (last heard {age} ago)"]
+        lines += [f"         {last_line(job.log)}"]
     for job in _those(jobs, states, "failed"):
-        said += [f"failed   {job.rule} {job.name} (log: {job.log})"]
-        said += [f"         {error_in(job.log) or 'it was interrupted'}"]
+        lines += [f"failed   {job.rule} {job.name} (log: {job.log})"]
+        lines += [f"         {error_in(job.log) or 'it was interrupted'}"]
     parts = [
         [", ".join(f"{count[one]} {one}" for one in STATES) + f"; {len(jobs)} jobs in all"],
         _by_rule(jobs, states),
-        said,
+        lines,
         [_ending(jobs, states, started, parallel, now)],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
@@ -158,5 +160,5 @@ def _ending(
     if started is not None:
         text += f", so the end is expected at {datetime.fromtimestamp(now) + ahead:%Y-%m-%d %H:%M}"
     if left.unknown:
-        text += f"; {left.unknown} job(s) more, whose like has not finished yet, are not counted"
-    return text + (". Nothing runs now." if started is None else ".")
+        text += f"; {left.unknown} more job(s) are not counted, as none of their rule has finished"
+    return text + (". No run is active." if started is None else ".")

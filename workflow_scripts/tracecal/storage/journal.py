@@ -16,8 +16,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracecal.files import sha256, write_bytes, write_json
 from tracecal.progress import LOGGER
+from tracecal.storage.digest import digest
+from tracecal.storage.files import write_bytes, write_text
 
 Row = dict[str, object]
 IDENTITY = "identity.json"
@@ -33,8 +34,8 @@ class Journal:
         of other identities below `folder` are left alone, with a message.
         """
         canonical = json.loads(json.dumps(identity, sort_keys=True))
-        digest = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
-        self.folder = Path(folder) / digest[:16]
+        name = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+        self.folder = Path(folder) / name[:16]
         self.schema = schema
         self._parts: dict[Path, pa.Table] = {}
         self._finished: dict[str, Path] = {}
@@ -46,7 +47,7 @@ class Journal:
         if not (self.folder / IDENTITY).exists():
             # Jobs that share it may begin at the same moment: each writes a file of its own.
             own = self.folder / f"identity-{uuid4().hex}.json"
-            write_json(canonical, own)
+            write_text(json.dumps(canonical, indent=1, ensure_ascii=False), own)
             own.replace(self.folder / IDENTITY)
 
     def __contains__(self, example_id: str) -> bool:
@@ -79,7 +80,7 @@ class Journal:
         A hard link takes no room on the disk and outlives `output`, should it be made anew.
         Where the file system has none, the parts stay.
         """
-        whole = self.folder / f"{sha256(output)}.arrow"
+        whole = self.folder / f"{digest(output)}.arrow"
         link = whole.with_suffix(".link")
         try:
             link.unlink(missing_ok=True)

@@ -11,10 +11,10 @@ from pydantic import (
     model_validator,
 )
 
+from tracecal.config.sources import ModelSource
 from tracecal.errors import InputError
 from tracecal.registry import Estimator
 from tracecal.schema import Strict
-from tracecal.sources import ModelSource
 from tracecal.tasks.rows import Rows
 
 
@@ -68,7 +68,7 @@ class LarsSource(ModelSource):
 
 
 class Encoder(Strict):
-    """What LARS reads answers with: a RoBERTa, or a small one trained from scratch."""
+    """The encoder of LARS: a RoBERTa, or a small one trained from scratch."""
 
     source: LarsSource = LarsSource(train=SmallEncoder())
     trained: bool = Field(
@@ -91,7 +91,7 @@ class Lars(Strict):
 
 
 def has_training_rows(rows: Rows) -> bool:
-    """Whether a task brings rows of role 'training'."""
+    """Whether a task has rows of role 'training'."""
     declared = rows.source.world is not None or rows.source.training_split is not None
     return declared and rows.training_limit > 0
 

@@ -1,32 +1,32 @@
-"""The part of the configuration that semantic and sampling estimators lean on."""
+"""Settings of semantic encoders, NLI models and sampling."""
 
 from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from tracecal.machine import Machine
+from tracecal.config.resources import JobResources
+from tracecal.config.sources import ModelSource
 from tracecal.schema import Strict
-from tracecal.sources import ModelSource
 
 
 class EncoderTraining(Strict):
-    """A small encoder, trained from scratch on the embedded world."""
+    """A small encoder, trained from scratch on the world of public facts."""
 
     layers: PositiveInt
     width: PositiveInt
     learning_rate: PositiveFloat
-    examples: PositiveInt = Field(12000, description="examples of the corpus that it is shown")
+    examples: PositiveInt = Field(12000, description="training examples, from the corpus")
 
 
 class EncoderSource(ModelSource):
-    """Where an encoder comes from, as a language model's."""
+    """Where an encoder comes from; the keys are those of a language model's source."""
 
     train: EncoderTraining | None = None
 
 
-class Encoder(Machine):
-    """A model that reads text and is not asked anything."""
+class Encoder(JobResources):
+    """A model that reads text and generates none."""
 
     source: EncoderSource
     batch_size: PositiveInt = Field(
@@ -35,11 +35,12 @@ class Encoder(Machine):
 
 
 class Importance(Encoder):
-    """MARS's model of phrases: for each token two logits (begins a phrase, goes on) and one of
-    the importance of the phrase that begins there."""
+    """MARS's model of phrases: for each token two logits (begins a phrase, continues one) and one
+    for the importance of the phrase that begins there."""
 
     source: EncoderSource | None = Field(
-        None, description="null: no model; in every language as in those that it does not cover"
+        None,
+        description="null: no model, and every language is treated as one that it does not cover",
     )
     languages: tuple[str, ...] = Field(
         ("en",), description="languages that it covers; others: every word a phrase of equal weight"
@@ -48,7 +49,7 @@ class Importance(Encoder):
 
 
 class Encoders(Strict):
-    """The models of meaning that semantic estimators lean on."""
+    """The semantic encoders and NLI models that estimators use."""
 
     similarity: Encoder | None = Field(
         None, description="token_sar: a cross-encoder of sentence pairs, or an embedding model"
@@ -60,7 +61,7 @@ class Encoders(Strict):
 
 
 class Sampling(Strict):
-    """Answers sampled beside the decoded one, and when two of them say the same."""
+    """Answers sampled beside the decoded one, and when two of them count as equivalent."""
 
     answers: int = Field(5, ge=2, description="sampled answers per prompt")
     temperature: PositiveFloat = 1.0

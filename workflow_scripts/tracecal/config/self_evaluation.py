@@ -1,4 +1,4 @@
-"""The settings of self-evaluation: how a model is asked about its own answers."""
+"""Settings of self-evaluation: the questions that a model answers about its own answers."""
 
 from pydantic import Field, field_validator
 
@@ -8,10 +8,7 @@ FIELDS = ("question", "context", "answer")
 
 
 class SelfEvaluation(Strict):
-    """The texts that put P(True) and the verbalised confidence to a model.
-
-    The embedded world teaches its models these very texts.
-    """
+    """The texts that put P(True) and the verbalised confidence to a model."""
 
     p_true_prompt: str = Field(
         "{context}\n\nQuestion: {question}\nProposed answer: {answer}\n\n"

@@ -2,78 +2,41 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from tracecal.encoders import Encoders, Sampling, require_encoders
+from tracecal.config.calibration import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.config.encoders import Encoders, Sampling, require_encoders
+from tracecal.config.model import Dtype, Model
+from tracecal.config.self_evaluation import SelfEvaluation
+from tracecal.config.supervised import Lars, Probe
 from tracecal.errors import InputError
-from tracecal.machine import Machine
-from tracecal.measurement import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.given import read_yaml
+from tracecal.own import own_estimators
 from tracecal.registry import ESTIMATORS, IDS
-from tracecal.schema import Slug, Strict, parse, read_yaml
-from tracecal.self_evaluation import SelfEvaluation
-from tracecal.sources import ModelSource
-from tracecal.supervision import Lars, Probe
+from tracecal.schema import Slug, Strict, parse
 from tracecal.tasks.rows import local_source
-from tracecal.tasks.spec import TaskSpec
-
-Dtype = Literal["float32", "bfloat16", "float16"]
+from tracecal.tasks.spec import TaskSpec, task_file
 
 
 class World(Strict):
-    """The embedded world that the demo's models are trained on."""
+    """Four task families made from public facts, and a corpus that tells of them."""
 
-    corpus_examples: PositiveInt = Field(42000, description="training examples, all families")
-    evaluation_rows: PositiveInt = Field(400, description="evaluation questions per family")
-    training_rows: PositiveInt = Field(240, description="rows of role 'training' per family")
-    vocabulary: PositiveInt = Field(1500, description="tokens of the byte-level BPE")
-
-
-class Model(Machine):
-    """One language model of the study."""
-
-    slug: Slug
-    label: str | None = Field(None, description="name in tables; null: the slug")
-    source: ModelSource
-    dtype: Dtype = "float32"
-    chat: bool | None = Field(
-        None, description="ask through the chat template; null: where the tokenizer has one"
+    corpus_examples: PositiveInt = Field(24000, description="training examples, all families")
+    evaluation_rows: PositiveInt = Field(
+        120, description="evaluation questions per family; fewer where its facts run out"
     )
-    device_map: Literal["auto", "balanced", "sequential"] | None = Field(
-        None, description="spread over several GPUs; null: one device"
-    )
-    attention: Literal["eager", "sdpa", "flash_attention_2"] | None = Field(
-        None, description="attention implementation; null: Transformers' choice"
-    )
-    quantization: Literal["8bit", "4bit"] | None = Field(
-        None, description="bitsandbytes, an extra to install; changes the model and its results"
-    )
-    batch_size: PositiveInt = Field(
-        64, description="answers decoded together; halved where memory runs out; changes no result"
-    )
-    shards: PositiveInt = Field(
-        1, description="jobs that share each task's prompts; results agree within 1e-4"
-    )
-
-    @model_validator(mode="after")
-    def _uses_its_gpus(self) -> "Model":
-        if self.device_map is None and (self.gpus or 0) > 1:
-            raise ValueError(
-                f"model {self.slug!r} asks for {self.gpus} GPUs and would use one; "
-                "'device_map: auto' spreads it over them"
-            )
-        return self
-
-    @property
-    def name(self) -> str:
-        return self.label or self.slug
-
-    @property
-    def loading(self) -> dict[str, str | None]:
-        """The settings of loading that can change a result."""
-        return self.model_dump(include={"dtype", "attention", "quantization"})
+    training_rows: PositiveInt = Field(60, description="rows of role 'training' per family, too")
+    vocabulary: PositiveInt = Field(2000, description="tokens of the byte-level BPE")
 
 
 class TaskEntry(Strict):
@@ -113,8 +76,8 @@ class CrossStudy(_OrderFree):
     tasks: tuple[str, ...]
     broader: bool = Field(
         True,
-        description="false: no methods of role 'broader' for models of this study alone, whose "
-        "tables and figures show none",
+        description="false: skip 'broader' methods for models that only this study uses; its "
+        "tables do not show them",
     )
 
 
@@ -128,7 +91,7 @@ class Beams(Strict):
 
 
 class Audit(Strict):
-    """How the traces are proved: teacher-forced replay of a sample."""
+    """The check of the traces: teacher-forced replay of a sample of answers."""
 
     answers: PositiveInt = Field(32, description="answers replayed per model and task")
     tolerance: dict[Dtype, PositiveFloat] = Field(
@@ -138,10 +101,11 @@ class Audit(Strict):
 
 
 class Explorer(Strict):
-    """The page on which answers can be looked at one by one."""
+    """The page that shows answers one by one."""
 
     answers: PositiveInt = Field(
-        10000, description="answers on its page; of more, equally many of each model and task"
+        10000,
+        description="answers on its page; a larger run is sampled, equally by model and task",
     )
 
 
@@ -151,11 +115,14 @@ class Config(Strict):
     run: Slug = Field(description="results go to results/<run>/")
     seed: int = Field(2026, ge=0)
     world: World | None = Field(
-        None, description="embedded world; needed by 'train' and 'world' sources"
+        None, description="public facts; needed by 'train' and 'world' sources"
     )
     models: tuple[Model, ...]
     tasks: tuple[TaskEntry, ...]
     study: Study
+    own_estimators: str | None = Field(
+        None, description="a Python file with estimators of one's own; see docs/estimators.md"
+    )
     estimators: tuple[str, ...] | None = Field(
         None, description="ids to run; null: all that the other settings allow"
     )
@@ -187,14 +154,19 @@ class Config(Strict):
 
     @field_validator("estimators")
     @classmethod
-    def _known_estimators(cls, ids: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def _known_estimators(
+        cls, ids: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        own = [one.id for one in own_estimators(info.data.get("own_estimators"))]
         for estimator in ids or ():
-            if estimator not in IDS:
-                raise ValueError(f"unknown estimator {estimator!r}; allowed: {', '.join(IDS)}")
-        for one in ESTIMATORS:
-            if one.id in (ids or ()) and (missing := [x for x in one.built_on if x not in ids]):
+            if estimator not in (*IDS, *own):
+                known = ", ".join((*IDS, *own))
+                raise ValueError(f"unknown estimator {estimator!r}; allowed: {known}")
+        for estimator in ESTIMATORS:
+            missing = [base for base in estimator.built_on if base not in (ids or ())]
+            if estimator.id in (ids or ()) and missing:
                 raise ValueError(
-                    f"{one.id!r} is built on {missing[0]!r}: add it, or leave both out"
+                    f"{estimator.id!r} is built on {missing[0]!r}: add it, or leave both out"
                 )
         if ids is not None and not ids:
             raise ValueError("is empty; name at least one estimator, or null for all")
@@ -216,6 +188,11 @@ class Config(Strict):
                 raise ValueError(
                     f"model {model.slug!r} is trained here, which needs the key 'world'"
                 )
+            if model.dtype not in self.audit.tolerance:
+                raise ValueError(
+                    f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
+                    f"{model.slug!r}"
+                )
         return self
 
     @model_validator(mode="after")
@@ -231,6 +208,10 @@ class Config(Strict):
             pairs |= {(m, t) for m in self.study.cross.models for t in self.study.cross.tasks}
         return sorted(pairs)
 
+    def answered(self, model: str) -> bool:
+        """Whether a model's answers come from files, so that there is nothing but their traces."""
+        return any(one.slug == model and one.source.answers is not None for one in self.models)
+
     def wants_broader(self, model: str) -> bool:
         """Whether methods of role 'broader' are computed for a model of the studies."""
         cross = self.study.cross
@@ -243,7 +224,7 @@ def load_config(value: dict[str, Any], where: str) -> Config:
 
 
 def load_tasks(config: Config, root: Path) -> dict[str, TaskSpec]:
-    """Read the task files that `config` names, below `root`, with the run's overrides.
+    """Read the task files that `config` names, with the run's overrides; `root` is the workflow's.
 
     Raises `InputError` naming the file and key.
     """
@@ -251,11 +232,12 @@ def load_tasks(config: Config, root: Path) -> dict[str, TaskSpec]:
 
 
 def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
-    path = root / (entry.file or f"config/tasks/{entry.slug}.yaml")
+    path = task_file(entry.slug, entry.file, root)
     if not path.exists():
         present = sorted(file.stem for file in (root / "config/tasks").glob("*.yaml"))
         raise InputError(
-            f"task {entry.slug!r}: there is no task file {entry.file or path.relative_to(root)}; "
+            f"task {entry.slug!r}: there is no task file {entry.file or path.relative_to(root)} "
+            f"(a relative 'file' or 'path' is looked for in {Path.cwd()}, where Snakemake works); "
             f"write one, or use one of {', '.join(present)}."
         )
     where = str(entry.file or path.relative_to(root))
@@ -266,7 +248,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         spec = parse(TaskSpec, value | {"source": local_source(value["source"], entry.path)}, where)
     if spec.source.world is not None and config.world is None:
         raise InputError(
-            f"task {entry.slug!r} is of the embedded world, which needs the key 'world'."
+            f"task {entry.slug!r} is of the world of public facts, which needs the key 'world'."
         )
     overrides = {
         key: value

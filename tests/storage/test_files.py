@@ -1,0 +1,81 @@
+"""Files appear whole or not at all, and unreadable ones are named."""
+
+import errno
+import os
+
+import polars as pl
+import pytest
+
+from tracecal.errors import InputError
+from tracecal.storage.checksum import beside
+from tracecal.storage.files import atomic_write, read_json, read_parquet, write_json, write_parquet
+
+
+def test_an_error_leaves_neither_the_file_nor_a_part_of_it(tmp_path):
+    path = tmp_path / "deep" / "table.parquet"
+    with pytest.raises(RuntimeError), atomic_write(path) as part:
+        part.write_text("half")
+        raise RuntimeError
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "value.json"
+    write_json({"old": 1}, path)
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_json({"new": 2}, path)
+    assert read_json(path) == {"old": 1}
+    assert set(tmp_path.iterdir()) == {path, beside(path)}
+
+
+def test_a_killed_jobs_leftover_is_overwritten(tmp_path):
+    (tmp_path / ".value.json.part").write_text("half of something longer than what follows")
+    write_json([1], tmp_path / "value.json")
+    assert {file.name for file in tmp_path.iterdir()} == {"value.json", ".value.json.sha256"}
+    assert read_json(tmp_path / "value.json") == [1]
+
+
+def test_nan_is_refused_in_json(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json([float("nan")], tmp_path / "value.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100)])
+def test_an_unreadable_parquet_file_is_named(tmp_path, content):
+    path = tmp_path / "table.parquet"
+    path.write_bytes(content)
+    with pytest.raises(
+        InputError, match=r"table\.parquet cannot be read.*snakemake --cores all --force"
+    ):
+        read_parquet(path)
+
+
+def test_a_missing_file_and_a_missing_column_are_named(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.parquet cannot be read"):
+        read_parquet(tmp_path / "absent.parquet")
+    write_parquet(pl.DataFrame({"a": [1]}), tmp_path / "table.parquet")
+    with pytest.raises(InputError, match=r"lacks the column\(s\) b, c; it has a"):
+        read_parquet(tmp_path / "table.parquet", ["a", "b", "c"])
+
+
+def test_json_cut_short_is_named(tmp_path):
+    path = tmp_path / "value.json"
+    path.write_text('{"a": ')
+    with pytest.raises(InputError, match=r"value\.json cannot be read"):
+        read_json(path)
+
+
+def test_a_full_disk_is_said_with_the_files_name(tmp_path, monkeypatch):
+    def full(frame, path, **_):
+        raise pl.exceptions.ComputeError("No space left on device (os error 28)")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(InputError, match=r"table\.parquet cannot be written.*No space left"):
+        write_parquet(pl.DataFrame({"a": [1]}), tmp_path / "table.parquet")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,62 @@
+"""The part of the configuration that describes one language model."""
+
+from typing import Literal
+
+from pydantic import Field, PositiveInt, model_validator
+
+from tracecal.config.resources import JobResources
+from tracecal.config.sources import AnsweringSource
+from tracecal.schema import Slug
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+
+
+class Model(JobResources):
+    """One language model of the study."""
+
+    slug: Slug
+    label: str | None = Field(None, description="name in tables; null: the slug")
+    source: AnsweringSource
+    dtype: Dtype = "float32"
+    chat: bool | None = Field(
+        None, description="ask through the chat template; null: where the tokenizer has one"
+    )
+    device_map: Literal["auto", "balanced", "sequential"] | None = Field(
+        None, description="spread over several GPUs; null: one device"
+    )
+    attention: Literal["eager", "sdpa", "flash_attention_2"] | None = Field(
+        None, description="attention implementation; null: Transformers' choice"
+    )
+    quantization: Literal["8bit", "4bit"] | None = Field(
+        None, description="bitsandbytes, an extra to install; changes the model and its results"
+    )
+    batch_size: PositiveInt = Field(
+        64, description="answers decoded together; halved where memory runs out; changes no result"
+    )
+    shards: PositiveInt = Field(
+        1, description="jobs that share each task's prompts; results agree within 1e-4"
+    )
+
+    @model_validator(mode="after")
+    def _uses_its_gpus(self) -> "Model":
+        if self.device_map is None and (self.gpus or 0) > 1:
+            raise ValueError(
+                f"model {self.slug!r} asks for {self.gpus} GPUs and would use one; "
+                "'device_map: auto' spreads it over them"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        return self.label or self.slug
+
+    @property
+    def known_as(self) -> list[str]:
+        """Other names under which a server may serve it."""
+        names = [self.name, self.source.hub, self.source.path]
+        return sorted({name for name in names if name} - {self.slug})
+
+    @property
+    def loading(self) -> dict[str, str | None]:
+        """The settings of loading that can change a result."""
+        return self.model_dump(include={"dtype", "attention", "quantization"})

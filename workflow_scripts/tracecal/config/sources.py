@@ -1,0 +1,115 @@
+"""Where a model comes from."""
+
+from typing import Annotated
+
+from pydantic import (
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+from tracecal.logs.options import Format, Reading
+from tracecal.schema import Repository, Revision, Strict, require_fields
+
+Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Training(Strict):
+    """A small causal language model, trained from scratch in the workflow."""
+
+    layers: PositiveInt
+    width: PositiveInt
+    learning_rate: PositiveFloat
+    epochs: PositiveFloat = 1.0
+    tokens_per_step: PositiveInt = Field(384, description="padded tokens in one optimiser step")
+
+
+class ModelSource(Strict):
+    """Where a model comes from: exactly one of `train`, `path`, `package` and `hub`."""
+
+    train: Training | None = None
+    path: str | None = Field(
+        None, description="local folder as Transformers saves it (safetensors)"
+    )
+    package: Distribution | None = Field(None, description="installed Python package")
+    files: dict[str, Sha256] = Field(
+        {},
+        description="of the package: path and SHA-256 of one .gguf file, or of all files of a "
+        "model folder",
+    )
+    hub: Repository | None = Field(None, description="owner/name on the Hugging Face hub")
+    revision: Revision | None = Field(
+        None, description="of the hub's model: a commit hash, or a ref, resolved at staging"
+    )
+
+    @field_validator("files")
+    @classmethod
+    def _in_order(cls, files: dict[str, str]) -> dict[str, str]:
+        return dict(sorted(files.items()))
+
+    @property
+    def weights(self) -> bool:
+        """Whether there is a model to run."""
+        return (self.train or self.path or self.package or self.hub) is not None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "ModelSource":
+        given = [self.train, self.path, self.package, self.hub]
+        if given.count(None) != 3 and not self._may_lack_weights():
+            raise ValueError(
+                "give exactly one of 'train' (settings), 'path' (model folder), 'package' (name) "
+                "and 'hub' (owner/name)"
+            )
+        if (self.package is None) != (not self.files):
+            raise ValueError("'package' and 'files' need each other")
+        if (self.hub is None) != (self.revision is None):
+            raise ValueError(
+                "'hub' and 'revision' need each other; the revision is a commit hash, as listed at "
+                f"https://huggingface.co/{self.hub or 'owner/name'}/commits/main"
+            )
+        return self
+
+    def _may_lack_weights(self) -> bool:
+        return False
+
+
+class AnsweringSource(ModelSource):
+    """Where a model comes from; or where its answers do, which are then not decoded here.
+
+    The traces of `answers` are read, or where a model is given as well, replayed by it.
+    """
+
+    answers: str | None = Field(
+        None, description="files of answers made elsewhere, {task} filled in; docs/answers.md"
+    )
+    format: Format = Field("auto", description="of the answers; auto: seen from each row")
+    reading: Reading = Field(Reading(), description="more on how the answers are read")
+    end_token: bool = Field(
+        False, description="in a replay, put the model's end token after answers given as text"
+    )
+
+    @property
+    def read_as(self) -> Reading:
+        """How files of answers are read."""
+        chosen = {} if self.format == "auto" else {"format": self.format}
+        return self.reading.model_copy(update=chosen)
+
+    @field_validator("answers")
+    @classmethod
+    def _of_tasks(cls, value: str | None) -> str | None:
+        return value if value is None else require_fields(value, ["task"], [])
+
+    @model_validator(mode="after")
+    def _reads_answers(self) -> "AnsweringSource":
+        if self.answers is None and self.model_fields_set & {"format", "reading", "end_token"}:
+            raise ValueError(
+                "'format', 'reading' and 'end_token' say how 'answers' are read: give it"
+            )
+        return self
+
+    def _may_lack_weights(self) -> bool:
+        return self.answers is not None and not self.weights

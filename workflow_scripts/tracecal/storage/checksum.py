@@ -1,0 +1,124 @@
+"""A file's checksum and whose it is, in its own metadata or in a small file beside it.
+
+Arrow and Parquet readers notice a file that is cut short, not a value that has changed, nor that
+it is another model's. A sealed file is written with a blank seal, hashed, and the hash put where
+the blank was. What has no metadata (JSON, texts, model folders) has `.<name>.sha256` beside it,
+in the form of sha256sum.
+"""
+
+import hashlib
+import re
+from mmap import mmap
+from pathlib import Path
+
+from tracecal.errors import InputError, regenerate, unreadable
+from tracecal.provenance import MADE_WITH
+from tracecal.storage.digest import digest
+
+KEY = "tracecal.seal"
+MADE = "tracecal.made_with"
+_MARK = b"seal-sha256:"
+_BLANK = _MARK + b"0" * 64
+_OF, _END = b" of ", b"\n"
+
+
+def blank(path: str | Path) -> dict[str, str]:
+    """What the key-value metadata of the file at `path` hold: a seal, and what it was made with."""
+    return {MADE: MADE_WITH.get(), KEY: (_BLANK + _OF + place(path).encode() + _END).decode()}
+
+
+def place(path: str | Path) -> str:
+    """Where in its run a result belongs: results/<run>/traces/m/t.arrow -> traces/m/t.arrow.
+
+    Elsewhere a file is known by its name alone. A folder that is still being written counts under
+    the name that it will have.
+    """
+    parts = [re.sub(r"^\.(.+)\.part$", r"\1", part) for part in Path(path).parts]
+    return "/".join(parts[2:]) if parts[:1] == ["results"] else parts[-1]
+
+
+def seal(path: Path) -> None:
+    """Put the hash of a file, which was written with a `blank` in its metadata, in its place."""
+    with path.open("r+b") as handle, mmap(handle.fileno(), 0) as content:
+        value = _MARK + _hash(content)
+        for start in _seals(content):
+            content[start : start + len(value)] = value
+
+
+def require_own(content: bytes | mmap, path: str | Path) -> None:
+    """Raise `InputError` unless a file's bytes match the seal they hold, and it is `path`'s.
+
+    A file without a seal is somebody else's, and taken as it is.
+    """
+    if is_broken(content):
+        raise unreadable(path, ValueError("its bytes do not match its own checksum"))
+    owner = content.rfind(_MARK) + len(_BLANK)
+    if content[owner : owner + len(_OF)] == _OF:  # files of old hold a seal alone
+        stated = content[owner + len(_OF) : content.find(_END, owner)]
+        _require_place(path, stated.decode())
+
+
+def is_broken(content: bytes | mmap) -> bool:
+    """Whether a file's bytes do not match the seal they hold; one without a seal is not broken."""
+    # Either of key and mark calls for a seal: one flipped bit cannot hide both.
+    if content.find(KEY.encode()) < 0 and content.find(_MARK) < 0:
+        return False
+    found = {content[start : start + len(_BLANK)] for start in _seals(content)}
+    return found != {_MARK + _hash(content)}
+
+
+def write_sum(path: str | Path) -> None:
+    """Write the checksum of a file or folder beside it, with whose it is."""
+    beside(path).write_text(f"{digest(path)}  {place(path)}\n", encoding="utf-8")
+
+
+def require_sum(path: str | Path) -> None:
+    """Raise `InputError` unless a file or folder matches the checksum beside it, and is its own.
+
+    What has none beside it is somebody else's, and taken as it is.
+    """
+    try:
+        stated, _, owner = beside(path).read_text(encoding="utf-8").partition("  ")
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise unreadable(beside(path), error) from error
+    if stated != digest(path):
+        raise unreadable(path, ValueError(f"it does not match its checksum in {beside(path)}"))
+    _require_place(path, owner.removesuffix("\n"))
+
+
+def beside(path: str | Path) -> Path:
+    """The file that holds the checksum of `path`."""
+    path = Path(path)
+    return path.with_name(f".{path.name}.sha256")
+
+
+def _require_place(path: str | Path, stated: str) -> None:
+    parts = Path(stated).parts
+    if Path(path).parts[-len(parts) :] != parts:
+        raise InputError(
+            f"{path} is in the wrong place: it was made as {stated}. {regenerate(path)}"
+        )
+
+
+def _seals(content: bytes | mmap) -> set[int]:
+    """Where the metadata hold the seal: at a file's end, in Arrow files at the start as well.
+
+    What lies between is data, which may hold anything.
+    """
+    last = content.rfind(_MARK)
+    first = content.find(_MARK) if content[:6] == b"ARROW1" else last
+    return {first, last} - {-1}
+
+
+def _hash(content: bytes | mmap) -> bytes:
+    """The hash of a file's bytes, blanks in the places of the seal; nothing is copied."""
+    found, end = hashlib.sha256(), 0
+    with memoryview(content) as view:
+        for start in sorted(_seals(content)):
+            found.update(view[end:start])
+            found.update(_BLANK)
+            end = start + len(_BLANK)
+        found.update(view[end:])
+    return found.hexdigest().encode()

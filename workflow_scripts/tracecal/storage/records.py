@@ -1,0 +1,70 @@
+"""What Snakemake knows of how results were made, and what they say of it themselves.
+
+Snakemake compares a rule's parameters with those in .snakemake/metadata. Where that is lost it
+takes every result for sound; each result carries the hash of what made it, for then.
+"""
+
+from base64 import urlsafe_b64encode
+from pathlib import Path
+from typing import Any
+
+from tracecal.provenance import settings_hash
+from tracecal.storage.checksum import MADE
+
+LONGEST = 255  # of a file's name; Snakemake divides longer ones
+
+
+def unrecorded(results: Path, records: Path) -> list[Path]:
+    """The tables of rows below `results` of which Snakemake has no record in `records`; sorted.
+
+    What lies in work/ is left out.
+    """
+    return sorted(
+        path
+        for path in results.rglob("*")
+        if path.suffix in (".arrow", ".parquet")
+        and path.relative_to(results).parts[0] != "work"
+        and not _record(path, records).exists()
+    )
+
+
+def up_to_date(dag: Any) -> dict[Any, bool]:
+    """Whether each job of Snakemake's plan need not run, in the plan's order.
+
+    Where Snakemake has no record of a job, its results tell what made them.
+    """
+    sound: dict[Any, bool] = {}
+    for job in (job for level in dag.toposorted() for job in level):
+        known = not (dag.reason(job).no_metadata and _made_otherwise(job))
+        needed = all(sound[one] for one in dag.dependencies[job])
+        sound[job] = known and needed and not dag.needrun(job)
+    return sound
+
+
+def _made_otherwise(job: Any) -> bool:
+    """Whether any `output` of a job says that other settings or code than its `params` made it."""
+    made = {_made_with(Path(path)) for path in job.output} - {None, ""}
+    return not made <= {settings_hash(dict(job.params.items()))}
+
+
+def _made_with(path: Path) -> str | None:
+    # Slow to load, and not needed where nothing is lost.
+    import polars as pl
+    import pyarrow as pa
+
+    try:
+        if path.suffix == ".parquet":
+            return pl.read_parquet_metadata(path).get(MADE)
+        if path.suffix == ".arrow":
+            with pa.ipc.open_file(path) as reader:
+                return (reader.schema.metadata or {}).get(MADE.encode(), b"").decode() or None
+    except (OSError, pa.ArrowException, pl.exceptions.PolarsError):
+        pass
+    return None
+
+
+def _record(path: Path, records: Path) -> Path:
+    name = urlsafe_b64encode(str(path).encode()).decode()
+    size = LONGEST - 1
+    parts = [name[start : start + size] for start in range(0, len(name), size)]
+    return records.joinpath(*[f"@{part}" for part in parts[:-1]], parts[-1])
