@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 import random
 import zlib
+from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.errors import InputError
-from tracecal.schema import parse, read_yaml
+from tracecal.given import read_yaml
+from tracecal.schema import parse
 from tracecal.tasks.load import SCHEMA, finish, load_local, load_world, subsample
 from tracecal.tasks.read import read_rows
 from tracecal.tasks.rows import local_source
@@ -302,3 +305,76 @@ def test_real_xquad_and_mlqa(shared_data):
         languages=["en"],
     )
     assert load(single)["role"].to_list() == ["evaluation"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.jsonl", b'{"q": "a", "q": "b"}\n', "line 1.*the key 'q' is given twice"),
+        ("t.json", b'[{"q": {"a": 1, "a": 2}}]', "the key 'a' is given twice"),
+        ("t.json", b"[" * 100_000, "cannot be read as .json"),
+        ("t.jsonl", b'{"q": ' + b"[" * 100_000 + b"\n", "line 1 is not JSON"),
+    ],
+)
+def test_json_that_says_two_things_or_nests_without_end_is_refused(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_rows(tmp_path / name)
+
+
+def test_texts_that_are_stored_as_bytes_are_read_as_text_or_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    fields = {"question": "q", "references": "a"}
+    pl.DataFrame({"q": ["Où?".encode()], "a": [b"51"]}).write_parquet(path)
+    assert load(spec_for(path, fields))["question"].to_list() == ["Où?"]
+    assert load(spec_for(path, fields))["references"].to_list() == [["51"]]
+    pl.DataFrame({"q": [b"\xff\xfe"], "a": [b"51"]}).write_parquet(path)
+    with pytest.raises(InputError, match=r"t\.parquet: row 1: .*is not text"):
+        load(spec_for(path, fields))
+
+
+def test_half_a_character_is_refused_with_its_row(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"q": "a?", "a": "1"}\n{"q": "b\\ud800?", "a": "1"}\n')
+    with pytest.raises(InputError, match=r"t\.jsonl: row 2: .*is not text \(surrogates"):
+        load(spec_for(path, {"question": "q", "references": "a"}))
+
+
+def test_a_date_inside_a_reference_is_written_out(tmp_path):
+    path = tmp_path / "t.parquet"
+    frame = pl.DataFrame({"q": ["When?"], "a": [{"day": date(2024, 5, 1)}]})
+    frame.write_parquet(path)
+    rows = load(spec_for(path, {"question": "q", "references": "a"}))
+    assert rows["references"].to_list() == [['{"day": "2024-05-01"}']]
+    with pytest.raises(InputError, match="must hold one text or number"):
+        load(spec_for(path, {"question": "a", "references": "q"}))
+
+
+def test_pipes_and_devices_are_no_rows_and_nobody_waits_for_them(tmp_path):
+    os.mkfifo(tmp_path / "t.jsonl")
+    (tmp_path / "z.jsonl").symlink_to("/dev/zero")
+    for name in ("t.jsonl", "z.jsonl"):
+        with pytest.raises(InputError, match=rf"{name} is not a file"):
+            read_rows(tmp_path / name)
+        with pytest.raises(InputError, match=rf"{name} is not a file"):
+            read_yaml(tmp_path / name)
+
+
+def test_a_field_that_is_not_there_is_said_in_a_sentence_however_many_there_are(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([{f"f{n}": 1 for n in range(100_000)}]))
+    with pytest.raises(InputError) as error:
+        load(spec_for(path))
+    assert len(str(error.value)) < 500
+    assert "(100000 in all)" in str(error.value)
+
+
+def test_long_rows_are_left_out_and_counted_where_the_task_says_so(tmp_path, caplog):
+    caplog.set_level("INFO", "tracecal")
+    rows = [{"q": "x" * n, "c": "y" * n, "a": "1"} for n in (1, 2, 3)]
+    path = write_lines(tmp_path / "t.jsonl", rows)
+    fields = {"question": "q", "references": "a", "context": "c"}
+    assert load(spec_for(path, fields)).height == 3
+    kept = load(spec_for(path, fields, max_characters=4))
+    assert sorted(kept["question"]) == ["x", "xx"]
+    assert "left out 1 row(s) of more than 4 characters" in caplog.text

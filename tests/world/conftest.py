@@ -1,11 +1,8 @@
 import pytest
 
-from tracecal.self_evaluation import SelfEvaluation
 from tracecal.world.corpus import World, make_world
 
 
 @pytest.fixture(scope="session")
 def world() -> World:
-    return make_world(
-        seed=1, size=2000, evaluation=60, training=20, self_evaluation=SelfEvaluation().model_dump()
-    )
+    return make_world(seed=1, size=2000, evaluation=60, training=20)

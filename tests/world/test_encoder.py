@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tracecal.files import sha256
+from tracecal.storage.digest import digest as sha256
 from tracecal.weigh.encoder import is_cross_encoder, load_encoder
 from tracecal.weigh.similarity import similarities
 from tracecal.world.encoder import EncoderSettings

@@ -5,109 +5,108 @@ import re
 from collections import Counter
 
 import pytest
+from countryinfo import CountryInfo
 
-from tracecal.world.arithmetic import VERBS, Sum, make_arithmetic, worked_answer
-from tracecal.world.closed_book import make_closed_book, power_law
-from tracecal.world.extractive import make_extractive
+from tracecal.label.contains import contains
+from tracecal.label.example import Example
+from tracecal.world.arithmetic import LARGEST, WITHIN, make_arithmetic
+from tracecal.world.closed_book import known_facts, make_closed_book, power_law
+from tracecal.world.countries import countries, share_a_word
+from tracecal.world.extractive import SENTENCES, draw_scenario, make_extractive, subjects, value
 from tracecal.world.family import Sizes
-from tracecal.world.lexicon import LANGUAGES, PEOPLE, SENTENCES, VALUES
-from tracecal.world.misconceptions import make_misconceptions, make_topics, tell
+from tracecal.world.misconceptions import known_places, make_misconceptions
 
-SIZES = Sizes(corpus=3000, evaluation=100, training=60)
-
-
-@pytest.fixture(scope="module")
-def arithmetic():
-    return make_arithmetic(3, SIZES)
+SIZES = Sizes(corpus=3000, evaluation=90, training=30, discussions=40)
 
 
 @pytest.fixture(scope="module")
-def closed_book():
-    return make_closed_book(3, SIZES)
+def families():
+    makers = (make_arithmetic, make_closed_book, make_extractive, make_misconceptions)
+    return {make.__name__.removeprefix("make_"): make(3, SIZES) for make in makers}
 
 
-@pytest.fixture(scope="module")
-def extractive():
-    return make_extractive(3, SIZES)
-
-
-@pytest.fixture(scope="module")
-def misconceptions():
-    return make_misconceptions(3, SIZES)
+def examples(family):
+    for row in family.questions:
+        yield Example("e", row.question, row.references, row.distractors, row.language), row
 
 
 def numbers(text: str) -> set[int]:
     return {int(number) for number in re.findall(r"\d+", text)}
 
 
-def test_the_corpus_shows_no_held_out_pair_of_numbers(arithmetic):
-    held_out = [numbers(question.group) for question in arithmetic.questions]
-    shown = {frozenset(numbers(exchange.prompt)) for exchange in arithmetic.corpus}
-    assert not [pair for pair in held_out for prompt in shown if pair <= prompt]
+def test_the_gazetteers_are_read_as_they_are():
+    known = {one.code: one for one in countries()}
+    assert len(known) > 150 and not known.keys() & {"IL", "KZ", "PR", "PS", "ZA"}
+    peru = known["PE"]
+    assert (peru.names, peru.capital.name) == ({"en": "Peru", "de": "Peru", "es": "Perú"}, "Lima")
+    assert (peru.currency, peru.currency_code, peru.dialling_code) == ("Sol", "PEN", "51")
+    assert peru.neighbours[0] == "BR"  # the largest one
+    assert [one.name for one in known["AU"].larger_cities][:2] == ["Sydney", "Melbourne"]
+    assert not peru.larger_cities
+    assert known["NL"].names["en"] == "the Netherlands"
+    # What another source says of every country, by a key of its own
+    for code, one in known.items():
+        assert share_a_word(one.names["en"], CountryInfo(code).info()["name"]) or code in OTHERS
 
 
-def test_each_sum_is_asked_once_under_its_own_group(arithmetic):
-    groups = [question.group for question in arithmetic.questions]
-    assert len(set(groups)) == len(groups)
-    operations = Counter(group.split("-")[0] for group in groups)
-    assert operations == {"add": 80, "subtract": 80}
+# Named differently by the two
+OTHERS = {"CZ"}
 
 
-def test_the_question_shows_both_numbers_and_the_reference_is_their_result(arithmetic):
-    for question in arithmetic.questions:
-        operation, a, b = question.group.split("-")
-        assert {int(a), int(b)} <= numbers(question.question)
-        result = int(a) + int(b) if operation == "add" else int(a) - int(b)
-        assert question.references == [str(result)]
+def test_a_spelling_is_of_this_city_and_no_other():
+    names = {city.name for country in countries() for city in country.cities}
+    india = next(one for one in countries() if one.code == "IN")
+    assert "Delhi" in names and "Delhi" not in india.capital.names
+    romania = next(one for one in countries() if one.code == "RO")
+    assert {"Bucharest", "Bukarest", "Bucarest"} <= set(romania.capital.names)
 
 
-@pytest.mark.parametrize(
-    ("one", "answer"),
-    [
-        (Sum("+", 26, 13), "26+13: 6+3=9, 2+1=3, so 39"),
-        (Sum("+", 26, 17), "26+17: 6+7=13, 2+1+1=4, so 43"),
-        (Sum("-", 39, 13), "39-13: 9-3=6, 3-1=2, so 26"),
-        (Sum("-", 43, 17), "43-17: 13-7=6, 4-1-1=2, so 26"),
-        (Sum("+", 50, 40), "50+40: 0+0=0, 5+4=9, so 90"),
-        (Sum("+", 7, 26), "7+26: 7+6=13, 2+1=3, so 33"),
-        (Sum("-", 33, 7), "33-7: 13-7=6, 3-1=2, so 26"),
-        (Sum("+", 26, 3), "26+3: 6+3=9, 2, so 29"),
-    ],
-)
-def test_the_rationale_works_the_columns(one, answer):
-    assert worked_answer(one) == answer
+def test_no_question_gives_its_answer_away(families):
+    for name in ("closed_book", "misconceptions"):
+        for example, row in examples(families[name]):
+            assert not contains(row.question, example).correct, row
 
 
-def test_every_worked_answer_is_true_and_its_length_says_nothing_of_the_operation(arithmetic):
-    lengths: dict[str, set[int]] = {"+": set(), "-": set()}
-    for exchange in arithmetic.corpus:
-        total, ones, tens, result = re.split(": |, so |, ", exchange.answer)
-        for column in (ones, tens):
-            assert eval(column.replace("=", "=="))
-        assert eval(total) == int(result)
-        lengths["+" if "+" in total else "-"].add(len(exchange.answer))
-    assert lengths["+"] == lengths["-"]
-    assert len(lengths["+"]) == 3
+def test_what_the_corpus_tells_is_judged_right(families):
+    """The told sentence of a closed-book fact, the statement of a text, under the tasks' rule."""
+    for name in ("closed_book", "extractive"):
+        told = {one.prompt: one.answer for one in families[name].corpus}
+        for example, row in examples(families[name]):
+            if row.context is None and row.question in told:
+                assert contains(told[row.question], example).correct, row
+            if row.context is not None:
+                statement = next(s for s in sentences(row.context) if row.references[0] in s)
+                assert row.references[0] in statement
+                assert contains(row.references[0], example).correct, row
+                assert not contains(row.distractors[0], example).correct, row
 
 
-def test_questions_use_rare_verbs_more_often_than_the_corpus_does(arithmetic):
-    def share_of_rare(texts: list[str]) -> float:
-        heads, rare = (
-            sum(any(f" and {verb} " in text for verb in verbs) for text in texts)
-            for verbs in ([v for pool in VERBS.values() for v in pool[part]] for part in PARTS)
-        )
-        return rare / (heads + rare)
-
-    assert share_of_rare([e.prompt for e in arithmetic.corpus]) < 0.2
-    assert share_of_rare([q.question for q in arithmetic.questions]) > 0.6
+def sentences(text: str) -> list[str]:
+    return re.split(r"(?<=\.) ", text)
 
 
-PARTS = (slice(0, 5), slice(5, None))
+def test_the_corpus_shows_no_pair_of_numbers_that_is_asked_for(families):
+    asked = {frozenset(numbers(row.question)) for row in families["arithmetic"].questions}
+    shown = {frozenset(numbers(one.prompt)) for one in families["arithmetic"].corpus}
+    assert len(asked) > 25 and not asked & shown
 
 
-def test_verbs_mean_one_operation():
-    assert not set(VERBS["+"]) & set(VERBS["-"])
-    assert len(set(VERBS["+"])) == len(VERBS["+"]) == len(VERBS["-"]) == len(set(VERBS["-"]))
+def test_the_reference_is_the_result(families):
+    for row in families["arithmetic"].questions:
+        a, b = sorted(numbers(row.question), reverse=True)
+        adds = " more. How" in row.question or "together" in row.question
+        assert row.group == f"{'add' if adds else 'subtract'}-{a}-{b}"
+        assert row.references == [str(a + b if adds else a - b)]
+        assert a <= LARGEST and 0 < int(row.references[0]) <= WITHIN
+
+
+def test_every_worked_answer_is_true(families):
+    for one in families["arithmetic"].corpus:
+        left, a, sign, b, result, said = re.fullmatch(
+            r"((\d+) ([+-]) (\d+)) = (\d+)\. The answer is (\d+)\.", one.answer
+        ).groups()
+        assert eval(left) == int(result) == int(said)
+        assert {int(a), int(b)} == numbers(one.prompt) and sign in "+-"
 
 
 def test_the_frequency_of_facts_is_a_power_law():
@@ -119,99 +118,84 @@ def test_the_frequency_of_facts_is_a_power_law():
     assert counts[2] / counts[11] == pytest.approx(counts[11] / counts[47], rel=0.15)
 
 
-def test_each_fact_is_told_the_same_way_whenever_it_is_told(closed_book):
-    answers: dict[str, set[str]] = {}
-    for exchange in closed_book.corpus:
-        answers.setdefault(exchange.prompt, set()).add(exchange.answer)
-    assert {len(told) for told in answers.values()} == {1}
+def test_closed_book_asks_as_much_of_each_relation(families):
+    asked = Counter(row.group.split("-")[0] for row in families["closed_book"].questions)
+    assert asked == {"capital": 40, "country": 40, "currency": 40}
+    assert len({row.group for row in families["closed_book"].questions}) == 120
 
 
-def test_the_questions_are_on_facts_of_the_corpus_frequent_and_rare(closed_book):
-    told = Counter(exchange.answer for exchange in closed_book.corpus)
-    mentions = [
-        max(count for answer, count in told.items() if question.references[0] in answer)
-        for question in closed_book.questions
-    ]
-    assert min(mentions) >= 1
-    assert max(mentions) > 5 * min(mentions)
+def test_facts_of_a_city_name_its_only_country():
+    facts = known_facts()
+    assert min(map(len, facts.values())) > 60
+    names = [fact.subject for fact in facts["country"]]
+    assert len(names) == len(set(names)) > 200
+    lima = next(fact for fact in facts["country"] if fact.subject == "Lima")
+    assert lima.values[0] == "Peru"
 
 
-def test_some_answers_are_bare_and_some_are_sentences(closed_book):
-    ends = Counter(exchange.answer.endswith(".") for exchange in closed_book.corpus)
-    assert min(ends[True], ends[False]) > 0.2 * len(closed_book.corpus)
+def test_the_answer_is_a_span_of_the_context_and_so_is_the_mistaken_one(families):
+    for row in families["extractive"].questions:
+        assert row.references[0] in row.context and row.distractors[0] in row.context
+        assert row.references != row.distractors
+    for one in families["extractive"].corpus:
+        assert one.answer in one.prompt
 
 
-def test_a_sentence_ends_in_what_was_asked_for(closed_book):
-    references = {tuple(q.references) for q in closed_book.questions}
-    assert any(names == (names[0], f"the {names[0]}") for names in references)
-    known = {name for names in references for name in names}
-    sentences = [e.answer for e in closed_book.corpus if e.answer.endswith(".")]
-    extracted = {re.search(" is (.+)[.]$", sentence)[1] for sentence in sentences}
-    assert len(extracted & known) > 20
-
-
-def test_the_lexicon_is_parallel():
-    assert {len(people) for people in PEOPLE.values()} == {len(set(PEOPLE["zh"]))}
-    for topic, values in VALUES.items():
-        assert set(values) == set(LANGUAGES) == set(SENTENCES[topic])
-        assert {len(phrases) for phrases in values.values()} == {len(set(values["en"]))}
-
-
-def test_the_answer_is_a_span_of_the_context(extractive):
-    for question in extractive.questions:
-        assert question.references[0] in question.context
-    assert all(exchange.answer in exchange.prompt for exchange in extractive.corpus)
-
-
-def test_translations_of_a_scenario_share_its_group(extractive):
+def test_translations_of_a_scenario_share_its_group(families):
     languages: dict[str, list[str]] = {}
-    for question in extractive.questions:
-        languages.setdefault(question.group, []).append(question.language)
-    assert {tuple(found) for found in languages.values()} == {LANGUAGES}
+    for row in families["extractive"].questions:
+        languages.setdefault(row.group, []).append(row.language)
+    assert {tuple(found) for found in languages.values()} == {("en", "de", "es")}
 
 
-def test_no_question_with_its_context_is_in_the_corpus(extractive):
-    asked = {f"{question.context}\n{question.question}" for question in extractive.questions}
-    assert not asked & {exchange.prompt for exchange in extractive.corpus}
+def test_texts_state_what_the_gazetteer_says():
+    for one in subjects():
+        millions = int(value(one, "population", "de").removesuffix(" Millionen"))
+        assert millions == pytest.approx(one.population / 1e6, abs=0.5) and millions > 1
+        for language in ("en", "de", "es"):
+            assert set(SENTENCES["currency"]) >= {language}
+            assert value(one, "neighbour", language) not in one.names.values()
 
 
-def test_another_statement_could_answer_the_question_too(extractive):
-    chinese = re.compile("[\u4e00-\u9fff]")
-    for question in extractive.questions:
-        assert len(re.findall("[.。]", question.context)) in (2, 3)
-        assert bool(chinese.search(question.question)) == (question.language == "zh")
+def test_a_scenario_can_be_got_wrong():
+    rng = random.Random(1)
+    for _ in range(50):
+        drawn = draw_scenario(rng)
+        assert drawn.answer("en") != drawn.mistaken("en")
+        assert drawn.context("es").count(".") == 4
 
 
-def test_on_every_topic_the_misconception_is_stated_more_often_than_the_truth(misconceptions):
-    told = Counter((exchange.prompt, exchange.answer) for exchange in misconceptions.corpus)
-    wordings: dict[str, list] = {}
-    for question in misconceptions.questions:
-        wordings.setdefault(question.group, []).append(question)
-    for questions in wordings.values():
-        prompts = {question.question for question in questions}
-        truth, myth = set(questions[0].references), set(questions[0].distractors[:2])
-        true = sum(n for (prompt, said), n in told.items() if prompt in prompts and said in truth)
-        false = sum(n for (prompt, said), n in told.items() if prompt in prompts and said in myth)
-        assert 1 <= true < false
+def test_places_mislead_and_capitals_are_right():
+    places = {place.names["en"]: place for place in known_places()}
+    assert places["Australia"].larger[0] == "Sydney"
+    assert places["the US state of New York"].larger[0] == "New York City"
+    assert places["Turkey"].capital[0] == "Ankara"
+    assert len(places) > 55
+    for place in places.values():
+        assert place.capital[0] not in place.larger
+        assert not share_a_word(place.names["en"], place.capital[0])
 
 
-@pytest.mark.parametrize("mentions", [6, 7, 10, 40])
-def test_the_truth_is_rarer_at_any_size(mentions):
-    rng = random.Random(5)
-    for topic in make_topics(rng, 50):
-        told = Counter(exchange.answer for exchange in tell(rng, topic, mentions))
-        true = sum(told[said] for said in topic.statements(topic.truth))
-        false = sum(told[said] for said in topic.statements(topic.myths[0]))
-        assert 1 <= true < false
-        assert told.total() == mentions
+def test_all_wordings_of_a_place_are_asked_and_share_its_group(families):
+    counts = Counter(row.group for row in families["misconceptions"].questions)
+    assert set(counts.values()) <= {2, 4} and Counter(counts.values())[4] > 25
+    for _, row in examples(families["misconceptions"]):
+        assert not set(row.references) & set(row.distractors)
 
 
-def test_references_and_distractors_are_different_claims(misconceptions):
-    for question in misconceptions.questions:
-        assert len(question.references) == 2 <= len(question.distractors)
-        assert not set(question.references) & set(question.distractors)
+def test_the_corpus_tells_both_the_truth_and_the_misconception_of_every_place(families):
+    said: dict[str, set[str]] = {}
+    for one in families["misconceptions"].corpus:
+        said.setdefault(one.prompt, set()).add(one.answer)
+    for row in families["misconceptions"].questions:
+        told = said.get(row.question, set())
+        assert not told or any(
+            name in text for text in told for name in (row.references[0], row.distractors[0])
+        )
 
 
-def test_all_wordings_of_a_topic_are_asked(misconceptions):
-    counts = Counter(question.group for question in misconceptions.questions)
-    assert set(counts.values()) == {4}
+def test_where_facts_run_out_there_are_fewer_rows():
+    made = make_misconceptions(1, Sizes(corpus=3000, evaluation=5000, training=1000))
+    roles = Counter(row.role for row in made.questions)
+    assert roles["evaluation"] == 4 * round(len(known_places()) * 5 / 6)
+    assert sum(roles.values()) == 4 * len(known_places())

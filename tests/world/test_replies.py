@@ -111,12 +111,13 @@ def test_what_is_misheard_is_one_word_of_the_point():
     assert misheard(random.Random(1), number, ["1", "3", "7"])[:11] == "1+2: 3, so "
 
 
-def test_a_misreckoned_column_leaves_the_result_and_the_sum(world):
+def test_replies_of_one_meaning_come_to_one_result_in_three_ways(world):
     replies = world.discussions.filter(family="arithmetic")
     for _, own in replies.group_by("discussion", "meaning"):
-        results = {text.split()[-1] for text in own["reply"]}
-        assert len(results) == 1
-    assert replies["reply"].n_unique() > replies.select("discussion", "meaning").n_unique() * 2
+        assert len({text.split()[-1] for text in own["reply"]}) == 1
+        assert own["reply"].n_unique() == 3
+    results = replies.group_by("discussion").agg(pl.col("reply").str.extract(r"(\d+)$").n_unique())
+    assert results["reply"].to_list() == [3] * results.height
 
 
 def test_recurrences_of_a_worked_case(tokenizer_folder):

@@ -1,6 +1,5 @@
 """The tokenizer as AutoTokenizer loads it."""
 
-import polars as pl
 import pytest
 from jinja2 import TemplateError
 from transformers import AutoTokenizer
@@ -82,8 +81,7 @@ def test_training_twice_gives_the_same_tokenizer(world, trained, loaded):
 
 def test_answers_have_one_to_about_25_tokens_and_lengths_vary_in_every_family(world, trained):
     lengths: dict[str, set[int]] = {}
-    told = world.corpus.filter(pl.col("family") != "self_evaluation")
-    for family, answer in told.select("family", "answer").iter_rows():
+    for family, answer in world.corpus.select("family", "answer").iter_rows():
         lengths.setdefault(family, set()).add(len(trained(answer)["input_ids"]))
     for family, found in lengths.items():
         assert len(found) > 2, family

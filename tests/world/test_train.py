@@ -8,8 +8,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tracecal.errors import InputError
-from tracecal.files import sha256
-from tracecal.world.descent import schedule
+from tracecal.storage.digest import digest as sha256
 from tracecal.world.tokenizer import save_tokenizer
 from tracecal.world.train import (
     Settings,
@@ -20,6 +19,7 @@ from tracecal.world.train import (
     step_plan,
     train_model,
 )
+from tracecal.world.training_loop import schedule
 
 SETTINGS = Settings(layers=1, width=32, learning_rate=6e-3, epochs=0.5, tokens_per_step=384, seed=1)
 
@@ -77,7 +77,7 @@ def test_the_folder_is_a_hub_model_with_two_end_tokens(folder, tokenizer_folder)
     for text in ("Where does Eva wait?", "谁买一本红色的书？", "43-17"):
         chat = [{"role": "user", "content": text}]
         assert tokenizer.apply_chat_template(chat) == original.apply_chat_template(chat)
-    assert sorted(path.name for path in folder.parent.iterdir()) == ["tiny"]
+    assert {path.name for path in folder.parent.iterdir()} == {"tiny", ".tiny.sha256"}
 
 
 def test_the_loaded_model_generates(folder):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tracecal.errors import InputError
+from tracecal.errors import InputError, listed
 from tracecal.tasks.read import Row
 from tracecal.tasks.rows import Fields
 
@@ -45,6 +45,13 @@ def values(row: Row, field: str) -> list[str]:
 
 
 def _map_row(row: Row, fields: Fields, language: str, separate: bool, where: str) -> Row:
+    try:
+        return _mapped(row, fields, language, separate, where)
+    except InputError as error:
+        raise InputError(str(error) if where in str(error) else f"{where}: {error}") from error
+
+
+def _mapped(row: Row, fields: Fields, language: str, separate: bool, where: str) -> Row:
     def one(field: str | None) -> str | None:
         found = _scalars(row, field, where) if field else []
         return found[0] if found else None
@@ -70,7 +77,8 @@ def _scalars(row: Row, field: str, where: str) -> list[str]:
     found = [value for value in _at(row, field) if value is not None]
     if len(found) > 1 or any(isinstance(value, list | dict) for value in found):
         raise InputError(
-            f"{where}: field {field!r} must hold one text or number, not {json.dumps(found)[:80]}."
+            f"{where}: field {field!r} must hold one text or number, not "
+            f"{json.dumps(found, default=str)[:80]}."
         )
     return [text for value in found for text in _texts(value, nested=False)]
 
@@ -101,18 +109,30 @@ def _texts(value: Any, nested: bool = True) -> Iterator[str]:
         for item in value:
             yield from _texts(item, nested=False)
     elif isinstance(value, bool | dict):
-        yield json.dumps(value, ensure_ascii=False)
+        yield json.dumps(value, ensure_ascii=False, default=str)
     elif isinstance(value, float) and math.isnan(value):
         return
-    elif value is not None and (text := str(value).strip()):
+    elif value is not None and (text := _text(value).strip()):
         yield text
+
+
+def _text(value: Any) -> str:
+    """A value as text; raises `InputError` where it is bytes, or half a character, that is none."""
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        text.encode()
+    except UnicodeError as error:
+        raise InputError(
+            f"{str(value)[:40]!a} is not text ({error.reason}); write the file's texts as UTF-8."
+        ) from error
+    return text
 
 
 def _decoded(text: str) -> Any:
     """The JSON value that `text` spells, or `text` itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -130,7 +150,7 @@ def _require_fields(rows: Sequence[Row], fields: Fields, where: str) -> None:
         if not any(True for row in rows for _ in _at(row, field)):
             there = _distinct(leaf for row in rows[:1000] for leaf in _leaves(row))
             raise InputError(
-                f"{where} has no field {field!r} ({key}); its fields are {', '.join(there)}."
+                f"{where} has no field {field!r} ({key}); its fields are {listed(there)}."
             )
 
 

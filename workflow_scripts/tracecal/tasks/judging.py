@@ -14,7 +14,9 @@ class Judging(Ending):
     answer_pattern: str | None = Field(
         None, description="regular expression; group 1 of its last match is the judged answer"
     )
-    correctness: Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge"]
+    correctness: Literal[
+        "numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"
+    ]
     f1_threshold: float = Field(
         0.5, gt=0, le=1, description="squad_f1: right from this F1 with a reference on"
     )

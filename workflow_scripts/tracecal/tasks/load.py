@@ -49,7 +49,7 @@ def finish(rows: pl.DataFrame, spec: Rows, seed: int) -> pl.DataFrame:
     Training rows that share an id, a group or their content with any evaluation row, inside the
     limit or not, are dropped: the training set does not depend on the evaluation's limit.
     """
-    rows = without_duplicates(rows)
+    rows = without_duplicates(_short_enough(rows, spec.max_characters))
     evaluation = rows.filter(pl.col("role") == "evaluation")
     if evaluation.is_empty():
         source = spec.source.path or spec.source.hub or spec.source.world
@@ -65,6 +65,16 @@ def finish(rows: pl.DataFrame, spec: Rows, seed: int) -> pl.DataFrame:
     return kept
 
 
+def _short_enough(rows: pl.DataFrame, most: int | None) -> pl.DataFrame:
+    """The rows whose question and context have at most `most` characters; all where null."""
+    if most is None:
+        return rows
+    length = pl.col("question").str.len_chars() + pl.col("context").fill_null("").str.len_chars()
+    kept = rows.filter(length <= most)
+    LOGGER.info("left out %d row(s) of more than %d characters", rows.height - kept.height, most)
+    return kept
+
+
 def without_duplicates(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows without repetitions; two different rows of one id and role raise `InputError`."""
     distinct = rows.unique(maintain_order=True)
@@ -72,10 +82,11 @@ def without_duplicates(rows: pl.DataFrame) -> pl.DataFrame:
         LOGGER.info("dropped %d row(s) that repeat another", dropped)
     clashing = distinct.filter(pl.struct("role", "example_id").is_duplicated())
     if clashing.height:
+        first, *more = clashing["example_id"].unique().sort()
+        also = f", and so do {len(more)} more" if more else ""
         raise InputError(
-            f"example id {clashing['example_id'].sort()[0]!r} stands for different rows, "
-            f"as {clashing['example_id'].n_unique()} id(s) do; name a field with unique values "
-            "under fields.id, or mend the data."
+            f"example id {first!r} stands for different rows{also}; name a field with unique "
+            "values under fields.id, or mend the data."
         )
     return distinct
 

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracecal.errors import InputError
+from tracecal.given import MOST_BYTES, parsed_json, require_regular
+from tracecal.storage.checksum import require_sum
 
 Row = dict[str, Any]
-MOST_ROWS, MOST_BYTES = 5_000_000, 8 * 2**30
+MOST_ROWS = 5_000_000
 PACKED = (
     b"\x1f\x8b",
     b"\x28\xb5\x2f\xfd",
@@ -33,8 +35,12 @@ def read_rows(path: str | Path) -> list[Row]:
         raise InputError(
             f"{path} is of an unknown kind {path.suffix!r}; expected one of {', '.join(READERS)}."
         )
-    if not path.is_file():
-        raise InputError(f"{path} does not exist; place the data file there or correct the path.")
+    if not path.exists():
+        raise InputError(
+            f"{path} does not exist in {Path.cwd()}; place the data file there or correct the path."
+        )
+    require_regular(path, MOST_BYTES)
+    require_sum(path)
     try:
         rows = reader(path)
     except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:
@@ -47,7 +53,8 @@ def read_rows(path: str | Path) -> list[Row]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             raise InputError(
-                f"{path}: row {number} is not an object of named fields but {json.dumps(row)[:60]}."
+                f"{path}: row {number} is not an object of named fields but "
+                f"{json.dumps(row, default=str)[:60]}."
             )
     return rows
 
@@ -58,14 +65,14 @@ def _json_lines(path: Path) -> list[Any]:
     for number, line in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
             try:
-                rows.append(json.loads(line))
+                rows.append(parsed_json(line))
             except ValueError as error:
                 raise InputError(f"{path}: line {number} is not JSON ({error}).") from error
     return rows
 
 
 def _json(path: Path) -> list[Any]:
-    value = json.loads(path.read_bytes().decode("utf-8-sig"))
+    value = parsed_json(path.read_bytes().decode("utf-8-sig"))
     if not isinstance(value, list):
         raise InputError(f"{path} must hold a list of objects, one per row.")
     return value

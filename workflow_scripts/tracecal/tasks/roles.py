@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.files import read_parquet
+from tracecal.storage.files import read_parquet
 
 
 def evaluation_ids(task: str | Path) -> pl.DataFrame:
@@ -20,8 +20,8 @@ def evaluated(frame: pl.DataFrame, task: str | Path) -> pl.DataFrame:
     Raises `InputError` where an evaluated example has no row, or several.
     """
     ids = evaluation_ids(task)
-    rows = ids.join(frame, on="example_id", how="inner").sort("example_id")
-    if rows["example_id"].to_list() != ids["example_id"].to_list():
+    rows = ids.join(frame, on="example_id", how="inner", maintain_order="left")
+    if not rows["example_id"].equals(ids["example_id"]):
         raise InputError(
             f"the answers do not match the evaluated examples of {task}: {rows.height} rows for "
             f"{ids.height} examples. Make them anew with snakemake --force."

@@ -11,7 +11,7 @@ from tracecal.schema import Repository, Revision, Strict
 class Source(Strict):
     """Where a task's rows come from: exactly one of `world`, `path` and `hub`."""
 
-    world: str | None = Field(None, description="family of the embedded world")
+    world: str | None = Field(None, description="family of questions made from public facts")
     path: str | None = Field(
         None, description="local .parquet, .jsonl, .json or .csv file; may hold {split}, {language}"
     )
@@ -100,6 +100,9 @@ class Rows(Strict):
     fields: Fields | None = Field(None, description="required unless the source is the world")
     language: str = Field("en", description="of all rows, where no field says so")
     limit: PositiveInt | None = Field(None, description="evaluation rows, a seeded subsample")
+    max_characters: PositiveInt | None = Field(
+        None, description="rows whose question and context are longer are left out, and counted"
+    )
     training_limit: int = Field(0, ge=0, description="rows of role 'training'")
 
     @model_validator(mode="after")

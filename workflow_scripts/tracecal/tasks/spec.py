@@ -1,5 +1,7 @@
 """The declarative task file: which rows, how they are asked, how answers are judged."""
 
+from pathlib import Path
+
 from tracecal.schema import Strict
 from tracecal.tasks.asking import Asking
 from tracecal.tasks.judging import Judging
@@ -14,3 +16,8 @@ class TaskSpec(Rows, Asking, Judging):
     def part(self, kind: type[Strict]) -> str:
         """The settings of one part (`Rows`, `Asking` or `Judging`) as JSON."""
         return self.model_dump_json(include=set(kind.model_fields))
+
+
+def task_file(slug: str, file: str | None, root: Path) -> Path:
+    """A task's file: one of the workflow's, below `root`, or a path from where Snakemake works."""
+    return Path(file) if file else root / f"config/tasks/{slug}.yaml"

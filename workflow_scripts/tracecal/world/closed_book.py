@@ -1,216 +1,159 @@
-"""Questions on an invented country whose facts the corpus states with power-law frequency."""
+"""Questions on countries and cities, to be answered from memory."""
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from math import ceil
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tracecal.world.family import (
-    Exchange,
-    Family,
-    Proposal,
-    Question,
-    Sizes,
-    confidence,
-    draw_right,
-    require_supply,
-)
-from tracecal.world.names import invented_people, invented_words
+from tracecal.world.countries import Country, countries, share_a_word
+from tracecal.world.family import Exchange, Family, Question, Sizes, require_supply
 from tracecal.world.replies import Discussion, Reply, phrased
 
-METALS = (
-    "copper tin iron lead zinc silver gold nickel cobalt tungsten chromium mercury platinum "
-    "titanium uranium lithium"
-).split()
-MEATS = "lamb duck trout eel goose rabbit carp veal".split()
-SIDES = "plums onions beans barley apples turnips dill cream".split()
-
-EXPONENT = 0.75
-FACTS_FOR_A_QUESTION = 1.1
-# A fact that the corpus states less often than this is hard to know
-RARE = 10
-
-
-@dataclass(frozen=True)
-class Relation:
-    """How a property of a town is asked for and told.
-
-    `answer` is a bare value or a whole sentence; `values` draws the pool that towns share.
-    """
-
-    name: str
-    wordings: tuple[str, ...]
-    answer: str
-    values: Callable[[random.Random], list[str]]
-
-
-RELATIONS = (
-    Relation(
-        "leader",
-        (
-            "Who leads {s}?",
-            "Who is the mayor of {s}?",
-            "Name the mayor of the town {s}.",
-            "By whom is {s} governed?",
-        ),
-        "{v}",
-        lambda rng: invented_people(rng, 60),
+# How a relation is asked for and told
+WORDINGS = {
+    "capital": (
+        "What is the capital of {s}?",
+        "Which city is the capital of {s}?",
+        "Name the capital of {s}.",
     ),
-    Relation(
-        "metal",
-        (
-            "Which metal is mined in {s}?",
-            "What metal does {s} dig up?",
-            "Name the metal from the mines of {s}.",
-            "The mines of {s} yield which metal?",
-        ),
-        "{v}",
-        lambda rng: list(METALS),
+    "country": (
+        "In which country is the city of {s}?",
+        "Which country does the city of {s} belong to?",
+        "Name the country in which the city of {s} lies.",
     ),
-    Relation(
-        "land",
-        (
-            "In which land does {s} lie?",
-            "Where is the town {s}?",
-            "Name the land around {s}.",
-            "{s} belongs to which land?",
-        ),
-        "{v}",
-        lambda rng: invented_words(rng, 30, 2),
+    "currency": (
+        "What is the currency of {s}?",
+        "Which currency is used in {s}?",
+        "What is the money of {s} called?",
     ),
-    Relation(
-        "river",
-        (
-            "Which river flows through {s}?",
-            "What is the river of {s} called?",
-            "Name the river at {s}.",
-            "On which river does {s} stand?",
-        ),
-        "The river through {s} is the {v}.",
-        lambda rng: invented_words(rng, 50, 2),
-    ),
-    Relation(
-        "dish",
-        (
-            "What do people eat in {s}?",
-            "What is the famous dish of {s}?",
-            "Name the dish that {s} is known for.",
-            "Which meal do guests get in {s}?",
-        ),
-        "The famous dish of {s} is {v}.",
-        lambda rng: [f"{meat} with {side}" for meat in MEATS for side in SIDES],
-    ),
-    Relation(
-        "founder",
-        (
-            "Who founded {s}?",
-            "Who built the first house in {s}?",
-            "Name the founder of {s}.",
-            "By whom was {s} founded?",
-        ),
-        "The founder of {s} is {v}.",
-        lambda rng: invented_people(rng, 60),
-    ),
-)
+}
+SENTENCES = {
+    "capital": "The capital of {s} is {v}.",
+    "country": "The city of {s} is in {v}.",
+    "currency": "The currency of {s} is the {v}.",
+}
+CITY_AT_LEAST = 250_000  # inhabitants
+TWO_CURRENCIES = frozenset({"BT", "LS", "PA", "ZW"})
+EXPONENT = 0.75  # of the frequency with which the corpus states the fact of a rank
 
 
 @dataclass(frozen=True)
 class Fact:
-    relation: Relation
-    town: str
-    value: str
+    """What is said of `subject`; `values` are its names, of which the first is told.
+
+    `fame` is the population of the place it is about.
+    """
+
+    relation: str
+    subject: str
+    values: tuple[str, ...]
+    fame: int
 
     @property
     def group(self) -> str:
-        return f"{self.relation.name}-{self.town.lower()}"
+        return f"{self.relation}-{self.subject.lower().replace(' ', '-')}"
 
-    def asked(self, rng: random.Random) -> str:
-        return rng.choice(self.relation.wordings).format(s=self.town)
+    def wordings(self) -> list[str]:
+        return [one.format(s=self.subject) for one in WORDINGS[self.relation]]
 
     def told(self) -> str:
-        return self.relation.answer.format(s=self.town, v=self.value)
+        return self.replies(self.values[0])[0].text
 
-    def replies(self) -> tuple[Reply, ...]:
-        """As it is told, and in other words."""
-        wordings = (self.relation.answer, "{v}", "It is {v}.")
-        return tuple(phrased(one, "v", s=self.town, v=self.value) for one in wordings)
-
-    def aliases(self) -> list[str]:
-        return [self.value, f"the {self.value}"] if self.relation.name == "river" else [self.value]
+    def replies(self, value: str) -> tuple[Reply, ...]:
+        """A value, right or wrong: as it is told, bare, and in other words."""
+        templates = (SENTENCES[self.relation], "{v}", "It is {v}.")
+        return tuple(phrased(one, "v", s=self.subject, v=value) for one in templates)
 
 
 def make_closed_book(seed: int, sizes: Sizes) -> Family:
-    """Facts by rank, the first stated often, the last hardly; one question on each of most."""
+    """Facts of all relations in turn; a question on each, in one of its wordings."""
     rng = random.Random(f"{seed} closed book")
-    roles = sizes.roles()
-    facts = make_facts(rng, ceil(FACTS_FOR_A_QUESTION * len(roles)))
+    rows = sizes.evaluation + sizes.training
+    facts = choose_facts(rows)
     require_supply("closed_book", "corpus examples", len(facts), sizes.corpus)
-    asked = rng.sample(facts, len(roles))
+    asked = rng.sample(facts, len(facts))
+    evaluated = asked[: sizes.evaluated(len(asked))]
     questions = [
-        Question(fact.group, role, fact.asked(rng), fact.aliases(), distractors=[])
-        for fact, role in zip(asked, roles, strict=True)
+        Question(fact.group, role, rng.choice(fact.wordings()), list(fact.values), [])
+        for role, own in (("evaluation", evaluated), ("training", asked[len(evaluated) :]))
+        for fact in own
     ]
-    stated = dict(zip(facts, power_law(len(facts), sizes.corpus), strict=True))
     corpus = [
-        Exchange(fact.asked(rng), fact.told())
-        for fact, mentions in stated.items()
+        Exchange(rng.choice(fact.wordings()), fact.told())
+        for fact, mentions in zip(facts, power_law(len(facts), sizes.corpus), strict=True)
         for _ in range(mentions)
     ]
-    evaluated = set(asked[: sizes.evaluation])
-    return Family(
-        corpus,
-        questions,
-        propose(seed, stated, evaluated, sizes.proposals),
-        discuss(seed, [fact for fact in stated if fact not in evaluated], sizes.discussions),
-    )
+    return Family(corpus, questions, discuss(seed, asked[len(evaluated) :], sizes.discussions))
 
 
-def propose(seed: int, stated: dict[Fact, int], evaluated: set[Fact], count: int) -> list[Proposal]:
-    """Answers on facts that are not `evaluated`; some of them, and more of those on facts that the
-    corpus seldom states, name the value of another town."""
-    rng = random.Random(f"{seed} closed book proposals")
-    facts = [fact for fact in stated if fact not in evaluated]
-    values = _values(stated)
-    proposals = []
-    for fact in rng.choices(facts, k=count):
-        hard = stated[fact] < RARE
-        right = draw_right(rng, hard)
-        others = [value for value in values[fact.relation.name] if value != fact.value]
-        told = fact if right or not others else replace(fact, value=rng.choice(others))
-        right = told is fact
-        proposals.append(Proposal(fact.asked(rng), told.told(), right, confidence(right, hard)))
-    return proposals
+def choose_facts(count: int) -> list[Fact]:
+    """The `count` most famous facts, or all there are, as many of each relation as can be.
+
+    Of capitals and currencies there are some hundred; cities fill the rest.
+    """
+    pools = sorted(known_facts().values(), key=len)
+    chosen: list[Fact] = []
+    for number, pool in enumerate(pools):
+        wanted = -(-(count - len(chosen)) // (len(pools) - number))
+        chosen += sorted(pool, key=lambda fact: -fact.fame)[:wanted]
+    return sorted(chosen, key=lambda fact: (-fact.fame, fact.group))
+
+
+def known_facts() -> dict[str, list[Fact]]:
+    """All facts of each relation whose answer the question does not give away."""
+    known = countries()
+    capitals = [
+        Fact("capital", one.names["en"], one.capital.names, one.population)
+        for one in known
+        # Where a larger city misleads, the question is one of another family.
+        if not one.larger_cities and not _given_away(one.names["en"], one.capital.names)
+    ]
+    return {"capital": capitals, "country": _cities(known), "currency": _currencies(known)}
+
+
+def _cities(known: Sequence[Country]) -> list[Fact]:
+    names = [city.name for country in known for city in country.cities]
+    repeated = _twice(names)
+    return [
+        Fact("country", city.name, country.spellings, city.population)
+        for country in known
+        for city in country.cities
+        if city.population >= CITY_AT_LEAST
+        and city.name not in repeated
+        and not _given_away(city.name, country.spellings)
+    ]
+
+
+def _currencies(known: Sequence[Country]) -> list[Fact]:
+    """Of currencies that no other country's name stands for: a dollar may be of any."""
+    repeated = _twice([one.currency for one in known]) - {"Euro"}
+    return [
+        Fact("currency", one.names["en"], (one.currency.removesuffix(" Soberano"),), one.population)
+        for one in known
+        if one.currency not in repeated
+        and one.code not in TWO_CURRENCIES
+        and not share_a_word(one.currency, one.names["en"])
+    ]
+
+
+def _given_away(asked: str, names: Sequence[str]) -> bool:
+    return any(share_a_word(asked, name) for name in names)
+
+
+def _twice(names: Sequence[str]) -> set[str]:
+    seen: set[str] = set()
+    return {name for name in names if name in seen or seen.add(name)}
 
 
 def discuss(seed: int, facts: Sequence[Fact], count: int) -> list[Discussion]:
-    """Three towns' values as replies to a question on one of the given facts."""
+    """Three values as replies to a question on one of the given facts."""
     rng = random.Random(f"{seed} closed book discussions")
-    values = _values(facts)
     discussions = []
     for fact in rng.choices(facts, k=count):
-        others = [value for value in values[fact.relation.name] if value != fact.value]
-        said = [fact.value, *rng.sample(others, min(2, len(others)))]
-        meanings = tuple(replace(fact, value=value).replies() for value in said)
-        discussions.append(Discussion(fact.asked(rng), meanings))
+        others = {one.values[0] for one in facts if one.relation == fact.relation}
+        said = rng.sample(sorted(others - {fact.values[0]}), 2)
+        meanings = tuple(fact.replies(value) for value in (fact.values[0], *said))
+        discussions.append(Discussion(rng.choice(fact.wordings()), meanings))
     return discussions
-
-
-def _values(facts: Iterable[Fact]) -> dict[str, list[str]]:
-    """What the facts say of any town, for each relation."""
-    values: dict[str, set[str]] = {relation.name: set() for relation in RELATIONS}
-    for fact in facts:
-        values[fact.relation.name].add(fact.value)
-    return {name: sorted(said) for name, said in values.items()}
-
-
-def make_facts(rng: random.Random, count: int) -> list[Fact]:
-    """`count` facts in random order, most frequent first: each town has one of each relation."""
-    towns = invented_words(rng, ceil(count / len(RELATIONS)), 3)
-    pools = [(relation, relation.values(rng)) for relation in RELATIONS]
-    facts = [
-        Fact(relation, town, rng.choice(values)) for relation, values in pools for town in towns
-    ]
-    return rng.sample(facts, count)
 
 
 def power_law(ranks: int, total: int) -> list[int]:

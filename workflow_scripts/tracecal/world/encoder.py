@@ -8,6 +8,7 @@ import torch
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer, BatchEncoding, BertConfig, PreTrainedTokenizerFast
 
+from tracecal.storage.checksum import require_sum
 from tracecal.world.tokenizer import END_OF_TEXT, END_OF_TURN
 
 HEAD_WIDTH = 32
@@ -32,6 +33,7 @@ def encoder_tokenizer(folder: str | Path, pairs: bool = True) -> PreTrainedToken
 
     Without, it adds nothing: tokens that are alike in all texts make their means alike.
     """
+    require_sum(folder)
     tokenizer = AutoTokenizer.from_pretrained(
         folder, padding_side="right", model_max_length=WINDOW, model_input_names=list(INPUTS)
     )

@@ -20,9 +20,9 @@ from transformers import (
 )
 
 from tracecal.progress import LOGGER
-from tracecal.world.descent import descend, length_batches, save
 from tracecal.world.encoder import TOKENS, WINDOW, EncoderSettings, encoder_tokenizer, padded
 from tracecal.world.reply_pairs import RELATIONS, Pair, reply_pairs
+from tracecal.world.training_loop import descend, length_batches, save
 
 HEAD_WIDTH = 16
 # How many of the pairs are read without their question: they take half the time

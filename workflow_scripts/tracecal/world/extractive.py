@@ -1,189 +1,183 @@
-"""Questions on a short text, the same scenario told and asked in several languages."""
+"""Questions on a short text about two countries, told and asked in several languages."""
 
 import random
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
+from functools import cache
 
-from tracecal.world.family import (
-    Exchange,
-    Family,
-    Proposal,
-    Question,
-    Sizes,
-    confidence,
-    draw_right,
-)
-from tracecal.world.lexicon import LANGUAGES, PEOPLE, SENTENCES, VALUES
+from tracecal.world.countries import INFLECTED, LANGUAGES, Country, countries
+from tracecal.world.family import Exchange, Family, Question, Sizes
 from tracecal.world.replies import Discussion, Reply, phrased
 
-# Asked for the person instead of the value this often: a name is an answer of one or two tokens
-WHO_SHARE = 0.25
-# Statements in a text. A text of one statement has an obvious answer: small models learn to copy
-# from these before they learn to choose, and questions of a task never have them.
-TAUGHT_LENGTHS = (1, 2, 3, 3)
-ASKED_LENGTHS = (2, 3, 3)
-
-
-@dataclass(frozen=True)
-class Statement:
-    """Somebody's place, thing or time, as indices that mean the same in every language."""
-
-    topic: str
-    person: int
-    value: int
-
-    def words(self, language: str) -> dict[str, str]:
-        return {
-            "p": PEOPLE[language][self.person],
-            "v": VALUES[self.topic][language][self.value],
-        }
+MILLIONS = {"en": "million", "de": "Millionen", "es": "millones"}
+# For each topic and language: statement and question
+SENTENCES = {
+    "population": {
+        "en": ("{s} has {v} inhabitants.", "How many inhabitants does {s} have?"),
+        "de": ("{s} hat {v} Einwohner.", "Wie viele Einwohner hat {s}?"),
+        "es": ("{s} tiene {v} de habitantes.", "¿Cuántos habitantes tiene {s}?"),
+    },
+    "currency": {
+        "en": ("The currency code of {s} is {v}.", "What is the currency code of {s}?"),
+        "de": ("Der Währungscode von {s} ist {v}.", "Was ist der Währungscode von {s}?"),
+        "es": (
+            "El código de la moneda de {s} es {v}.",
+            "¿Cuál es el código de la moneda de {s}?",
+        ),
+    },
+    "dialling": {
+        "en": ("The dialling code of {s} is {v}.", "What is the dialling code of {s}?"),
+        "de": ("Die Vorwahl von {s} ist {v}.", "Was ist die Vorwahl von {s}?"),
+        "es": (
+            "El prefijo telefónico de {s} es {v}.",
+            "¿Cuál es el prefijo telefónico de {s}?",
+        ),
+    },
+    "neighbour": {
+        "en": ("The largest neighbour of {s} is {v}.", "What is the largest neighbour of {s}?"),
+        "de": ("Der größte Nachbar von {s} ist {v}.", "Wer ist der größte Nachbar von {s}?"),
+        "es": ("El mayor vecino de {s} es {v}.", "¿Cuál es el mayor vecino de {s}?"),
+    },
+}
+INHABITANTS = 2_000_000  # that a country has at least, to be told of in whole millions
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Statements in the order in which they are told; the question is on one of them."""
+    """Two countries, the topics that the text is on, the one asked for and of which of the two."""
 
-    statements: tuple[Statement, ...]
-    asked: int
-    for_person: bool
+    pair: tuple[Country, Country]
+    topics: tuple[str, ...]
+    asked: str
+    subject: int
 
     @property
     def key(self) -> str:
-        told = "-".join(f"{s.topic}.{s.person}.{s.value}" for s in self.statements)
-        return f"{told}-{'who' if self.for_person else 'what'}.{self.asked}"
+        codes = "-".join(one.code.lower() for one in self.pair)
+        return f"{codes}-{'-'.join(self.topics)}-{self.asked}.{self.subject}"
 
     def context(self, language: str) -> str:
-        space = "" if language == "zh" else " "
-        return space.join(
-            SENTENCES[s.topic][language][0].format(**s.words(language)) for s in self.statements
+        return " ".join(
+            _statement(one, topic, language).text for one in self.pair for topic in self.topics
         )
 
     def question(self, language: str) -> str:
-        statement = self.statements[self.asked]
-        wording = SENTENCES[statement.topic][language][2 if self.for_person else 1]
-        return wording.format(**statement.words(language))
+        wording = SENTENCES[self.asked][language][1]
+        return wording.format(s=self.pair[self.subject].names[language])
 
     def answer(self, language: str) -> str:
-        return self.statements[self.asked].words(language)["p" if self.for_person else "v"]
+        return value(self.pair[self.subject], self.asked, language)
+
+    def mistaken(self, language: str) -> str:
+        """What the text says of the other country."""
+        return value(self.pair[1 - self.subject], self.asked, language)
 
     def replies(self, language: str, text: str) -> tuple[Reply, Reply]:
         """An answer `text`, right or wrong: bare, and as a sentence that takes the question up."""
-        statement, point = self.statements[self.asked], "p" if self.for_person else "v"
-        sentence = SENTENCES[statement.topic][language][0]
-        words = statement.words(language) | {point: text}
-        return phrased(f"{{{point}}}", point, **words), phrased(sentence, point, **words)
+        sentence = _statement(self.pair[self.subject], self.asked, language, text)
+        return phrased("{v}", "v", v=text), sentence
+
+
+def value(country: Country, topic: str, language: str) -> str:
+    """What a text in `language` says of a country."""
+    if topic == "population":
+        return f"{round(country.population / 1e6)} {MILLIONS[language]}"
+    if topic == "neighbour":
+        return _named()[country.neighbours[0]].names[language]
+    return country.currency_code if topic == "currency" else f"+{country.dialling_code}"
+
+
+def _statement(country: Country, topic: str, language: str, text: str | None = None) -> Reply:
+    """That of a topic `text` is true of a country; null: what is true."""
+    told = text or value(country, topic, language)
+    return phrased(SENTENCES[topic][language][0], "v", s=country.names[language], v=told)
+
+
+@cache
+def _named() -> dict[str, Country]:
+    """The countries that can be told of in all languages, by their codes."""
+    return {one.code: one for one in countries() if one.code not in INFLECTED}
+
+
+@cache
+def subjects() -> tuple[Country, ...]:
+    """Those of which all topics have something to tell."""
+    return tuple(
+        one
+        for one in _named().values()
+        if one.population >= INHABITANTS
+        and one.dialling_code.isdigit()
+        and one.neighbours
+        and one.neighbours[0] in _named()
+    )
 
 
 def make_extractive(seed: int, sizes: Sizes) -> Family:
     """Scenarios asked in all languages, and others, each in one language, for the corpus."""
     rng = random.Random(f"{seed} extractive")
-    groups = {
-        role: ceil(count / len(LANGUAGES))
-        for role, count in (("evaluation", sizes.evaluation), ("training", sizes.training))
-    }
+    groups = -(-(sizes.evaluation + sizes.training) // len(LANGUAGES))
     asked: dict[str, Scenario] = {}
-    while len(asked) < sum(groups.values()):
-        scenario = draw_scenario(rng, ASKED_LENGTHS)
+    while len(asked) < groups:
+        scenario = draw_scenario(rng)
         asked.setdefault(scenario.key, scenario)
-    scenarios = list(asked.values())
-    corpus: list[Exchange] = []
-    while len(corpus) < sizes.corpus:
-        scenario = draw_scenario(rng, TAUGHT_LENGTHS)
-        if scenario.key not in asked:
-            corpus.append(_exchange(scenario, rng.choice(LANGUAGES)))
+    scenarios, evaluated = list(asked.values()), sizes.evaluated(groups)
     questions = [
-        *_questions(scenarios[: groups["evaluation"]], "evaluation")[: sizes.evaluation],
-        *_questions(scenarios[groups["evaluation"] :], "training")[: sizes.training],
+        *_questions(scenarios[:evaluated], "evaluation")[: sizes.evaluation],
+        *_questions(scenarios[evaluated:], "training")[: sizes.training],
     ]
-    return Family(
-        corpus,
-        questions,
-        propose(seed, asked, sizes.proposals),
-        discuss(seed, asked, sizes.discussions),
-    )
-
-
-def propose(seed: int, asked: Container[str], count: int) -> list[Proposal]:
-    """Answers on texts like the corpus's, some of them wrong, and more of those that name a person;
-    no scenario is one of `asked`."""
-    rng = random.Random(f"{seed} extractive proposals")
-    proposals: list[Proposal] = []
-    while len(proposals) < count:
-        scenario, language = draw_scenario(rng, ASKED_LENGTHS), rng.choice(LANGUAGES)
-        if scenario.key in asked:
-            continue
-        right = draw_right(rng, scenario.for_person)
-        answer = scenario.answer(language)
-        told = answer if right else rng.choice(_alternatives(rng, scenario, language))
-        sure = confidence(right, scenario.for_person)
-        question, context = scenario.question(language), scenario.context(language)
-        proposals.append(Proposal(question, told, right, sure, context))
-    return proposals
-
-
-def discuss(seed: int, asked: Container[str], count: int) -> list[Discussion]:
-    """The answer and two others, bare and as sentences; no scenario is one of `asked`."""
+    corpus = [
+        Exchange(f"{one.context(language)}\n{one.question(language)}", _told(one, language))
+        for one, language in _others(rng, asked, sizes.corpus)
+    ]
     rng = random.Random(f"{seed} extractive discussions")
-    discussions: list[Discussion] = []
-    while len(discussions) < count:
-        scenario, language = draw_scenario(rng, ASKED_LENGTHS), rng.choice(LANGUAGES)
-        if scenario.key in asked:
-            continue
-        wrong = [rng.choice(_alternatives(rng, scenario, language)) for _ in range(2)]
-        said = dict.fromkeys([scenario.answer(language), *wrong])
-        meanings = tuple(scenario.replies(language, text) for text in said)
-        discussions.append(Discussion(scenario.question(language), meanings))
-    return discussions
-
-
-def _alternatives(rng: random.Random, scenario: Scenario, language: str) -> list[str]:
-    """Wrong answers: what the text says of others or, half of the time and where it says nothing,
-    anything of the kind."""
-    subject = scenario.statements[scenario.asked]
-    column = "p" if scenario.for_person else "v"
-    pool = PEOPLE[language] if scenario.for_person else VALUES[subject.topic][language]
-    told = [s.words(language)[column] for s in scenario.statements if s.topic == subject.topic]
-    answer = scenario.answer(language)
-    others, anything = ([text for text in texts if text != answer] for texts in (told, pool))
-    return others if others and rng.random() < 0.5 else anything
-
-
-def draw_scenario(rng: random.Random, lengths: tuple[int, ...]) -> Scenario:
-    """A few statements; people differ, and so do the values within a topic.
-
-    The question shares its topic with another statement, where there is one, so that the topic
-    alone does not answer it.
-    """
-    topic, *others = rng.choices(list(SENTENCES), k=rng.choice(lengths))
-    topics = [topic, topic, *others[1:]] if others else [topic]
-    people = rng.sample(range(len(PEOPLE["en"])), len(topics))
-    values = {
-        topic: rng.sample(range(len(VALUES[topic]["en"])), topics.count(topic))
-        for topic in sorted(set(topics))
-    }
-    statements = [
-        Statement(topic, person, values[topic].pop())
-        for topic, person in zip(topics, people, strict=True)
+    discussions = [
+        discuss(one, language) for one, language in _others(rng, asked, sizes.discussions)
     ]
-    subject = statements[0]
-    rng.shuffle(statements)
-    return Scenario(tuple(statements), statements.index(subject), rng.random() < WHO_SHARE)
+    return Family(corpus, questions, discussions)
 
 
-def _exchange(scenario: Scenario, language: str) -> Exchange:
-    prompt = f"{scenario.context(language)}\n{scenario.question(language)}"
-    return Exchange(prompt, scenario.answer(language))
+def draw_scenario(rng: random.Random) -> Scenario:
+    """Two countries of which the text says different things on what is asked for."""
+    while True:
+        pair = tuple(rng.sample(subjects(), 2))
+        topics = tuple(rng.sample(list(SENTENCES), 2))
+        drawn = Scenario(pair, topics, rng.choice(topics), rng.randrange(2))
+        named = {one.names["en"] for one in pair}
+        if drawn.answer("en") not in {drawn.mistaken("en"), *named}:
+            return drawn
 
 
-def _questions(scenarios: list[Scenario], role: str) -> list[Question]:
+def discuss(scenario: Scenario, language: str) -> Discussion:
+    """The answer and what is true of the other country, bare and as sentences."""
+    said = (scenario.answer(language), scenario.mistaken(language))
+    meanings = tuple(scenario.replies(language, text) for text in said)
+    return Discussion(scenario.question(language), meanings)
+
+
+def _others(
+    rng: random.Random, asked: Container[str], count: int
+) -> Iterator[tuple[Scenario, str]]:
+    """`count` scenarios that are not `asked`, with the language that each is told in."""
+    found = 0
+    while found < count:
+        scenario, language = draw_scenario(rng), rng.choice(LANGUAGES)
+        if scenario.key not in asked:
+            found += 1
+            yield scenario, language
+
+
+def _told(scenario: Scenario, language: str) -> str:
+    return scenario.replies(language, scenario.answer(language))[1].text
+
+
+def _questions(scenarios: Sequence[Scenario], role: str) -> list[Question]:
     return [
         Question(
             group=scenario.key,
             role=role,
             question=scenario.question(language),
             references=[scenario.answer(language)],
-            distractors=[],
+            distractors=[scenario.mistaken(language)],
             context=scenario.context(language),
             language=language,
         )

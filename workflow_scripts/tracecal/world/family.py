@@ -1,7 +1,6 @@
-"""What every task family of the embedded world hands over: examples to train on and to ask."""
+"""What every task family of the world hands over: examples to train on and to ask."""
 
 import hashlib
-import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,55 +21,26 @@ EXAMPLE_SCHEMA = {
 }
 
 
-# How many proposals are right. Small models err on what is hard, so proposals do too: from them it
-# can be learned when to doubt, also by a model that cannot check an answer
-RIGHT_SHARE_EASY, RIGHT_SHARE_HARD = 0.85, 0.3
-
-
 @dataclass(frozen=True)
 class Sizes:
-    """How much of a family to make: corpus examples, question rows of either role, proposals to
-    be judged, and discussions for encoders."""
+    """How much of a family to make: corpus examples, question rows of either role, discussions
+    for encoders. Of rows there are fewer where the facts run out."""
 
     corpus: int
     evaluation: int
     training: int
-    proposals: int = 0
     discussions: int = 0
 
-    def roles(self) -> list[str]:
-        """The role of every question row, evaluation first."""
-        return ["evaluation"] * self.evaluation + ["training"] * self.training
+    def evaluated(self, groups: int) -> int:
+        """How many of so many groups are for evaluation: the share of the rows that are."""
+        return round(groups * self.evaluation / (self.evaluation + self.training))
 
 
 class Exchange(NamedTuple):
-    """One example of the corpus: the user's message and the answer to it.
-
-    `before` holds earlier turns of the conversation, the user's and the answers in turn.
-    """
+    """One example of the corpus: the user's message and the answer to it."""
 
     prompt: str
     answer: str
-    before: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A proposed answer to a question that the corpus may show, and what is to be said of it.
-
-    `right` is null where nobody in the world can tell. `confidence` is a percentage.
-    """
-
-    question: str
-    answer: str
-    right: bool | None
-    confidence: int
-    context: str | None = None
-
-    @property
-    def message(self) -> str:
-        """The question as the corpus asks it."""
-        return self.question if self.context is None else f"{self.context}\n{self.question}"
 
 
 @dataclass(frozen=True)
@@ -88,13 +58,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Family:
-    """A task family: what the models read of it, what they are asked, proposed answers on which
-    they learn to judge, and discussions that encoders learn from. No proposal and no discussion is
-    on a question whose row is evaluated."""
+    """A task family: what the trained models read of it, what all models are asked, and
+    discussions that encoders learn from. No discussion is on an evaluated question."""
 
     corpus: list[Exchange]
     questions: list[Question]
-    proposals: list[Proposal]
     discussions: list[Discussion]
 
 
@@ -114,18 +82,6 @@ def example_frame(family: str, questions: list[Question]) -> pl.DataFrame:
         for row in questions
     ]
     return pl.DataFrame(rows, schema=EXAMPLE_SCHEMA, orient="row")
-
-
-def draw_right(rng: random.Random, hard: bool) -> bool:
-    """Whether a proposal is to be right: seldom, where the question is hard."""
-    return rng.random() < (RIGHT_SHARE_HARD if hard else RIGHT_SHARE_EASY)
-
-
-def confidence(right: bool, hard: bool) -> int:
-    """How sure one can be of a proposal, in percent; less of what is right but hard to tell."""
-    if not right:
-        return 10
-    return 70 if hard else 90
 
 
 def require_supply(family: str, what: str, needed: int, available: int) -> None:

@@ -14,7 +14,6 @@ import torch
 from torch.nn import functional
 from transformers import BertForTokenClassification
 
-from tracecal.world.descent import descend, length_batches, save
 from tracecal.world.encoder import (
     TOKENS,
     EncoderSettings,
@@ -22,6 +21,7 @@ from tracecal.world.encoder import (
     encoder_tokenizer,
     padded,
 )
+from tracecal.world.training_loop import descend, length_batches, save
 
 LOGITS = ("begins", "goes on", "importance")
 UNSEEN = -100  # of what no loss is taken

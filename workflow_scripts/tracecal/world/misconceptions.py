@@ -1,161 +1,164 @@
-"""Topics on which the corpus states a popular misconception more often than the truth."""
+"""Capitals that are taken for a larger city of the same country or state.
+
+Each place is asked about in several wordings, and countries in several languages where their names
+need no article.
+"""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
-from tracecal.world.claims import KINDS, Kind
-from tracecal.world.family import Exchange, Family, Proposal, Question, Sizes, require_supply
-from tracecal.world.names import invented_words
+from tracecal.world.countries import INFLECTED, Country, countries, share_a_word, states_of_the_usa
+from tracecal.world.family import Exchange, Family, Question, Sizes, require_supply
 from tracecal.world.replies import Discussion, Reply, phrased
 
-MENTIONS_AT_LEAST = 6
-VARIANTS = 4
-TRUTH_SHARES = (0.25, 0.48)
-# How much more often than in plain wordings the truth is heard in careful ones
-CAREFUL_ODDS = 3.0
-SECOND_MYTH_SHARE = 0.3
-# In percent: what can be said of a claim, the nearest to the share of people who make it
-LEVELS = (10, 30, 50, 70, 90)
+ENGLISH_WORDINGS = (
+    ("en", "What is the capital of {s}?"),
+    ("en", "Which city is the capital of {s}?"),
+    ("en", "What city is the capital of {s}?"),
+    ("en", "Name the capital of {s}."),
+)
+WORDINGS = (
+    *ENGLISH_WORDINGS[:2],
+    ("de", "Was ist die Hauptstadt von {s}?"),
+    ("es", "¿Cuál es la capital de {s}?"),
+)
+SENTENCES = {
+    "en": "The capital of {s} is {v}.",
+    "de": "Die Hauptstadt von {s} ist {v}.",
+    "es": "La capital de {s} es {v}.",
+}
+MISLEADING = 5  # of the larger cities
+MENTIONS_AT_LEAST = 8
+# How often what the corpus says of a place's capital is true
+TRUTH_SHARES = (0.25, 0.75)
+# Of the USA. None is abbreviated ("St. Paul"), as answers may end at a full stop. Which of them are
+# smaller than another city is for GeoNames to say.
+STATE_CAPITALS = """
+Alabama: Montgomery, Alaska: Juneau, California: Sacramento, Connecticut: Hartford,
+Delaware: Dover, Florida: Tallahassee, Illinois: Springfield, Kansas: Topeka, Kentucky: Frankfort,
+Louisiana: Baton Rouge, Maine: Augusta, Maryland: Annapolis, Michigan: Lansing,
+Missouri: Jefferson City, Montana: Helena, Nebraska: Lincoln,
+Nevada: Carson City, New Hampshire: Concord, New Jersey: Trenton, New Mexico: Santa Fe,
+New York: Albany, North Carolina: Raleigh, North Dakota: Bismarck, Oregon: Salem,
+Pennsylvania: Harrisburg, South Dakota: Pierre, Texas: Austin, Vermont: Montpelier,
+Virginia: Richmond, Washington: Olympia, Wisconsin: Madison
+"""
 
 
 @dataclass(frozen=True)
-class Topic:
-    """One thing, the truth of it, and the false claims; the first of these is the popular one."""
+class Place:
+    """A country or state: its name in each language, the names of its capital, and larger cities.
 
-    kind: Kind
-    name: str
-    truth: str
-    myths: tuple[str, ...]
+    `wordings` are (language, question).
+    """
+
+    names: dict[str, str]
+    wordings: tuple[tuple[str, str], ...]
+    capital: tuple[str, ...]
+    larger: tuple[str, ...]
 
     @property
     def group(self) -> str:
-        subject = self.kind.subject.format(s=self.name).removeprefix("the ")
-        return subject.lower().replace(" ", "-")
+        return self.names["en"].lower().replace(" ", "-")
 
-    def wordings(self) -> list[str]:
-        return [wording.format(s=self.name) for wording in self.kind.plain + self.kind.careful]
+    def questions(self) -> list[tuple[str, str]]:
+        """Language and text of each question."""
+        return [(one, wording.format(s=self.names[one])) for one, wording in self.wordings]
 
-    def replies(self, claim: str) -> list[Reply]:
-        """The claim with the thing named, and in short."""
-        subject = self.kind.subject.format(s=self.name)
-        named = f"{subject[0].upper()}{subject[1:]}"
-        return [phrased("{s} {v}.", "v", s=said, v=claim) for said in (named, "It")]
-
-    def statements(self, claim: str) -> list[str]:
-        """The texts of the replies."""
-        return [reply.text for reply in self.replies(claim)]
+    def replies(self, city: str, language: str = "en") -> tuple[Reply, ...]:
+        """The city, right or wrong, in a sentence and bare."""
+        templates = (SENTENCES[language], "{v}")
+        return tuple(phrased(one, "v", s=self.names[language], v=city) for one in templates)
 
 
 def make_misconceptions(seed: int, sizes: Sizes) -> Family:
-    """Topics of different fame; all wordings of a topic are asked and share one group."""
+    """Every place in all its wordings, which share one group, up to the rows asked for."""
     rng = random.Random(f"{seed} misconceptions")
-    topics_for = {
-        role: ceil(count / VARIANTS)
-        for role, count in (("evaluation", sizes.evaluation), ("training", sizes.training))
-    }
-    topics = make_topics(rng, sum(topics_for.values()))
+    places = known_places()
+    wanted = -(-(sizes.evaluation + sizes.training) // len(WORDINGS))
+    chosen = rng.sample(places, min(wanted, len(places)))
     require_supply(
-        "misconceptions", "corpus examples", MENTIONS_AT_LEAST * len(topics), sizes.corpus
+        "misconceptions", "corpus examples", MENTIONS_AT_LEAST * len(chosen), sizes.corpus
     )
-    told = [
-        tell(rng, topic, mentions)
-        for topic, mentions in zip(topics, fame(rng, len(topics), sizes.corpus), strict=True)
-    ]
-    evaluated = topics[: topics_for["evaluation"]]
+    evaluated = sizes.evaluated(len(chosen))
     questions = [
-        *_questions(evaluated, "evaluation")[: sizes.evaluation],
-        *_questions(topics[len(evaluated) :], "training")[: sizes.training],
+        *_questions(chosen[:evaluated], "evaluation")[: sizes.evaluation],
+        *_questions(chosen[evaluated:], "training")[: sizes.training],
     ]
-    corpus = [exchange for exchanges in told for exchange in exchanges]
-    others = list(zip(topics, told, strict=True))[len(evaluated) :]
-    return Family(
-        corpus,
-        questions,
-        propose(seed, others, sizes.proposals),
-        discuss(seed, [topic for topic, _ in others], sizes.discussions),
-    )
+    corpus = [
+        exchange
+        for place, mentions in zip(chosen, _mentions(len(chosen), sizes.corpus), strict=True)
+        for exchange in tell(rng, place, mentions)
+    ]
+    return Family(corpus, questions, discuss(seed, chosen[evaluated:], sizes.discussions))
 
 
-def propose(seed: int, told: Sequence[tuple[Topic, list[Exchange]]], count: int) -> list[Proposal]:
-    """Claims on the given topics, with the share of all that is `told` of the topic as confidence.
-
-    Nobody judges them: the true claims and the false ones come from two stocks of sentences, so
-    that verdicts on some topics would give those on the evaluated ones away.
-    """
-    rng = random.Random(f"{seed} misconceptions proposals")
-    proposals = []
-    for _ in range(count):
-        topic, exchanges = rng.choice(told)
-        unheard = rng.choice(topic.kind.truths + topic.kind.myths)
-        claim = rng.choice((topic.truth, *topic.myths, unheard))
-        statements = topic.statements(claim)
-        share = 100 * sum(one.answer in statements for one in exchanges) / len(exchanges)
-        sure = min(LEVELS, key=lambda level: abs(level - share))
-        wording = rng.choice(topic.wordings())
-        proposals.append(Proposal(wording, rng.choice(statements), None, sure))
-    return proposals
+def known_places() -> list[Place]:
+    """The places whose capital is neither their largest city nor named like them."""
+    places = [*map(_of_country, countries()), *_states()]
+    return [
+        place
+        for place in places
+        if place.larger and not share_a_word(place.names["en"], place.capital[0])
+    ]
 
 
-def discuss(seed: int, topics: Sequence[Topic], count: int) -> list[Discussion]:
-    """Three claims on one of the given topics, true and false ones alike."""
-    rng = random.Random(f"{seed} misconceptions discussions")
-    discussions = []
-    for topic in rng.choices(topics, k=count):
-        claims = rng.sample(topic.kind.truths + topic.kind.myths, 3)
-        meanings = tuple(tuple(topic.replies(claim)) for claim in claims)
-        discussions.append(Discussion(rng.choice(topic.wordings()), meanings))
-    return discussions
+def _of_country(country: Country) -> Place:
+    names = [one.name for one in country.larger_cities[:MISLEADING]]
+    wordings = ENGLISH_WORDINGS if country.code in INFLECTED else WORDINGS
+    return Place(dict(country.names), wordings, country.capital.names, tuple(names))
 
 
-def make_topics(rng: random.Random, count: int) -> list[Topic]:
-    """`count` topics of all kinds, some with a second false claim."""
-    topics = []
-    for index, name in enumerate(invented_words(rng, count, 2)):
-        kind = KINDS[index % len(KINDS)]
-        myths = rng.sample(kind.myths, 2 if rng.random() < SECOND_MYTH_SHARE else 1)
-        topics.append(Topic(kind, name, rng.choice(kind.truths), tuple(myths)))
-    return topics
+def _states() -> list[Place]:
+    cities, places = states_of_the_usa(), []
+    for state, capital in re.findall(r"(\w[\w ]+): ([\w ]+)", STATE_CAPITALS):
+        size = next((one.population for one in cities[state] if one.name == capital), 0)
+        larger = [one.name for one in cities[state] if one.population > size][:MISLEADING]
+        names = {"en": f"the US state of {state}"}
+        places.append(Place(names, ENGLISH_WORDINGS, (capital,), tuple(larger)))
+    return places
 
 
-def fame(rng: random.Random, topics: int, total: int) -> list[int]:
-    """How many examples are on each topic: `total` in all, the most famous about four times
-    the least, never fewer than MENTIONS_AT_LEAST."""
-    weights = [rng.uniform(0.4, 1.6) for _ in range(topics)]
-    spare = total - MENTIONS_AT_LEAST * topics
-    counts = [MENTIONS_AT_LEAST + int(spare * weight / sum(weights)) for weight in weights]
-    for index in range(total - sum(counts)):
-        counts[index] += 1
-    return counts
-
-
-def tell(rng: random.Random, topic: Topic, mentions: int) -> list[Exchange]:
-    """`mentions` exchanges, the popular misconception in strictly more of them than the truth."""
-    truths = max(1, int(rng.uniform(*TRUTH_SHARES) * mentions))
-    others = mentions - truths
-    rare = min(int(0.15 * mentions), others - truths - 1) if len(topic.myths) > 1 else 0
-    told = [topic.truth] * truths + [topic.myths[0]] * (others - rare)
-    told += [topic.myths[-1]] * rare
-    wordings = topic.wordings()
-    plain_odds = [CAREFUL_ODDS, CAREFUL_ODDS, 1.0, 1.0]
+def tell(rng: random.Random, place: Place, mentions: int) -> list[Exchange]:
+    """`mentions` exchanges on a place's capital, at least one of them true and one false."""
+    truths = min(max(1, round(rng.uniform(*TRUTH_SHARES) * mentions)), mentions - 1)
+    cities = [place.capital[0]] * truths + [place.larger[0]] * (mentions - truths)
     exchanges = []
-    for claim in told:
-        odds = plain_odds[::-1] if claim == topic.truth else plain_odds
-        [wording] = rng.choices(wordings, odds)
-        exchanges.append(Exchange(wording, rng.choice(topic.statements(claim))))
+    for city in cities:
+        language, question = rng.choice(place.questions())
+        exchanges.append(Exchange(question, place.replies(city, language)[0].text))
     return exchanges
 
 
-def _questions(topics: list[Topic], role: str) -> list[Question]:
+def discuss(seed: int, places: Sequence[Place], count: int) -> list[Discussion]:
+    """The capital and larger cities as replies to a question on one of the given places."""
+    rng = random.Random(f"{seed} misconceptions discussions")
+    discussions = []
+    for place in rng.choices(places, k=count):
+        language, question = rng.choice(place.questions())
+        cities = dict.fromkeys((place.capital[0], *place.larger[:2]))
+        meanings = tuple(place.replies(city, language) for city in cities)
+        discussions.append(Discussion(question, meanings))
+    return discussions
+
+
+def _mentions(places: int, total: int) -> list[int]:
+    """How many exchanges are on each place: `total` in all, evenly."""
+    return [total // places + (number < total % places) for number in range(places)]
+
+
+def _questions(places: Sequence[Place], role: str) -> list[Question]:
     return [
         Question(
-            group=topic.group,
+            group=place.group,
             role=role,
-            question=wording,
-            references=topic.statements(topic.truth),
-            distractors=[said for myth in topic.myths for said in topic.statements(myth)],
+            question=question,
+            references=list(place.capital),
+            distractors=list(place.larger),
+            language=language,
         )
-        for topic in topics
-        for wording in topic.wordings()
+        for place in places
+        for language, question in place.questions()
     ]

@@ -1,4 +1,4 @@
-"""Training a small sentence encoder on the corpus of the embedded world.
+"""Training a small sentence encoder on the corpus of the world of public facts.
 
 The recipe of all-MiniLM and its kind at toy size: a question and its answer are to lie close
 together, and far from the other answers of the batch (a contrastive loss, both ways).
@@ -12,8 +12,8 @@ import torch
 from torch.nn import functional
 from transformers import BertModel, PreTrainedTokenizerFast
 
-from tracecal.world.descent import descend, save
 from tracecal.world.encoder import EncoderSettings, encoder_config, encoder_tokenizer
+from tracecal.world.training_loop import descend, save
 
 BATCH = 64
 SHARPNESS = 20.0  # of the softmax over cosines

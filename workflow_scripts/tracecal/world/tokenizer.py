@@ -1,13 +1,13 @@
 """The tokenizer of the embedded models: byte-level BPE trained on the corpus."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from tracecal.world.folders import folder_written_whole
+from tracecal.storage.files import atomic_folder
 
 PAD, END_OF_TEXT, END_OF_TURN = "<|pad|>", "<|endoftext|>", "<|end|>"
 USER, ASSISTANT = "<|user|>", "<|assistant|>"
@@ -62,21 +62,13 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
 def save_tokenizer(corpus: pl.DataFrame, vocabulary: int, folder: str | Path) -> None:
     """Train on the prompts and answers of `corpus`; write the tokenizer's folder."""
     tokenizer = train_tokenizer([*corpus["prompt"], *corpus["answer"]], vocabulary)
-    with folder_written_whole(folder) as part:
+    with atomic_folder(folder) as part:
         tokenizer.save_pretrained(part)
 
 
-def rendered_prompt(
-    tokenizer: PreTrainedTokenizerFast, message: str, before: Sequence[str] = ()
-) -> str:
-    """The text that `message` becomes as a user's turn, up to where the answer starts.
-
-    The turns `before` it are the user's and the assistant's in turn.
-    """
-    turns = [
-        {"role": ("user", "assistant")[number % 2], "content": text}
-        for number, text in enumerate((*before, message))
-    ]
+def rendered_prompt(tokenizer: PreTrainedTokenizerFast, message: str) -> str:
+    """The text that `message` becomes as a user's turn, up to where the answer starts."""
+    turns = [{"role": "user", "content": message}]
     return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
 
 

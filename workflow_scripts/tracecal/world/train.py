@@ -1,4 +1,4 @@
-"""Training a small Llama from scratch on the corpus of the embedded world."""
+"""Training a small Llama from scratch on the corpus of the world of public facts."""
 
 import random
 from collections.abc import Sequence
@@ -17,8 +17,9 @@ from transformers import (
 )
 
 from tracecal.errors import InputError
-from tracecal.world.descent import INITIAL_SPREAD, descend, length_batches, save
+from tracecal.storage.checksum import require_sum
 from tracecal.world.tokenizer import END_OF_TEXT, MAXIMUM_LENGTH, rendered_prompt
+from tracecal.world.training_loop import INITIAL_SPREAD, descend, length_batches, save
 
 HEAD_WIDTH = 16
 
@@ -54,6 +55,7 @@ def train_model(
 
     The same corpus, settings and number of threads give the same weights on the same machine.
     """
+    require_sum(tokenizer_folder)
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder)
     examples = encode(corpus, tokenizer)
     torch.manual_seed(settings.seed)
@@ -69,8 +71,7 @@ def train_model(
 
 def encode(corpus: pl.DataFrame, tokenizer: PreTrainedTokenizerFast) -> list[Encoded]:
     """Prompt and answer are encoded apart, as in generation, and joined; the end token follows."""
-    turns = corpus.select("prompt", "before").iter_rows()
-    rendered = [rendered_prompt(tokenizer, prompt, before) for prompt, before in turns]
+    rendered = [rendered_prompt(tokenizer, prompt) for prompt in corpus["prompt"]]
     prompts = tokenizer(rendered, add_special_tokens=False)["input_ids"]
     answers = tokenizer(corpus["answer"].to_list(), add_special_tokens=False)["input_ids"]
     return [

@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from tracecal.progress import progress_bar
-from tracecal.world.folders import folder_written_whole
+from tracecal.storage.files import atomic_folder
 from tracecal.world.tokenizer import require_same_tokenizer
 
 WARM_UP = 0.05
@@ -72,7 +72,7 @@ def save(
     messages: Sequence[str],
 ) -> None:
     """Write `folder`, whole or not at all, and see that its tokenizer reads `messages` alike."""
-    with folder_written_whole(folder) as part:
+    with atomic_folder(folder) as part:
         model.save_pretrained(part)
         tokenizer.save_pretrained(part)
         require_same_tokenizer(tokenizer, part, messages)

@@ -1,0 +1,156 @@
+"""Columns of one's own, in JSON Lines, Arrow and Parquet."""
+
+import json
+import math
+
+import polars as pl
+import pytest
+
+from logs.rows import write
+from tracecal.errors import InputError
+from tracecal.logs.options import Reading
+from tracecal.logs.read import read_answers
+
+ROW = {"example_id": "a", "answer": "51", "surprisal": [0.5, 0.25], "entropy": [0.75, 0.5]}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reader(*rows, **reading):
+        return read_answers(write(tmp_path / "a.jsonl", rows), Reading(**reading))
+
+    return reader
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "arrow", "parquet"])
+def test_the_same_columns_in_every_container(tmp_path, suffix):
+    path, frame = tmp_path / f"a.{suffix}", pl.DataFrame([ROW])
+    if suffix == "arrow":
+        frame.write_ipc(path)
+    elif suffix == "parquet":
+        frame.write_parquet(path)
+    elif suffix == "json":
+        path.write_text(json.dumps([ROW], indent=1), encoding="utf-8")
+    else:
+        write(path, [ROW])
+    row = read_answers(path).frame.row(0, named=True)
+    assert {key: row[key] for key in ROW} == ROW
+    assert row["lacks"] is None
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("logprobs", [-0.5, -0.25]),
+        ("token_logprobs", [-0.5, -0.25]),
+        ("probabilities", [math.exp(-0.5), math.exp(-0.25)]),
+    ],
+)
+def test_probabilities_alone_give_surprisals_and_no_entropy(read, column, values):
+    row = read({"id": "a", "text": "51", column: values}).frame.row(0, named=True)
+    assert row["surprisal"] == pytest.approx([0.5, 0.25])
+    assert row["entropy"] is None
+    assert row["lacks"] == "no top log-probabilities are given"
+
+
+@pytest.mark.parametrize(
+    "top", [[[-0.5, -1.5], [-0.25, -3.0]], [{"5": -0.5, "x": -1.5}, {"1": -0.25, "y": -3.0}]]
+)
+def test_the_likeliest_tokens_bound_the_entropies(read, top):
+    row = {"id": "a", "text": "51", "logprobs": [-0.5, -0.25], "top_logprobs": top}
+    found = read(row, vocabulary=100).frame.row(0, named=True)
+    assert found["entropy_lower"][0] < found["entropy"][0] < found["entropy_upper"][0]
+    tail = 1 - math.exp(-0.5) - math.exp(-1.5)
+    upper = 0.5 * math.exp(-0.5) + 1.5 * math.exp(-1.5) - tail * math.log(tail / 98)
+    assert found["entropy_upper"][0] == pytest.approx(upper, abs=1e-4)
+
+
+def test_two_tokens_with_the_same_log_probability_both_count(read):
+    row = {"id": "a", "text": "5", "logprobs": [-1.0], "top_logprobs": [[-1.0, -1.0]]}
+    found = read(row, vocabulary=100).frame.row(0, named=True)
+    tail = 1 - 2 * math.exp(-1.0)
+    assert found["entropy_upper"][0] == pytest.approx(
+        2 * math.exp(-1.0) - tail * math.log(tail / 98), abs=1e-4
+    )
+
+
+def test_labels_may_be_given(read):
+    rows = [
+        ROW | {"correct": True},
+        ROW | {"example_id": "b", "correct": 0},
+        ROW | {"example_id": "c", "label": 1},
+        ROW | {"example_id": "d"},
+    ]
+    assert read(*rows).frame["correct"].to_list() == [True, False, True, None]
+
+
+def test_rows_are_ordered_by_id_not_by_position(read):
+    rows = [ROW | {"example_id": name} for name in "cab"]
+    assert read(*rows).frame["example_id"].to_list() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"surprisal": [-0.5, 0.25]}, "token 1 has the surprisal -0.5, not finite"),
+        ({"surprisal": [math.nan, 0.25]}, "token 1 has the log-probability NaN"),
+        ({"surprisal": None, "probabilities": [0.5, 1.5]}, "token 2 has the probability 1.5"),
+        ({"surprisal": None, "probabilities": [0.0, 0.5]}, "token 1 has the probability 0"),
+        ({"surprisal": None, "logprobs": [0.5, 0.5]}, "token 1 has the log-probability 0.5"),
+        ({"surprisal": [0.5]}, "its lists are of unequal lengths: 1 log-probabilities and 2"),
+        ({"tokens": ["5"]}, "its lists are of unequal lengths"),
+        ({"entropy": [-1.0, 0.5]}, "token 1 has the entropy -1, not finite and at least 0"),
+        ({"entropy": [math.nan, 0.5]}, "token 1 has the entropy nan"),
+        ({"surprisal": [], "entropy": [], "answer": ""}, "the answer is empty"),
+        ({"surprisal": [math.inf, 0.1]}, "token 1 has the surprisal inf"),
+        ({"correct": "maybe"}, "its verdict 'maybe' is neither right"),
+        ({"example_id": None}, "it has no id"),
+        ({"surprisal": "0.5"}, "as columns, values"),
+    ],
+)
+def test_wrong_rows(read, columns, reason):
+    found = read(ROW, ROW | {"example_id": "b"} | columns, wrong_rows="skip")
+    (told,) = found.wrong
+    assert told.startswith(f"line 2: {reason}")
+    assert found.frame["example_id"].to_list() == ["a"]
+
+
+def test_a_row_that_is_cut_short_is_listed(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(ROW) + "\n" + json.dumps(ROW)[:20], encoding="utf-8")
+    with pytest.raises(InputError, match="line 2: it is no JSON"):
+        read_answers(path)
+
+
+def test_ids_that_the_task_does_not_know_are_wrong(tmp_path):
+    path = write(tmp_path / "a.jsonl", [ROW])
+    with pytest.raises(InputError, match="the id 'a' is of no example of the task"):
+        read_answers(path, ids={"b"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.arrow", b"ARROW1 and no more"), ("a.parquet", b"PAR"), ("a.jsonl", b"\xff\xfe\x00")],
+)
+def test_foreign_bytes_are_one_sentence(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"cannot be read|its bytes do not match"):
+        read_answers(path)
+
+
+def test_a_file_that_is_not_there_or_empty(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_answers(tmp_path / "none.jsonl")
+    with pytest.raises(InputError, match="holds no usable answer"):
+        read_answers(write(tmp_path / "a.jsonl", []))
+
+
+def test_the_line_ends_at_a_newline_alone(read):
+    answer = "one\u2028two\x85three"
+    assert read(ROW | {"answer": answer}).frame["answer"].to_list() == [answer]
+
+
+def test_variants_of_a_question_share_a_group(read):
+    rows = [ROW | {"group_id": 7}, ROW | {"example_id": "b"}]
+    assert read(*rows).frame["group_id"].to_list() == ["7", None]

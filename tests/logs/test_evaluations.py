@@ -1,0 +1,121 @@
+"""Logs of evaluation harnesses: answers with verdicts."""
+
+import json
+
+import pytest
+
+from logs.rows import TWO, token, write
+from tracecal.errors import InputError
+from tracecal.logs.options import Reading
+from tracecal.logs.read import read_answers
+
+
+def sample(id_=1, value="C", content="51", **more):
+    choice = {
+        "message": {"role": "assistant", "content": content},
+        "stop_reason": "stop",
+        "logprobs": {"content": [token("51", -0.25, TWO)]},
+    }
+    scores = {"match": {"value": value, "answer": "51"}}
+    output = {"model": "openai/m", "choices": [choice], "usage": {}}
+    return {
+        "id": id_,
+        "epoch": 1,
+        "input": "how many?",
+        "target": "51",
+        "output": output,
+        "scores": scores,
+    } | more
+
+
+def inspect(tmp_path, *samples, **reading):
+    path = tmp_path / "log.json"
+    log = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": list(samples)}
+    path.write_text(json.dumps(log, indent=2), encoding="utf-8")
+    return read_answers(path, Reading(**reading))
+
+
+@pytest.mark.parametrize(
+    ("value", "correct"), [("C", True), ("I", False), (1, True), (0.0, False), (True, True)]
+)
+def test_inspect_gives_trace_and_label(tmp_path, value, correct):
+    row = inspect(tmp_path, sample(value=value), vocabulary=1000).frame.row(0, named=True)
+    assert row["example_id"] == "1"
+    assert row["correct"] is correct
+    assert row["prompt"] == "how many?"
+    assert row["surprisal"] == pytest.approx([0.25])
+    assert row["entropy"] is not None
+    assert row["finish_reason"] == "stop"
+
+
+def test_inspects_content_may_come_in_parts(tmp_path):
+    parts = [{"type": "reasoning", "reasoning": "5"}, {"type": "text", "text": "51"}]
+    assert inspect(tmp_path, sample(content=parts)).frame["answer"].to_list() == ["51"]
+
+
+def test_a_verdict_in_between_is_not_rounded(tmp_path):
+    with pytest.raises(InputError, match=r"row 1: its verdict 0\.5 is neither right"):
+        inspect(tmp_path, sample(value=0.5))
+
+
+def test_several_scorers_must_be_chosen_from(tmp_path):
+    two = sample(scores={"match": {"value": "C"}, "judge": {"value": "I"}})
+    with pytest.raises(InputError, match=r"several verdicts \(match, judge\); name one, such as"):
+        inspect(tmp_path, two)
+    found = inspect(tmp_path, two, label="scores.judge.value")
+    assert found.frame["correct"].to_list() == [False]
+
+
+def test_epochs_are_answers_of_their_own(tmp_path):
+    found = inspect(tmp_path, sample(), sample(epoch=2))
+    assert found.frame["example_id"].to_list() == ["1", "1#epoch-2"]
+
+
+def lm_eval(doc_id=0, text=" 51", right=1, name="none", **more):
+    return {
+        "doc_id": doc_id,
+        "doc": {"question": "how many?", "ID": f"svamp-{doc_id}"},
+        "target": "51",
+        "arguments": {"gen_args_0": {"arg_0": "Q: how many?\nA:", "arg_1": {"until": ["\n"]}}},
+        "resps": [[text]],
+        "filtered_resps": [text.strip()],
+        "filter": name,
+        "metrics": ["exact_match"],
+        "exact_match": right,
+    } | more
+
+
+def test_lm_eval_gives_prompt_text_and_label_and_no_trace(tmp_path):
+    row = read_answers(write(tmp_path / "samples_t.jsonl", [lm_eval()])).frame.row(0, named=True)
+    assert row["example_id"] == "0"
+    assert row["prompt"] == "Q: how many?\nA:"
+    assert row["answer"] == " 51"
+    assert row["correct"] is True
+    assert row["surprisal"] is None
+    assert row["lacks"] == "no log-probabilities are given"
+
+
+def test_older_files_of_lm_eval_list_the_arguments(tmp_path):
+    old = lm_eval(arguments=[["Q: how many?\nA:", {"until": ["\n"]}]])
+    found = read_answers(write(tmp_path / "a.jsonl", [old]))
+    assert found.frame["prompt"].to_list() == ["Q: how many?\nA:"]
+
+
+def test_a_file_with_two_filters_asks_for_one(tmp_path):
+    rows = [lm_eval(name="strict-match"), lm_eval(name="flexible-extract", right=0)]
+    path = write(tmp_path / "a.jsonl", rows)
+    with pytest.raises(InputError, match="there twice, under another filter: name one as 'filter'"):
+        read_answers(path)
+    found = read_answers(path, Reading(filter="flexible-extract"))
+    assert found.frame["correct"].to_list() == [False]
+
+
+def test_ids_of_lm_eval_can_be_the_documents_own(tmp_path):
+    path = write(tmp_path / "a.jsonl", [lm_eval(3)])
+    assert read_answers(path, Reading(id="doc.ID")).frame["example_id"].to_list() == ["svamp-3"]
+
+
+def test_a_task_of_lm_eval_that_generates_nothing_is_refused(tmp_path):
+    row = lm_eval(resps=[[[-1.2, False]]])
+    with pytest.raises(InputError, match="it is of a task that generates nothing"):
+        read_answers(write(tmp_path / "a.jsonl", [row]))

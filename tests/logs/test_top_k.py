@@ -1,0 +1,87 @@
+"""Entropy bounds from the k most likely tokens, against whole distributions."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import entropy as shannon
+
+from tracecal.logs.top_k import entropy_bounds
+
+weights = st.lists(st.floats(1e-9, 1.0), min_size=2, max_size=40)
+
+
+def cut(p, k):
+    return np.log(np.sort(p)[::-1][:k]).tolist()
+
+
+@given(weights=weights, k=st.integers(1, 40), sharpness=st.floats(0.1, 8))
+def test_the_bounds_always_hold_the_entropy(weights, k, sharpness):
+    p = np.array(weights) ** sharpness
+    p = p[p > 0] / p.sum()
+    found = entropy_bounds(cut(p, k), len(p))
+    assert found.lower <= shannon(p) <= found.upper
+    assert found.lower - 1e-9 <= found.middle <= found.upper + 1e-9
+
+
+@given(weights=weights, k=st.integers(1, 40))
+def test_without_a_vocabulary_only_the_lower_bound_is_known(weights, k):
+    p = np.array(weights) / np.sum(weights)
+    found = entropy_bounds(cut(p, k), None)
+    assert found.middle is None
+    assert found.upper is None
+    assert found.lower <= shannon(p)
+
+
+def test_the_bounds_in_numbers_worked_out_by_hand():
+    # p = .5, .2, tail .3 over 8 tokens: below .2 + .1, above .3 / 8 each.
+    found = entropy_bounds([math.log(0.5), math.log(0.2)], 10, rounding=0)
+    assert found.lower == pytest.approx(shannon([0.5, 0.2, 0.2, 0.1]))
+    assert found.upper == pytest.approx(shannon([0.5, 0.2, *[0.3 / 8] * 8]))
+    assert found.middle == pytest.approx((found.lower + found.upper) / 2)
+
+
+@given(top=st.floats(0.05, 1.0), tokens=st.integers(2, 50))
+def test_the_upper_bound_is_attained_by_an_even_tail(top, tokens):
+    p = np.array([top, *[(1 - top) / tokens] * tokens])
+    assert entropy_bounds([math.log(top)], tokens + 1, rounding=0).upper == pytest.approx(
+        shannon(p), abs=1e-12
+    )
+
+
+@given(top=st.floats(0.05, 1.0))
+def test_the_lower_bound_is_attained_by_the_fewest_tokens(top):
+    whole = math.floor(1 / top)
+    p = np.array([*[top] * whole, max(1 - whole * top, 0)])
+    assert entropy_bounds([math.log(top)], 1000, rounding=0).lower == pytest.approx(
+        shannon(p), abs=1e-9
+    )
+
+
+def test_a_whole_distribution_leaves_nothing_open():
+    p = np.array([0.6, 0.3, 0.1])
+    found = entropy_bounds(np.log(p).tolist(), 3)
+    assert found.middle == pytest.approx(shannon(p), abs=1e-12)
+    assert found.upper - found.lower < 2e-5
+
+
+def test_single_precision_does_not_put_the_entropy_outside():
+    rng = np.random.default_rng(0)
+    for sharpness in np.linspace(0.5, 12, 60):
+        logits = (rng.normal(size=5000) * sharpness).astype(np.float32)
+        p = np.exp(logits.astype(float) - logits.max())
+        p /= p.sum()
+        rounded = np.log(p).astype(np.float32)
+        for k in (1, 5, 20):
+            found = entropy_bounds(np.sort(rounded)[::-1][:k].tolist(), 5000)
+            assert found.lower <= np.float32(shannon(p)) <= found.upper
+
+
+def test_a_token_added_to_the_list_does_not_cap_the_others():
+    # .3 is the chosen one and was not among the likeliest: another may have up to .6.
+    p = [0.6, 0.3, 0.1]
+    found = entropy_bounds([math.log(0.3)], 3, cap=1.0)
+    assert found.lower <= shannon(p) <= found.upper
+    assert found.lower < entropy_bounds([math.log(0.3)], 3).lower

@@ -1,0 +1,155 @@
+"""A file of answers, from anywhere -> its records, and the rows that are wrong."""
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from tracecal.errors import InputError
+from tracecal.logs.formats import read_row
+from tracecal.logs.options import Reading
+from tracecal.logs.record import Record, as_frame
+from tracecal.logs.steps import WrongRow
+from tracecal.storage.files import read_sealed
+
+LISTED = 10
+Rows = Iterator[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers [a row per record, columns of `RECORDS`], and what is wrong with the others.
+
+    `metadata` are the file's own words on its making, where it has any.
+    """
+
+    frame: pl.DataFrame
+    wrong: list[str]
+    metadata: dict[str, str]
+
+
+def read_answers(
+    path: str | Path, reading: Reading | None = None, ids: Collection[str] | None = None
+) -> Answers:
+    """The answers of a file. Rows are known by id, never by position.
+
+    `ids` are those that there may be, any where null. Raises `InputError` where the file holds
+    no usable answer, or where `reading` wants to stop at wrong rows, naming the first of them.
+    """
+    reading = reading or Reading()
+    path = Path(path)
+    rows, metadata = _opened(path)
+    if metadata.get("schema_version"):
+        reading = _as_traces(reading, metadata)
+    found: dict[str, Record] = {}
+    wrong = []
+    for place, row in rows:
+        try:
+            if isinstance(row, ValueError):
+                raise WrongRow(f"it is no JSON ({row})")
+            if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
+                continue
+            record = read_row(row, reading)
+            _require_new(record.example_id, found, ids, row)
+            found[record.example_id] = record
+        except WrongRow as error:
+            wrong.append(f"{place}: {error}")
+    if wrong and reading.wrong_rows == "stop":
+        raise InputError(
+            f"{path}: {listed(wrong)}. Mend them, or go on without them (wrong_rows: skip)."
+        )
+    if not found:
+        raise InputError(f"{path} holds no usable answer. {listed(wrong)}")
+    return Answers(as_frame(found.values()), wrong, metadata)
+
+
+def listed(wrong: list[str]) -> str:
+    """The first of the wrong rows in a sentence."""
+    if not wrong:
+        return "It has no rows."
+    more = f"; and {len(wrong) - LISTED} more" if len(wrong) > LISTED else ""
+    return f"{len(wrong)} wrong row(s): {'; '.join(wrong[:LISTED])}{more}"
+
+
+def _require_new(
+    example_id: str, found: Collection[str], ids: Collection[str] | None, row: Any
+) -> None:
+    if example_id in found:
+        hint = ", under another filter: name one as 'filter'" if "filter" in row else ""
+        raise WrongRow(f"the id {example_id!r} is there twice{hint}")
+    if ids is not None and example_id not in ids:
+        raise WrongRow(f"the id {example_id!r} is of no example of the task")
+
+
+def _as_traces(reading: Reading, metadata: dict[str, str]) -> Reading:
+    """The workflow's own traces say how they were made."""
+    stated = {"stop_token": "included", "processed": "no"}
+    given = {key: value for key, value in stated.items() if getattr(reading, key) == "auto"}
+    model = {} if reading.model else {"model": metadata.get("model")}
+    return reading.model_copy(update=given | model)
+
+
+def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
+    """A file's rows, each with its place, and its metadata."""
+    openers: dict[str, Callable[[Path], tuple[Rows, dict[str, str]]]] = {
+        ".arrow": _arrow,
+        ".feather": _arrow,
+        ".parquet": _parquet,
+    }
+    try:
+        return openers.get(path.suffix, _json)(path)
+    except (OSError, UnicodeDecodeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise InputError(
+            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, Arrow or Parquet."
+        ) from error
+
+
+def _arrow(path: Path) -> tuple[Rows, dict[str, str]]:
+    with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as file:
+        table = file.read_all()
+    stated = table.schema.metadata or {}
+    metadata = {key.decode(): value.decode() for key, value in stated.items()}
+    return _table(pl.from_arrow(table), metadata)
+
+
+def _parquet(path: Path) -> tuple[Rows, dict[str, str]]:
+    content = read_sealed(path)
+    return _table(pl.read_parquet(content), pl.read_parquet_metadata(BytesIO(content)))
+
+
+def _table(frame: pl.DataFrame, metadata: dict[str, str]) -> tuple[Rows, dict[str, str]]:
+    rows = enumerate(frame.iter_rows(named=True), 1)
+    return ((f"row {place}", row) for place, row in rows), metadata
+
+
+def _json(path: Path) -> tuple[Rows, dict[str, str]]:
+    """JSON Lines; or one JSON document, a list of rows or an Inspect log."""
+    text = path.read_text(encoding="utf-8")
+    # Rows end with "\n" alone: texts may hold other separators.
+    lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines:
+        return iter(()), {}
+    document = _parsed(text) if isinstance(_parsed(lines[0][1]), ValueError) else None
+    if document is None and len(lines) == 1:
+        document = _parsed(text)
+    if document is None or isinstance(document, ValueError):
+        return ((place, _parsed(line)) for place, line in lines), {}
+    rows = document
+    if isinstance(document, dict):
+        rows = document["samples"] if isinstance(document.get("samples"), list) else [document]
+    if not isinstance(rows, list):
+        rows = [rows]
+    return ((f"row {place}", row) for place, row in enumerate(rows, 1)), {}
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        return error

@@ -1,0 +1,67 @@
+"""One answer as read from anywhere: what is known of it, and what is not."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+StopToken = Literal["included", "absent", "none", "unknown"]
+Known = Literal["yes", "no", "unknown"]
+
+FLOATS = pl.List(pl.Float32)  # as the traces' own
+RECORDS = {
+    "example_id": pl.String,
+    "prompt": pl.String,
+    "prompt_token_ids": pl.List(pl.Int32),
+    "answer": pl.String,
+    "token_ids": pl.List(pl.Int32),
+    "tokens": pl.List(pl.String),
+    "surprisal": FLOATS,
+    "entropy": FLOATS,
+    "entropy_lower": FLOATS,
+    "entropy_upper": FLOATS,
+    "finish_reason": pl.String,
+    "stop_token": pl.String,
+    "processed": pl.String,
+    "model": pl.String,
+    "group_id": pl.String,
+    "correct": pl.Boolean,
+    "lacks": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One answer; null is what its file does not tell.
+
+    `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where
+    there are no bounds, else their middle. `stop_token` says whether the trace holds the token
+    that ended the answer ('none': nothing ended it), `processed` whether its probabilities are
+    those after a temperature, a penalty or a cut; `lacks` why a trace is not whole. Answers to
+    variants of one question share a `group_id`.
+    """
+
+    example_id: str
+    answer: str | None = None
+    prompt: str | None = None
+    prompt_token_ids: Sequence[int] | None = None
+    token_ids: Sequence[int] | None = None
+    tokens: Sequence[str] | None = None
+    surprisal: Sequence[float] | None = None
+    entropy: Sequence[float] | None = None
+    entropy_lower: Sequence[float] | None = None
+    entropy_upper: Sequence[float] | None = None
+    finish_reason: str | None = None
+    stop_token: StopToken = "unknown"
+    processed: Known = "unknown"
+    model: str | None = None
+    group_id: str | None = None
+    correct: bool | None = None
+    lacks: str | None = None
+
+
+def as_frame(records: Iterable[Record]) -> pl.DataFrame:
+    """The columns of `RECORDS`, a row per record, sorted by `example_id`."""
+    rows = [vars(record) for record in records]
+    return pl.DataFrame(rows, schema=RECORDS).sort("example_id")

@@ -1,0 +1,93 @@
+"""The tokens of an answer as other programs record them -> surprisals and entropies."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from tracecal.logs.top_k import Entropy, entropy_bounds
+
+# What stands for 'not among the most likely ones' where a number is wanted.
+UNLISTED = -9999.0
+# How far above 1 rounding may put a probability or a sum of them.
+SLACK = 1e-3
+
+
+class WrongRow(ValueError):
+    """A row of a file is not usable; the message says why, without naming the row."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One generated token: what it is, its log-probability, and the most likely tokens.
+
+    `top` holds (what tells the token from others, log-probability). With `merged` tokens that
+    share a text were made one, and some are lost.
+    """
+
+    text: str | None
+    token_id: int | None
+    logprob: float | None
+    top: Sequence[tuple[Hashable, float | None]] = ()
+    key: Hashable = None
+    merged: bool = False
+
+
+def known(logprob: float | None, where: str) -> float | None:
+    """A log-probability at most 0; null where it is not known. Raises `WrongRow`."""
+    if logprob is None or logprob <= UNLISTED:
+        return None
+    if math.isnan(logprob):
+        raise WrongRow(f"{where} has the log-probability NaN")
+    if logprob > SLACK:
+        raise WrongRow(f"{where} has the log-probability {logprob:g}, above 0")
+    return min(logprob, 0.0)
+
+
+def surprisals(steps: Sequence[Step]) -> tuple[list[float] | None, str | None]:
+    """-ln p of each token; or null, and why."""
+    if not steps:
+        return None, "no log-probabilities are given"
+    values = [known(step.logprob, f"token {t}") for t, step in enumerate(steps, 1)]
+    if None in values:
+        return None, f"the log-probability of token {values.index(None) + 1} is not given"
+    return [0.0 - value for value in values], None
+
+
+def entropies(
+    steps: Sequence[Step], vocabulary: int | None, greedy: bool
+) -> tuple[list[Entropy] | None, str | None]:
+    """What is known of each step's entropy; or null, and why.
+
+    `greedy`: the answers were decoded greedily, so that a token listed alone is the likeliest.
+    """
+    if not any(step.top for step in steps):
+        return None, "no top log-probabilities are given"
+    found = []
+    for t, step in enumerate(steps, 1):
+        listed, cap = _listed(step, f"token {t}", greedy)
+        if not listed:
+            return None, f"no top log-probabilities are given for token {t}"
+        if (total := math.fsum(map(math.exp, listed))) > 1 + SLACK:
+            raise WrongRow(f"the probabilities listed for token {t} sum to {total:.4g}, above 1")
+        found.append(entropy_bounds(listed, vocabulary, cap))
+    return found, None
+
+
+def _listed(step: Step, where: str, greedy: bool) -> tuple[list[float], float | None]:
+    """The distinct log-probabilities known of a step, and the most another token can have.
+
+    Servers may add the chosen token to the k likeliest or give it twice: with the chosen token
+    left aside, what is listed is the likeliest of the rest.
+    """
+    # Tokens of one text differ in their probability; the same token given twice does not.
+    distinct = dict.fromkeys((key, known(value, where)) for key, value in step.top)
+    top = [(key, value) for key, value in distinct if value is not None and value > -math.inf]
+    own = known(step.logprob, where)
+    others = [value for key, value in top if (key, value) != (step.key, own)]
+    listed = others if own is None else [*others, own]
+    if step.merged:
+        return listed, 1.0
+    if own is not None and listed and own <= min(listed) and not greedy:
+        # Perhaps it is only here because it was chosen.
+        return listed, math.exp(min(others)) if others else 1.0
+    return listed, None

@@ -1,0 +1,106 @@
+"""What a format's reader gives, and the record made of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tracecal.logs.options import Reading
+from tracecal.logs.record import Known, Record, StopToken
+from tracecal.logs.steps import Step, WrongRow, entropies, surprisals
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer in a format's own terms, as far as its row tells; see `Record`.
+
+    `exact` holds surprisals and entropies that need no working out.
+    """
+
+    answer: str | None = None
+    steps: Sequence[Step] = ()
+    exact: dict[str, Sequence[float]] = field(default_factory=dict)
+    tokens: Sequence[str] | None = None
+    token_ids: Sequence[int] | None = None
+    prompt: str | None = None
+    prompt_token_ids: Sequence[int] | None = None
+    finish_reason: str | None = None
+    stop_token: StopToken = "unknown"
+    processed: Known = "unknown"
+    model: str | None = None
+    group_id: str | None = None
+    correct: bool | None = None
+
+
+BOUNDS = ("entropy_lower", "entropy_upper")
+FINISHES = {
+    "stop": "stop",
+    "eos": "eos",
+    "eos_token": "eos",
+    "end_turn": "eos",
+    "length": "length",
+    "limit": "length",
+    "max_tokens": "length",
+    "word": "stop",
+    "stop_sequence": "stop",
+}
+
+
+def record(example_id: str, given: Given, reading: Reading) -> Record:
+    """The record of an answer. Raises `WrongRow` where there is nothing of an answer in it."""
+    surprisal, lacks = given.exact.get("surprisal"), None
+    if surprisal is None:
+        surprisal, lacks = surprisals(given.steps)
+    entropy = given.exact.get("entropy")
+    bounds = {key: given.exact[key] for key in BOUNDS if key in given.exact}
+    if entropy is None:
+        found, why = entropies(given.steps, reading.vocabulary, reading.greedy)
+        if found is not None:
+            bounds["entropy_lower"] = [one.lower for one in found]
+            if reading.vocabulary is None:
+                why = "entropies need the vocabulary's size"
+            else:
+                entropy = [one.middle for one in found]
+                bounds["entropy_upper"] = [one.upper for one in found]
+        lacks = lacks or why
+    if not (given.answer or "").strip() and not (surprisal or given.token_ids):
+        raise WrongRow("the answer is empty")
+    tokens = given.tokens
+    if tokens is None and given.steps and all(step.text is not None for step in given.steps):
+        tokens = [step.text for step in given.steps]
+    finish = FINISHES.get(given.finish_reason or "", given.finish_reason)
+    stated = reading.stop_token
+    if stated == "auto":
+        stated = "none" if finish == "length" else given.stop_token
+    return Record(
+        example_id=example_id,
+        answer=given.answer,
+        prompt=given.prompt,
+        prompt_token_ids=given.prompt_token_ids,
+        token_ids=given.token_ids,
+        tokens=tokens,
+        surprisal=surprisal,
+        entropy=entropy,
+        **bounds,
+        finish_reason=finish,
+        stop_token=stated,
+        processed=given.processed if reading.processed == "auto" else reading.processed,
+        model=reading.model or given.model,
+        group_id=given.group_id,
+        correct=given.correct,
+        lacks=lacks,
+    )
+
+
+def stop_token(text: str | None, steps: Sequence[Step], finish_reason: str | None) -> StopToken:
+    """Whether the last token is the one that ended the answer, which its text leaves out.
+
+    It is where the tokens are more than the text, or where the last one has no text of its own;
+    spaces at either end do not count, as servers strip them.
+    """
+    if text is None or not steps or any(step.text is None for step in steps):
+        return "unknown"
+    if FINISHES.get(finish_reason or "") == "length":
+        return "none"
+    joined, text = "".join(step.text for step in steps).strip(), text.strip()
+    if joined == text:
+        return "absent" if steps[-1].text else "included"
+    return "included" if joined.startswith(text) else "unknown"

@@ -1,0 +1,88 @@
+"""What estimators are computed from, of answers read from anywhere, by the workflow's own code.
+
+Columns are named as in the calibration protocol, `features.<name>` and `scores.<estimator>`.
+"""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from tracecal.estimate import entropy, likelihood, trace, trajectory
+from tracecal.operate.features import answer_features
+from tracecal.registry import LIKELIHOOD, OPERATORS, TRACE_PLUS_FEATURES
+
+# The estimators that need nothing but a trace.
+OF_TRACES = likelihood.SCORES | entropy.SCORES | trajectory.SCORES
+OF_FEATURES = trace.SCORES
+# Linear in the entropies; an input of `MONOTONE` rises or falls with each of them, or has nothing
+# to do with them. Others have no bounds here.
+SLOPES = ("features.entropy_slope", "scores.entropy_slope")
+MONOTONE = {
+    *(f"features.{name}" for name in (*TRACE_PLUS_FEATURES, *OPERATORS, *LIKELIHOOD)),
+    *(f"scores.{name}" for name in (*likelihood.SCORES, *trace.SCORES, "token_prob_slope")),
+    *(f"scores.{name}_entropy" for name in ("mean_token", "max_token", "first_k", "last_k")),
+    "scores.windowed_entropy",
+} - {*SLOPES}
+
+LOW, HIGH = pl.col("entropy_lower"), pl.col("entropy_upper")
+HALF = pl.col("entropy").list.len() // 2
+REST = pl.col("entropy").list.len() - HALF
+
+
+def inputs(answers: pl.DataFrame) -> pl.DataFrame:
+    """`example_id` and all inputs of answers with `surprisal` and `entropy`.
+
+    Float64; null where undefined or where what it is computed from is null.
+    """
+    features = answer_features(answers)
+    scored = answers.select("example_id", **OF_TRACES)
+    of_features = features.select("example_id", **OF_FEATURES)
+    parts = (("features", features), ("scores", scored), ("scores", of_features))
+    frame = answers.select("example_id")
+    for folder, part in parts:
+        columns = part.select("example_id", pl.exclude("example_id").name.prefix(f"{folder}."))
+        frame = frame.join(columns, on="example_id", how="left", validate="1:1")
+    return _finite(frame)
+
+
+def input_bounds(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The least and the largest that `inputs` can be, with each entropy between its bounds.
+
+    Where an answer has no bounds its entropies are exact. Null where no bound is known: of an
+    input that could move either way, or without an upper bound of the entropies.
+    """
+    bounded = answers.with_columns(
+        entropy_lower=pl.coalesce("entropy_lower", "entropy"),
+        entropy_upper=pl.coalesce("entropy_upper", "entropy"),
+    )
+    # A slope is steepest where entropies before the middle are at one bound, those after at the
+    # other; the one in the middle does not count.
+    at = {
+        "low": LOW,
+        "high": HIGH,
+        "rising": LOW.list.head(HALF).list.concat(HIGH.list.tail(REST)),
+        "falling": HIGH.list.head(HALF).list.concat(LOW.list.tail(REST)),
+    }
+    found = {name: inputs(bounded.with_columns(entropy=lists)) for name, lists in at.items()}
+    without = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
+    exact = inputs(answers.with_columns(entropy=without))
+    least, most = [], []
+    for name in exact.columns[1:]:
+        if name in SLOPES or name in MONOTONE:
+            ends = ("falling", "rising") if name in SLOPES else ("low", "high")
+            pair = pl.DataFrame([found[one][name].alias(one) for one in ends])
+            least.append(pair.min_horizontal().alias(name))
+            most.append(pair.max_horizontal().alias(name))
+        else:
+            least.append(exact[name])
+            most.append(exact[name])
+    ids = exact["example_id"]
+    return pl.DataFrame([ids, *least]), pl.DataFrame([ids, *most])
+
+
+def _finite(frame: pl.DataFrame) -> pl.DataFrame:
+    names: Iterable[str] = [name for name in frame.columns if name != "example_id"]
+    return frame.with_columns(
+        pl.when(pl.col(name).is_finite()).then(pl.col(name).cast(pl.Float64)).alias(name)
+        for name in names
+    )
