@@ -19,7 +19,7 @@ from tracecal.decode.batching import Prompt
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import identity, recorded
 from tracecal.decode.traces import TRACES, provenance, write_table
-from tracecal.journal import Journal
+from tracecal.storage.journal import Journal
 from tracecal.tasks.asking import Asking
 
 ASKING = Asking(max_new_tokens=24)

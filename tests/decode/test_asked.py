@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import torch
 
+from tracecal.config.self_evaluation import SelfEvaluation
 from tracecal.decode.asked import answered
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts, option_tokens
 from tracecal.decode.traces import TRACES, arrow_metadata, provenance, read_arrow
@@ -14,7 +15,6 @@ from tracecal.decode.verbalized import VERBALIZED, confidence_replies, second_tu
 from tracecal.errors import InputError
 from tracecal.estimate import p_true, verbalized
 from tracecal.estimate.scores import family_scores
-from tracecal.self_evaluation import SelfEvaluation
 from tracecal.tasks.asking import Asking
 from written import write_arrow
 

@@ -134,3 +134,24 @@ def test_rows_hold_what_the_files_need(make_model, tokenizer):
         assert [len(ids) for ids in row["beam_token_ids"]] == row["beam_length"]
         normalised = np.array(row["beam_logprob"]) / row["beam_length"]
         assert (np.diff(normalised) <= 0).all()
+
+
+@pytest.mark.parametrize("exception", ["torch", "python"])
+def test_memory_that_runs_out_on_a_cpu_halves_the_batch_too(exception):
+    sizes = []
+
+    def work(batch):
+        if len(batch) > 2:
+            if exception == "python":
+                raise MemoryError
+            torch.empty(2**60)  # what a CPU without that much raises
+        sizes.append(len(batch))
+        return batch
+
+    assert len(in_batches(prompts_of([3] * 8), 8, "answers", work)) == 8
+    assert sizes == [2] * 4
+
+
+def test_other_errors_of_torch_are_not_taken_for_lack_of_memory():
+    with pytest.raises(RuntimeError, match="size mismatch|shapes"):
+        in_batches(prompts_of([3]), 8, "answers", lambda batch: torch.ones(2) @ torch.ones(3, 3))

@@ -10,7 +10,7 @@ import torch
 from decode.tiny import ARCHITECTURES
 from tracecal.decode.audit import audit_traces
 from tracecal.decode.batching import NotFiniteError
-from tracecal.decode.greedy import decode_greedily, token_risk
+from tracecal.decode.greedy import decode_greedily
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.errors import InputError
@@ -20,13 +20,6 @@ ENDS = [1, 2]
 
 def decode(model, tokenizer, prompts, ends=ENDS, stop=(), limit=24):
     return decode_greedily(model, prompts, ends, StopStrings(tokenizer, stop), limit)
-
-
-def test_surprisal_and_entropy_of_a_hand_computed_distribution():
-    logits = torch.tensor([[math.log(0.5), math.log(0.25), math.log(0.25), -math.inf]])
-    surprisal, entropy = token_risk(logits, torch.tensor([1]))
-    assert surprisal.item() == pytest.approx(math.log(4))
-    assert entropy.item() == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(4))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.errors import InputError
@@ -86,3 +87,54 @@ def test_a_folder_without_a_model_is_said(tmp_path):
 def test_quantisation_without_its_extra_says_what_to_install(folder):
     with pytest.raises(InputError, match=r"pip install -r requirements-quantization\.txt"):
         load_model(folder, "float32", quantization="4bit")
+
+
+def rewritten(folder, change):
+    """The folder's weights with `change` made to their mapping from name to tensor."""
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda w: w.pop("model.layers.0.mlp.up_proj.weight"), r"lacks the weights .*up_proj"),
+        (lambda w: w.update({"model.extra.weight": torch.ones(2)}), r"does not have: model\.extra"),
+        (
+            lambda w: w.update({"model.norm.weight": torch.ones(3)}),
+            r"is not a loadable Transformers model|of another shape",
+        ),
+    ],
+)
+def test_weights_that_are_missing_left_over_or_of_another_shape_are_refused(folder, change, said):
+    rewritten(folder, change)
+    with pytest.raises(InputError, match=said):
+        load_model(folder, "float32")
+
+
+def test_a_model_whose_head_is_its_embedding_is_whole_without_it(folder, make_model):
+    model = make_model()
+    model.config.tie_word_embeddings = True
+    type(model)(model.config).save_pretrained(folder)
+    assert "lm_head.weight" not in load_file(folder / "model.safetensors")
+    assert load_model(folder, "float32").num_parameters() > 0
+
+
+def test_weights_changed_after_linking_are_refused_on_loading(folder, tmp_path):
+    linked = tmp_path / "linked"
+    link_model(folder, linked, content=fingerprint(folder))
+    load_model(linked, "float32")
+    load_tokenizer(linked)
+    rewritten(folder, lambda w: w.update({k: 0.9 * v for k, v in w.items()}))
+    for load in (lambda: load_model(linked, "float32"), lambda: load_tokenizer(linked)):
+        with pytest.raises(InputError, match="linked cannot be read .*does not match its checksum"):
+            load()
+
+
+def test_a_folder_that_changed_since_the_run_began_is_not_linked(folder, tmp_path):
+    began = fingerprint(folder)
+    (folder / "added_tokens.json").write_text("{}")
+    with pytest.raises(InputError, match="were changed after this run had started"):
+        link_model(folder, tmp_path / "linked", content=began)
+    assert not (tmp_path / "linked").exists()

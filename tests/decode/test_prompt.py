@@ -5,6 +5,8 @@ import copy
 import polars as pl
 import pytest
 
+from tracecal.decode import prompt
+from tracecal.decode.model import load_tokenizer
 from tracecal.decode.prompt import ask, messages
 from tracecal.errors import InputError
 from tracecal.tasks.asking import Asking
@@ -53,19 +55,19 @@ def test_the_conversation_holds_system_shots_and_question_and_fills_fields_once(
 
 
 def test_a_chat_template_writes_its_own_begin_token_once_and_thinking_is_off(chatty):
-    (prompt,) = ask(chatty, TASK, ASKING)
-    assert prompt["prompt"] == (
+    (asked,) = ask(chatty, TASK, ASKING)
+    assert asked["prompt"] == (
         "<begin><system>Be brief.</><user>Sums. 1 + 1?</><assistant>2</>"
         "<user>Here is {question}. Who? {x}</><assistant><no-think>"
     )
-    assert prompt["prompt_token_ids"].count(chatty.bos_token_id) == 1
-    assert chatty.decode(prompt["prompt_token_ids"]) == prompt["prompt"]
+    assert asked["prompt_token_ids"].count(chatty.bos_token_id) == 1
+    assert chatty.decode(asked["prompt_token_ids"]) == asked["prompt"]
 
 
 def test_a_template_without_a_system_role_gets_the_text_before_the_first_question(chatty):
     chatty.chat_template = NO_SYSTEM
-    (prompt,) = ask(chatty, TASK, ASKING)
-    assert prompt["prompt"].startswith("<begin><user>Be brief.\n\nSums. 1 + 1?</><assistant>2</>")
+    (asked,) = ask(chatty, TASK, ASKING)
+    assert asked["prompt"].startswith("<begin><user>Be brief.\n\nSums. 1 + 1?</><assistant>2</>")
 
 
 def test_a_template_that_refuses_everything_is_said(chatty):
@@ -78,10 +80,10 @@ def test_a_base_model_gets_plain_text_and_the_tokenizers_begin_token(chatty):
     expected = "Be brief.\n\nSums. 1 + 1?\n2\n\nHere is {question}. Who? {x}\n"
     for chat, template in ((False, CHAT), (None, None)):
         chatty.chat_template = template
-        (prompt,) = ask(chatty, TASK, ASKING, chat)
-        assert prompt["prompt"] == expected
-        assert prompt["prompt_token_ids"][0] == chatty.bos_token_id
-        assert chatty.decode(prompt["prompt_token_ids"][1:]) == expected
+        (asked,) = ask(chatty, TASK, ASKING, chat)
+        assert asked["prompt"] == expected
+        assert asked["prompt_token_ids"][0] == chatty.bos_token_id
+        assert chatty.decode(asked["prompt_token_ids"][1:]) == expected
 
 
 def test_chat_without_a_template_is_said(tokenizer):
@@ -91,5 +93,49 @@ def test_chat_without_a_template_is_said(tokenizer):
 
 def test_a_missing_context_leaves_its_place_empty(tokenizer):
     task = TASK.with_columns(context=pl.lit(None, dtype=pl.String))
-    (prompt,) = ask(tokenizer, task, Asking(prompt="[{context}] {question}"))
-    assert prompt["prompt"] == "[] Who? {x}\n"
+    (asked,) = ask(tokenizer, task, Asking(prompt="[{context}] {question}"))
+    assert asked["prompt"] == "[] Who? {x}\n"
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ messages[0].content.text.more }}", "refuses the task's messages"),
+        ("{{ 1 // 0 }}", "refuses the task's messages"),
+        ("{{ messages + 1 }}", "refuses the task's messages"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "end"),
+        ("{% for m in messages %}{{ m.content[0].text }}{% endfor %}<assistant>", "drops the ques"),
+    ],
+)
+def test_a_template_that_fails_or_never_ends_or_drops_the_question_is_said(
+    chatty, monkeypatch, template, said
+):
+    monkeypatch.setattr(prompt, "PATIENCE", 0.5)
+    chatty.chat_template = template
+    with pytest.raises(InputError, match=rf"chat template of .*{said}.*'chat: false'"):
+        ask(chatty, TASK, Asking())
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (
+            {"max_position_embeddings": 8},
+            r"example 'a' has \d+ tokens and .*reads 8.*max_characters",
+        ),
+        ({"vocab_size": 5}, "its model has 5: they are not of one model"),
+    ],
+)
+def test_a_prompt_that_the_model_cannot_read_is_refused_by_name(
+    tokenizer, make_model, tmp_path, limit, said
+):
+    model = make_model()
+    tokenizer.save_pretrained(tmp_path)
+    model.config.save_pretrained(tmp_path)
+    own = load_tokenizer(tmp_path)
+    assert ask(own, TASK, ASKING, chat=False)
+    other = tmp_path / "other"
+    tokenizer.save_pretrained(other)
+    type(model.config)(**(model.config.to_dict() | limit)).save_pretrained(other)
+    with pytest.raises(InputError, match=said):
+        ask(load_tokenizer(other), TASK, ASKING, chat=False)

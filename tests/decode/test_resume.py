@@ -22,7 +22,7 @@ from decode.attempt import (
 )
 from tracecal.decode.record import identity, recorded, share_of
 from tracecal.decode.sampling import SAMPLES, sample_task
-from tracecal.journal import Journal
+from tracecal.storage.journal import Journal
 
 KILLS = 60
 TESTS = Path(__file__).resolve().parent.parent
@@ -93,7 +93,7 @@ def test_only_what_is_missing_is_decoded(tmp_path):
     assert (tmp_path / "traces.arrow").read_bytes() == first
 
 
-@pytest.mark.parametrize(("room", "refused"), [(2900, "a batch"), (6000, "the file")])
+@pytest.mark.parametrize(("room", "refused"), [(2900, "a batch"), (20000, "the file")])
 def test_a_full_disk_stops_the_step_and_costs_no_finished_batch(start, tmp_path, room, refused):
     """A file-size limit of the operating system stands in for a full disk."""
     expected = tmp_path / "expected"

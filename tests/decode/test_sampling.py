@@ -81,7 +81,7 @@ def test_first_tokens_follow_the_models_distribution(make_model, tokenizer, prom
 def test_copies_are_the_prompt_asked_again(make_model, tokenizer, prompts):
     model, stops = make_model(), StopStrings(tokenizer, ())
 
-    def likeliest(logits, rows):
+    def likeliest(logits, rows, lengths):
         return logits.argmax(-1)
 
     copied = decode(model, prompts, [1, 2], stops, 8, likeliest, copies=2)

@@ -47,9 +47,9 @@ def test_rows_come_back_sorted_with_their_metadata(tmp_path):
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path):
-    write_arrow([row("b"), row("a")], TRACES, METADATA, tmp_path / "one")
-    write_arrow([row("a"), row("b")], TRACES, METADATA, tmp_path / "two")
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    write_arrow([row("b"), row("a")], TRACES, METADATA, tmp_path / "one/same")
+    write_arrow([row("a"), row("b")], TRACES, METADATA, tmp_path / "two/same")
+    assert (tmp_path / "one/same").read_bytes() == (tmp_path / "two/same").read_bytes()
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -99,6 +99,7 @@ def test_a_missing_column_is_named(tmp_path):
         {"surprisal": [0.5, float("nan")]},
         {"entropy": [0.5, float("inf")]},
         {"surprisal": [-0.5, 0.5]},
+        {"surprisal": [None, 0.5]},
         {"token_ids": [], "surprisal": [], "entropy": []},
         {"entropy": None},
     ],

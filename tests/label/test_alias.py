@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracecal.label.example import Example
 from tracecal.label.normalise import trivia
-from tracecal.label.rules import Example, alias
+from tracecal.label.rules import alias
 
 TWAIN = Example("e", "Who wrote Huckleberry Finn?", ["Mark Twain", "Samuel Clemens", "?!", "The"])
 

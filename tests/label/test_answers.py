@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from tracecal.errors import InputError
 from tracecal.label.answers import LABELS, label_answer, label_answers
+from tracecal.label.example import Example
 from tracecal.label.kinds import abstains, is_incoherent
-from tracecal.label.rules import RULES, Example
+from tracecal.label.rules import RULES
 from tracecal.tasks.judging import Judging
 
 NAME = Example("e", "Who wrote it?", ["Mark Twain"])
@@ -40,6 +41,10 @@ def kind(rule: str, answer: str | None, example: Example) -> str | None:
         ("alias", "9", COUNT, "number"),
         ("squad", "9", COUNT, "number"),
         ("squad", "nine or ten people", COUNT, "entity"),
+        ("contains", "The author is Poe.", NAME, "entity"),
+        ("contains", "There are 9 of them.", COUNT, "number"),
+        ("contains", "There are some.", COUNT, "entity"),
+        ("contains", "I don't know.", NAME, "global"),
         ("alias", "unknown", NAME, "global"),
         ("alias", "The Unknown Soldier", NAME, "entity"),
         ("alias", "...", NAME, "global"),
@@ -192,3 +197,22 @@ def test_frame():
         label_answers(
             pl.DataFrame({"example_id": ["z"], "answer": ["9"]}), task, spec_for("numeric")
         )
+
+
+def test_a_given_verdict_stands():
+    traces = pl.DataFrame(
+        {"example_id": ["a", "b"], "answer": ["Paris", "Paris"], "correct": [False, None]}
+    )
+    task = pl.DataFrame(
+        {
+            "example_id": ["a", "b"],
+            "question": "Where?",
+            "references": [["Paris"]] * 2,
+            "distractors": [[]] * 2,
+            "language": "en",
+        },
+        schema_overrides={"distractors": pl.List(pl.String)},
+    )
+    labels = label_answers(traces, task, spec_for("alias"))
+    assert labels["correct"].to_list() == [False, True]
+    assert labels["error_kind"].is_null().to_list() == [False, True]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tracecal.label.answers import judge
-from tracecal.label.rules import Example
+from tracecal.label.example import Example
 from tracecal.tasks.judging import Judging
 
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.errors import InputError
+from tracecal.label.example import Example
 from tracecal.label.number import answer_number, only_number
-from tracecal.label.rules import Example, numeric
+from tracecal.label.rules import numeric
 
 
 def value(text: str) -> Fraction | None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracecal.label.example import Example
 from tracecal.label.normalise import mlqa
-from tracecal.label.rules import Example, f1, squad
+from tracecal.label.rules import f1, squad
 
 LANGUAGES = ("en", "es", "de", "vi", "ar", "hi", "zh")
 GERMAN = "ein eine einen einem eines einer der die das den dem des"

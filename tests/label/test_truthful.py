@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from tracecal.label.example import Example
 from tracecal.label.normalise import claim
-from tracecal.label.rules import Example, truthful
+from tracecal.label.rules import truthful
 
 SEEDS = Example(
     "e",

@@ -55,7 +55,11 @@ def test_it_learns_what_a_plane_separates(trained):
 
 
 def test_it_is_kept_as_plain_numbers(trained):
-    assert sorted(path.name for path in trained.iterdir()) == ["probe.safetensors", "settings.json"]
+    assert {path.name for path in trained.iterdir()} == {
+        "probe.safetensors",
+        "settings.json",
+        ".settings.json.sha256",
+    }
     settings = json.loads((trained / "settings.json").read_text())
     assert settings["layer"] == 2
     assert settings["training_rows"] == 200
@@ -88,7 +92,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(trained, tm
 def test_one_class_gives_a_constant_and_no_weights(tmp_path):
     rows = states(10).with_columns(correct=pl.lit(True))
     train_probe(rows, 2.0, FITTING, tmp_path / "constant")
-    assert [path.name for path in (tmp_path / "constant").iterdir()] == ["settings.json"]
+    names = {path.name for path in (tmp_path / "constant").iterdir()}
+    assert names == {"settings.json", ".settings.json.sha256"}
     scores = probe_probabilities(tmp_path / "constant", states(3))["probability"]
     assert scores.to_list() == pytest.approx([11 / 12] * 3)
 

@@ -59,10 +59,13 @@ def test_rows_are_those_of_the_split_at_the_commit(hub, client, tmp_path):
     assert read_rows(paths[0]) == ROWS
     assert read_rows(paths[1]) == ROWS[:3]
     assert pq.read_schema(paths[0]).metadata[b"revision"] == commit.encode()
-    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == [
+    names = {path.name for path in (tmp_path / "work").iterdir()}
+    assert names == {
         "bare.parquet",
+        ".bare.parquet.sha256",
         "plain.parquet",
-    ]
+        ".plain.parquet.sha256",
+    }
 
 
 def test_the_hubs_parquet_conversion_is_read_by_folder(hub, client, tmp_path):

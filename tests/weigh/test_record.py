@@ -38,9 +38,11 @@ def test_what_was_weighed_is_not_weighed_again(tmp_path, monkeypatch):
     run("out.arrow")
     assert sorted(weighed) == sorted(row["example_id"] for row in answers)
     assert read_arrow(tmp_path / "out.arrow")["example_id"].to_list() == sorted(weighed)
-    run("again.arrow")
+    run("again/out.arrow")
     assert len(weighed) == 10
     source.write_bytes(b"other traces")
-    run("other.arrow")
+    run("other/out.arrow")
     assert len(weighed) == 20
-    assert (tmp_path / "again.arrow").read_bytes() == (tmp_path / "other.arrow").read_bytes()
+    assert (tmp_path / "again/out.arrow").read_bytes() == (
+        tmp_path / "other/out.arrow"
+    ).read_bytes()

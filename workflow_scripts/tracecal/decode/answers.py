@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, forget, in_batches
+from tracecal.decode.batching import Prompt, forget, in_waves
 from tracecal.decode.greedy import Answer, decode_greedily
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
@@ -22,15 +22,15 @@ def answer_task(
     """Decode every prompt greedily; one row of the traces file each, finished ones to `keep`."""
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
-    def work(batch: list[Prompt]) -> list[dict[str, object]]:
+    def work(batch: list[Prompt], size: int) -> list[dict[str, object]]:
         ids = [prompt["prompt_token_ids"] for prompt in batch]
-        answers = decode_greedily(model, ids, ends, stops, asking.max_new_tokens)
+        answers = decode_greedily(model, ids, ends, stops, asking.max_new_tokens, slots=size)
         return [
             prompt | _trace(answer, tokenizer, stops)
             for prompt, answer in zip(batch, answers, strict=True)
         ]
 
-    return in_batches(prompts, batch_size, "answers", work, keep)
+    return in_waves(prompts, batch_size, "answers", work, keep)
 
 
 def _trace(

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from tracecal.decode.traces import read_traces
-from tracecal.files import read_parquet
+from tracecal.storage.files import read_parquet
 from tracecal.tasks.asking import until_stop
 from tracecal.tasks.roles import evaluated
 

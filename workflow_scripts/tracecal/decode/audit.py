@@ -6,7 +6,6 @@ import polars as pl
 import torch
 from transformers import PreTrainedModel
 
-from tracecal.decode.greedy import token_risk
 from tracecal.errors import InputError
 
 
@@ -23,10 +22,10 @@ def audit_traces(
 ) -> dict[str, float]:
     """Replay each answer in one unbatched forward pass and measure the largest deviations.
 
-    Softmax in float32, everything else in the model's own dtype. A recorded token must be the
-    argmax, or its logit must lie within `tolerance` of the argmax's. Returns the counts and the
-    largest deviations (nats). Raises `InputError` naming the example and token where a
-    deviation exceeds `tolerance`.
+    Softmax in float64, by a formula of its own, everything else in the model's dtype. A recorded
+    token must be the argmax, or its logit must lie within `tolerance` of the argmax's. Returns the
+    counts and the largest deviations (nats). Raises `InputError` naming the example and token
+    where a deviation exceeds `tolerance`.
     """
     report = {
         "answers": traces.height,
@@ -40,7 +39,7 @@ def audit_traces(
     for row in traces.iter_rows(named=True):
         tokens = torch.tensor(row["token_ids"], device=model.device)
         logits = _replayed_logits(model, row["prompt_token_ids"], row["token_ids"])
-        surprisal, entropy = token_risk(logits, tokens)
+        surprisal, entropy = _risk(logits, tokens)
         gap = logits.max(-1).values - logits.gather(-1, tokens[:, None]).squeeze(-1)
         found = {
             "largest_surprisal_deviation": _deviation(surprisal, row["surprisal"]),
@@ -62,6 +61,17 @@ def audit_traces(
         report["tokens"] += len(tokens)
         report["near_ties"] += int((gap > 0).sum())
     return report
+
+
+def _risk(logits: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Surprisal of `tokens` [T] and entropy at each of them, both [T], float64, in nats.
+
+    As the definition has it, not as `capture` computes it: the audit is to see its errors too.
+    """
+    log_probs = logits.double().log_softmax(-1)
+    # `special.entr` is -p ln p with 0 at p = 0, where p * log p would be NaN.
+    entropy = torch.special.entr(log_probs.exp()).sum(-1)
+    return -log_probs.gather(-1, tokens[:, None]).squeeze(-1), entropy
 
 
 def _deviation(replayed: torch.Tensor, recorded: list[float]) -> torch.Tensor:

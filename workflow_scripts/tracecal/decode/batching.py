@@ -1,6 +1,7 @@
 """Work in batches of similar length, smaller ones where memory runs out."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -42,21 +43,38 @@ def in_batches(
     batch by rounding only. Raises `InputError` where a single prompt does not fit, or where the
     model's numbers are not finite, naming the example.
     """
+    return in_waves(prompts, size, unit, lambda batch, _: work(batch), keep, waves=1)
+
+
+def in_waves(
+    prompts: Sequence[Prompt],
+    size: int,
+    unit: str,
+    work: Callable[[list[Prompt], int], list[Result]],
+    keep: Callable[[list[Result]], None] = forget,
+    waves: int = 8,
+) -> list[Result]:
+    """As `in_batches`, but `work` is given `waves` times as many prompts as it may work on at
+    once, which is its other argument: the ones that wait take the places of finished ones.
+
+    Not the whole task: what is handed to `keep` together is fixed by the prompts and `size`, so
+    that a step which goes on after an interruption does what it would have done.
+    """
     ordered = longest_first(prompts)
     results: list[Result] = []
     place = 0
     with progress_bar(len(ordered), "decoding", unit) as bar:
-        while batch := ordered[place : place + size]:
-            done = _unless_out_of_memory(work, batch)
+        while batch := ordered[place : place + size * waves]:
+            done = _unless_out_of_memory(partial(work, batch, size), batch)
             if done is not None:
                 keep(done)
                 results += done
                 place += len(batch)
                 bar.update(len(batch))
-            elif len(batch) > 1:
+            elif (size := min(size, len(batch))) > 1:
                 # Outside the except block, where the failed attempt's tensors are free again.
                 torch.cuda.empty_cache()
-                size = len(batch) // 2
+                size //= 2
                 LOGGER.warning("out of memory: going on with batches of %d", size)
             else:
                 raise InputError(
@@ -68,15 +86,24 @@ def in_batches(
 
 
 def _unless_out_of_memory(
-    work: Callable[[list[Prompt]], list[Result]], batch: list[Prompt]
+    work: Callable[[], list[Result]], batch: list[Prompt]
 ) -> list[Result] | None:
     try:
-        return work(batch)
-    except torch.OutOfMemoryError:
-        return None
+        return work()
+    except (MemoryError, RuntimeError) as error:  # torch.OutOfMemoryError is a RuntimeError too
+        if _is_out_of_memory(error):
+            return None
+        raise
     except NotFiniteError as error:
         raise InputError(
             f"the model's numbers are NaN or infinite on example "
             f"{batch[error.index]['example_id']!r} ({error}); try another dtype (float16 overflows "
             "in models trained in bfloat16)."
         ) from error
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out: on a CPU, Torch says so in words alone."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
+        words in str(error) for words in ("not enough memory", "can't allocate memory")
+    )

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedModel
 
 from tracecal.decode.batching import NotFiniteError
-from tracecal.decode.model import left_padded, next_logits
+from tracecal.decode.context import shared_prefix, started
 from tracecal.decode.stopping import StopStrings
 
 
@@ -42,11 +42,9 @@ def search_beams(
     """
     finished: list[list[Beam]] = [[] for _ in prompts]
     rows = list(range(len(prompts)))
-    ids, mask = left_padded(list(prompts), model.device)
-    cache = DynamicCache(config=model.config)
-    logits = next_logits(model, ids, mask, cache)
-    cache.batch_repeat_interleave(width)
-    mask = mask.repeat_interleave(width, dim=0)
+    context, ids = started(model, prompts, shared_prefix(model, prompts))
+    logits = context.read(ids)
+    context = context.select([index for index in rows for _ in range(width)])
     # History of the live hypotheses: tokens and their log-probabilities, [prompts, width, steps].
     tokens = torch.empty(len(rows), width, 0, dtype=torch.long, device=model.device)
     logprobs = torch.empty(len(rows), width, 0, dtype=torch.float64, device=model.device)
@@ -71,15 +69,14 @@ def search_beams(
         ]
         if step == max_new_tokens or not kept:
             break
-        # Cache rows follow their hypotheses; rows of prompts that are done are dropped.
+        # The context's rows follow their hypotheses; rows of prompts that are done are dropped.
         selection = torch.tensor(kept, device=tokens.device)
         origin = torch.arange(len(rows), device=tokens.device)[:, None] * width
         source = (origin + parents.gather(1, alive))[selection].flatten()
         rows = [rows[index] for index in kept]
-        tokens, logprobs, mask = tokens[selection], logprobs[selection], mask[source]
-        cache.batch_select_indices(source)
-        mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=-1)
-        logits = next_logits(model, tokens[:, :, -1:].flatten(0, 1), mask, cache)
+        tokens, logprobs = tokens[selection], logprobs[selection]
+        context = context.select(source.tolist())
+        logits = context.read(tokens[:, :, -1:].flatten(0, 1))
     return finished
 
 

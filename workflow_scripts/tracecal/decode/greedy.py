@@ -5,11 +5,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedModel
 
 from tracecal.decode.batching import NotFiniteError
-from tracecal.decode.model import left_padded, next_logits
+from tracecal.decode.capture import Reading, capture
+from tracecal.decode.context import Context, gathered, shared_prefix, started
 from tracecal.decode.stopping import StopStrings
+
+# Takes the raw logits [n, vocabulary], which answers they continue and how many tokens each has;
+# gives the next tokens [n].
+Choose = Callable[[torch.Tensor, list[int], list[int]], torch.Tensor]
+
+# Steps from one look at what was decoded to the next: a look makes the host wait for a GPU.
+LOOK_EVERY = {"cpu": 1, "cuda": 4}
+# The share of a batch's answers that are finished when they leave it and others take their places
+FINISHED = 0.1
 
 
 @dataclass
@@ -19,34 +29,57 @@ class Answer:
     token_ids: list[int] = field(default_factory=list)
     surprisal: list[float] = field(default_factory=list)
     entropy: list[float] = field(default_factory=list)
-    finish_reason: str = "length"
+    finish_reason: str | None = None  # None while it grows
 
 
-def token_risk(logits: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Surprisal of `tokens` [n] and entropy of the whole distribution, both [n], in nats.
+@dataclass(frozen=True)
+class Ending:
+    """What ends an answer: a token of `tokens`, a stop string, or a number of tokens."""
 
-    `logits` are raw float32 [n, vocabulary]; 0 log 0 = 0 (paper, section 3.3).
-    """
-    log_probs = logits.log_softmax(-1)
-    surprisal = -log_probs.gather(-1, tokens[:, None]).squeeze(-1)
-    # `special.entr` is -p ln p with 0 at p = 0, where p * log p would be NaN.
-    entropy = torch.special.entr(log_probs.exp()).sum(-1)
-    return surprisal.clamp(min=0), entropy.clamp(min=0)
+    tokens: Sequence[int]
+    stops: StopStrings
+    most: int
+
+    def extend(self, answer: Answer, token: int, surprisal: float, entropy: float) -> None:
+        """Append one step to an answer that grows, and end it where it ends there."""
+        answer.token_ids.append(token)
+        answer.surprisal.append(surprisal)
+        answer.entropy.append(entropy)
+        if token in self.tokens:
+            answer.finish_reason = "eos"
+        elif (count := self.stops.cut(answer.token_ids)) is not None:
+            answer.finish_reason = "stop"
+            for values in (answer.token_ids, answer.surprisal, answer.entropy):
+                del values[count:]
+        elif len(answer.token_ids) == self.most:
+            answer.finish_reason = "length"
 
 
-def decode_greedily(
-    model: PreTrainedModel,
-    prompts: Sequence[list[int]],
-    ends: Sequence[int],
-    stops: StopStrings,
-    max_new_tokens: int,
-) -> list[Answer]:
-    """Decode a batch of prompts, the most likely token at each step; see `decode`."""
+@dataclass
+class Batch:
+    """Answers that grow together: a context, which answer each of its rows is, the last tokens."""
 
-    def likeliest(logits: torch.Tensor, rows: list[int]) -> torch.Tensor:
-        return logits.argmax(-1)
+    context: Context
+    rows: list[int]
+    tokens: torch.Tensor
 
-    return decode(model, prompts, ends, stops, max_new_tokens, likeliest)
+
+def joined(parts: list[tuple[Batch, list[int]]]) -> Batch | None:
+    """These rows of batches as one; None where there are none."""
+    if not parts:
+        return None
+    (batch, places), *others = parts
+    if not others and len(places) == len(batch.rows):
+        return batch
+    if others:
+        context = gathered([(one.context, rows) for one, rows in parts])
+    else:
+        context = batch.context.select(places)
+    return Batch(
+        context,
+        [one.rows[i] for one, rows in parts for i in rows],
+        torch.cat([one.tokens[rows] for one, rows in parts]),
+    )
 
 
 @torch.inference_mode()
@@ -56,65 +89,90 @@ def decode(
     ends: Sequence[int],
     stops: StopStrings,
     max_new_tokens: int,
-    choose: Callable[[torch.Tensor, list[int]], torch.Tensor],
+    choose: Choose | None = None,
     copies: int = 1,
+    slots: int | None = None,
 ) -> list[Answer]:
-    """Decode a batch of prompts; `copies` answers of each, in the prompts' order.
+    """Decode prompts; `copies` answers of each, in the prompts' order.
 
-    `choose` takes the raw logits [n, vocabulary] and which answers they continue, and gives the
-    tokens [n]. An answer ends with a token of `ends` (kept), with the token in which a stop
-    string begins (kept), or at `max_new_tokens`. Each step's logits are reduced on the spot.
-    Raises `NotFiniteError` where the model yields NaN or infinite logits.
+    `choose` picks the tokens; where it is None, the likeliest ones are taken. An answer ends with
+    a token of `ends` (kept), with the token in which a stop string begins (kept), or at
+    `max_new_tokens`. At most `slots` answers (all where None) grow at once: the prompts wait in
+    their order and take the places of finished answers. What they all begin with is read once.
+    Each step's logits are reduced on the spot. Raises `NotFiniteError` where the model yields NaN
+    or infinite logits.
     """
-    rows = list(range(len(prompts) * copies))  # which answer each row of the batch belongs to
-    answers = [Answer() for _ in rows]
-    open_rows = set(rows)
-    ids, mask = left_padded(list(prompts), model.device)
-    cache = DynamicCache(config=model.config)
-    for step in range(max_new_tokens):
-        logits = next_logits(model, ids, mask, cache)
-        if step == 0 and copies > 1:  # a prompt is read once, whatever its number of answers
-            cache.batch_repeat_interleave(copies)
-            logits, mask = (rows_of.repeat_interleave(copies, 0) for rows_of in (logits, mask))
-        tokens = choose(logits, rows)
-        surprisal, entropy = token_risk(logits, tokens)
-        steps = zip(rows, tokens.tolist(), surprisal.tolist(), entropy.tolist(), strict=True)
-        for row, *values in steps:
-            if row not in open_rows:
-                continue
-            if not all(map(math.isfinite, values[1:])):
-                raise NotFiniteError(row // copies, f"token {step + 1} of its answer")
-            if _extend(answers[row], *values, ends, stops):
-                open_rows.remove(row)
-        if not open_rows:
-            break
-        if len(open_rows) <= len(rows) // 2:
-            kept = [index for index, row in enumerate(rows) if row in open_rows]
-            rows = [rows[index] for index in kept]
-            selection = torch.tensor(kept, device=tokens.device)
-            tokens, mask = tokens[selection], mask[selection]
-            cache.batch_select_indices(selection)
-        ids = tokens[:, None]
-        mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=-1)
-    return answers
+    ending = Ending(ends, stops, max_new_tokens)
+    answers = [Answer() for _ in range(len(prompts) * copies)]
+    at_once = max(1, (slots or len(answers)) // copies)
+    look_every = LOOK_EVERY.get(model.device.type, 1)
+    shared = shared_prefix(model, prompts)
+
+    def emit(logits: torch.Tensor, rows: list[int], ahead: int) -> Reading:
+        if choose is None:
+            return capture(logits)
+        lengths = [len(answers[row].token_ids) + ahead for row in rows]
+        return capture(logits, choose(logits, rows, lengths))
+
+    def look(rows: list[int], steps: list[Reading]) -> None:
+        seen = (torch.stack(column).tolist() for column in zip(*steps, strict=True))
+        for step in zip(*seen, strict=True):
+            for row, token, *values in zip(rows, *step, strict=True):
+                if answers[row].finish_reason is None:
+                    if not all(map(math.isfinite, values)):
+                        where = f"token {len(answers[row].token_ids) + 1} of its answer"
+                        raise NotFiniteError(row // copies, where)
+                    ending.extend(answers[row], token, *values)
+
+    def begin(first: int) -> Batch:
+        """The prompts from `first` on, read, and their answers' first tokens."""
+        context, ids = started(model, prompts[first : first + at_once], shared)
+        logits = context.read(ids)
+        if copies > 1:  # a prompt is read once, whatever its number of answers
+            logits = logits.repeat_interleave(copies, 0)
+            context = context.select([i for i in range(len(ids)) for _ in range(copies)])
+        rows = list(range(first * copies, (first + len(ids)) * copies))
+        step = emit(logits, rows, 0)
+        look(rows, [step])
+        return Batch(context, rows, step[0])
+
+    def growing(batch: Batch) -> list[int]:
+        return [i for i, row in enumerate(batch.rows) if answers[row].finish_reason is None]
+
+    live = ready = Batch(Context(model, []), [], torch.empty(0, device=model.device))
+    splices = live.context.splices
+    place, spare = 0, []  # the first prompt that was not read; which rows of `ready` wait
+    unseen: list[Reading] = []  # steps since the last look
+    while True:
+        kept = growing(live)
+        if len(kept) <= (1 - FINISHED) * len(live.rows):
+            parts, free = [(live, kept)], at_once * copies - len(kept)
+            if kept and not splices:
+                free = 0
+            while free and (spare or place < len(prompts)):
+                if spare:
+                    parts.append((ready, spare[:free]))
+                    free, spare = free - len(spare[:free]) if splices else 0, spare[free:]
+                else:
+                    ready, place = begin(place), place + at_once
+                    spare = growing(ready)
+            live = joined([part for part in parts if part[1]])
+            if live is None:
+                return answers
+        unseen.append(emit(live.context.read(live.tokens[:, None]), live.rows, len(unseen)))
+        live.tokens = unseen[-1][0]
+        if len(unseen) == look_every:
+            look(live.rows, unseen)
+            unseen = []
 
 
-def _extend(
-    answer: Answer,
-    token: int,
-    surprisal: float,
-    entropy: float,
+def decode_greedily(
+    model: PreTrainedModel,
+    prompts: Sequence[list[int]],
     ends: Sequence[int],
     stops: StopStrings,
-) -> bool:
-    """Append one step to an answer; True once it is complete."""
-    answer.token_ids.append(token)
-    answer.surprisal.append(surprisal)
-    answer.entropy.append(entropy)
-    if token in ends:
-        answer.finish_reason = "eos"
-    elif (count := stops.cut(answer.token_ids)) is not None:
-        answer.finish_reason = "stop"
-        for values in (answer.token_ids, answer.surprisal, answer.entropy):
-            del values[count:]
-    return answer.finish_reason != "length"
+    max_new_tokens: int,
+    slots: int | None = None,
+) -> list[Answer]:
+    """Decode prompts, the most likely token at each step; see `decode`."""
+    return decode(model, prompts, ends, stops, max_new_tokens, slots=slots)

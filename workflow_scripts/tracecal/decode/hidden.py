@@ -7,7 +7,7 @@ import torch
 from transformers import PreTrainedModel
 
 from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
-from tracecal.decode.model import left_padded
+from tracecal.decode.context import shared_prefix, started
 
 HIDDEN = pa.schema(
     {
@@ -53,15 +53,8 @@ def last_states(model: PreTrainedModel, prompts: list[list[int]], layer: int) ->
     States are as Transformers gives them: the last layer's come after the final norm. Raises
     `NotFiniteError` where one is not finite.
     """
-    ids, mask = left_padded(prompts, model.device)
-    output = model.base_model(
-        input_ids=ids,
-        attention_mask=mask,
-        position_ids=(mask.cumsum(-1) - 1).clamp(min=0),
-        use_cache=False,
-        output_hidden_states=True,
-    )
-    states = output.hidden_states[layer][:, -1].float()
+    context, ids = started(model, prompts, shared_prefix(model, prompts))
+    states = context.read_hidden(ids, layer).float()
     if not (finite := states.isfinite().all(-1)).all():
         raise NotFiniteError(finite.tolist().index(False), f"hidden state of layer {layer}")
     return states

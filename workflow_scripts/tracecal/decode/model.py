@@ -1,10 +1,10 @@
-"""Loading a causal language model from its folder, and the one forward pass everything uses."""
+"""Loading a causal language model from its folder."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -12,10 +12,10 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.cache_utils import Cache
 from transformers.utils.logging import disable_progress_bar
 
 from tracecal.errors import InputError
+from tracecal.storage.checksum import require_sum
 
 
 def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
@@ -38,13 +38,12 @@ def load_model(
     """
     settings = {
         "dtype": getattr(torch, dtype),
-        "use_safetensors": True,
         "attn_implementation": attention,
         "quantization_config": _quantized(quantization, dtype),
         "device_map": device_map or ("cuda" if torch.cuda.is_available() else None),
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    return loaded(AutoModelForCausalLM, folder, **given).eval()
+    return with_all_weights(AutoModelForCausalLM, folder, **given).eval()
 
 
 def _quantized(quantization: str | None, dtype: str) -> BitsAndBytesConfig | None:
@@ -66,16 +65,47 @@ disable_progress_bar()  # its bars would litter the logs
 
 
 def loaded(auto_class: type, folder: str | Path, **settings: object):
-    """What `auto_class` reads from `folder`; raises `InputError` where it cannot."""
+    """What `auto_class` reads from `folder`, which matches the checksum beside it where it has one.
+
+    Raises `InputError` where it cannot be read or does not match.
+    """
+    require_sum(folder)
     try:
         return auto_class.from_pretrained(
             str(folder), local_files_only=True, trust_remote_code=False, **settings
         )
-    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+    except Exception as error:  # a broken folder makes its libraries raise whatever they like
         raise InputError(
-            f"{folder} is not a loadable Transformers model ({' '.join(str(error).split())}); "
+            f"{folder} is not a loadable Transformers model ({type(error).__name__}: "
+            f"{' '.join(str(error).split())}); "
             "expected config.json, *.safetensors and tokenizer files as save_pretrained makes."
         ) from error
+
+
+def with_all_weights(
+    auto_class: type, folder: str | Path, heads: Sequence[str] = (), **settings: object
+) -> PreTrainedModel:
+    """A model of which every weight is in the folder, and none of the folder's is left over.
+
+    Transformers fills what is missing at random and drops what is left over. Only of the modules
+    `heads` (such as 'classifier') may either be. Raises `InputError` naming the weights.
+    """
+    model, found = loaded(
+        auto_class, folder, use_safetensors=True, output_loading_info=True, **settings
+    )
+    for keys, wrong in (
+        ("missing_keys", "lacks the weights"),
+        ("unexpected_keys", "holds weights that the model does not have:"),
+        ("mismatched_keys", "holds weights of another shape than config.json says:"),
+        ("error_msgs", "has weights that cannot be read:"),
+    ):
+        names = [key if isinstance(key, str) else str(key[0]) for key in found.get(keys) or ()]
+        if odd := sorted(name for name in names if not set(name.split(".")[:2]) & set(heads)):
+            raise InputError(
+                f"{folder} {wrong} {', '.join(odd[:3])}{', ...' * (len(odd) > 3)} ({len(odd)} in "
+                "all); give the folder of the whole model, as save_pretrained makes it."
+            )
+    return model
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
@@ -100,38 +130,3 @@ def special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """Ids of the tokens that are marks, not text: those that decoding an answer leaves out."""
     added = {key for key, token in tokenizer.added_tokens_decoder.items() if token.special}
     return frozenset(added | set(tokenizer.all_special_ids))
-
-
-def left_padded(
-    sequences: list[list[int]], device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and attention mask, both int64 [batch, longest], padded on the left.
-
-    The padding id is arbitrary: the mask hides it and no answer is ever filtered by it.
-    """
-    longest = max(map(len, sequences))
-    ids = torch.tensor([[0] * (longest - len(row)) + row for row in sequences], device=device)
-    lengths = torch.tensor([len(row) for row in sequences], device=device)
-    mask = torch.arange(longest, device=device) >= (longest - lengths)[:, None]
-    return ids, mask.long()
-
-
-def next_logits(
-    model: PreTrainedModel, ids: torch.Tensor, mask: torch.Tensor, cache: Cache
-) -> torch.Tensor:
-    """Raw next-token logits in float32, [batch, vocabulary].
-
-    `ids` [batch, new] extend what `cache` holds; `mask` [batch, past + new] covers both.
-    Nothing processes the logits: no penalty, temperature or minimum length of a generation
-    config can bend them.
-    """
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-    output = model(
-        input_ids=ids,
-        attention_mask=mask,
-        position_ids=positions,
-        past_key_values=cache,
-        use_cache=True,
-        logits_to_keep=1,
-    )
-    return output.logits[:, -1].float()

@@ -4,15 +4,15 @@ The question and the answer are shown and judged as (A) true or (B) false, witho
 examples and without other samples. What counts is the next token alone.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import polars as pl
 import pyarrow as pa
 import torch
-from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
-from tracecal.decode.model import left_padded, next_logits
+from tracecal.decode.context import shared_prefix, started
 from tracecal.decode.prompt import put
 from tracecal.errors import InputError
 from tracecal.templates import filled
@@ -81,11 +81,10 @@ def judge_answers(
 
 
 @torch.inference_mode()
-def next_probabilities(model: PreTrainedModel, prompts: Iterable[list[int]]) -> torch.Tensor:
+def next_probabilities(model: PreTrainedModel, prompts: Sequence[list[int]]) -> torch.Tensor:
     """The raw distribution of the token after each prompt, float64 [batch, vocabulary]."""
-    ids, mask = left_padded(list(prompts), model.device)
-    logits = next_logits(model, ids, mask, DynamicCache(config=model.config))
-    probabilities = logits.double().softmax(-1)
+    context, ids = started(model, prompts, shared_prefix(model, prompts))
+    probabilities = context.read(ids).double().softmax(-1)
     if not (finite := probabilities.isfinite().all(-1)).all():
         raise NotFiniteError(finite.tolist().index(False), "judging its answer")
     return probabilities

@@ -1,14 +1,22 @@
 """From examples to the token ids a model is asked with."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
+from math import inf
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 from jinja2 import TemplateError
-from transformers import PreTrainedTokenizerBase
+from transformers import AutoConfig, PreTrainedTokenizerBase
 
+from tracecal.decode.model import loaded
+from tracecal.decode.timed import at_most
 from tracecal.errors import InputError
 from tracecal.tasks.asking import Asking
+
+PATIENCE = 20  # seconds that a chat template may take for one conversation
+PLAIN = "set the model's 'chat: false' to ask in plain text"
 
 
 def messages(asking: Asking, example: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -30,19 +38,26 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
 
     A template that knows no system role is given the system text before the first question.
     Thinking is off where a template can switch it. Raises `InputError` where the template
-    refuses the conversation all the same.
+    refuses the conversation all the same, does not end, or leaves the question out.
     """
     if not chat:
         return _plain(turns)
     try:
-        return _templated(tokenizer, turns)
-    except TemplateError as error:
-        if turns[0]["role"] == "system":
+        with at_most(PATIENCE):
+            text = _templated(tokenizer, turns)
+    except Exception as error:  # a template is a program, and may raise whatever it likes
+        if isinstance(error, TemplateError) and turns[0]["role"] == "system":
             return render(tokenizer, _system_before_question(turns), chat)
         raise InputError(
             f"the chat template of {tokenizer.name_or_path} refuses the task's messages: {error}; "
-            "set the model's 'chat: false' to ask in plain text."
+            f"{PLAIN}."
         ) from error
+    if turns[-1]["content"].strip() not in text:
+        raise InputError(
+            f"the chat template of {tokenizer.name_or_path} drops the question: of "
+            f"{turns[-1]['content'][:60]!r} it makes {text[-60:]!r}; {PLAIN}."
+        )
+    return text
 
 
 def _templated(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]]) -> str:
@@ -85,17 +100,44 @@ def put(
 
     `chat` says whether to ask through the chat template; null: where the tokenizer has one. The
     template writes its special tokens itself, so only plain prompts get the tokenizer's. The
-    model's reply begins with `start`. Raises `InputError` where a template is wanted and missing.
+    model's reply begins with `start`. Raises `InputError` where a template is wanted and missing,
+    or a prompt is more than the model can read.
     """
     chat = tokenizer.chat_template is not None if chat is None else chat
     if chat and tokenizer.chat_template is None:
-        raise InputError(
-            f"{tokenizer.name_or_path} has no chat template; set the model's 'chat: false' to ask "
-            "in plain text."
-        )
+        raise InputError(f"{tokenizer.name_or_path} has no chat template; {PLAIN}.")
     prompts = []
     for example, turns in conversations:
         text = render(tokenizer, turns, chat) + start
         ids = tokenizer(text, add_special_tokens=not chat)["input_ids"]
+        _require_readable(ids, tokenizer, example)
         prompts.append({"example_id": example, "prompt": text, "prompt_token_ids": list(ids)})
     return prompts
+
+
+def _require_readable(ids: list[int], tokenizer: PreTrainedTokenizerBase, example: str) -> None:
+    """Raise `InputError` where a model has too small a context or vocabulary for a prompt."""
+    context, vocabulary = _limits(tokenizer.name_or_path)
+    if len(ids) >= context:
+        raise InputError(
+            f"the prompt of example {example!r} has {len(ids)} tokens and {tokenizer.name_or_path} "
+            f"reads {context:g}, its answer included; leave long rows out with the task's "
+            "'max_characters', or take a model that reads more."
+        )
+    if max(ids, default=0) >= vocabulary:
+        raise InputError(
+            f"the tokenizer of {tokenizer.name_or_path} gives token {max(ids)} and its model has "
+            f"{vocabulary:g}: they are not of one model; give a folder whose files belong together."
+        )
+
+
+@cache
+def _limits(folder: str) -> tuple[float, float]:
+    """How many tokens the model in a folder reads, and knows; infinity where it does not say."""
+    if not (Path(folder) / "config.json").is_file():
+        return inf, inf
+    config = loaded(AutoConfig, folder).get_text_config()
+    return (
+        getattr(config, "max_position_embeddings", None) or inf,
+        getattr(config, "vocab_size", None) or inf,
+    )

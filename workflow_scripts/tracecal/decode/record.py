@@ -4,13 +4,13 @@ import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from tracecal.decode.batching import Prompt, longest_first
 from tracecal.decode.traces import arrow_metadata, provenance, read_table, write_table
-from tracecal.journal import Journal, Row
+from tracecal.storage.files import read_checked
+from tracecal.storage.journal import Journal, Row
 
 Keep = Callable[[list[Row]], None]
 Work = Callable[[list[Prompt], Keep], object]
@@ -18,16 +18,20 @@ Work = Callable[[list[Prompt], Keep], object]
 
 @dataclass(frozen=True)
 class Step:
-    """A model-bound job as its rule describes it.
+    """A job that runs a language model on a task's prompts.
 
-    `wildcards` hold `model`, and `shard` (such as '2-of-4') in a job that is one of several;
-    `params` are the rule's parameters, among them `journal`, the folder of finished batches;
-    `revision` is a file that holds the model's.
+    `revision` is a file that holds the revision of `model`; `journal` the folder of finished
+    batches; `settings` are all that the rows depend on beside the prompts and the model, the code's
+    hash among them; `shard` (such as '2-of-4') says which of several jobs it is.
     """
 
-    wildcards: Mapping[str, str]
-    params: Mapping[str, object]
+    model: str
     revision: str
+    dtype: str
+    seed: int
+    journal: str
+    settings: Mapping[str, object]
+    shard: str | None = None
 
     def record(
         self,
@@ -44,19 +48,12 @@ class Step:
         are finished; where none are missing it is not called, so no model is loaded in vain.
         `notes` are more to say in the file's metadata.
         """
-        made = provenance(
-            self.wildcards["model"],
-            Path(self.revision).read_text(encoding="utf-8").strip(),
-            self.params["loading"]["dtype"],
-            policy,
-            self.params["seed"],
-        )
-        settings = {key: value for key, value in self.params.items() if key != "journal"}
-        journal = Journal(self.params["journal"], schema, identity(settings, made, prompts))
-        shard = self.wildcards.get("shard")
-        table = recorded(share_of(prompts, shard), journal, work)
+        revision = read_checked(self.revision).strip()
+        made = provenance(self.model, revision, self.dtype, policy, self.seed)
+        journal = Journal(self.journal, schema, identity(self.settings, made, prompts))
+        table = recorded(share_of(prompts, self.shard), journal, work)
         write_table(table, made | notes(table), output)
-        if shard is None:
+        if self.shard is None:
             journal.settle(output)
 
 

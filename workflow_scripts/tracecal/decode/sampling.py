@@ -7,7 +7,7 @@ import pyarrow as pa
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, forget, in_batches
+from tracecal.decode.batching import Prompt, forget, in_waves
 from tracecal.decode.greedy import Answer, decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
@@ -44,7 +44,7 @@ def sample_task(
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
-    def work(batch: list[Prompt]) -> list[dict[str, object]]:
+    def work(batch: list[Prompt], size: int) -> list[dict[str, object]]:
         examples = [prompt["example_id"] for prompt in batch]
         keys = [f"{seed}\x1f{example}\x1f{k}" for example in examples for k in range(answers)]
         drawn = decode(
@@ -55,6 +55,7 @@ def sample_task(
             asking.max_new_tokens,
             Draws(keys, temperature),
             copies=answers,
+            slots=size * answers,
         )
         return [
             _row(example, k, drawn[index * answers + k], stops)
@@ -62,7 +63,7 @@ def sample_task(
             for k in range(answers)
         ]
 
-    return in_batches(prompts, max(1, batch_size // answers), "prompts", work, keep)
+    return in_waves(prompts, max(1, batch_size // answers), "prompts", work, keep)
 
 
 def _row(example: str, sample: int, answer: Answer, stops: StopStrings) -> dict[str, object]:
@@ -85,11 +86,12 @@ class Draws:
     def __init__(self, keys: Sequence[str], temperature: float) -> None:
         self.keys = keys
         self.temperature = temperature
-        self.step = 0
 
-    def __call__(self, logits: torch.Tensor, rows: list[int]) -> torch.Tensor:
-        uniforms = [uniform(f"{self.keys[row]}\x1f{self.step}") for row in rows]
-        self.step += 1
+    def __call__(self, logits: torch.Tensor, rows: list[int], lengths: list[int]) -> torch.Tensor:
+        uniforms = [
+            uniform(f"{self.keys[row]}\x1f{length}")
+            for row, length in zip(rows, lengths, strict=True)
+        ]
         return inverse_cdf(logits / self.temperature, uniforms)
 
 

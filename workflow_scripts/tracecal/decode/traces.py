@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.errors import InputError, regenerate, require_columns, unreadable
-from tracecal.files import read_sealed, written_whole
-from tracecal.journal import sorted_by_example
-from tracecal.seal import BLANK, KEY, seal
+from tracecal.storage.checksum import KEY, MADE, blank, seal
+from tracecal.storage.files import atomic_write, map_sealed
+from tracecal.storage.journal import sorted_by_example
 
 SCHEMA_VERSION = "1"
 
@@ -56,8 +56,8 @@ def provenance(model: str, revision: str, dtype: str, policy: str, seed: int) ->
 
 def write_table(table: pa.Table, metadata: dict[str, str], path: str | Path) -> None:
     """Write rows, sorted by example id, as a sealed Arrow IPC file, whole or not at all."""
-    ordered = sorted_by_example(table).replace_schema_metadata(metadata | BLANK)
-    with written_whole(path) as part:
+    ordered = sorted_by_example(table).replace_schema_metadata(metadata | blank(path))
+    with atomic_write(path) as part:
         with pa.ipc.new_file(part, ordered.schema) as writer:
             writer.write_table(ordered)
         seal(part)
@@ -94,7 +94,9 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
             pl.col(name).list.len() == pl.col(lists[0]).list.len()
         )
     for name in set(lists) - {"token_ids"}:
-        sound &= pl.col(name).list.agg((pl.element().is_finite() & (pl.element() >= 0)).all())
+        # Of a list the least value is NaN only where all are, and the sum where one is.
+        values = pl.col(name).list
+        sound &= (values.min() >= 0) & values.sum().is_finite() & ~values.contains(None)
     if (broken := frame.filter(~sound.fill_null(False))).height:
         raise InputError(
             f"{path}: the trace of example {broken['example_id'][0]!r} is empty, of unequal "
@@ -105,16 +107,16 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
 
 
 def arrow_metadata(path: str | Path) -> dict[str, str]:
-    """The key-value metadata of an Arrow IPC file, but for its seal."""
+    """The key-value metadata of an Arrow IPC file, but for what storage adds."""
     metadata = read_table(path).schema.metadata or {}
     stated = {key.decode(): value.decode() for key, value in metadata.items()}
-    return {key: value for key, value in stated.items() if key != KEY}
+    return {key: value for key, value in stated.items() if key not in (KEY, MADE)}
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """An Arrow IPC file as it stands; raises `InputError` where it is not whole."""
+    """An Arrow IPC file as it stands, mapped; raises `InputError` where it is not whole."""
     try:
-        with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as reader:
+        with pa.ipc.open_file(pa.BufferReader(map_sealed(path))) as reader:
             return reader.read_all()
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, forget, in_batches
+from tracecal.decode.batching import Prompt, forget, in_waves
 from tracecal.decode.confidence import parse_confidence
 from tracecal.decode.greedy import decode_greedily
 from tracecal.decode.model import end_tokens
@@ -60,11 +60,11 @@ def confidence_replies(
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, stop)
 
-    def work(batch: list[Prompt]) -> list[dict[str, object]]:
+    def work(batch: list[Prompt], size: int) -> list[dict[str, object]]:
         ids = [prompt["prompt_token_ids"] for prompt in batch]
         replies = [
             until_stop(stops.decode(answer.token_ids), stop).strip()
-            for answer in decode_greedily(model, ids, ends, stops, REPLY_TOKENS)
+            for answer in decode_greedily(model, ids, ends, stops, REPLY_TOKENS, slots=size)
         ]
         return [
             {
@@ -75,4 +75,4 @@ def confidence_replies(
             for prompt, reply in zip(batch, replies, strict=True)
         ]
 
-    return in_batches(prompts, batch_size, "replies", work, keep)
+    return in_waves(prompts, batch_size, "replies", work, keep)

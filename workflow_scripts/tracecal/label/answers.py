@@ -1,11 +1,14 @@
 """A task's decoded answers -> what was judged, whether it is right, and which kind of error."""
 
+from typing import Any
+
 import polars as pl
 
 from tracecal.errors import InputError
+from tracecal.label.example import Example, Verdict
 from tracecal.label.extract import extract
 from tracecal.label.kinds import error_kind
-from tracecal.label.rules import RULES, Example, Verdict, squad_f1
+from tracecal.label.rules import RULES, squad_f1
 from tracecal.tasks.judging import Judging
 
 LABELS = {
@@ -20,6 +23,7 @@ Label = tuple[str, str, bool, str | None]
 def label_answers(traces: pl.DataFrame, task: pl.DataFrame, spec: Judging) -> pl.DataFrame:
     """One row per answer of `traces` (`example_id`, `answer`), sorted by `example_id`.
 
+    Where `traces` says of an answer whether it is `correct`, that stands, and no rule judges it.
     Raises `InputError` where an answer has no example in `task`.
     """
     if (strange := traces.join(task, on="example_id", how="anti")).height:
@@ -28,11 +32,18 @@ def label_answers(traces: pl.DataFrame, task: pl.DataFrame, spec: Judging) -> pl
             "of the task: the traces are of other rows. Generate them again."
         )
     known = task.select("example_id", "question", "references", "distractors", "language")
-    rows = traces.select("example_id", "answer").join(known, on="example_id").sort("example_id")
+    given = pl.col("correct") if "correct" in traces.columns else pl.lit(None, pl.Boolean)
+    answers = traces.select("example_id", "answer", given.alias("given"))
+    rows = answers.join(known, on="example_id").sort("example_id")
     labels = [
-        label_answer(row.pop("answer"), Example(**row), spec) for row in rows.iter_rows(named=True)
+        label_answer(row["answer"], _example(row), spec, row["given"])
+        for row in rows.iter_rows(named=True)
     ]
     return pl.DataFrame(labels, schema=LABELS, orient="row")
+
+
+def _example(row: dict[str, Any]) -> Example:
+    return Example(**{key: row[key] for key in row if key not in ("answer", "given")})
 
 
 def judge(text: str, example: Example, spec: Judging) -> Verdict:
@@ -42,11 +53,13 @@ def judge(text: str, example: Example, spec: Judging) -> Verdict:
     return RULES[spec.correctness](text, example)
 
 
-def label_answer(answer: str | None, example: Example, spec: Judging) -> Label:
-    """The row of one answer; no answer at all is an empty one."""
+def label_answer(
+    answer: str | None, example: Example, spec: Judging, given: bool | None = None
+) -> Label:
+    """The row of one answer; no answer at all is an empty one. A `given` verdict stands."""
     text = extract(answer or "", spec.stop, spec.answer_pattern)
     verdict = judge(text, example, spec)
-    kind = None
-    if not verdict.correct:
+    correct, kind = verdict.correct if given is None else given, None
+    if not correct:
         kind = error_kind(verdict.prediction, text, example, spec.correctness)
-    return example.example_id, verdict.prediction, verdict.correct, kind
+    return example.example_id, verdict.prediction, correct, kind

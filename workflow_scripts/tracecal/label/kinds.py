@@ -12,22 +12,24 @@ global   empty, or without any letter or digit
          references or the distractors
          multi-span: for entities, more than 40 words, where no compact span is at fault
 number   rule numeric: the answer holds a number (without one it is global);
-         rules alias and squad: the answer and every reference are numbers
-entity   otherwise under alias and squad
+         rules alias and squad: the answer and every reference are numbers;
+         rule contains: there is a number in the answer and in every reference
+entity   otherwise under alias, squad and contains
 claim    otherwise under truthful
 """
 
 import re
 from collections.abc import Sequence
 
+from tracecal.label.example import Example
 from tracecal.label.normalise import claim, mlqa
 from tracecal.label.number import numbers_in, only_number
-from tracecal.label.rules import Example
 
 LOCALIZED = {
     "alias": "entity",
     "squad": "entity",
     "squad_f1": "entity",
+    "contains": "entity",
     "truthful": "claim",
     "truthful_rouge": "claim",
 }
@@ -93,6 +95,9 @@ def error_kind(prediction: str, answer: str, example: Example, rule: str) -> str
         return "number" if committed or only_number(prediction) else "global"
     if abstains(answer) or is_off_topic(answer, example, rule):
         return "global"
+    if rule == "contains":
+        numeric = all(map(numbers_in, (prediction, *example.references)))
+        return "number" if numeric else "entity"
     if LOCALIZED[rule] == "entity" and _is_numeric(prediction, example.references):
         return "number"
     return LOCALIZED[rule]

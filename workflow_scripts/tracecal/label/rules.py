@@ -6,47 +6,20 @@ A rule takes the extracted answer and the example, and returns what it judged an
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tracecal.errors import InputError
+from tracecal.label.contains import contains
+from tracecal.label.example import Example, Verdict
 from tracecal.label.extract import first_line
 from tracecal.label.normalise import claim, mlqa, trivia
 from tracecal.label.number import answer_number
+from tracecal.label.spans import finds, inside_larger, negated_before
 
-_NEGATION_WORDS = (
-    "not no never neither nor without false untrue myth incorrect wrong isnt arent wasnt werent "
-    "dont doesnt didnt cannot cant wont nicht kein keine nie falsch nunca falso jamás 不 没 非"
-)
-_NEGATIONS = frozenset(_NEGATION_WORDS.split())
-_NEGATION_REACH = 3
-_AT_EITHER_END = frozenset(
-    {"yes", "no", "nothing", "none", "nobody", "nowhere", "never", "unknown", "yeah", "nope"}
-)
 # After normalisation, where "The answer is" has lost its article and "It's" its apostrophe.
 _LEAD = re.compile(
     r"^(?:(?:final |correct )?answer(?: is| was)?"
     r"|(?:it|he|she|they|this|that) (?:is|was|are|were)|(?:it|he|she|that) s) "
 )
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Example:
-    """What an answer is judged against."""
-
-    example_id: str
-    question: str
-    references: Sequence[str]
-    distractors: Sequence[str] = ()
-    language: str = "en"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The part of the answer that was judged, and whether it is right."""
-
-    prediction: str
-    correct: bool
 
 
 def numeric(text: str, example: Example) -> Verdict:
@@ -111,12 +84,12 @@ def truthful(text: str, example: Example) -> Verdict:
     if _verbatim(text, example.references) and not _verbatim(text, example.distractors):
         return Verdict(text, True)
     words = claim(text, example.language)
-    true = _finds(words, example.references, example.language)
-    false = _finds(words, example.distractors, example.language)
+    true = finds(words, example.references, example.language)
+    false = finds(words, example.distractors, example.language)
     affirmed = [
-        span for span in true if not _inside_larger(span, false) and not _negated(words, span)
+        span for span in true if not inside_larger(span, false) and not negated_before(words, span)
     ]
-    denied = [span for span in false if span in true or not _inside_larger(span, true)]
+    denied = [span for span in false if span in true or not inside_larger(span, true)]
     return Verdict(text, bool(affirmed) and not denied)
 
 
@@ -141,6 +114,7 @@ RULES: dict[str, Callable[[str, Example], Verdict]] = {
     "squad": squad,
     "truthful": truthful,
     "truthful_rouge": truthful_rouge,
+    "contains": contains,
 }
 
 
@@ -152,34 +126,3 @@ def _verbatim(text: str, references: Sequence[str]) -> bool:
 def _f1(said: Sequence[str], gold: Sequence[str]) -> float:
     shared = (Counter(said) & Counter(gold)).total()
     return 2 * shared / (len(said) + len(gold)) if shared else 0.0
-
-
-def _finds(words: Sequence[str], references: Sequence[str], language: str) -> set[Span]:
-    """Where references stand among `words`, as (first, end)."""
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(words):
-        places.setdefault(word, []).append(place)
-    found = set()
-    for reference in references:
-        sought = claim(reference, language)
-        for start in places.get(sought[0], ()) if sought else ():
-            end = start + len(sought)
-            at_an_end = start == 0 or end == len(words)
-            if list(words[start:end]) == sought and (
-                at_an_end or len(sought) > 1 or sought[0] not in _AT_EITHER_END
-            ):
-                found.add((start, end))
-    return found
-
-
-def _inside_larger(span: Span, others: set[Span]) -> bool:
-    return any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in others)
-
-
-def _negated(words: Sequence[str], span: Span) -> bool:
-    """Whether a negation is shortly before `span`; an opening "No, ..." is none."""
-    first = max(0, span[0] - _NEGATION_REACH)
-    return any(
-        words[place] in _NEGATIONS and (place > 0 or words[place] not in ("no", "nein"))
-        for place in range(first, span[0])
-    )

@@ -1,4 +1,10 @@
-"""Probability tokens of LARS (Yaldiz et al. 2025): quantile bins and their few-hot embeddings."""
+"""Probability tokens of LARS (Yaldiz et al. 2025): quantile bins and their few-hot embeddings.
+
+Given a scorer's edges, probabilities find their bins as in the authors' code
+(Ybakman/TruthTorchLM, truth_methods/lars.py) and in HeydarSoudani/ADV_RAG_UNC. That code draws the
+edges of a new scorer from the smallest to the largest probability, so that the first bin stays all
+but empty; here they part equally filled bins, as the paper says.
+"""
 
 from collections.abc import Sequence
 

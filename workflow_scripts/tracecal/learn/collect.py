@@ -1,4 +1,4 @@
-"""Gathering one model's answers, and the labels of those to learn from, over all its tasks."""
+"""One model's answers over all its tasks, and the labelled ones to train on."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,17 +6,16 @@ from pathlib import Path
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.files import read_parquet
 from tracecal.learn.rows import TASK_COLUMNS, training_rows
+from tracecal.storage.files import read_parquet
 
 Read = Callable[[str], pl.DataFrame]
 
 
 def all_rows(tasks: Sequence[str], artefacts: Sequence[str], read: Read) -> pl.DataFrame:
-    """`task`, `question` and what `read` finds for every answer, both roles, in order.
+    """`task`, `question` and the columns that `read` returns, for every answer of both roles.
 
-    `tasks` and `artefacts` are one file for each task, told apart by their names,
-    `<task>.<kind>`.
+    `tasks` and `artefacts` hold one file per task, named `<task>.<kind>`.
     """
     questions = by_task(tasks, lambda path: read_parquet(path, TASK_COLUMNS))
     asked = pl.concat(
@@ -31,7 +30,7 @@ def all_rows(tasks: Sequence[str], artefacts: Sequence[str], read: Read) -> pl.D
 
 
 def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) -> pl.DataFrame:
-    """Those of `rows` that may be learned from, with `group_id` and `correct`.
+    """The rows of role 'training', with `group_id` and `correct`.
 
     Raises `InputError` where one of them is missing, or as `training_rows` does.
     """

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import torch
-from safetensors import SafetensorError
 from transformers import (
+    AutoConfig,
     AutoModelForSequenceClassification,
     PretrainedConfig,
     PreTrainedModel,
@@ -23,6 +23,8 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
+from tracecal.decode.model import loaded as read
+from tracecal.decode.model import with_all_weights
 from tracecal.errors import InputError
 from tracecal.learn.bins import bin_numbers, few_hot
 
@@ -30,6 +32,8 @@ from tracecal.learn.bins import bin_numbers, few_hot
 SPECIAL_TOKENS = 3
 ROOM = 512
 FORMS = ("roberta", "xlm-roberta", "camembert")
+# What an encoder that was trained to fill gaps, or to judge otherwise, has in a classifier's place.
+HEADS = ("classifier", "lm_head", "pooler")
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ def small_encoder(
 
 def adopted_encoder(folder: str | Path, edges: Sequence[float]) -> PreTrainedModel:
     """The RoBERTa in `folder` with bin tokens added; its classifier is a new one."""
-    model = loaded(folder, num_labels=1, ignore_mismatched_sizes=True)
+    model = loaded(folder, HEADS, num_labels=1, ignore_mismatched_sizes=True)
     model.resize_token_embeddings(model.config.vocab_size + len(edges), mean_resizing=False)
     model.config.edges = list(edges)
     return with_bins(model)
@@ -128,25 +132,16 @@ def with_bins(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
-def loaded(folder: str | Path, **settings: object) -> PreTrainedModel:
-    """The encoder in `folder`: safetensors only, no foreign code. Raises `InputError`."""
-    try:
-        model = AutoModelForSequenceClassification.from_pretrained(
-            str(folder),
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            dtype=torch.float32,
-            **settings,
-        )
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+def loaded(folder: str | Path, heads: Sequence[str] = (), **settings: object) -> PreTrainedModel:
+    """The encoder in `folder`, whole but for `heads`: safetensors only, no foreign code.
+
+    Raises `InputError`.
+    """
+    kind = read(AutoConfig, folder).model_type
+    if kind not in FORMS:
         raise InputError(
-            f"lars.encoder: {folder} is not a loadable encoder ({' '.join(str(error).split())}); "
-            "expected config.json and *.safetensors as save_pretrained makes."
-        ) from error
-    if model.config.model_type not in FORMS:
-        raise InputError(
-            f"lars.encoder: {folder} holds a {model.config.model_type}; expected one of "
-            f"{', '.join(FORMS)}."
+            f"lars.encoder: {folder} holds a {kind}; expected one of {', '.join(FORMS)}."
         )
-    return model
+    return with_all_weights(
+        AutoModelForSequenceClassification, folder, heads, dtype=torch.float32, **settings
+    )

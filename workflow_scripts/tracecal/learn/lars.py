@@ -10,13 +10,13 @@ from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.batching import Prompt, in_batches
 from tracecal.errors import InputError
-from tracecal.files import read_json, write_json
 from tracecal.learn.bins import quantile_edges
 from tracecal.learn.encoder import adopted_encoder, encoded, loaded, small_encoder
 from tracecal.learn.fit import Fitting, fit
 from tracecal.learn.rows import constant_rate, held_out
 from tracecal.progress import LOGGER
-from tracecal.world.folders import folder_written_whole
+from tracecal.storage.checksum import require_sum
+from tracecal.storage.files import atomic_folder, read_json, write_json
 
 TRACE_COLUMNS = ["example_id", "token_ids", "tokens", "surprisal", "finish_reason"]
 
@@ -37,7 +37,7 @@ def train_lars(
     """
     correct = rows["correct"].to_list()
     settings = {"training_rows": rows.height, "constant": constant_rate(correct)}
-    with folder_written_whole(folder) as part:
+    with atomic_folder(folder) as part:
         if settings["constant"] is None:
             surprisals = rows["surprisal"].explode().to_numpy().astype(float)
             edges = quantile_edges(np.exp(-surprisals), bins)
@@ -77,6 +77,7 @@ def lars_probabilities(
     folder: str | Path, answers: pl.DataFrame, tokenizer: PreTrainedTokenizerBase, batch_size: int
 ) -> pl.DataFrame:
     """`task`, `example_id` and the `probability` of being right of each answer."""
+    require_sum(folder)
     settings = Path(folder) / "settings.json"
     # A published scorer, linked as it is, has no settings of ours.
     constant = read_json(settings)["constant"] if settings.exists() else None

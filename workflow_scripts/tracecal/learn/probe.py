@@ -14,11 +14,11 @@ from torch import nn
 from torch.nn import functional
 
 from tracecal.errors import InputError, regenerate
-from tracecal.files import read_json, write_json
 from tracecal.learn.fit import Fitting, fit
 from tracecal.learn.rows import constant_rate, held_out
 from tracecal.progress import LOGGER
-from tracecal.world.folders import folder_written_whole
+from tracecal.storage.checksum import require_sum
+from tracecal.storage.files import atomic_folder, read_json, write_json
 
 
 class GatedProbe(nn.Module):
@@ -49,7 +49,7 @@ def train_probe(rows: pl.DataFrame, expansion: float, fitting: Fitting, folder: 
     states, correct = stacked(rows), rows["correct"].to_list()
     settings = {"layer": _layer(rows), "training_rows": rows.height}
     settings["constant"] = constant_rate(correct)
-    with folder_written_whole(folder) as part:
+    with atomic_folder(folder) as part:
         if settings["constant"] is None:
             units = max(1, round(expansion * states.shape[1]))
             settings |= {"inputs": states.shape[1], "units": units}
@@ -73,6 +73,7 @@ def probe_probabilities(folder: str | Path, rows: pl.DataFrame) -> pl.DataFrame:
     `rows` hold `layer` and `hidden` too. Raises `InputError` where the states are of another
     layer or width than the probe's.
     """
+    require_sum(folder)
     settings = read_json(Path(folder) / "settings.json")
     keys = rows.select("task", "example_id")
     if settings["constant"] is not None:

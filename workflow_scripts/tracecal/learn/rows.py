@@ -1,4 +1,4 @@
-"""The rows that supervised estimators are trained on: labelled, and never evaluated."""
+"""The rows that train supervised estimators: labelled, and never evaluated."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ def training_rows(
 ) -> pl.DataFrame:
     """`task`, `example_id`, `group_id` and `correct` of every row of role 'training'.
 
-    `tasks` and `labels` are the frames of all of one model's tasks by slug. No label of another
-    role gets past here. Raises `InputError` where an evaluated example of any task is among the
+    `tasks` and `labels` are the frames of all of one model's tasks by slug. Labels of other
+    roles are dropped here. Raises `InputError` where an evaluated example of any task is among the
     rows, where a row has no label, and where there are no rows.
     """
     rows = pl.concat(_marked(task, frame) for task, frame in sorted(tasks.items()))
@@ -72,7 +72,7 @@ def _marked(task: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def held_out(groups: Sequence[str], share: float, seed: int) -> list[bool]:
-    """Which rows are kept from fitting to decide when to stop: whole groups, about `share`.
+    """Which rows are held out for early stopping: whole groups, about `share` of them.
 
     A group's place is a hash of its name, so the rows' order plays no part. At least one group
     is held out and one is not; of a single group nothing is held out.

@@ -1,30 +1,56 @@
-"""Model folders: linking one into the run, and telling which weights it holds."""
+"""Model folders: linking one into the run, and telling what it holds."""
 
-import hashlib
 from collections.abc import Collection
 from pathlib import Path
 
 from tracecal.errors import InputError
-from tracecal.files import sha256
+from tracecal.storage.digest import digest_of
+from tracecal.storage.files import atomic_folder
+
+# How sentence-transformers declares that token states become an embedding.
+POOLING = "1_Pooling/config.json"
 
 
 def link_model(
-    source: str | Path, target: str | Path, names: Collection[str] | None = None
+    source: str | Path,
+    target: str | Path,
+    names: Collection[str] | None = None,
+    content: str | None = None,
 ) -> None:
     """Make `target` a folder of links to the files `names` (all where null) of folder `source`.
 
-    Hidden files are left out: of a folder that a rule made, Snakemake's mark of when it was made.
     Links, because weights are large; a real folder, because Snakemake marks its outputs and the
     user's folder must stay as it is. Raises `InputError` where `source` is no model folder with
-    safetensors weights.
+    safetensors weights, or not the one whose fingerprint is `content`.
     """
-    source, target = Path(source).expanduser().resolve(), Path(target)
+    source = Path(source).expanduser().resolve()
     check_model_folder(source)
-    target.mkdir(parents=True, exist_ok=True)
-    for file in sorted(source.iterdir()):
-        named = not file.name.startswith(".") if names is None else file.name in names
-        if file.is_file() and named:
-            (target / file.name).symlink_to(file)
+    files = model_contents(source)
+    with atomic_folder(target) as part:
+        for name in files.keys() if names is None else files.keys() & names:
+            (part / name).parent.mkdir(exist_ok=True)
+            (part / name).symlink_to(files[name])
+        if content is not None and fingerprint(part) != content:
+            raise InputError(
+                f"the files of {source} were changed after this run had started; start snakemake "
+                "again."
+            )
+
+
+def model_contents(folder: str | Path) -> dict[str, Path]:
+    """The files that a model is loaded from, by name: those of its folder, and how it pools.
+
+    Hidden files are left out: of a folder that a rule made, Snakemake's mark of when it was made.
+    """
+    files = [path for path in Path(folder).iterdir() if not path.name.startswith(".")]
+    named = {path.name: path for path in files if path.is_file()}
+    pooling = Path(folder) / POOLING
+    return named | ({POOLING: pooling} if pooling.is_file() else {})
+
+
+def fingerprint(folder: str | Path) -> str:
+    """`sha256:` over the contents of every file that the model is loaded from."""
+    return f"sha256:{digest_of(model_contents(folder))}"
 
 
 def check_model_folder(folder: Path) -> None:
@@ -39,12 +65,3 @@ def check_model_folder(folder: Path) -> None:
             f"{folder} holds no *.safetensors weights; other formats can run code when loaded "
             "and are refused. Convert with model.save_pretrained(folder)."
         )
-
-
-def fingerprint(folder: str | Path) -> str:
-    """`sha256:` over the contents of every file that the model is loaded from."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(folder).iterdir()):
-        if file.is_file() and not file.name.startswith("."):
-            digest.update(f"{file.name} {sha256(file)}\n".encode())
-    return f"sha256:{digest.hexdigest()}"

@@ -8,11 +8,11 @@ import polars as pl
 from huggingface_hub import hf_hub_download
 
 from tracecal.errors import InputError
-from tracecal.files import read_json
 from tracecal.progress import LOGGER
 from tracecal.stage.folder import check_model_folder
 from tracecal.stage.hub import Contents, Source, asked, contents
 from tracecal.stage.weights import free_bytes, missing_bytes, model_files
+from tracecal.storage.files import read_json
 from tracecal.tasks.asking import Asking
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}

