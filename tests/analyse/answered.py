@@ -34,13 +34,13 @@ def study(tasks=("t", "u"), draws=3):
     frames = {"operators": [], "answers": [], "splits": []}
     for task in tasks:
         answers = traces(task)
-        ids = answers["example_id"].to_list()
+        alone = answers.select("example_id", group_id="example_id")
         found = {
             "operators": pl.concat(
                 [varied_scores(answers), permuted_scores(answers, task, 0, draws)]
             ),
             "answers": answers.select("example_id", "correct"),
-            "splits": make_splits(ids, task, 0, SPLITS, 0.35),
+            "splits": make_splits(alone, task, 0, SPLITS, 0.35),
         }
         for name, rows in found.items():
             frames[name].append(rows.with_columns(model=pl.lit(MODEL), task=pl.lit(task)))

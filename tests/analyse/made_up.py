@@ -23,7 +23,8 @@ def made_up(task, n=80, count=3, share=0.35, seed=0):
             "features.b": other,
         }
     )
-    return answers, make_splits(ids, task, seed, count, share)
+    alone = answers.select("example_id", group_id="example_id")
+    return answers, make_splits(alone, task, seed, count, share)
 
 
 def shuffled(frame, seed=5):

@@ -1,13 +1,11 @@
 """The scripts of the analyses on made-up results: from files to files."""
 
-import runpy
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
+from scripts import run_script
 from tracecal.calibrate.splits import make_splits
 from tracecal.decode.traces import provenance
 from tracecal.operate.features import answer_features
@@ -15,6 +13,7 @@ from written import write_arrow
 
 TASKS = ("a", "b")
 PAIRS = [["m", task] for task in TASKS]
+BOOTSTRAP = {"seed": 1, "resamples": 40, "level": 0.9}
 FOLDERS = ("features", "labels", "tasks", "splits", "scores", "predictions")
 TRACES = pa.schema(
     {
@@ -41,7 +40,8 @@ def results(tmp_path_factory):
         path = root / f"traces-{task}.arrow"
         write_arrow(rows, TRACES, provenance("m", "r", "float32", "greedy", 1), path)
         features = answer_features(pl.DataFrame(rows))
-        splits = make_splits(ids, task, 1, 3, 0.35)
+        alone = pl.DataFrame({"example_id": ids, "group_id": ids})
+        splits = make_splits(alone, task, 1, 3, 0.35)
         scored = features.select("example_id", seq_logp=-pl.col("trace_risk"), mars="len_norm_logp")
         frames = {
             "features": features,
@@ -52,7 +52,7 @@ def results(tmp_path_factory):
                     "error_kind": [None if right else "entity" for right in correct],
                 }
             ),
-            "tasks": pl.DataFrame({"example_id": ids, "group_id": ids}),
+            "tasks": alone,
             "splits": splits,
             "scores": scored,
             "predictions": splits.filter(part="evaluation").select(
@@ -67,56 +67,52 @@ def results(tmp_path_factory):
     return root
 
 
-class Outputs(SimpleNamespace):
-    def __getitem__(self, index):
-        return list(vars(self).values())[index]
-
-
-def run(script, results, pytestconfig, outputs, pairs=PAIRS, wildcards=(), **params):
+def run(script, results, outputs, pairs=PAIRS, wildcards=(), **params):
     tasks = [task for _, task in pairs]
     inputs = {name: [results / f"{name}-{task}.parquet" for task in tasks] for name in FOLDERS}
     inputs["traces"] = [results / f"traces-{task}.arrow" for task in tasks]
-    snakemake = SimpleNamespace(
-        input=SimpleNamespace(**inputs),
-        output=Outputs(**{name: results / f"{name}.parquet" for name in outputs}),
-        params=SimpleNamespace(pairs=pairs, **params),
-        wildcards=SimpleNamespace(**dict(wildcards)),
-        log=[str(results / "logs" / "job.log")],
+    run_script(
+        f"analyse/{script}.py",
+        results,
+        input=inputs,
+        output={name: results / f"{name}.parquet" for name in outputs},
+        params={"pairs": pairs} | params,
+        **dict(wildcards),
     )
-    path = pytestconfig.rootpath / "workflow_scripts" / f"{script}.py"
-    runpy.run_path(str(path), {"snakemake": snakemake})
     found = [pl.read_parquet(results / f"{name}.parquet") for name in outputs]
     assert all(set(frame["model"]) == {"m"} for frame in found)
     return found
 
 
-def test_spike_strata(results, pytestconfig):
+def test_spike_strata(results):
     outputs = ("strata", "quintiles")
-    strata, quintiles = run("analyse_spike_strata", results, pytestconfig, outputs, seed=1)
+    strata, quintiles = run("spike_strata", results, outputs, **BOOTSTRAP)
     assert strata["n"].to_list() == [20] * 6
     assert quintiles["n"].to_list() == [8] * 5
     assert set(strata["tasks"]) == {"a b"}
 
 
-def test_spike_modeling(results, pytestconfig):
-    (found,) = run("analyse_spike_modeling", results, pytestconfig, ["modeling"], method="platt")
+def test_spike_modeling(results):
+    outputs = ["metrics", "averages"]
+    found, averages = run("spike_modeling", results, outputs, method="platt")
+    assert averages.height == 5 * 2
+    assert set(averages["splits"]) == {3}
     assert found.height == 5 * 3 * 2
     assert set(found["n"]) == {2 * 39}
 
 
 @pytest.mark.parametrize("errors", ["localized_global_errors", "localized_error_subtypes"])
 @pytest.mark.parametrize("scored", [["seq_logp", "mars"], ["seq_logp"]])
-def test_localized_errors_with_and_without_mars(results, pytestconfig, errors, scored):
+def test_localized_errors_with_and_without_mars(results, errors, scored):
     (found,) = run(
-        "analyse_localized_errors",
+        "localized_errors",
         results,
-        pytestconfig,
         [errors],
         wildcards={"errors": errors},
         scored=scored,
         learned=["trace_plus"],
         baselines=scored,
-        seed=1,
+        **BOOTSTRAP,
     )
     assert set(found["estimator"]) == {*scored, "trace_plus", "gain"}
     overall = found.filter(slice="localized", metric="auroc", estimator="seq_logp")
@@ -125,8 +121,8 @@ def test_localized_errors_with_and_without_mars(results, pytestconfig, errors, s
     assert found.filter(slice=absent)["value"].null_count() == found.filter(slice=absent).height
 
 
-def test_local_risk(results, pytestconfig):
-    (found,) = run("select_local_risk", results, pytestconfig, ["local_risk"])
+def test_local_risk(results):
+    (found,) = run("local_risk", results, ["local_risk"])
     labels = pl.concat(
         pl.read_parquet(results / f"labels-{task}.parquet").with_columns(task=pl.lit(task))
         for task in TASKS
@@ -137,7 +133,7 @@ def test_local_risk(results, pytestconfig):
     assert set(found["incorrect"]) == {wrong.height}
 
 
-def test_without_a_finished_pair_the_user_is_told(results, pytestconfig):
+def test_without_a_finished_pair_the_user_is_told(results):
     with pytest.raises(SystemExit):
-        run("analyse_spike_modeling", results, pytestconfig, ["none"], pairs=[], method="platt")
+        run("spike_modeling", results, ["none"], pairs=[], method="platt")
     assert "no (model, task) pair" in (results / "logs" / "job.log").read_text()

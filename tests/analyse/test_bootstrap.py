@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from tracecal.analyse.bootstrap import auroc, brier, draw_counts, resample_metrics
+from tracecal.analyse.bootstrap import (
+    SPLITS_DRAWN,
+    auroc,
+    brier,
+    draw_counts,
+    draw_splits,
+    resample_metrics,
+)
 
 # Score (few values: ties), correct, how often drawn.
 answers_drawn = st.lists(
@@ -77,6 +84,15 @@ def test_draws_follow_the_groups_the_task_and_the_seed_and_no_order():
     np.testing.assert_array_equal(draw_counts(groups, "t", 7, 20), counts)
 
 
+def test_each_resample_draws_few_splits_each_as_often():
+    times = draw_splits(20, "t", 7, 4000)
+    assert (times[:, 0] == 1).all(), "the sample itself has all of them"
+    assert (times[:, 1:].sum(axis=0) == SPLITS_DRAWN).all()
+    np.testing.assert_allclose(times[:, 1:].mean(axis=1), SPLITS_DRAWN / 20, atol=0.02)
+    np.testing.assert_array_equal(draw_splits(20, "t", 7, 4000), times)
+    assert draw_splits(0, "t", 7, 5).shape == (0, 6)
+
+
 IDS = ["a", "b", "c", "d"]
 ANSWERS = pl.DataFrame(
     {"example_id": IDS, "group_id": ["g", "g", "h", "i"], "correct": [True, False, True, False]}
@@ -122,16 +138,20 @@ def observed(table, estimator, metric):
     return table.filter(estimator=estimator, metric=metric)["observed"].item()
 
 
-def test_observed_values_by_hand():
+def test_observed_values_are_means_over_splits_by_hand():
     table = resampled()
-    # s: mean probabilities 0.75, 0.25, 0.5, 0.5; learned: 0.5 throughout.
-    wanted = (0.25**2 + 0.25**2 + 0.5**2 + 0.5**2) / 4
-    assert observed(table, "s", "brier") == pytest.approx(wanted)
+    # s: (0.5, 0.25) for (right, wrong), then (1, 0.5, 0.5) for (right, right, wrong).
+    first, second = (0.5**2 + 0.25**2) / 2, (0 + 0.5**2 + 0.5**2) / 3
+    assert observed(table, "s", "brier") == pytest.approx((first + second) / 2)
     assert observed(table, "s", "auroc") == 1.0, "by the score, in which nothing ties"
-    assert observed(table, "learned", "brier") == pytest.approx(0.25)
-    assert observed(table, "learned", "auroc") == 0.5
+    assert observed(table, "s", "auroc_calibrated") == pytest.approx((1 + 0.75) / 2)
+    # learned: (0.5, 0.75) for (right, wrong), then (0.25, 0.5, 0.5) for (wrong, right, wrong).
+    first, second = (0.5**2 + 0.75**2) / 2, (0.25**2 + 0.5**2 + 0.5**2) / 3
+    assert observed(table, "learned", "brier") == pytest.approx((first + second) / 2)
+    assert observed(table, "learned", "auroc") == pytest.approx((0 + 0.75) / 2)
+    assert observed(table, "learned", "auroc_calibrated") == observed(table, "learned", "auroc")
     assert observed(table, "few", "brier") == pytest.approx(0.25)
-    assert observed(table, "few", "auroc") is None, "one class"
+    assert observed(table, "few", "auroc") is None, "one class in each split"
     for metric in ("brier", "auroc"):
         assert observed(table, "absent", metric) is None
 
@@ -139,13 +159,18 @@ def test_observed_values_by_hand():
 def test_resamples_are_the_same_for_all_estimators_and_undefined_ones_null():
     table = resampled()
     counts = draw_counts(["g", "g", "h", "i"], "t", 3, 200)
-    correct = np.array([True, False, True, False])
+    times = draw_splits(2, "t", 3, 200)[:, 1:]
     values = {(e, m): v for e, m, v in table.select("estimator", "metric", "resampled").rows()}
-    errors = np.array([0.25, 0.25, 0.5, 0.5]) ** 2
-    np.testing.assert_allclose(values["s", "brier"], counts @ errors / counts.sum(axis=1))
-    both = (counts @ correct > 0) & (counts @ ~correct > 0)
-    assert [value is not None for value in values["s", "auroc"]] == both.tolist()
-    assert 0 < both.sum() < 200, "the case must have both kinds"
+    for draw, (a, b, c, d) in enumerate(counts):
+        squares = [(0.25 * a + 0.0625 * b, a + b), (0.25 * c + 0.25 * d, a + c + d)]
+        first, second = times[:, draw]
+        one, other = ([total / n] if n else [] for total, n in squares)
+        wanted = one * int(first) + other * int(second)
+        found = values["s", "brier"][draw]
+        assert found == (pytest.approx(np.mean(wanted)) if wanted else None)
+        both = (first and a and b) or (second and (a or c) and d)
+        assert values["s", "auroc"][draw] == (1.0 if both else None)
+    assert 0 < values["s", "auroc"].count(None) < 200, "the case must have both kinds"
     assert values["absent", "auroc"] == [None] * 200
 
 

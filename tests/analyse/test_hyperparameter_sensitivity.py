@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from analyse.answered import SPLITS, study
 from tracecal.analyse.hyperparameter_sensitivity import hyperparameter_sensitivity
+from tracecal.calibrate.metrics import NAMES
 from tracecal.operate.sensitivity import DEFAULTS, GRID
 
 STUDY = study()
@@ -68,7 +69,7 @@ def test_all_settings_are_there_and_no_draw():
     settings = ANALYSIS.select("setting", "level").unique()
     assert settings.height == 1 + sum(len(levels) for levels in GRID.values())
     assert ANALYSIS["task"].unique().sort().to_list() == [None, "t", "u"]
-    assert set(ANALYSIS["metric"]) == {"brier", "ece", "auroc", "nll", "aurc"}
+    assert set(ANALYSIS["metric"]) == set(NAMES)
     assert set(ANALYSIS["repetitions"]) == {SPLITS}
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from analyse.made_up import made_up, shuffled
 from tracecal.analyse.length_stratified import STRATA, metrics_by_length, strata
+from tracecal.calibrate.metrics import NAMES
 from tracecal.calibrate.predict import calibrate_all
 
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=40)
@@ -90,7 +91,7 @@ def test_metrics_are_those_of_the_stratums_predictions():
 def test_an_empty_stratum_is_undefined():
     answers, splits = made_up("t")
     _, metrics = measured(answers, splits, of([4] * answers.height))
-    assert metrics.filter(stratum="short")["value"].null_count() == 3 * 5
+    assert metrics.filter(stratum="short")["value"].null_count() == 3 * len(NAMES)
     assert set(metrics.filter(stratum="long")["n"]) == {0}
     assert metrics.filter(stratum="medium")["value"].null_count() == 0
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from tracecal.analyse import localized_errors as module
+from tracecal.analyse.bootstrap import Bootstrap
 from tracecal.analyse.confidence import with_confidences
 from tracecal.analyse.localized_errors import (
     GAIN,
@@ -20,11 +21,11 @@ from tracecal.analyse.localized_errors import (
 
 KINDS = ("number", "entity", "claim", "global")
 ESTIMATORS = ["seq_logp", "mars", "trace_plus"]
+BOOTSTRAP = Bootstrap(3, 12, 0.95)
 
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(module, "RESAMPLES", 12)
     monkeypatch.setattr(module, "MATCHINGS", 4)
 
 
@@ -53,7 +54,7 @@ def made(n=160, kinds=KINDS, seed=0, tasks=("a", "b")):
 
 def measured(frame, analysis=localized_global_errors, estimators=ESTIMATORS):
     baselines = [name for name in estimators if name != "trace_plus"]
-    found = analysis(frame, estimators, baselines, 3)
+    found = analysis(frame, estimators, baselines, BOOTSTRAP)
     keys = ("estimator", "slice", "metric")
     return {tuple(row[key] for key in keys): row for row in found.iter_rows(named=True)}
 
@@ -140,8 +141,8 @@ def test_row_order_changes_nothing_and_the_seed_does():
     frame = made()
     shuffled = frame.sample(fraction=1, shuffle=True, seed=5)
     assert measured(frame) == measured(shuffled)
-    other = localized_global_errors(frame, ESTIMATORS, ["seq_logp"], 4)
-    assert not other.equals(localized_global_errors(frame, ESTIMATORS, ["seq_logp"], 3))
+    other = localized_global_errors(frame, ESTIMATORS, ["seq_logp"], BOOTSTRAP._replace(seed=4))
+    assert not other.equals(localized_global_errors(frame, ESTIMATORS, ["seq_logp"], BOOTSTRAP))
 
 
 @pytest.mark.parametrize("absent", KINDS)

@@ -23,7 +23,8 @@ def made(n=120, seed=0, correct=None):
         wrong = x["mean_risk"] + x["spike_gap"] + rng.normal(size=n) > (task == "a")
         judged = ~wrong if correct is None else [correct] * n
         frames.append(pl.DataFrame({"task": task, "example_id": ids, "correct": judged, **x}))
-        of_task = make_splits(ids, task, 1, 3, 0.35)
+        alone = pl.DataFrame({"example_id": ids, "group_id": ids})
+        of_task = make_splits(alone, task, 1, 3, 0.35)
         splits.append(of_task.select("example_id", "split", "part").with_columns(task=pl.lit(task)))
     return pl.concat(frames), pl.concat(splits)
 

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracecal.analyse.bootstrap import Bootstrap
 from tracecal.analyse.spike_strata import SCORES, cut, spike_quintiles, spike_strata
 from tracecal.analyse.spikes import with_risks
+
+BOOTSTRAP = Bootstrap(0, 1000, 0.95)
 
 
 def answers(mean, peak, correct, groups=None):
@@ -40,7 +43,7 @@ def test_twelve_answers_by_hand():
     gaps = [1, 2, 3, 4] * 3
     correct = [True, True, False, True] + [False] * 4 + [True] * 4
     found = spike_strata(
-        answers(mean, [m + g for m, g in zip(mean, gaps, strict=True)], correct), 0
+        answers(mean, [m + g for m, g in zip(mean, gaps, strict=True)], correct), BOOTSTRAP
     )
     expected = [
         ("low", "low", 2, 1.5, 1.5, 0, 0.0),
@@ -55,7 +58,7 @@ def test_twelve_answers_by_hand():
 
 
 def test_the_papers_answers_fall_into_the_papers_strata():
-    found = spike_strata(random_answers(1876), 0)
+    found = spike_strata(random_answers(1876), BOOTSTRAP)
     assert found["n"].to_list() == [313, 312, 313, 313, 313, 312]
 
 
@@ -76,7 +79,7 @@ def test_an_answer_within_one_window_has_no_gap():
 
 
 def test_without_any_gap_the_high_strata_are_empty_and_null():
-    found = spike_strata(answers([1, 2, 3], [1, 2, 3], [True, False, True]), 0)
+    found = spike_strata(answers([1, 2, 3], [1, 2, 3], [True, False, True]), BOOTSTRAP)
     high = found.filter(spike_stratum="high")
     assert high["n"].to_list() == [0, 0, 0]
     assert high["incorrect_rate"].null_count() == high["incorrect_rate_low"].null_count() == 3
@@ -84,7 +87,7 @@ def test_without_any_gap_the_high_strata_are_empty_and_null():
 
 
 def test_intervals_hold_the_rate_and_know_of_groups():
-    single = spike_strata(random_answers(600), 0)
+    single = spike_strata(random_answers(600), BOOTSTRAP)
     assert (single["incorrect_rate_low"] <= single["incorrect_rate"]).all()
     assert (single["incorrect_rate"] <= single["incorrect_rate_high"]).all()
     # A binomial interval where every answer is its own group.
@@ -97,7 +100,7 @@ def test_intervals_hold_the_rate_and_know_of_groups():
         once.with_columns(pl.col("example_id") + f"-{k}", group_id=pl.col("example_id"))
         for k in range(4)
     )
-    fourfold = spike_strata(copies, 0)
+    fourfold = spike_strata(copies, BOOTSTRAP)
     assert fourfold["incorrect_rate"].to_list() == pytest.approx(single["incorrect_rate"].to_list())
     again = (fourfold["incorrect_rate_high"] - fourfold["incorrect_rate_low"]).to_numpy()
     np.testing.assert_allclose(again, width, rtol=0.2)
@@ -107,13 +110,14 @@ def test_row_order_changes_nothing():
     frame = random_answers(200)
     shuffled = frame.sample(fraction=1, shuffle=True, seed=1)
     for analysis in (spike_strata, spike_quintiles):
-        assert analysis(frame, 0).equals(analysis(shuffled, 0))
-        assert not analysis(frame, 0).equals(analysis(frame, 1)), "the seed draws the intervals"
+        assert analysis(frame, BOOTSTRAP).equals(analysis(shuffled, BOOTSTRAP))
+        other = analysis(frame, BOOTSTRAP._replace(seed=1))
+        assert not analysis(frame, BOOTSTRAP).equals(other), "the seed draws the intervals"
 
 
 def test_quintiles_divide_the_low_tercile_and_rank_among_all():
     frame = random_answers(300)
-    found = spike_quintiles(frame, 0)
+    found = spike_quintiles(frame, BOOTSTRAP)
     assert found["n"].to_list() == [20] * 5
     assert found["spike_gap"].is_sorted()
     # By hand: the low tercile, its first fifth by gap, mean ranks among all 300.
@@ -128,6 +132,6 @@ def test_quintiles_divide_the_low_tercile_and_rank_among_all():
 
 
 def test_percentiles_stay_within_one():
-    found = spike_quintiles(answers([1.0] * 7, [1.0] * 7, [True] * 7), 0)
+    found = spike_quintiles(answers([1.0] * 7, [1.0] * 7, [True] * 7), BOOTSTRAP)
     for name in SCORES:
         assert found[f"{name}_percentile"].drop_nulls().to_list() == [pytest.approx(0.5)]

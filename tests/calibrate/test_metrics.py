@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
+from calibrate import one_by_one
 from tracecal.calibrate.accuracy import accuracy_row
-from tracecal.calibrate.metrics import all_metrics, aurc, auroc, brier, ece, nll
+from tracecal.calibrate.metrics import NAMES, all_metrics, aurc, auroc, brier, ece, nll, prr
+from tracecal.calibrate.predict import calibrate_all
+from tracecal.calibrate.splits import make_splits
 
 scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(
     lambda rows: len({label for _, label in rows}) == 2
@@ -106,11 +109,50 @@ def test_tied_aurc_is_the_mean_over_the_orders_of_the_ties(rows):
     assert aurc(score, correct) == pytest.approx(np.mean(values))
 
 
+def rejection_area(score, correct):
+    """Mean accuracy among the k most confident: lm-polygraph's area under the rejection curve."""
+    kept = correct[np.argsort(-score, kind="stable")]
+    return np.mean([kept[:k].mean() for k in range(1, len(kept) + 1)])
+
+
+def test_prr_is_lm_polygraphs_normalised_rejection_area():
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=200)
+    correct = rng.random(200) < 1 / (1 + np.exp(-score))
+    chance = np.mean([rejection_area(rng.random(200), correct) for _ in range(4000)])
+    perfect = rejection_area(correct + 0.0, correct)
+    expected = (rejection_area(score, correct) - chance) / (perfect - chance)
+    assert prr(score, correct) == pytest.approx(expected, abs=0.01), "lm-polygraph draws chance"
+    exact = (rejection_area(score, correct) - correct.mean()) / (perfect - correct.mean())
+    assert prr(score, correct) == pytest.approx(exact, abs=1e-12)
+
+
+def test_hand_computed_prr():
+    # Accuracies 1, 1/2, 2/3 against 2/3 throughout at random and 1, 1, 2/3 at best.
+    given, chance, perfect = (1 + 1 / 2 + 2 / 3) / 3, 2 / 3, (2 + 2 / 3) / 3
+    found = prr(np.array([3.0, 2.0, 1.0]), np.array([True, False, True]))
+    assert found == pytest.approx((given - chance) / (perfect - chance))
+
+
+@given(rows=scored)
+def test_prr_is_one_at_best_and_zero_for_a_constant(rows):
+    score, correct = arrays(rows)
+    assert prr(correct + 0.0, correct) == pytest.approx(1)
+    assert prr(np.zeros(len(correct)), correct) == pytest.approx(0, abs=1e-12)
+    assert prr(score, correct) <= 1 + 1e-12
+    assert prr(np.exp(score / 3) - 7, correct) == pytest.approx(prr(score, correct))
+
+
+@pytest.mark.parametrize("labels", [[True] * 3, [False] * 3, []])
+def test_prr_of_one_class_is_undefined(labels):
+    assert prr(np.arange(len(labels), dtype=float), np.array(labels, dtype=bool)) is None
+
+
 @given(rows=scored, seed=st.integers(0, 100))
 def test_row_order_changes_no_metric(rows, seed):
     score, correct = arrays(rows)
     order = np.random.default_rng(seed).permutation(len(rows))
-    for metric in (brier, nll, auroc, aurc, lambda p, c: ece(p, c, 15)):
+    for metric in (brier, nll, auroc, aurc, prr, lambda p, c: ece(p, c, 15)):
         before = metric(score / 8, correct)
         assert metric(score[order] / 8, correct[order]) == pytest.approx(before, abs=1e-12)
 
@@ -145,7 +187,7 @@ def value(metrics, estimator, split, metric):
 
 def test_every_estimator_split_and_metric_has_one_row():
     metrics = measured()
-    assert metrics.height == 3 * 2 * 5
+    assert metrics.height == 3 * 2 * len(NAMES)
     assert metrics.select("estimator", "split", "metric").is_unique().all()
 
 
@@ -155,11 +197,66 @@ def test_auroc_ranks_the_score_where_there_is_one_else_the_probability():
     assert value(metrics, "learned", 0, "auroc") == (1.0, 2)
 
 
+def test_calibrated_auroc_ranks_the_probability_of_every_estimator():
+    metrics = measured()
+    assert value(metrics, "s", 0, "auroc_calibrated") == (0.5, 2), "the probabilities tie"
+    assert value(metrics, "s", 1, "auroc_calibrated") == (None, 2)
+    assert value(metrics, "learned", 0, "auroc_calibrated") == (1.0, 2)
+
+
+def test_metrics_of_many_sets_are_those_of_each():
+    rng = np.random.default_rng(5)
+    ids = [f"e{place:03}" for place in range(300)]
+    coarse = rng.integers(0, 9, 300) / 3  # ties
+    answers = pl.DataFrame(
+        {
+            "example_id": ids,
+            "correct": rng.random(300) < 1 / (1 + np.exp(coarse - 1)),
+            "scores.wrong_way": coarse,
+            "scores.some": rng.normal(size=300),
+        }
+    ).with_columns(
+        pl.when(pl.Series(rng.random(300)) > 0.2).then("scores.some").alias("scores.some")
+    )
+    estimators = {
+        "some": ["scores.some"],
+        "both": ["scores.wrong_way", "scores.some"],
+        "wrong_way": ["scores.wrong_way"],
+    }
+    alone = pl.DataFrame({"example_id": ids, "group_id": ids})
+    splits = make_splits(alone, "task", 1, 3, 0.35)
+    predictions, _ = calibrate_all(answers, splits, estimators, "platt")
+    raw = answers.rename(lambda name: name.removeprefix("scores."))
+    found = measured(
+        predictions=predictions.sample(fraction=1, shuffle=True, seed=1),
+        answers=answers.select("example_id", "correct").reverse(),
+        scores=raw.select("example_id", "some", "wrong_way"),
+        estimators=list(estimators),
+        splits=[0, 1, 2],
+    )
+    for name, split in itertools.product(estimators, range(3)):
+        part = predictions.filter(estimator=name, split=split).join(raw, on="example_id")
+        probability, correct = part["probability"].to_numpy(), part["correct"].to_numpy()
+        score = part[name].to_numpy() if name in part.columns else probability
+        for metric, expected in one_by_one.metrics(probability, score, correct, 15).items():
+            assert value(found, name, split, metric) == (
+                pytest.approx(expected, abs=1e-12),
+                len(correct),
+            ), metric
+    mean = found.group_by("estimator", "metric").agg(pl.col("value").mean())
+    areas = {
+        metric: mean.filter(estimator="wrong_way", metric=metric)["value"].item()
+        for metric in ("auroc", "auroc_calibrated")
+    }
+    assert areas["auroc"] < 0.45 < 0.55 < areas["auroc_calibrated"]
+    assert sum(areas.values()) == pytest.approx(1), "the fit turns it round in every split"
+
+
 def test_one_class_and_no_prediction_are_null_and_counted():
     metrics = measured()
     assert value(metrics, "s", 1, "auroc") == (None, 2)
     assert value(metrics, "s", 1, "brier") == (pytest.approx((0.5625 + 0.0625) / 2), 2)
-    for metric in ("brier", "ece", "nll", "auroc", "aurc"):
+    for metric in NAMES:
         assert value(metrics, "absent", 0, metric) == (None, 0)
 
 

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
+from calibrate import one_by_one
+from tracecal.calibrate import logistic
 from tracecal.calibrate.predict import calibrate_all
-from tracecal.calibrate.protocol import Constant, as_json, fit
+from tracecal.calibrate.protocol import Constant, as_json, fit, fit_all
 from tracecal.calibrate.splits import make_splits
 
 
@@ -42,6 +44,104 @@ def test_platt_raw_is_scikit_learn_on_the_raw_scores():
     model = LogisticRegression(tol=1e-12, max_iter=10_000).fit(x, correct)
     np.testing.assert_allclose(
         fit(x, correct, "platt_raw").predict(x), model.predict_proba(x)[:, 1], atol=1e-6
+    )
+
+
+def awkward_parts():
+    """Features and labels that a Newton step could stumble over."""
+    rng = np.random.default_rng(8)
+    score = rng.normal(size=(80, 1))
+    return {
+        "plain": sample(),
+        "many features": (rng.normal(size=(60, 10)), rng.random(60) < 0.4),
+        "separable": (score, score[:, 0] > 0.1),
+        "separable by far": (score**5 * 1e3, score[:, 0] > 0.1),
+        "collinear": (np.hstack([score, 2 * score, score - 1]), rng.random(80) < 0.5),
+        "constant feature": (np.hstack([score, np.full((80, 1), 7.0)]), rng.random(80) < 0.5),
+        "all constant": (np.full((80, 1), 0.1), rng.random(80) < 0.3),
+        "two answers": (np.array([[0.2], [0.9]]), np.array([True, False])),
+        "rare class": (score, np.arange(80) == 5),
+        "outlier": (np.append(score[:-1], [[1e8]], axis=0), rng.random(80) < 0.5),
+        "large offset": (score + 1e6, score[:, 0] + rng.normal(size=80) > 0),
+    }
+
+
+@pytest.mark.parametrize("name", awkward_parts())
+def test_fits_reach_scikit_learns_optimum(name):
+    x, correct = awkward_parts()[name]
+    found = fit(x, correct, "platt")
+    _, _, weights, intercept = one_by_one.optimum(x, correct)
+    assert [found.intercept, *found.weights] == pytest.approx([intercept, *weights], abs=1e-6)
+    z = (x - found.means) / found.scales
+    error = found.predict(x) - correct
+    # At the optimum the penalised likelihood's gradient is 0.
+    assert abs(error.sum()) < 1e-7
+    np.testing.assert_allclose(error @ z + found.weights, 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", sorted({*awkward_parts()} - {"outlier", "large offset"}))
+def test_raw_fits_reach_scikit_learns_optimum(name):
+    x, correct = awkward_parts()[name]
+    found = fit(x, correct, "platt_raw")
+    _, _, weights, intercept = one_by_one.optimum(x, correct, raw=True)
+    assert (found.means, found.scales) == ([0.0] * x.shape[1], [1.0] * x.shape[1])
+    assert found.weights == pytest.approx(weights, rel=1e-5, abs=1e-6)
+    assert found.intercept == pytest.approx(intercept, rel=1e-5, abs=1e-6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    n=st.integers(2, 40),
+    d=st.integers(1, 4),
+    seed=st.integers(0, 1000),
+    spread=st.sampled_from([1e-6, 1.0, 1e6]),
+)
+def test_any_fit_reaches_scikit_learns_optimum(n, d, seed, spread):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d)) * spread
+    correct = rng.permutation(np.arange(n) < rng.integers(1, n))
+    found = fit(x, correct, "platt")
+    _, _, weights, intercept = one_by_one.optimum(x, correct)
+    assert [found.intercept, *found.weights] == pytest.approx([intercept, *weights], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["platt", "platt_raw", "isotonic"])
+def test_a_fit_does_not_depend_on_those_beside_it(method, monkeypatch):
+    parts = [*awkward_parts().values(), (np.zeros((4, 1)), np.zeros(4, dtype=bool))]
+    together = fit_all(parts + parts[::-1], method)
+    monkeypatch.setattr(logistic, "BLOCK", 1)
+    alone = [fit(x, correct, method) for x, correct in parts]
+    assert together == alone + alone[::-1]
+
+
+def test_a_fit_that_does_not_converge_is_an_error(monkeypatch):
+    x, correct = sample()
+    monkeypatch.setattr(logistic, "MAX_STEPS", 2)
+    with pytest.raises(ArithmeticError, match="did not converge: 1 of 1 fits on 120 answers"):
+        fit(x, correct, "platt")
+
+
+def test_what_is_not_a_number_is_an_error_and_no_fit():
+    x, correct = sample()
+    x[3, 1] = np.nan
+    with pytest.raises(ArithmeticError, match="did not converge"):
+        fit(x, correct, "platt")
+
+
+def test_steps_that_overshoot_are_halved(monkeypatch):
+    x, correct = sample(d=1)
+    expected = fit(x, correct, "platt")
+    solve, tried = logistic._solve, []
+
+    def too_far(*arguments):
+        tried.append(1)
+        return solve(*arguments) * (40 if len(tried) == 1 else 1)
+
+    monkeypatch.setattr(logistic, "_solve", too_far)
+    found = fit(x, correct, "platt")
+    assert len(tried) > 2
+    assert [found.intercept, *found.weights] == pytest.approx(
+        [expected.intercept, *expected.weights], abs=1e-9
     )
 
 
@@ -91,7 +191,8 @@ def answers_and_splits(n=60):
     answers = pl.DataFrame(
         {"example_id": ids, "correct": correct, "scores.a": x[:, 0], "features.b": x[:, 1]}
     )
-    return answers, make_splits(ids, "task", 1, 4, 0.35)
+    alone = answers.select("example_id", group_id="example_id")
+    return answers, make_splits(alone, "task", 1, 4, 0.35)
 
 
 ESTIMATORS = {"a": ["scores.a"], "ab": ["scores.a", "features.b"]}

@@ -1,4 +1,4 @@
-"""Thresholds with a guarantee: does it hold, over thousands of data sets with known risks?"""
+"""Thresholds with a guarantee: the arithmetic of the tests. `make validate` simulates promises."""
 
 import json
 import math
@@ -12,80 +12,106 @@ from scipy.stats import binomtest
 
 from tracecal.calibrate.protocol import Constant, Identity, Isotonic, as_json, fit, from_json
 from tracecal.calibrate.risk_control import (
-    independent,
-    p_values,
-    passed,
+    Evidence,
+    Part,
+    bets_pass,
+    enough,
+    parts,
     promise,
     risk_control,
     threshold_sequence,
 )
 from tracecal.calibrate.splits import make_splits
 
-DATASETS = 20_000
-RATE, CONFIDENCE = 0.2, 0.9
-
-# Risk in each twentieth of the answers, the most confident first.
-RISKS = {
-    "just too high everywhere": np.full(20, 0.205),
-    "confidently wrong": np.r_[np.full(4, 0.22), np.full(10, 0.1), np.full(6, 0.6)],
-    "up and down": np.tile([0.05, 0.05, 0.4, 0.4, 0.12], 4),
-    "just reached, then lost": np.r_[np.full(8, 0.15), np.full(12, 0.25)],
-    "falling": np.linspace(0.4, 0.1, 20),
-}
+LEVEL = 0.1
 
 
-def simulated(risks, n=200, seed=0):
-    """Kept and wrong answers [datasets, thresholds], and the true risk at each threshold."""
-    rng = np.random.default_rng(seed)
-    counts = rng.multinomial(n, np.full(len(risks), 1 / len(risks)), size=DATASETS)
-    wrong = rng.binomial(counts, risks)
-    true = np.cumsum(risks) / np.arange(1, len(risks) + 1)
-    # The first thresholds keep too few for any test to pass; the sequence does not hold them.
-    return counts.cumsum(axis=1)[:, 3:], wrong.cumsum(axis=1)[:, 3:], true[3:]
+def single(probability, correct):
+    """A part whose groups are single answers."""
+    return Part(np.arange(len(probability)), np.asarray(probability), np.asarray(correct))
 
 
-def broken(chosen, true):
-    """The share of data sets whose chosen threshold (-1: none) has a risk above the wished one."""
-    return float(((chosen >= 0) & (true[chosen] > RATE)).mean())
+def evidence(kept, wrong, n):
+    """Of n single answers the first `kept` are kept and the first `wrong` wrong, at one threshold."""
+    place = np.arange(n)[:, None]
+    return Evidence((place < kept) * 1.0, (place < wrong) * 1.0, np.zeros((0, 1)), single=True)
 
 
-@pytest.mark.parametrize("name", RISKS)
-def test_the_promise_holds_with_the_stated_confidence(name):
-    kept, wrong, true = simulated(RISKS[name])
-    chosen = passed(p_values(wrong, kept, RATE), CONFIDENCE) - 1
-    margin = 3 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / DATASETS)
-    assert broken(chosen, true) <= 1 - CONFIDENCE + margin
+@settings(max_examples=200)
+@given(
+    kept=st.integers(0, 300),
+    share=st.floats(0, 1),
+    rate=st.floats(0.001, 0.999),
+    level=st.floats(0.001, 0.5),
+)
+def test_single_answers_are_tested_as_scipys_binomial_test_does(kept, share, rate, level):
+    wrong = int(share * kept)
+    p = binomtest(wrong, kept, rate, "less").pvalue if kept else 1.0
+    if abs(p - level) > 1e-9:
+        assert evidence(kept, wrong, 310).passes(rate, level) == (p < level)
 
 
-@pytest.mark.parametrize("name", list(RISKS)[:4])
-def test_a_scan_over_thresholds_would_break_it(name):
-    kept, wrong, true = simulated(RISKS[name])
-    low = wrong <= RATE * kept
-    by_share = np.where(low.any(axis=1), low.shape[1] - 1 - low[:, ::-1].argmax(axis=1), -1)
-    assert broken(by_share, true) > 0.25
-    if name == "just too high everywhere":
-        small = p_values(wrong, kept, RATE) <= 1 - CONFIDENCE
-        by_test = np.where(small.any(axis=1), small.argmax(axis=1), -1)
-        assert broken(by_test, true) > 0.15
+@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
+def test_bets_on_groups_that_are_never_wrong_need_what_the_binomial_test_needs(rate):
+    need = math.ceil(math.log(LEVEL) / math.log(1 - rate))
+    for kept in (need, need - 1):
+        z = np.full((kept, 1), -rate)
+        assert bets_pass(z, np.full((20, 1), -rate), rate, LEVEL) == (kept == need)
 
 
-def risk_above(t):
-    """Errors among p >= t for uniform p: one in three of p >= 0.97 is wrong, else 0.6 (1 - p)."""
-    below = 0.3 * ((1 - t) ** 2 - 0.03**2) if t < 0.97 else 0.0
-    return (below + (1 - max(t, 0.97)) / 3) / (1 - t)
+@given(
+    shares=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40),
+    rate=st.sampled_from([0.05, 0.2, 0.5]),
+)
+def test_bets_are_made_before_their_group_is_seen_and_wealth_follows_them_by_hand(shares, rate):
+    kept = np.array([max(pair) for pair in shares]) / 4
+    wrong = np.array([min(pair) for pair in shares]) / 4
+    z = wrong - rate * kept
+    # The same bets one by one, with the standard library's normal distribution.
+    from statistics import NormalDist
+
+    normal, wealth, seen = NormalDist(), 1.0, [(1 - rate) ** 2]
+    for place, own in enumerate(z):
+        if LEVEL * wealth >= 1 - 1e-12:
+            break
+        inside = max(LEVEL * wealth, 1e-12)
+        drift = normal.pdf(normal.inv_cdf(inside)) / inside
+        bet = drift / math.sqrt((len(z) - place) * sum(seen) / len(seen))
+        wealth *= max(1 - min(bet, 1 / (1 - rate)) * own, 0.0)
+        seen.append(own**2)
+    assert bets_pass(z[:, None], np.zeros((0, 1)), rate, LEVEL) == (LEVEL * wealth >= 1 - 1e-12)
 
 
-def test_the_promise_holds_from_probabilities_to_threshold():
-    rng = np.random.default_rng(1)
-    datasets, failures, promised = 1500, 0, 0
-    for _ in range(datasets):
-        seen, probability = rng.random(105), rng.random(300)
-        risk = np.where(probability >= 0.97, 1 / 3, 0.6 * (1 - probability))
-        found = promise(seen, probability, rng.random(300) >= risk, RATE, CONFIDENCE)
-        promised += found.threshold is not None
-        failures += found.threshold is not None and risk_above(found.threshold) > RATE
-    assert promised > 0.1 * datasets
-    assert failures <= datasets * (0.1 + 3 * math.sqrt(0.09 / datasets))
+@pytest.mark.parametrize(("rate", "share"), [(0.3, 1.0), (0.3, 0.4), (0.1, 1.0)])
+def test_bets_against_what_is_true_win_in_at_most_the_level(rate, share):
+    rng = np.random.default_rng(5)
+    runs, groups = 20_000, 60
+    kept = rng.random((groups, runs)) < share
+    wrong = kept & (rng.random((groups, runs)) < rate)
+    won = bets_pass(wrong - rate * kept, np.zeros((0, runs)), rate, LEVEL).mean()
+    assert 0.2 * LEVEL < won <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / runs)
+
+
+def test_bets_find_more_than_one_answer_of_each_group_would():
+    """With groups of four that are little alike: three times as often, here."""
+    rng = np.random.default_rng(6)
+    runs, groups, rate = 400, 65, 0.2
+    wrong = rng.random((groups, runs, 4)) < 0.13
+    whole = bets_pass(wrong.mean(axis=2) - rate, np.zeros((0, runs)), rate, LEVEL).mean()
+    one = np.array(
+        [binomtest(int(k), groups, rate, "less").pvalue <= LEVEL for k in wrong[:, :, 0].sum(0)]
+    ).mean()
+    assert whole > one + 0.2
+
+
+def test_a_group_counts_once_however_many_answers_it_has():
+    group = np.array([0, 0, 0, 1, 2, 2])
+    probability = np.array([0.9, 0.1, 0.9, 0.9, 0.1, 0.1])
+    part = Part(group, probability, np.array([True, False, False, False, True, True]))
+    threshold = np.array([0.5])
+    assert part.groups == 3
+    assert part.kept(threshold).ravel().tolist() == pytest.approx([2 / 3, 1, 0])
+    assert part.wrong(threshold).ravel().tolist() == pytest.approx([1 / 3, 1, 0])
 
 
 def logistic(features=("a", "b")):
@@ -109,53 +135,22 @@ def answers(rng, groups, variants, risk):
     )
 
 
+def split_of(frame, seed=0):
+    return make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
+
+
 def controlled(frame, seed=0, rates=(0.3,), confidence=0.9):
-    split = make_splits(frame["example_id"].to_list(), "task", seed, 1, 0.35)
-    return risk_control(logistic(), frame, split, rates, confidence)
+    return risk_control(logistic(), frame, split_of(frame, seed), rates, confidence)
 
 
-def test_variants_of_a_question_do_not_break_the_promise():
-    rng = np.random.default_rng(2)
-    datasets, grouped, each = 250, 0, 0
-    for seed in range(datasets):
-        frame = answers(rng, 150, 4, 0.31)
-        alone = frame.with_columns(group_id="example_id")
-        grouped += controlled(frame, seed)["thresholds"][0]["threshold"] is not None
-        each += controlled(alone, seed)["thresholds"][0]["threshold"] is not None
-    assert grouped <= datasets * (0.1 + 3 * math.sqrt(0.09 / datasets))
-    # All risks are 0.31, so that any promise is a false one.
-    assert each > datasets * 0.15
-
-
-def test_of_each_group_one_answer_is_tested_and_none_that_the_fit_has_seen():
-    rng = np.random.default_rng(3)
-    frame = answers(rng, 60, 3, 0.2)
-    split = make_splits(frame["example_id"].to_list(), "task", 5, 1, 0.35)
-    placed = split.join(frame, on="example_id")
-    kept = independent(placed)
-    group = dict(frame.select("example_id", "group_id").iter_rows())
-    groups = [group[name] for name in kept["example_id"]]
-    fitted = set(placed.filter(part="calibration")["group_id"])
-    assert len(set(groups)) == len(groups)
-    assert set(groups) == set(frame["group_id"]) - fitted
-    assert 0 < len(groups) < 60
-
-
-@settings(max_examples=200)
-@given(
-    kept=st.integers(0, 400),
-    share=st.floats(0, 1),
-    rate=st.floats(0.001, 0.999),
-)
-def test_p_values_are_scipys_binomial_test(kept, share, rate):
-    wrong = int(share * kept)
-    expected = binomtest(wrong, kept, rate, "less").pvalue if kept else 1.0
-    assert p_values(np.array(wrong), np.array(kept), rate) == pytest.approx(expected, rel=1e-9)
-
-
-def test_the_sequence_ends_at_the_first_test_that_fails():
-    p = np.array([[0.05, 0.1, 0.2, 0.01], [0.2, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
-    assert passed(p, 0.9).tolist() == [2, 0, 4]
+def test_every_answer_of_the_evaluation_part_is_tested_and_no_group_was_seen():
+    frame = answers(np.random.default_rng(3), 60, 3, 0.2)
+    split = split_of(frame)
+    calibrator = from_json(logistic()["splits"]["0"])
+    seen, tested = parts(calibrator, ["a", "b"], frame, split)
+    assert not set(seen.group) & set(tested.group)
+    assert len(tested.probability) == split.filter(part="evaluation").height
+    assert tested.groups == len(tested.probability) / 3 == controlled(frame)["groups"]
 
 
 @settings(max_examples=50)
@@ -164,28 +159,62 @@ def test_the_sequence_ends_at_the_first_test_that_fails():
     n=st.integers(0, 500),
     rate=st.sampled_from([0.01, 0.05, 0.3, 0.9]),
 )
-def test_thresholds_fall_from_twice_what_suffices_to_the_lowest(seen, n, rate):
-    thresholds = threshold_sequence(np.array(seen), n, rate, 0.9)
+def test_thresholds_fall_to_the_lowest_and_the_first_keeps_twice_what_suffices(seen, n, rate):
+    part = single(seen, np.ones(len(seen), dtype=bool))
+    thresholds = threshold_sequence(part, n, rate, LEVEL)
     assert set(thresholds) <= set(seen)
     assert (np.diff(thresholds) < 0).all()
     assert thresholds[-1] == min(seen)
-    enough = next(k for k in range(1, 1000) if (1 - rate) ** k <= 0.1)
+    suffice = next(k for k in range(1, 1000) if (1 - rate) ** k <= LEVEL)
     first = np.mean(np.array(seen) >= thresholds[0])
-    assert first >= min(2 * enough / max(n, 1), 1) - 1e-9
+    assert first >= min(2 * suffice / max(n, 1), 1) - 1e-9
+
+
+def test_every_number_of_groups_has_a_sequence():
+    """However the steps from the first share to 1 are rounded."""
+    part = single(np.linspace(0, 1, 40), np.ones(40, dtype=bool))
+    for groups in range(1, 400):
+        for rate in (0.05, 0.1, 0.2, 0.3):
+            assert threshold_sequence(part, groups, rate, LEVEL)[-1] == 0
+
+
+def test_the_sequence_begins_where_the_fit_expects_most_and_looks_at_nothing_else():
+    seen = np.repeat([0.95, 0.9, 0.4], [10, 40, 50])
+    part = single(seen, np.ones(100, dtype=bool))
+    # Errors of 0.05 or 0.09 among 10 or 50 % kept: the second speaks louder against 0.3.
+    assert threshold_sequence(part, 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
+    wrong = single(seen, np.zeros(100, dtype=bool))
+    assert threshold_sequence(wrong, 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
 
 
 def test_what_nothing_can_promise_is_none_and_what_is_always_right_is_kept_whole():
-    seen, probability = np.linspace(0, 1, 101), np.linspace(0.01, 1, 100)
-    none = promise(seen, probability, np.zeros(100, dtype=bool), 0.2, 0.9)
+    seen = single(np.linspace(0, 1, 101), np.ones(101, dtype=bool))
+    scores = np.linspace(0.01, 1, 100)
+    none = promise(seen, single(scores, np.zeros(100, dtype=bool)), 0.2, 0.9)
     assert (none.threshold, none.n, none.kept, none.wrong) == (None, 100, 0, 0)
-    right = promise(seen, probability, np.ones(100, dtype=bool), 0.2, 0.9)
+    right = promise(seen, single(scores, np.ones(100, dtype=bool)), 0.2, 0.9)
     assert (right.threshold, right.n, right.kept, right.wrong) == (0.0, 100, 100, 0)
-    few = np.ones(10, dtype=bool)
-    assert promise(seen, probability[:10], few, 0.2, 0.9).threshold is None
-    assert promise(seen, probability[:11], np.ones(11, dtype=bool), 0.2, 0.9).threshold == 0.0
-    empty = np.array([])
-    assert promise(seen, empty, empty.astype(bool), 0.2, 0.9).threshold is None
-    assert promise(empty, probability, probability > 0, 0.2, 0.9).threshold is None
+    assert (right.coverage, right.error) == (1.0, 0.0)
+    few = single(scores[:10], np.ones(10, dtype=bool))
+    assert promise(seen, few, 0.2, 0.9).threshold is None
+    assert promise(seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, 0.9).threshold == 0.0
+    empty = single(np.array([]), np.array([], dtype=bool))
+    assert promise(seen, empty, 0.2, 0.9).threshold is None
+    assert promise(empty, few, 0.2, 0.9).threshold is None
+    assert enough(empty, few, 0.2, 0.9) is None
+
+
+def test_enough_is_how_many_like_these_would_have_passed():
+    seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
+    few = single(np.full(8, 0.9), np.ones(8, dtype=bool))
+    assert enough(seen, few, 0.2, 0.9) in (11, 12, 13)  # 11 suffice where none is wrong
+    wrong = single(np.full(40, 0.9), np.arange(40) % 4 > 0)
+    assert enough(seen, wrong, 0.2, 0.9) is None  # one in four is wrong
+    half = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
+    needed = enough(seen, half, 0.2, 0.9)
+    assert 40 < needed < 100
+    assert binomtest(5, 40, 0.2, "less").pvalue > LEVEL
+    assert binomtest(math.ceil(needed / 8), needed, 0.2, "less").pvalue <= LEVEL
 
 
 def test_a_user_can_apply_the_json_by_hand():
@@ -193,7 +222,7 @@ def test_a_user_can_apply_the_json_by_hand():
     frame = answers(rng, 300, 1, 0.5).with_columns(
         correct=pl.Series(rng.random(300)) < 1 / (1 + (-3 * pl.col("a")).exp())
     )
-    split = make_splits(frame["example_id"].to_list(), "task", 0, 1, 0.35)
+    split = split_of(frame)
     stored = json.loads(json.dumps(controlled(frame, rates=(0.1, 0.2, 0.3))))
     assert (stored["split"], stored["confidence"]) == (0, 0.9)
     evaluated = frame.join(split.filter(part="evaluation"), on="example_id")
@@ -212,6 +241,11 @@ def test_a_user_can_apply_the_json_by_hand():
         kept = evaluated.filter(probability >= bar)
         assert (one["n"], one["kept"]) == (195, kept.height)
         assert one["wrong"] == (~kept["correct"]).sum()
+        # Single answers: what is promised is estimated by plain shares.
+        assert one["coverage"] == pytest.approx(kept.height / 195)
+        if one["threshold"] is not None:
+            assert one["error"] == pytest.approx(one["wrong"] / one["kept"])
+            assert one["enough"] is None
 
 
 def test_row_order_changes_nothing_and_null_features_are_left_out():

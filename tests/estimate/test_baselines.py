@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tracecal.estimate import (
     beam,
+    ces,
     entropy,
     internal_probe,
     lars,
@@ -29,6 +30,7 @@ FAMILY_SCORES = {
     "likelihood": likelihood.SCORES,
     "entropy": entropy.SCORES,
     "trajectory": trajectory.SCORES,
+    "ces": ces.SCORES,
     "beam": beam.SCORES,
     "trace": trace.SCORES,
     "lars": lars.SCORES,
@@ -103,6 +105,23 @@ def test_trace_only_estimators_agree_with_numpy(rows):
         for score, row in zip(scores, rows, strict=True):
             s, h = np.array(row, dtype=np.float32).astype(float).T
             assert score == pytest.approx(restated(np.exp(-s), h), rel=1e-7, abs=1e-9), name
+
+
+@given(rows=traces)
+def test_ces_agrees_with_numpy_over_the_tokens_of_all_answers(rows):
+    found = family_scores(trace_frame(rows), ces.SCORES, ["ces"])["ces"]
+    h = [np.array([h for _, h in row], dtype=np.float32).astype(float) for row in rows]
+    reference = np.concatenate(h)
+    for score, own in zip(found, h, strict=True):
+        shares = [(reference <= value).mean() for value in (own.mean(), own.max())]
+        assert score == pytest.approx(-np.sqrt(np.prod(shares)), rel=1e-12)
+
+
+def test_ces_by_hand():
+    # Of the five tokens 3 are at most 1 (mean of the first) and 4 at most 2 (its largest).
+    rows = [[(0, 0.0), (0, 2.0)], [(0, 0.5), (0, 1.0), (0, 9.0)]]
+    found = family_scores(trace_frame(rows), ces.SCORES, ["ces"])["ces"]
+    assert found.to_list() == pytest.approx([-np.sqrt(3 / 5 * 4 / 5), -np.sqrt(4 / 5)])
 
 
 @given(

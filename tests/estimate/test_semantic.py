@@ -62,11 +62,11 @@ def test_token_sar_agrees_with_numpy(row):
 
 
 def test_mars_by_hand():
-    # Phrases 0 (two tokens, mean 2) and 1 (one token, 6); the end token counts in neither.
+    # Phrases 0 (two tokens, mean 2) and 1 (one token, 6); the end token counts in neither half.
     frame = traces([1.0, 3.0, 6.0, 99.0])
     found = mars.phrase_risk(frame, weights(phrase=[[0, 0, 1, None]], weight=[[0.75, 0.25]]))
-    assert found["risk"].to_list() == [pytest.approx(0.5 * (1.5 + 1.5) + 0.5 * 4)]
-    assert scores(found, mars) == [pytest.approx(exp(-3.5))]
+    assert found["risk"].to_list() == [pytest.approx(0.5 * (1.5 + 1.5) + 0.5 * 10 / 3)]
+    assert scores(found, mars) == [pytest.approx(exp(-1.5 - 5 / 3))]
 
 
 def test_mars_of_an_answer_without_text_is_undefined():
@@ -83,7 +83,8 @@ def test_mars_agrees_with_numpy(phrases, data):
     numbers = [index for index, phrase in enumerate(phrases) for _ in phrase]
     found = mars.phrase_risk(traces(tokens), weights(phrase=[numbers], weight=[w.tolist()]))
     nll = np.array([np.mean(np.array(phrase, dtype=np.float32), dtype=float) for phrase in phrases])
-    expected = exp(-(0.5 * w @ nll + 0.5 * nll.mean()))
+    mean = np.mean(np.array(tokens, dtype=np.float32), dtype=float)
+    expected = exp(-(0.5 * w @ nll + 0.5 * mean))
     assert scores(found, mars) == [pytest.approx(expected, rel=1e-5)]
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operate import one_by_one
 from tracecal.operate import operators as op
 from tracecal.operate.features import FEATURES, answer_features
 from tracecal.registry import ESTIMATORS
@@ -84,6 +85,59 @@ def test_operators_agree_with_numpy(name, rows):
     expression, restated = RESTATED[name]
     expected = [restated(np.array(row, dtype=np.float32).astype(float)) for row in rows]
     np.testing.assert_allclose(apply(expression, rows), expected, rtol=1e-9, atol=1e-9)
+
+
+WITHOUT_NUMPY = {
+    "mean": lambda module: module.mean(X),
+    "variance": lambda module: module.variance(X),
+    "first": lambda module: module.first_mean(X, 3),
+    "last": lambda module: module.last_mean(X, 3),
+    "slope": lambda module: module.slope(X),
+    "decayed": lambda module: module.decayed(X, 2),
+    "window": lambda module: module.window_peak(X, 4),
+    "wide_window": lambda module: module.window_peak(X, 20),
+    "length_normalised": lambda module: module.length_normalised(X, 0.25),
+    "rate": lambda module: module.rate(X, lambda x: x > 1),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_NUMPY)
+def test_many_answers_agree_with_one_by_one(name, monkeypatch):
+    monkeypatch.setattr(op, "AT_ONCE", 7)  # several blocks, the last one not full
+    rng = np.random.default_rng(1)
+    rows = [rng.exponential(1, size).tolist() for size in [1, 300, *rng.integers(1, 40, 100)]]
+    found, expected = (apply(WITHOUT_NUMPY[name](module), rows) for module in (op, one_by_one))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", WITHOUT_NUMPY)
+def test_null_and_empty_lists_are_null_and_disturb_no_neighbour(name, monkeypatch):
+    monkeypatch.setattr(op, "AT_ONCE", 2)
+    expression = WITHOUT_NUMPY[name](op)
+    rows = [None, [3.0, 1.0, 2.0], [], [5.0] * 9, [], None, [0.5, 7.0], [4.0], []]
+    filled = [row for row in rows if row]
+    expected = iter(apply(expression, filled))
+    assert apply(expression, rows) == [next(expected) if row else None for row in rows]
+    assert apply(expression, [[], None]) == [None, None]
+    assert apply(expression, []) == []
+
+
+@pytest.mark.parametrize("name", WITHOUT_NUMPY)
+def test_operators_are_expressions_in_slices_chunks_groups_and_lazy_frames(name):
+    expression = WITHOUT_NUMPY[name](op)
+    frame = pl.DataFrame({"x": [[1.0, 4.0, 2.0], [3.0], [2.0, 9.0, 1.0, 0.0, 5.0], [6.0, 0.25]]})
+    expected = frame.select(value=expression)["value"]
+    assert frame[1:3].select(value=expression)["value"].equals(expected[1:3])
+    chunked = pl.concat([frame[:1], frame[1:]], rechunk=False)
+    assert chunked.select(value=expression)["value"].equals(expected)
+    assert frame.lazy().select(value=expression).collect()["value"].equals(expected)
+    doubled = frame.select(value=2 * expression - 1)["value"]
+    assert doubled.to_list() == pytest.approx((2 * expected - 1).to_list())
+    grouped = frame.with_columns(g=pl.Series([0, 1, 0, 1])).group_by("g", maintain_order=True)
+    assert grouped.agg(value=expression)["value"].to_list() == [
+        [expected[0], expected[2]],
+        [expected[1], expected[3]],
+    ]
 
 
 @given(rows=answers, data=st.data())

@@ -1,18 +1,26 @@
-"""The paired bootstrap: every estimator measured on the same resamples of a task's examples.
+"""The bootstrap: resamples of groups of answers, and every estimator measured on the same ones.
 
 Examples that are variants of one another stand or fall together, so whole groups are drawn (the
 cluster bootstrap: Davison and Hinkley 1997, section 3.8). A resample is a vector of counts, how
 often each example was drawn, and each metric is computed from the counts.
+
+Fits vary too, and none is repeated for a resample. Each resample therefore draws splits as well,
+with what was fitted on them. Their calibration parts overlap: where each holds a share c of the
+answers, two fits have about that share in common, and K of them are worth 1 / (c + (1 - c) / K)
+independent ones, 2.6 at 20 splits and c = 0.35. So two are drawn, not K (compare Nadeau and Bengio
+2003).
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from tracecal.calibrate.answers import mean_probabilities
 from tracecal.randomness import seeded
 
+SPLITS_DRAWN = 2
+RESAMPLED = ("brier", "auroc", "auroc_calibrated")
 RESAMPLES = {
     "model": pl.String,
     "task": pl.String,
@@ -21,6 +29,14 @@ RESAMPLES = {
     "observed": pl.Float64,
     "resampled": pl.List(pl.Float64),
 }
+
+
+class Bootstrap(NamedTuple):
+    """By what seed, how many resamples, and which share of them an interval holds."""
+
+    seed: int
+    resamples: int
+    level: float
 
 
 def draw_counts(groups: Sequence[str], task: str, seed: int, resamples: int) -> np.ndarray:
@@ -34,6 +50,43 @@ def draw_counts(groups: Sequence[str], task: str, seed: int, resamples: int) -> 
         len(names), np.full(len(names), 1 / len(names)), size=resamples
     )
     return draws[:, member_of].astype(float)
+
+
+def draw_splits(splits: int, task: str, seed: int, resamples: int) -> np.ndarray:
+    """How often each split counts in each resample, [splits, 1 + resamples]; once in the sample."""
+    if not splits:
+        return np.ones((0, 1 + resamples))
+    drawn = seeded(seed, task, "bootstrap splits").multinomial(
+        SPLITS_DRAWN, np.full(splits, 1 / splits), size=resamples
+    )
+    return np.vstack([np.ones((1, splits)), drawn]).T
+
+
+def group_counts(answers: pl.DataFrame, seed: int, resamples: int) -> np.ndarray:
+    """`draw_counts` of the answers of several tasks, [resamples, n], in the rows' order.
+
+    `answers` holds `task` and `group_id`; as many groups are drawn of each task as it has.
+    """
+    counts = np.empty((resamples, answers.height))
+    for (task,), members in answers.with_row_index().group_by("task"):
+        drawn = draw_counts(members["group_id"].to_list(), task, seed, resamples)
+        counts[:, members["index"].to_numpy()] = drawn
+    return counts
+
+
+def interval(
+    values: Sequence[float | None] | np.ndarray, level: float
+) -> tuple[float | None, float | None, int]:
+    """The percentiles that hold `level` of the defined values, and how many those are.
+
+    Null and NaN are undefined; without any value the bounds are null.
+    """
+    drawn = np.array(values, dtype=float)
+    defined = drawn[~np.isnan(drawn)]
+    if not len(defined):
+        return None, None, 0
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high), len(defined)
 
 
 def brier(probability: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -66,33 +119,61 @@ def resample_metrics(
     seed: int,
     resamples: int,
 ) -> pl.DataFrame:
-    """Brier score and AUROC of each estimator, on all examples and on each resample of them.
+    """RESAMPLED metrics of each estimator, on all examples and on each resample of them.
 
-    `answers` holds `example_id`, `group_id` and `correct`. An example's probability is its mean
-    over the splits that evaluated it; AUROC ranks the estimator's column of `scores` where there
-    is one, else that probability. Examples without a prediction count for no metric. What is
-    undefined (a resample with one class) is null.
+    `answers` holds `example_id`, `group_id` and `correct`. An observed value is the mean over the
+    splits in which it is defined, as in `averages`; a resampled one that over SPLITS_DRAWN splits,
+    the same for all estimators. In each of them it is measured on the examples that the split
+    evaluates, as often as they were drawn. 'auroc' ranks the estimator's
+    column of `scores` where there is one, 'auroc_calibrated' its probability. Examples without a
+    prediction count for no metric. What is undefined (one class in every split) is null.
     """
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
     drawn = draw_counts(answers["group_id"].to_list(), task, seed, resamples)
     counts = np.vstack([np.ones(len(answers)), drawn])
+    splits = predictions["split"].unique().sort()
+    in_resample = draw_splits(len(splits), task, seed, resamples)
+    places = answers.with_row_index("place")
     rows = []
     for estimator in estimators:
-        judged = answers.with_row_index().join(
-            mean_probabilities(predictions.filter(estimator=estimator), "example_id"),
-            on="example_id",
-            maintain_order="left",
+        ranking = pl.col(estimator if estimator in scores.columns else "probability")
+        judged = (
+            predictions.filter(estimator=estimator)
+            .join(places, on="example_id", validate="m:1")
+            .select("split", "place", "probability", "correct", score=ranking)
+            .sort("split", "place")
         )
-        probability, correct = judged["probability"].to_numpy(), judged["correct"].to_numpy()
-        ranking = judged[estimator if estimator in scores.columns else "probability"].to_numpy()
-        of_judged = counts[:, judged["index"].to_numpy()]
-        for metric, values in (
-            ("brier", brier(probability, correct, of_judged)),
-            ("auroc", auroc(ranking, correct, of_judged)),
-        ):
-            defined = [None if np.isnan(value) else value for value in values.tolist()]
+        measured = {metric: np.full((len(splits), len(counts)), np.nan) for metric in RESAMPLED}
+        for place, split in enumerate(splits):
+            part, used = judged.filter(split=split), in_resample[place] > 0
+            if part.height:
+                for metric, values in _of_split(part, counts[used]).items():
+                    measured[metric][place, used] = values
+        for metric, values in measured.items():
+            defined = [
+                None if np.isnan(one) else one for one in _mean(values, in_resample).tolist()
+            ]
             rows.append((model, task, estimator, metric, defined[0], defined[1:]))
     return pl.DataFrame(rows, schema=RESAMPLES, orient="row")
+
+
+def _of_split(judged: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarray]:
+    """The metrics [resamples] of the answers that one split evaluates."""
+    probability, score, correct = (
+        judged[name].to_numpy() for name in ("probability", "score", "correct")
+    )
+    drawn = counts[:, judged["place"].to_numpy()]
+    return {
+        "brier": brier(probability, correct, drawn),
+        "auroc": auroc(score, correct, drawn),
+        "auroc_calibrated": auroc(probability, correct, drawn),
+    }
+
+
+def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The means [resamples] over splits of what is defined; both are [splits, resamples]."""
+    known = np.where(np.isnan(values), 0.0, weights)
+    return _ratio((known * np.nan_to_num(values)).sum(axis=0), known.sum(axis=0))
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

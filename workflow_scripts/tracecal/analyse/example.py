@@ -2,16 +2,19 @@
 
 import polars as pl
 
+CONFIDENT = 0.5  # mean probability of a token, from which on an answer sounds sure
 
-def typical_peak(answers: pl.DataFrame) -> dict[str, object]:
-    """The row of the most pronounced peak among answers of median length.
 
-    `answers`, at least one, holds `task`, `example_id`, `length`, `window_entropy`,
-    `mean_entropy` and `legible`; those that are not legible are passed over while there are
-    others. The peak is M_H^(4) - mean H, the spike gap; of equal ones the first by task and id.
+def confident_error(answers: pl.DataFrame) -> dict[str, object]:
+    """The row of the wrong answer that is sure of itself on average and has the highest peak.
+
+    `answers`, at least one, holds `task`, `example_id`, `correct`, `mean_prob` (exp of the mean log
+    probability), `window_entropy`, `mean_entropy` and `legible`. An answer that is right, unsure or
+    not legible is passed over while there are others. The peak is M_H^(4) - mean H, the spike gap;
+    of equal ones the first by task and id.
     """
-    legible = answers.filter("legible")
-    candidates = answers if legible.is_empty() else legible
-    median = candidates["length"].quantile(0.5, "lower")
+    for kind in (pl.col("legible"), ~pl.col("correct"), pl.col("mean_prob") >= CONFIDENT):
+        preferred = answers.filter(kind)
+        answers = answers if preferred.is_empty() else preferred
     gap = pl.col("window_entropy") - pl.col("mean_entropy")
-    return candidates.filter(length=median).sort(-gap, "task", "example_id").row(0, named=True)
+    return answers.sort(-gap, "task", "example_id").row(0, named=True)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracecal.analyse.spread import summarised
+from tracecal.analyse.averages import repeated
 from tracecal.calibrate.metrics import all_metrics
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import Method
@@ -23,7 +23,7 @@ def hyperparameter_sensitivity(
     Each setting's score is calibrated on every split as any estimator's is, then measured.
     `operators` holds `model`, `task`, `example_id`, `setting`, `level` and `score`; `answers`
     and `splits` begin with the same three columns. Columns `task`, `setting`, `level` (null for
-    the default), `metric` and those of `summarised`.
+    the default), `metric` and those of `repeated`.
     """
     varied = operators.filter(pl.col("setting") != PERMUTED)
     measured = [
@@ -38,7 +38,7 @@ def hyperparameter_sensitivity(
         )
         for (model, task), scores in varied.group_by("model", "task")
     ]
-    return summarised(pl.concat(measured), KEYS, over="split")
+    return repeated(pl.concat(measured), KEYS, over="split")
 
 
 def _measured(

@@ -16,20 +16,20 @@ may rank the others by calibrated probabilities; here both rank by scores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from sklearn.metrics import auc, roc_curve
 
+from tracecal.analyse.averages import spread
+from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
 from tracecal.analyse.matching import match_within
-from tracecal.analyse.resample import group_weights, interval
 from tracecal.randomness import seeded
 
 LOCALIZED = ("number", "entity", "claim")
 MATCHINGS = 20
-RESAMPLES = 200
 PARTIAL = 0.10
 GAIN, GAINER = "gain", "trace_plus"
 
@@ -45,6 +45,7 @@ ERRORS = {
     "errors": pl.Int64,
     "length_gap": pl.Float64,
     "matchings": pl.Int64,
+    "level": pl.Float64,
 }
 # Of the false- and true-positive rates along a ROC curve.
 Metric = Callable[[np.ndarray, np.ndarray], float]
@@ -87,7 +88,10 @@ METRICS: Mapping[str, Metric] = AUROC | {
 
 
 def localized_global_errors(
-    answers: pl.DataFrame, estimators: Sequence[str], baselines: Sequence[str], seed: int
+    answers: pl.DataFrame,
+    estimators: Sequence[str],
+    baselines: Sequence[str],
+    bootstrap: Bootstrap,
 ) -> pl.DataFrame:
     """METRICS of each estimator on localized and on global errors; columns ERRORS.
 
@@ -99,15 +103,18 @@ def localized_global_errors(
     in every resample.
     """
     slices = {"localized": {"localized": LOCALIZED}, "global": {"global": ("global",)}}
-    return _discrimination(answers, slices, METRICS, estimators, baselines, seed)
+    return _discrimination(answers, slices, METRICS, estimators, baselines, bootstrap)
 
 
 def localized_error_subtypes(
-    answers: pl.DataFrame, estimators: Sequence[str], baselines: Sequence[str], seed: int
+    answers: pl.DataFrame,
+    estimators: Sequence[str],
+    baselines: Sequence[str],
+    bootstrap: Bootstrap,
 ) -> pl.DataFrame:
     """AUROC on localized errors by kind and over all; otherwise as `localized_global_errors`."""
     slices = {"localized": {kind: (kind,) for kind in LOCALIZED} | {"localized": LOCALIZED}}
-    return _discrimination(answers, slices, AUROC, estimators, baselines, seed)
+    return _discrimination(answers, slices, AUROC, estimators, baselines, bootstrap)
 
 
 class _Answers(NamedTuple):
@@ -137,8 +144,9 @@ def _discrimination(
     metrics: Mapping[str, Metric],
     estimators: Sequence[str],
     baselines: Sequence[str],
-    seed: int,
+    bootstrap: Bootstrap,
 ) -> pl.DataFrame:
+    seed, resamples, level = bootstrap
     ordered = answers.sort("task", "example_id")
     kind = pl.when("correct").then(pl.lit("")).otherwise("error_kind")
     arrays = _Answers(
@@ -152,11 +160,11 @@ def _discrimination(
         return _measure(drawn, slices, metrics, estimators, (seed, *name))
 
     matched = [measured(arrays, "matching", draw) for draw in range(MATCHINGS)]
-    weights = group_weights(ordered, seeded(seed, "localized_errors"), RESAMPLES)
+    counts = group_counts(ordered, seed, resamples).astype(int)
     index = np.arange(ordered.height)
     resampled = [
         measured(arrays.rows(np.repeat(index, times)), "resample", draw)
-        for draw, times in enumerate(weights)
+        for draw, times in enumerate(counts)
     ]
     rows = []
     for part, kinds in ((p, kinds) for parts in slices.values() for p, kinds in parts.items()):
@@ -165,17 +173,19 @@ def _discrimination(
             for estimator in estimators:
                 key = (estimator, part, metric)
                 values = [one.values[key] for one in matched]
-                ends = interval([one.values[key] for one in resampled])
+                low, high, _ = interval([one.values[key] for one in resampled], level)
                 n = _mean([one.pairs[estimator, part] for one in matched])
                 gap = _mean([one.gaps[estimator, part] for one in matched])
-                rows.append((*key, _mean(values), _sd(values), *ends, n, errors, gap, MATCHINGS))
+                found = (_mean(values), spread(values), low, high, n, errors, gap)
+                rows.append((*key, *found, MATCHINGS, level))
             means = {name: value for name, p, m, value, *_ in rows if (p, m) == (part, metric)}
             gains = [
                 _gain({name: one.values[name, part, metric] for name in estimators}, baselines)
                 for one in resampled
             ]
-            gain = (_gain(means, baselines), None, *interval(gains))
-            rows.append((GAIN, part, metric, *gain, None, errors, None, MATCHINGS))
+            low, high, _ = interval(gains, level)
+            gain = (_gain(means, baselines), None, low, high)
+            rows.append((GAIN, part, metric, *gain, None, errors, None, MATCHINGS, level))
     return pl.DataFrame(rows, schema=ERRORS, orient="row")
 
 
@@ -228,8 +238,3 @@ def _gain(values: Mapping[str, float | None], baselines: Sequence[str]) -> float
 def _mean(values: Sequence[float | None]) -> float | None:
     defined = [value for value in values if value is not None]
     return fmean(defined) if defined else None
-
-
-def _sd(values: Sequence[float | None]) -> float | None:
-    defined = [value for value in values if value is not None]
-    return stdev(defined) if len(defined) > 1 else None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.files import read_parquet
+from tracecal.storage.files import read_parquet
 
 KEYS = ["model", "task", "example_id"]
 

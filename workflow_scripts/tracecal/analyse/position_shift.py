@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracecal.analyse.spread import summarised
+from tracecal.analyse.averages import repeated
 from tracecal.calibrate.metrics import auroc
 from tracecal.operate.sensitivity import DEFAULT, PERMUTED
 
@@ -17,7 +17,7 @@ def position_shift(
     Per task, and averaged over them (`task` null). `operators` holds `model`, `task`,
     `example_id`, `setting`, `draw` and `score`; `answers` and `splits` begin with the same three
     columns. Columns `task`, `quantity` ('original', 'shifted', 'difference': shifted less
-    original) and `over`, then those of `summarised`. The mean is the same for both kinds of `over`:
+    original) and `over`, then those of `repeated`. The mean is the same for both kinds of `over`:
     with 'split' the s.d. is that over splits, of the mean of all draws; with 'draw' that over
     draws, of the mean of all splits. An original has no draws.
     """
@@ -42,7 +42,7 @@ def position_shift(
     by_split = pl.concat([alone, _means(shifted, "split")])
     summaries = {"split": by_split, "draw": _means(shifted, "draw")}
     return pl.concat(
-        summarised(values, ["quantity"], over).with_columns(over=pl.lit(over))
+        repeated(values, ["quantity"], over).with_columns(over=pl.lit(over))
         for over, values in summaries.items()
     )
 
@@ -75,5 +75,5 @@ MEASURED = {
 def _means(shifted: pl.DataFrame, over: str) -> pl.DataFrame:
     """The mean of each split over the draws, or of each draw over the splits."""
     other = {"split": "draw", "draw": "split"}[over]
-    means = summarised(shifted, ["quantity", over], other).drop_nulls("task")
+    means = repeated(shifted, ["quantity", over], other).drop_nulls("task")
     return means.select("task", "quantity", over, value="mean")

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibrate.metrics import auroc, bin_index, brier, ece, expected_errors
+from tracecal.calibrate.measures import bin_index
+from tracecal.calibrate.metrics import auroc, brier, ece, expected_errors
 
 COVERAGES = (10, 50, 90)
 PERCENT = np.arange(1, 101)

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.resample import RESAMPLES, group_weights, interval
-from tracecal.randomness import seeded
+from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
 
 RISK_STRATA = ("low", "mid", "high")
 SPIKE_STRATA = ("low", "high")
@@ -39,11 +38,11 @@ def cut(values: pl.Series, parts: int) -> pl.Series:
     return pl.Series(np.searchsorted(inner, values.to_numpy(), side="left"))
 
 
-def spike_strata(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+def spike_strata(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     """One row per stratum, six in all, the empty ones with nulls.
 
-    `answers` holds `task`, `group_id`, `correct`, `mean_risk` and `spike_gap`. The rate's 95 %
-    interval is a bootstrap over groups, the strata held fixed.
+    `answers` holds `task`, `group_id`, `correct`, `mean_risk` and `spike_gap`. The rate's interval
+    is a bootstrap over groups, the strata held fixed.
     """
     stratified = _stratified(answers)
     rows = [
@@ -51,10 +50,10 @@ def spike_strata(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
         for risk in RISK_STRATA
         for spike in SPIKE_STRATA
     ]
-    return _rates(stratified, pl.DataFrame(rows), {}, seeded(seed, "spike_strata"))
+    return _rates(stratified, pl.DataFrame(rows), {}, bootstrap)
 
 
-def spike_quintiles(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+def spike_quintiles(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     """Answers of the lowest tercile of mean risk, cut into fifths by spike gap.
 
     One row per fifth (`quintile` 0 to 4): the columns of `spike_strata`, and the mean percentile
@@ -68,7 +67,7 @@ def spike_quintiles(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     parts = low.with_columns(quintile=cut(low["spike_gap"], QUINTILES).cast(pl.Int64))
     means = {f"{name}_percentile": pl.col(f"{name}_percentile").mean() for name in SCORES}
     every = pl.DataFrame({"quintile": range(QUINTILES)})
-    return _rates(parts, every, means, seeded(seed, "spike_quintiles"))
+    return _rates(parts, every, means, bootstrap)
 
 
 def _stratified(answers: pl.DataFrame) -> pl.DataFrame:
@@ -90,7 +89,7 @@ def _rates(
     answers: pl.DataFrame,
     every: pl.DataFrame,
     means: Mapping[str, pl.Expr],
-    rng: np.random.Generator,
+    bootstrap: Bootstrap,
 ) -> pl.DataFrame:
     """A row per row of `every`, which names the parts that `answers` are grouped into."""
     keys = every.columns
@@ -107,12 +106,12 @@ def _rates(
     codes = answers.join(part, on=keys, how="left", maintain_order="left")["part"].to_numpy()
     incorrect = ~answers["correct"].to_numpy()
     rates: list[list[float | None]] = [[] for _ in range(every.height)]
-    for weights in group_weights(answers, rng, RESAMPLES):
+    for weights in group_counts(answers, bootstrap.seed, bootstrap.resamples):
         drawn = np.bincount(codes, weights, every.height)
         errors = np.bincount(codes, weights * incorrect, every.height)
         for index in np.flatnonzero(drawn):
             rates[index].append(errors[index] / drawn[index])
-    low, high = zip(*map(interval, rates), strict=True)
+    low, high, _ = zip(*(interval(values, bootstrap.level) for values in rates), strict=True)
     bounds = every.with_columns(
         pl.Series("incorrect_rate_low", low, dtype=pl.Float64),
         pl.Series("incorrect_rate_high", high, dtype=pl.Float64),

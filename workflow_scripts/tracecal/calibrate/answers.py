@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 
-from tracecal.files import read_parquet
+from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
 

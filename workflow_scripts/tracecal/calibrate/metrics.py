@@ -1,64 +1,60 @@
 """How good confidence is: proper scores, calibration error, ranking.
 
 Arrays are [n]: `probability` in [0, 1], `correct` bool, `score` any real number, larger = more
-confident. None means undefined. The formulas are short and tested against scikit-learn, whose
-checks of its arguments would take many times as long as the arithmetic on a few hundred answers.
+confident. None means undefined. The formulas are those of `measures`, for one set of answers.
 """
 
+import math
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
+
+from tracecal.calibrate import measures
+
+METRICS = {
+    "model": pl.String,
+    "task": pl.String,
+    "estimator": pl.String,
+    "split": pl.Int64,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "n": pl.Int64,
+}
+# Answers that are measured together, in sets of one size: they stay in the processor's cache.
+BLOCK = 2**16
+
+NAMES = ("aurc", "auroc", "auroc_calibrated", "brier", "ece", "nll", "prr")
 
 
 def brier(probability: np.ndarray, correct: np.ndarray) -> float | None:
-    """Mean squared error of the probability (Brier 1950)."""
-    return float(((probability - correct) ** 2).mean()) if len(correct) else None
+    """Mean squared error of the probability."""
+    return _one(measures.brier(probability[None], correct[None])) if len(correct) else None
 
 
 def nll(probability: np.ndarray, correct: np.ndarray) -> float | None:
-    """Mean negative log-likelihood in nats; probabilities are kept off 0 and 1 by one epsilon."""
-    if not len(correct):
-        return None
-    epsilon = np.finfo(probability.dtype).eps
-    given = np.where(correct, probability, 1 - probability)
-    return float(-np.log(given.clip(epsilon, 1 - epsilon)).mean())
+    """Mean negative log-likelihood in nats."""
+    return _one(measures.nll(probability[None], correct[None])) if len(correct) else None
 
 
 def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> float | None:
-    """Expected calibration error over `bins` equal-width bins (Naeini et al. 2015)."""
-    if not len(correct):
-        return None
-    gaps = np.bincount(bin_index(probability, bins), weights=correct - probability, minlength=bins)
-    return float(np.abs(gaps).sum() / len(correct))
-
-
-def bin_index(probability: np.ndarray, bins: int) -> np.ndarray:
-    """The equal-width bin of each probability: k holds [k/bins, (k+1)/bins), the last one 1 too."""
-    return np.minimum((probability * bins).astype(int), bins - 1)
+    """Expected calibration error over `bins` equal-width bins."""
+    return _one(measures.ece(probability[None], correct[None], bins)) if len(correct) else None
 
 
 def auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
-    """Area under the ROC curve, correct = positive; None where a class is missing.
-
-    The share of pairs of a right and a wrong answer that the score ranks rightly, a tie half.
-    """
-    if correct.all() or not correct.any():
-        return None
-    right, wrong = correct.sum(), (~correct).sum()
-    above = rankdata(score)[correct].sum() - right * (right + 1) / 2
-    return float(above / (right * wrong))
+    """Area under the ROC curve; None where a class is missing."""
+    return _one(measures.auroc(_ranked(score, correct))) if len(correct) else None
 
 
 def aurc(score: np.ndarray, correct: np.ndarray) -> float | None:
-    """Area under the risk-coverage curve: the mean, over k, of the error rate among the k most
-    confident answers (Geifman et al. 2019), ties in expectation.
-    """
-    if not len(correct):
-        return None
-    return float((expected_errors(score, correct) / np.arange(1, len(correct) + 1)).mean())
+    """Area under the risk-coverage curve."""
+    return _one(measures.aurc(_ranked(score, correct))) if len(correct) else None
+
+
+def prr(score: np.ndarray, correct: np.ndarray) -> float | None:
+    """Prediction-rejection ratio; None where a class is missing."""
+    return _one(measures.prr(_ranked(score, correct))) if len(correct) else None
 
 
 def expected_errors(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
@@ -66,10 +62,15 @@ def expected_errors(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
 
     Answers of equal score count in expectation over their orders.
     """
-    order = np.argsort(-score, kind="stable")
-    wrong, ranked = (~correct[order]).astype(float), score[order]
-    tie = np.concatenate([[0], np.cumsum(np.diff(ranked) != 0)])
-    return np.cumsum((np.bincount(tie, weights=wrong) / np.bincount(tie))[tie])
+    return np.cumsum(_ranked(score, correct)[0])
+
+
+def _ranked(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    return measures.wrong_by_rank(score[None], correct[None])
+
+
+def _one(values: np.ndarray) -> float | None:
+    return None if np.isnan(values[0]) else float(values[0])
 
 
 def all_metrics(
@@ -85,43 +86,74 @@ def all_metrics(
 ) -> pl.DataFrame:
     """One row per estimator, split and metric, over the split's evaluation part.
 
-    `answers` holds `example_id` and `correct`. Ranking metrics use the estimator's column of
-    `scores` where there is one, else the probability. `n` counts the answers with a prediction;
-    with none of them every value is null. Sorted by estimator, split and metric.
+    `answers` holds `example_id` and `correct`. The ranking metrics 'auroc', 'aurc' and 'prr' use
+    the estimator's column of `scores` where there is one, else the probability, which
+    'auroc_calibrated' ranks for every estimator. `n` counts the answers with a prediction; with
+    none of them every value is null. Sorted by estimator, split and metric.
     """
-    judged = (
-        predictions.join(answers, on="example_id", how="left", validate="m:1")
-        .join(scores, on="example_id", how="left", validate="m:1")
-        .sort("example_id")
-        .partition_by("estimator", "split", as_dict=True)
+    names, numbers = sorted(estimators), sorted(splits)
+    answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
+    sets, example, probability = _placed(predictions, answers["example_id"], names, numbers)
+    correct = answers["correct"].to_numpy()[example]
+    ranking = probability.copy()
+    for place, name in enumerate(names):
+        if name in scores.columns:
+            own = slice(*np.searchsorted(sets, [place * len(numbers), (place + 1) * len(numbers)]))
+            ranking[own] = answers[name].cast(pl.Float64).to_numpy()[example[own]]
+    counts = np.bincount(sets, minlength=len(names) * len(numbers))
+    starts = np.cumsum(counts) - counts
+    values = np.full((len(counts), len(NAMES)), np.nan)
+    for n in np.unique(counts[counts > 0]):
+        same = np.flatnonzero(counts == n)
+        for block in np.array_split(same, math.ceil(len(same) * n / BLOCK)):
+            rows = starts[block, None] + np.arange(n)
+            measured = _measured(probability[rows], ranking[rows], correct[rows], ece_bins)
+            values[block] = np.column_stack([measured[name] for name in NAMES])
+    keys = pl.DataFrame({"model": model, "task": task, "estimator": names}, schema=KEYS)
+    return (
+        keys.join(pl.DataFrame({"split": numbers}, schema={"split": pl.Int64}), how="cross")
+        .join(pl.DataFrame({"metric": NAMES}), how="cross")
+        .with_columns(
+            value=pl.Series(values.ravel(), nan_to_null=True),
+            n=pl.Series(np.repeat(counts, len(NAMES))).cast(pl.Int64),
+        )
     )
-    rows = []
-    for estimator, split in product(estimators, splits):
-        part = judged.get((estimator, split), pl.DataFrame(schema=NO_PREDICTION))
-        probability, correct = part["probability"].to_numpy(), part["correct"].to_numpy()
-        ranking = part[estimator if estimator in part.columns else "probability"].to_numpy()
-        values = {
-            "brier": brier(probability, correct),
-            "ece": ece(probability, correct, ece_bins),
-            "nll": nll(probability, correct),
-            "auroc": auroc(ranking, correct),
-            "aurc": aurc(ranking, correct),
-        }
-        rows += [
-            (model, task, estimator, split, metric, value, len(correct))
-            for metric, value in values.items()
-        ]
-    return pl.DataFrame(rows, schema=METRICS, orient="row").sort("estimator", "split", "metric")
 
 
-METRICS = {
-    "model": pl.String,
-    "task": pl.String,
-    "estimator": pl.String,
-    "split": pl.Int64,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "n": pl.Int64,
-}
+KEYS = {name: METRICS[name] for name in ("model", "task", "estimator")}
 
-NO_PREDICTION = {"probability": pl.Float64, "correct": pl.Boolean}
+
+def _placed(
+    predictions: pl.DataFrame, ids: pl.Series, names: Sequence[str], numbers: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each prediction of `names` and splits `numbers` the set, which counts splits within
+    estimators, the place of its example among `ids`, and the probability; sorted.
+    """
+    wanted = pl.col("estimator").is_in(names) & pl.col("split").is_in(numbers)
+    coded = predictions.filter(wanted).select(
+        pl.col("estimator").cast(pl.Enum(names)).to_physical(),
+        pl.col("split").cast(pl.Int64),
+        pl.col("example_id").cast(pl.Enum(ids)).to_physical().alias("example"),
+        "probability",
+    )
+    estimator, split, example, probability = (column.to_numpy() for column in coded)
+    sets = estimator.astype(np.int64) * len(numbers) + np.searchsorted(numbers, split)
+    place = sets * len(ids) + example
+    order = np.argsort(place) if (np.diff(place) < 0).any() else slice(None)
+    return sets[order], example[order], probability[order]
+
+
+def _measured(
+    probability: np.ndarray, ranking: np.ndarray, correct: np.ndarray, ece_bins: int
+) -> dict[str, np.ndarray]:
+    """Each metric of the sets in the rows of [B, n]."""
+    by_rank = measures.wrong_by_rank(ranking, correct)
+    return {
+        "aurc": measures.aurc(by_rank),
+        "auroc": measures.auroc(by_rank),
+        "auroc_calibrated": measures.auroc(measures.wrong_by_rank(probability, correct)),
+        "brier": measures.brier(probability, correct),
+        "ece": measures.ece(probability, correct, ece_bins),
+        "nll": measures.nll(probability, correct),
+        "prr": measures.prr(by_rank),
+    }

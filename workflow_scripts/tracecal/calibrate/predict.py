@@ -1,12 +1,12 @@
 """Calibrated probabilities of every estimator in every split."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from tracecal.calibrate.protocol import Calibrator, Method, as_json, fit
-from tracecal.progress import track
+from tracecal.calibrate.protocol import Calibrator, Method, as_json, fit_all
 
 PREDICTIONS = {
     "estimator": pl.String,
@@ -14,6 +14,13 @@ PREDICTIONS = {
     "example_id": pl.String,
     "probability": pl.Float64,
 }
+
+
+class _Inputs(NamedTuple):
+    """An estimator's columns [n, d] and which answers have all of them [n]."""
+
+    x: np.ndarray
+    known: np.ndarray
 
 
 def calibrate_all(
@@ -28,43 +35,75 @@ def calibrate_all(
     `answers` holds `example_id`, `correct` and the columns that `estimators` (id -> columns)
     name. A row with a null among an estimator's columns is left out of its fit and prediction.
     Those of `uncalibrated` are fitted to nothing: their one column is the probability.
-    Returns the predictions frame and, per estimator, the calibrators as plain JSON: one per
-    split, and `final` on all labels.
+    Returns the predictions, by estimator, split and example, and per estimator the calibrators
+    as plain JSON: one per split, and `final` on all labels.
     """
     answers = answers.sort("example_id")
-    calibration = pl.col("example_id").filter(part="calibration")
-    parts = {
-        split: answers["example_id"].is_in(ids).to_numpy()
-        for split, ids in splits.group_by("split").agg(calibration).sort("split").iter_rows()
-    }
-    frames, fitted = [pl.DataFrame(schema=PREDICTIONS)], {}
-    for name, columns in track(estimators.items(), len(estimators), "calibrating", "estimators"):
-        usable = answers.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
-        x = answers.select(columns).cast(pl.Float64).to_numpy()
-        keep, correct = usable.to_numpy(), answers["correct"].to_numpy()
-        how = "identity" if name in uncalibrated else method
-        calibrators = {
-            split: fit(x[keep & part], correct[keep & part], how) for split, part in parts.items()
-        }
-        for split, calibrator in calibrators.items():
-            rows = keep & ~parts[split]
-            frames.append(_predictions(name, split, answers["example_id"], x, rows, calibrator))
-        fitted[name] = {
+    parts = _calibration_parts(answers["example_id"], splits)
+    inputs = {name: _inputs(answers.select(columns)) for name, columns in estimators.items()}
+    correct = answers["correct"].to_numpy()
+    fitted: dict[str, dict[int, Calibrator]] = {}
+    final: dict[str, Calibrator] = {}
+    for how in (method, "identity"):
+        names = [name for name in estimators if (name in uncalibrated) == (how == "identity")]
+        fits = iter(_fit(names, inputs, correct, [*parts.values(), np.ones_like(correct)], how))
+        for name in names:
+            fitted[name] = {split: next(fits) for split in parts}
+            final[name] = next(fits)
+    predictions = _predictions(answers["example_id"], parts, inputs, fitted)
+    return predictions, {
+        name: {
             "features": [column.split(".", 1)[-1] for column in columns],
-            "splits": {str(split): as_json(one) for split, one in calibrators.items()},
-            "final": as_json(fit(x[keep], correct[keep], how)),
+            "splits": {str(split): as_json(one) for split, one in fitted[name].items()},
+            "final": as_json(final[name]),
         }
-    return pl.concat(frames), fitted
+        for name, columns in estimators.items()
+    }
+
+
+def _calibration_parts(ids: pl.Series, splits: pl.DataFrame) -> dict[int, np.ndarray]:
+    """Which of `ids` calibrate in each split [n]."""
+    calibration = pl.col("example_id").filter(part="calibration")
+    found = splits.group_by("split").agg(calibration).sort("split")
+    return {split: ids.is_in(own).to_numpy() for split, own in found.iter_rows()}
+
+
+def _inputs(columns: pl.DataFrame) -> _Inputs:
+    known = columns.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    return _Inputs(columns.cast(pl.Float64).to_numpy(), known.to_numpy())
+
+
+def _fit(
+    names: Sequence[str],
+    inputs: Mapping[str, _Inputs],
+    correct: np.ndarray,
+    parts: Sequence[np.ndarray],
+    method: Method,
+) -> list[Calibrator]:
+    """The calibrators of each name's known answers in each of `parts` [n], name by name."""
+    rows = [(inputs[name].x, inputs[name].known & part) for name in names for part in parts]
+    return fit_all([(x[own], correct[own]) for x, own in rows], method)
 
 
 def _predictions(
-    name: str, split: int, ids: pl.Series, x: np.ndarray, rows: np.ndarray, calibrator: Calibrator
+    ids: pl.Series,
+    parts: Mapping[int, np.ndarray],
+    inputs: Mapping[str, _Inputs],
+    fitted: Mapping[str, Mapping[int, Calibrator]],
 ) -> pl.DataFrame:
-    probability = calibrator.predict(x[rows])
+    """`PREDICTIONS` of each split's known answers that did not calibrate."""
+    keys = [(name, split) for name in inputs for split in parts]
+    rows = [np.flatnonzero(inputs[name].known & ~parts[split]) for name, split in keys]
+    probabilities = [
+        fitted[name][split].predict(inputs[name].x[own])
+        for (name, split), own in zip(keys, rows, strict=True)
+    ]
+    if not keys:
+        return pl.DataFrame(schema=PREDICTIONS)
+    of_key = np.repeat(np.arange(len(keys)), [len(own) for own in rows])
+    named = pl.DataFrame(keys, schema=["estimator", "split"], orient="row")
     columns = {
-        "estimator": [name] * len(probability),
-        "split": [split] * len(probability),
-        "example_id": ids.filter(rows),
-        "probability": probability,
+        "example_id": ids.gather(np.concatenate(rows)),
+        "probability": np.concatenate(probabilities),
     }
-    return pl.DataFrame(columns, schema=PREDICTIONS)
+    return named[of_key].with_columns(**columns).cast(PREDICTIONS)

@@ -4,16 +4,13 @@ Scalars and feature vectors go through the same code; a scalar is the one-featur
 (paper, section 3.5 and appendix D, "Calibration fairness").
 """
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
+
+from tracecal.calibrate.logistic import minimise, sigmoid
 
 Method = Literal["platt", "platt_raw", "isotonic", "identity"]
 
@@ -30,7 +27,7 @@ class Logistic:
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of features [n, d]."""
         standardised = (x - np.array(self.means)) / np.array(self.scales)
-        return expit(self.intercept + standardised @ np.array(self.weights))
+        return sigmoid(self.intercept + standardised @ np.array(self.weights))
 
 
 @dataclass(frozen=True)
@@ -69,42 +66,67 @@ Calibrator = Logistic | Isotonic | Constant | Identity
 
 
 def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator:
-    """Fit features x [n, d] (finite) to labels [n] (bool).
+    """Fit features x [n, d] (finite) to labels [n] (bool), as `fit_all`."""
+    return fit_all([(x, correct)], method)[0]
+
+
+def fit_all(parts: Sequence[tuple[np.ndarray, np.ndarray]], method: Method) -> list[Calibrator]:
+    """Fit each part, features [n, d] (finite) and labels [n] (bool), by itself.
 
     platt: standardise (ddof 0, zero variance -> 1), logistic regression with scikit-learn's
     default penalty. platt_raw: the same without standardising. isotonic: for one feature;
-    several fall back on platt. identity: nothing is fitted. Raises `ArithmeticError` where the
+    several fall back on platt. identity: nothing is fitted. Raises `ArithmeticError` where a
     fit does not converge.
     """
+    fitted: list[Calibrator | None] = [_without_regression(*part, method) for part in parts]
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for place, (x, _) in enumerate(parts):
+        if fitted[place] is None:
+            shapes.setdefault(x.shape, []).append(place)
+    for places in shapes.values():
+        x = np.stack([parts[place][0] for place in places])
+        correct = np.stack([parts[place][1] for place in places])
+        for place, one in zip(places, _logistic(x, correct, method == "platt_raw"), strict=True):
+            fitted[place] = one
+    return fitted
+
+
+def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator | None:
+    """The calibrator of a part that calls for no logistic regression, else null."""
     if method == "identity":
         return Identity()
     if correct.all() or not correct.any():
         return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
     if method == "isotonic" and x.shape[1] == 1:
         return _isotonic(x[:, 0], correct)
-    raw = method == "platt_raw"
-    mean = np.zeros(x.shape[1]) if raw else x.mean(axis=0)
-    scale = np.ones(x.shape[1]) if raw else _scale(x)
-    # Newton steps: scikit-learn's default solver stops short of the optimum.
-    regression = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        try:
-            regression.fit((x - mean) / scale, correct)
-        except ConvergenceWarning as warning:
-            raise ArithmeticError(f"logistic calibration did not converge: {warning}") from warning
-    weights, intercept = regression.coef_[0], regression.intercept_[0]
-    return Logistic(mean.tolist(), scale.tolist(), weights.tolist(), float(intercept))
+    return None
+
+
+def _logistic(x: np.ndarray, correct: np.ndarray, raw: bool) -> Iterator[Logistic]:
+    """The logistic calibrators of features x [B, n, d] and labels [B, n]."""
+    means, scales = x.mean(axis=1), _scale(x)
+    # Standardised in any case, for the numbers' sake: a weight w of a raw feature is w * scale
+    # of the standardised one, and the penalty falls on w.
+    penalty = scales**-2 if raw else np.ones_like(scales)
+    weights, intercepts = minimise((x - means[:, None]) / scales[:, None], correct, penalty)
+    if raw:
+        weights = weights / scales
+        intercepts = intercepts - (weights * means).sum(axis=1)
+        means, scales = np.zeros_like(means), np.ones_like(scales)
+    for mean, scale, weight, intercept in zip(means, scales, weights, intercepts, strict=True):
+        yield Logistic(mean.tolist(), scale.tolist(), weight.tolist(), float(intercept))
 
 
 def _scale(x: np.ndarray) -> np.ndarray:
-    """Standard deviations (ddof 0); 1 where a feature is constant up to rounding error."""
-    spread = x.std(axis=0)
-    rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=0)
+    """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding error."""
+    spread = x.std(axis=1)
+    rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=1)
     return np.where(spread > rounding, spread, 1.0)
 
 
 def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
+    from sklearn.isotonic import IsotonicRegression  # slow to load, and rarely asked for
+
     # A score may rank the wrong way round (a slope, say); the direction is fitted like a weight.
     regression = IsotonicRegression(y_min=0, y_max=1, increasing="auto", out_of_bounds="clip")
     regression.fit(score, correct)
@@ -113,7 +135,7 @@ def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
 
 def as_json(calibrator: Calibrator) -> dict[str, object]:
     """Plain numbers that redo the prediction; no pickle."""
-    return {"kind": type(calibrator).__name__.lower(), **asdict(calibrator)}
+    return {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
 
 
 def from_json(stored: Mapping[str, Any]) -> Calibrator:

@@ -1,24 +1,31 @@
 """Thresholds that keep the error rate among the answers kept below a wished one.
 
-Learn-then-Test (Angelopoulos et al. 2025; selective classification is their section on it) with
-a fixed sequence of tests. For a threshold t let R(t) be the share of wrong answers among those
-with probability >= t, over the answers that the model would give to further questions of the
-task. R need not fall as t rises, so every threshold tried is a test of its own: H(t): R(t) > r.
+What is promised, and for whom. Draw a new group of examples (a question with its translations or
+variants) as the task's were drawn, and one of its answers at random. R(t) is the probability that
+the answer is wrong, given that its probability of being right is estimated at t or more. With the
+stated confidence R at the promised threshold is at most the wished rate r. Where every group is a
+single example that is the error rate among the answers kept. Groups count alike, large or small.
 
-- The probabilities come from a fit on the calibration part of one split, and the thresholds are
-  quantiles of these probabilities on that same part. Both are fixed before anything of the tested
-  answers is looked at, their scores included; quantiles of the tested answers' own scores would
-  make the hypotheses themselves random, and the next line an approximation.
-- Given that k of the tested answers are kept at t, their errors are binomial with k draws of
-  probability R(t), as the answers are independent. So P(Bin(k, r) <= errors) is a p-value for
-  H(t) whatever k is, and exact; where nothing is kept it is 1.
-- The tests are made in a fixed order, the most selective first, each at the full level
-  1 - confidence, and end at the first that fails. A false promise needs the first true H(t) of
-  the sequence to be rejected: the chance is at most 1 - confidence (fixed-sequence testing).
+How: Learn-then-Test (Angelopoulos et al. 2025) with a fixed sequence of tests. R need not fall as
+t rises, so each threshold is a hypothesis of its own, H(t): R(t) > r.
 
-The threshold promised is the last that passed: it keeps most. A promise holds for one wished
-rate, model and task at a time; the answers of one `group_id` (translations, variants) are not
-independent, so one of them is tested at most, and none whose group the fit has seen.
+- The fit, the thresholds and the order of their tests come from the calibration part of a split.
+  No group of it has members in the tested part, so all are fixed before anything of the tested
+  answers is looked at.
+- Z_g(t), the mean over the answers of group g of (wrong - r) where the answer is kept and 0 where
+  it is not, lies in [-r, 1 - r], and H(t) says that its expectation is above 0. Groups are
+  independent, their answers need not be.
+- Where all tested groups are single answers: of k kept ones the errors are binomial, and
+  P(Bin(k, r) <= errors) is an exact p-value, the most powerful there is.
+- Otherwise by bets (Waudby-Smith and Ramdas 2024): a wealth of 1 is multiplied group by group by
+  1 - b Z_g(t), with 0 <= b <= 1 / (1 - r) chosen before the group is looked at. Under H(t) wealth
+  is a supermartingale, so that it reaches 1 / delta with a probability of at most delta (Ville's
+  inequality), whatever the bets and however alike the answers of a group. See `bets_pass`.
+- The tests are made in order, each at the full level delta = 1 - confidence, and end at the first
+  that fails. A false promise needs the first true H(t) of the sequence to be rejected: the chance
+  is at most delta (fixed-sequence testing). The promised threshold is the last that passed.
+
+A promise holds for one wished rate, model and task at a time.
 """
 
 import math
@@ -27,18 +34,53 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import polars as pl
+from scipy.special import ndtri, xlogy
 from scipy.stats import binom
 
 from tracecal.calibrate.protocol import Calibrator, from_json
 
 STEP = 0.02
+# How `enough` looks for a number of groups: this many times a quarter more.
+GROWTH, STEPS = 1.25, 12
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a split: arrays [answers]. Groups are numbered in the order of their tests."""
+
+    group: np.ndarray
+    probability: np.ndarray
+    correct: np.ndarray
+
+    @property
+    def groups(self) -> int:
+        return len(np.unique(self.group))
+
+    def kept(self, thresholds: np.ndarray) -> np.ndarray:
+        """The share of each group's answers that thresholds [t] keep, [groups, t]."""
+        return self._shares(self._over(thresholds))
+
+    def wrong(self, thresholds: np.ndarray) -> np.ndarray:
+        """The share of each group's answers that are kept and wrong, [groups, t]."""
+        return self._shares(self._over(thresholds) & ~self.correct[:, None])
+
+    def _over(self, thresholds: np.ndarray) -> np.ndarray:
+        return self.probability[:, None] >= thresholds
+
+    def _shares(self, chosen: np.ndarray) -> np.ndarray:
+        _, group, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(sizes), chosen.shape[1]))
+        np.add.at(sums, group, chosen)
+        return sums / sizes[:, None]
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A threshold on the probability (null: none can promise this) and what it kept in the test.
+    """A threshold on the probability (null: none can promise this) and what it did in the test.
 
-    `kept` of `n` tested answers have a probability of at least `threshold`; `wrong` of these are.
+    Of the `n` tested answers `kept` have a probability of at least `threshold`, `wrong` of these
+    are. `coverage` and `error` estimate the same for what is promised, a random answer of a random
+    group: kept / n and wrong / kept where groups are single answers.
     """
 
     error_rate: float
@@ -46,70 +88,131 @@ class Promise:
     n: int
     kept: int
     wrong: int
+    coverage: float
+    error: float | None
 
 
-def p_values(wrong: np.ndarray, kept: np.ndarray, error_rate: float) -> np.ndarray:
-    """P(Bin(kept, error_rate) <= wrong): exact p-values for an error rate above `error_rate`."""
-    return binom.cdf(wrong, kept, error_rate)
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for thresholds [t]: the shares of each tested group's answers that are `kept`,
+    and kept and `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of those fitted on.
 
-
-def passed(p: np.ndarray, confidence: float) -> np.ndarray:
-    """How many tests of each sequence p [..., m] pass before the first that fails."""
-    # Rounded, as 1 - 0.9 is a little less than 0.1.
-    level = round(1 - confidence, 12)
-    return np.cumprod(p <= level, axis=-1).sum(axis=-1)
-
-
-def threshold_sequence(
-    seen: np.ndarray, n: int, error_rate: float, confidence: float
-) -> np.ndarray:
-    """Thresholds to test on `n` answers, falling: quantiles of the probabilities `seen` in the fit.
-
-    The first would keep about twice as many answers as suffice where none of them is wrong: with
-    fewer a test has little power, and the sequence would often end where it begins. Each further
-    one keeps a share `STEP` more. Of the tested answers only their number counts.
+    `single` says whether every tested group is one answer.
     """
-    if not len(seen):
-        return seen
-    enough = math.ceil(math.log(1 - confidence) / math.log(1 - error_rate))
-    start = min(2 * enough / max(n, 1), 1.0)
-    shares = np.minimum(np.append(np.arange(start, 1.0, STEP), 1.0), 1.0)
-    ranked = np.sort(seen)[::-1]
-    return np.unique(ranked[np.ceil(shares * len(seen)).astype(int) - 1])[::-1]
+
+    kept: np.ndarray
+    wrong: np.ndarray
+    before: np.ndarray
+    single: bool
+
+    @classmethod
+    def of(cls, seen: Part, tested: Part, thresholds: np.ndarray, error_rate: float) -> "Evidence":
+        before = seen.wrong(thresholds) - error_rate * seen.kept(thresholds)
+        single = tested.groups == len(tested.probability)
+        return cls(tested.kept(thresholds), tested.wrong(thresholds), before, single)
+
+    def passes(self, error_rate: float, level: float) -> np.ndarray:
+        """Whether the test of each threshold passes, [t]. Which test depends on sizes alone."""
+        if self.single:
+            wrong, kept = self.wrong.sum(axis=0), self.kept.sum(axis=0)
+            return binom.cdf(wrong, kept, error_rate) <= level
+        return bets_pass(self.wrong - error_rate * self.kept, self.before, error_rate, level)
 
 
-def promise(
-    seen: np.ndarray,
-    probability: np.ndarray,
-    correct: np.ndarray,
-    error_rate: float,
-    confidence: float,
-) -> Promise:
+def promise(seen: Part, tested: Part, error_rate: float, confidence: float) -> Promise:
     """The most inclusive threshold that fixed-sequence testing allows.
 
-    `seen` [c] are probabilities of the answers that were fitted on, `probability` and `correct`
-    [n] those of independent answers that were not.
+    `seen` was fitted on, `tested` was not and shares no group with it.
     """
-    thresholds = threshold_sequence(seen, len(probability), error_rate, confidence)
-    over = probability[:, None] >= thresholds
-    kept, wrong = over.sum(axis=0), (over & ~correct[:, None]).sum(axis=0)
-    count = int(passed(p_values(wrong, kept, error_rate), confidence))
+    n, level = len(tested.probability), _level(confidence)
+    thresholds = threshold_sequence(seen, tested.groups, error_rate, level)
+    evidence = Evidence.of(seen, tested, thresholds, error_rate)
+    count = int(np.cumprod(evidence.passes(error_rate, level)).sum()) if n else 0
     if not count:
-        return Promise(error_rate, None, len(probability), 0, 0)
+        return Promise(error_rate, None, n, 0, 0, 0.0, None)
     last = count - 1
+    over = tested.probability >= thresholds[last]
     return Promise(
-        error_rate, float(thresholds[last]), len(probability), int(kept[last]), int(wrong[last])
+        error_rate,
+        float(thresholds[last]),
+        n,
+        int(over.sum()),
+        int((over & ~tested.correct).sum()),
+        float(evidence.kept[:, last].mean()),
+        float(evidence.wrong[:, last].sum() / evidence.kept[:, last].sum()),
     )
 
 
-def independent(split: pl.DataFrame) -> pl.DataFrame:
-    """Which answers of a split's evaluation part are independent of each other and of the fit.
+def _level(confidence: float) -> float:
+    return round(1 - confidence, 12)  # 1 - 0.9 is a little less than 0.1
 
-    Of each `group_id` the answer with the lowest `rank`, a seeded order: where a group has an
-    answer in the calibration part, that is the one, and the group is left out.
+
+def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float) -> np.ndarray:
+    """Whether wealth reaches 1 / level by bets against each column's mean being above 0, [t].
+
+    `z` [groups, t] are the Z of the tested groups in order, `before` [seen groups, t] those of
+    others, which only steer the bets. Wealth should be 1 / level at the last group: with m groups
+    to go, of variance v, a Gaussian walk from level * wealth = Φ(d) to 1 is bet at
+    φ(d) / (Φ(d) sqrt(m v)), which all but attains the power of the test that knows the walk.
+    v is the mean square of what has been seen, one group that is all wrong added.
     """
-    first = split.sort("rank").unique("group_id", keep="first", maintain_order=True)
-    return first.filter(part="evaluation").drop("part", "rank", "group_id")
+    won = np.full(z.shape[1], level)
+    squares = (before**2).sum(axis=0) + (1 - error_rate) ** 2
+    count = len(before) + 1
+    for place, own in enumerate(z):
+        inside = won.clip(1e-12, 1 - 1e-12)
+        density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
+        bet = density / (inside * np.sqrt((len(z) - place) * squares / count))
+        factor = 1 - np.minimum(bet, 1 / (1 - error_rate)) * own
+        won = np.where(won < 1 - 1e-12, won * factor.clip(min=0), won)
+        squares = squares + own**2
+        count += 1
+    return won >= 1 - 1e-12
+
+
+def threshold_sequence(seen: Part, groups: int, error_rate: float, level: float) -> np.ndarray:
+    """Thresholds to test on a number of `groups`, falling: quantiles of the `seen` probabilities.
+
+    The first is the one that should be easiest to promise, to judge by the fit: of all that keep
+    twice as many groups as suffice where no answer is wrong, the one with the largest
+    share kept * KL(expected error rate, `error_rate`), the rate at which evidence grows. Each
+    further one keeps a share `STEP` more.
+    """
+    suffices = math.ceil(math.log(level) / math.log(1 - error_rate))
+    ranked = np.sort(seen.probability)[::-1]
+    if not len(ranked):
+        return ranked
+    # The last step may round to a little more than 1.
+    shares = np.append(np.arange(min(2 * suffices / max(groups, 1), 1.0), 1.0, STEP), 1.0).clip(
+        max=1
+    )
+    places = np.ceil(shares * len(ranked)).astype(int)
+    expected = (1 - np.cumsum(ranked) / np.arange(1, len(ranked) + 1))[places - 1]
+    gain = xlogy(expected, expected / error_rate) + xlogy(
+        1 - expected, (1 - expected) / (1 - error_rate)
+    )
+    best = int(np.argmax(np.where(expected < error_rate, shares * gain, 0)))
+    return np.unique(ranked[places[best:] - 1])[::-1]
+
+
+def enough(seen: Part, tested: Part, error_rate: float, confidence: float) -> int | None:
+    """About how many groups like the tested ones would have sufficed for a promise.
+
+    The tested groups are repeated, by a quarter more each time, until the first threshold for so
+    many passes; None where 14 times are too few.
+    """
+    level = _level(confidence)
+    for step in range(1, STEPS + 1) if tested.groups else ():
+        size = math.ceil(tested.groups * GROWTH**step)
+        first = threshold_sequence(seen, size, error_rate, level)[:1]
+        found = Evidence.of(seen, tested, first, error_rate)
+        if found.wrong.sum() >= error_rate * found.kept.sum():
+            continue  # nor would any number like them
+        drawn = np.arange(size) % tested.groups
+        more = Evidence(found.kept[drawn], found.wrong[drawn], found.before, found.single)
+        if more.passes(error_rate, level).any():
+            return size
+    return None
 
 
 def risk_control(
@@ -121,27 +224,38 @@ def risk_control(
 ) -> dict[str, object]:
     """The promises of one estimator as plain JSON, for the fit of one split.
 
-    `fits` is its entry of the calibrators. `answers` holds `example_id`, `group_id`, `correct`
-    and its features; `split` the `example_id`, `split`, `rank` and `part` of one split.
+    `fits` is its entry of the calibrators. `answers` holds `example_id`, `correct` and its
+    features; `split` the `example_id`, `split`, `rank` (of the group) and `part` of one split.
+    `groups` is how many are tested; `enough`, where nothing can be promised, see there.
     """
     number = int(split["split"][0])
     calibrator = from_json(fits["splits"][str(number)])
-    features = list(fits["features"])
-    placed = split.join(
-        answers.drop_nulls(features), on="example_id", how="inner", validate="1:1"
-    ).sort("rank")
-    seen = _predict(calibrator, placed.filter(part="calibration"), features)
-    fresh = independent(placed)
-    probability, correct = _predict(calibrator, fresh, features), fresh["correct"].to_numpy()
+    seen, tested = parts(calibrator, list(fits["features"]), answers, split)
+    thresholds = []
+    for rate in sorted(error_rates):
+        found = asdict(promise(seen, tested, rate, confidence))
+        missing = found["threshold"] is None
+        suffice = enough(seen, tested, rate, confidence) if missing else None
+        thresholds.append(found | {"enough": suffice})
     return {
         "split": number,
         "confidence": confidence,
-        "thresholds": [
-            asdict(promise(seen, probability, correct, rate, confidence))
-            for rate in sorted(error_rates)
-        ],
+        "groups": tested.groups,
+        "thresholds": thresholds,
     }
 
 
-def _predict(calibrator: Calibrator, rows: pl.DataFrame, features: Sequence[str]) -> np.ndarray:
-    return calibrator.predict(rows.select(features).cast(pl.Float64).to_numpy())
+def parts(
+    calibrator: Calibrator, features: Sequence[str], answers: pl.DataFrame, split: pl.DataFrame
+) -> tuple[Part, Part]:
+    """The calibration and the evaluation part of a split; answers with a null feature left out."""
+    placed = split.join(
+        answers.drop_nulls(features), on="example_id", how="inner", validate="1:1"
+    ).sort("rank", "example_id")
+
+    def of(part: str) -> Part:
+        rows = placed.filter(part=part)
+        probability = calibrator.predict(rows.select(features).cast(pl.Float64).to_numpy())
+        return Part(rows["rank"].to_numpy(), probability, rows["correct"].to_numpy())
+
+    return of("calibration"), of("evaluation")

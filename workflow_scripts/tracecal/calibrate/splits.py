@@ -1,31 +1,70 @@
-"""Random calibration/evaluation splits of a task's evaluation examples."""
+"""Random calibration/evaluation splits of a task's evaluation examples, whole groups at a time.
 
-from collections.abc import Sequence
+Translations or variants of one question share a `group_id`. A fit that has seen one of them knows
+something of the others, so a group never stands on both sides of a split.
+"""
 
 import numpy as np
 import polars as pl
 
+from tracecal.errors import InputError
 from tracecal.randomness import seeded
 
 
-def make_splits(ids: Sequence[str], task: str, seed: int, count: int, share: float) -> pl.DataFrame:
-    """`count` seeded orders of `ids`; the first round(share n) of each are for calibration.
+def make_splits(
+    examples: pl.DataFrame, task: str, seed: int, count: int, share: float
+) -> pl.DataFrame:
+    """`count` seeded orders of the groups of `examples` (`example_id`, `group_id`), cut at `share`.
 
-    Columns `example_id`, `split`, `rank` (place in the seeded order) and `part`. The same for
-    every model and estimator, and whatever the order of `ids`.
+    Columns `example_id`, `split`, `rank` (the place of its group in the seeded order, which its
+    members share) and `part`. The same for every model and estimator, and whatever the order of
+    `examples`. Raises `InputError` where several examples are all of one group.
     """
-    ordered = sorted(ids)
+    # By their first examples: single examples stand in the order of their ids, however named.
+    first = pl.col("example_id").min().over("group_id").rank("dense") - 1
+    placed = examples.sort("example_id").select("example_id", group=first.cast(pl.Int64))
+    groups = placed["group"].n_unique()
+    if groups == 1 < placed.height:
+        raise InputError(
+            f"all {placed.height} evaluation examples of {task} share one group_id, so none could "
+            "be evaluated that calibration has not seen. Give rows that are no variants of one "
+            "another group ids of their own."
+        )
     splits = []
     for split in range(count):
-        order = seeded(seed, task, split).permutation(len(ordered))
-        rank = np.empty(len(ordered), dtype=np.int64)
-        rank[order] = np.arange(len(ordered))
-        splits.append(pl.DataFrame({"example_id": ordered, "split": split, "rank": rank}))
+        rank = np.empty(groups, dtype=np.int64)
+        rank[seeded(seed, task, split).permutation(groups)] = np.arange(groups)
+        ranks = pl.Series(rank).gather(placed["group"])
+        splits.append(placed.select("example_id", split=pl.lit(split, pl.Int64), rank=ranks))
     return cut(pl.concat(splits), share)
 
 
 def cut(splits: pl.DataFrame, share: float) -> pl.DataFrame:
-    """`splits` with `part` anew: the first round(share n) ranks of each are for calibration."""
-    calibration = round(share * splits["example_id"].n_unique())
-    part = pl.when(pl.col("rank") < calibration).then(pl.lit("calibration"))
+    """`splits` with `part` anew from their `rank`: the first groups of each are for calibration."""
+    ends = {
+        split: calibration_end(own["rank"].to_numpy(), share)
+        for (split,), own in splits.partition_by("split", as_dict=True).items()
+    }
+    end = pl.col("split").replace_strict(ends, return_dtype=pl.Int64)
+    part = pl.when(pl.col("rank") < end).then(pl.lit("calibration"))
     return splits.with_columns(part=part.otherwise(pl.lit("evaluation")))
+
+
+def calibration_end(ranks: np.ndarray, share: float) -> int:
+    """How many groups, the first by rank, calibrate: those whose examples are nearest to share n.
+
+    `ranks` [n] are the examples' groups, 0 to the number of groups - 1. Of two numbers of examples
+    that are equally near, the smaller; where both are open it is the one that Python rounds to,
+    so that single examples are cut at round(share n).
+    """
+    wished = share * len(ranks)
+    sizes = np.cumsum(np.append(0, np.bincount(ranks)))
+    nearest = np.flatnonzero(np.abs(sizes - wished) == np.abs(sizes - wished).min())
+    rounded = nearest[sizes[nearest] == round(wished)]
+    return int((rounded if len(rounded) else nearest)[0])
+
+
+def calibration_sizes(splits: pl.DataFrame) -> tuple[int, int]:
+    """How many examples the smallest and the largest calibration part hold."""
+    sizes = splits.group_by("split").agg((pl.col("part") == "calibration").sum())["part"]
+    return sizes.min(), sizes.max()

@@ -5,6 +5,8 @@ b_k are the length-normalised log-probabilities of the beams, best first, and q 
 
 import polars as pl
 
+from tracecal.decode.traces import read_arrow
+
 B = pl.col("normalised")
 Q = B.list.eval((pl.element() - pl.element().max()).exp()).list.eval(
     pl.element() / pl.element().sum()
@@ -20,3 +22,8 @@ SCORES: dict[str, pl.Expr] = {
 def normalised(beams: pl.DataFrame) -> pl.DataFrame:
     """Beams with `normalised`, the list of total log-probabilities over lengths (nats a token)."""
     return beams.with_columns(normalised=pl.col("beam_logprob") / pl.col("beam_length"))
+
+
+def answers(beams: str) -> pl.DataFrame:
+    """The beams of a task's evaluated answers."""
+    return normalised(read_arrow(beams, ["example_id", "beam_logprob", "beam_length"]))

@@ -1,8 +1,15 @@
-"""Entropy and position baselines (paper, appendix D): confidence = minus an entropy, in nats."""
+"""Entropy and position baselines (paper, appendix D): confidence = minus an entropy, in nats.
+
+`mean_token_entropy` is also the entropy production rate EPR of Moslonka et al. (2025), as
+artefactory/artefactual computes it (scoring/entropy_methods/epr.py), with all of the vocabulary for
+their K likeliest tokens.
+"""
 
 import polars as pl
 
+from tracecal.decode.traces import read_traces
 from tracecal.operate import operators as op
+from tracecal.tasks.roles import evaluated
 
 H = pl.col("entropy")
 K = 3
@@ -13,3 +20,8 @@ SCORES: dict[str, pl.Expr] = {
     "first_k_entropy": -op.first_mean(H, K),
     "last_k_entropy": -op.last_mean(H, K),
 }
+
+
+def answers(traces: str, task: str) -> pl.DataFrame:
+    """The evaluated answers of a task with their traces."""
+    return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)

@@ -2,7 +2,9 @@
 
 import polars as pl
 
+from tracecal.decode.traces import read_traces
 from tracecal.operate import operators as op
+from tracecal.tasks.roles import evaluated
 
 S = pl.col("surprisal")
 P = op.probabilities(S)
@@ -15,3 +17,8 @@ SCORES: dict[str, pl.Expr] = {
     "min_prob": P.list.min(),
     "high_prob_token_rate": op.rate(P, lambda p: p > op.HIGH_PROBABILITY),
 }
+
+
+def answers(traces: str, task: str) -> pl.DataFrame:
+    """The evaluated answers of a task with their traces."""
+    return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)

@@ -1,11 +1,17 @@
-"""MARS (Bakman et al. 2024): U = 0.5 Σ ŵ_i NLL_i + 0.5 mean NLL over an answer's phrases.
+"""MARS (Bakman et al. 2024): U = 0.5 Σ ŵ_i NLL_i + 0.5 mean NLL over an answer's tokens.
 
-NLL_i is the mean surprisal (nats) of phrase i's tokens, ŵ_i its weight.
+NLL_i is the mean surprisal (nats) of phrase i's tokens, ŵ_i its weight: their equation of MARS,
+where a token's exponent is 1/(2L) + u/2, L the number of tokens and u its equal share in its
+phrase's weight. Special tokens count in neither half. Agrees with the authors' code
+(Ybakman/LLM_Uncertainty, get_likelihoods.py), whose weights are importances that sum to 1, and with
+Ybakman/TruthTorchLM (truth_methods/mars.py), whose weights are a softmax, as ours are.
 """
 
 import polars as pl
 
+from tracecal.decode.traces import read_arrow, read_traces
 from tracecal.estimate.alignment import require_aligned
+from tracecal.tasks.roles import evaluated
 
 SCORES: dict[str, pl.Expr] = {
     "mars": (-pl.col("risk")).exp(),
@@ -25,15 +31,22 @@ def phrase_risk(traces: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
         .explode("surprisal", "phrase")
         .drop_nulls("phrase")
         .group_by("example_id", "phrase", maintain_order=True)
-        .agg(nll=pl.col("surprisal").cast(pl.Float64).mean())
+        .agg(nll=pl.col("surprisal").cast(pl.Float64).mean(), tokens=pl.len())
     )
     weighed = joined.select(
         "example_id", "weight", phrase=pl.int_ranges(pl.col("weight").list.len(), dtype=pl.Int32)
     ).explode("weight", "phrase")
+    over_tokens = (pl.col("nll") * pl.col("tokens")).sum() / pl.col("tokens").sum()
     # In a fixed order: sums of the same numbers in another one differ in their last bits.
     risks = (
         phrases.join(weighed, on=["example_id", "phrase"], validate="1:1", maintain_order="left")
         .group_by("example_id", maintain_order=True)
-        .agg(risk=0.5 * (pl.col("weight") * pl.col("nll")).sum() + 0.5 * pl.col("nll").mean())
+        .agg(risk=0.5 * (pl.col("weight") * pl.col("nll")).sum() + 0.5 * over_tokens)
     )
     return traces.select("example_id").join(risks, on="example_id", how="left")
+
+
+def answers(traces: str, weights: str, task: str) -> pl.DataFrame:
+    """The evaluated answers of a task with their risk."""
+    traced = evaluated(read_traces(traces, ["example_id", "surprisal"]), task)
+    return phrase_risk(traced, read_arrow(weights, ["example_id", "phrase", "weight"]))

@@ -5,8 +5,15 @@ Undefined, and so null, where neither option has any probability.
 
 import polars as pl
 
+from tracecal.decode.traces import read_arrow
+
 A, B = pl.col("p_a"), pl.col("p_b")
 
 SCORES: dict[str, pl.Expr] = {
     "p_true": A / (A + B),
 }
+
+
+def answers(asked: str) -> pl.DataFrame:
+    """The probabilities of both options for each evaluated answer."""
+    return read_arrow(asked, ["example_id", "p_a", "p_b"])

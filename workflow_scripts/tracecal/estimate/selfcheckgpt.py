@@ -3,10 +3,15 @@
 s is the mean over the samples of P(contradiction), with neutral left out: P(contradiction) /
 (P(contradiction) + P(entailment)), premise = sample, hypothesis = the decoded answer, which is
 taken whole. In the exact variant s is the share of samples whose normalised text differs.
+
+Their equation of SelfCheckGPT with NLI, the whole answer for a sentence. Agrees with the authors'
+code (potsawee/selfcheckgpt, SelfCheckNLI) and with ports of it to models of three classes, but that
+these read the sentence before the sample; the order here is the paper's.
 """
 
 import polars as pl
 
+from tracecal.decode.traces import read_arrow, read_traces
 from tracecal.estimate.agreement import normalised
 
 SCORES: dict[str, pl.Expr] = {
@@ -35,4 +40,15 @@ def differences(samples: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
         .group_by("example_id")
         .agg(inconsistency=differs.mean())
         .sort("example_id")
+    )
+
+
+def answers(
+    samples: str, traces: str, equivalence: str, comparisons: str | None = None
+) -> pl.DataFrame:
+    """The inconsistency of each evaluated answer; `equivalence` is 'exact' or 'nli'."""
+    if equivalence == "nli":
+        return contradictions(read_arrow(comparisons))
+    return differences(
+        read_arrow(samples, ["example_id", "text"]), read_traces(traces, ["example_id", "answer"])
     )

@@ -3,10 +3,17 @@
 p(c) of a meaning c sums the length-normalised probabilities exp(mean ln p_t) of its samples, and
 SE = -1/|C| Σ ln p(c) over the meanings C that were sampled. As in the authors' code a text that is
 drawn twice counts twice, so that agreement lowers SE (below 0, where all samples agree).
+
+The Monte Carlo estimate of their semantic entropy, over length-normalised probabilities as their
+experiments have it. Agrees with the authors' code (lorenzkuhn/semantic_uncertainty) but for its
+constant shift, and with Ybakman/TruthTorchLM (truth_methods/semantic_entropy.py) where no text is
+drawn twice.
+IINemo/lm-polygraph differs on purpose: whole probabilities, and a mean over samples.
 """
 
 import polars as pl
 
+from tracecal.decode.traces import read_arrow
 from tracecal.estimate.agreement import normalised
 
 SCORES: dict[str, pl.Expr] = {
@@ -63,3 +70,11 @@ def entropies(samples: pl.DataFrame) -> pl.DataFrame:
 
 def _log_sum_exp(x: pl.Expr) -> pl.Expr:
     return x.max() + (x - x.max()).exp().sum().log()
+
+
+def answers(samples: str, equivalence: str, comparisons: str | None = None) -> pl.DataFrame:
+    """The semantic entropy of each evaluated prompt; `equivalence` is 'exact' or 'nli'."""
+    drawn = read_arrow(samples, ["example_id", "sample", "surprisal", "text"])
+    if equivalence == "nli":
+        return entropies(entailed_meanings(drawn, read_arrow(comparisons)))
+    return entropies(exact_meanings(drawn))

@@ -1,8 +1,15 @@
-"""TokenSAR (Duan et al. 2024): surprisals weighted by the tokens' relevance, U = Σ R̃_t s_t."""
+"""TokenSAR (Duan et al. 2024): surprisals weighted by the tokens' relevance, U = Σ R̃_t s_t.
+
+Their token-level shifted entropy, with R̃ = R / ΣR and R_t = 1 - similarity of question and answer
+to the same without token t. Agrees with IINemo/lm-polygraph (estimators/token_sar.py) and
+Ybakman/TruthTorchLM (truth_methods/tokenSAR.py), but that special tokens have no relevance.
+"""
 
 import polars as pl
 
+from tracecal.decode.traces import read_arrow, read_traces
 from tracecal.estimate.alignment import require_aligned
+from tracecal.tasks.roles import evaluated
 
 # Where no token is relevant (an answer of special tokens alone) U is undefined, not 0.
 RELEVANT = pl.col("weight").list.sum() > 0
@@ -24,3 +31,9 @@ def weighted(traces: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
         pl.List(pl.Float64)
     )
     return joined.with_columns(weighted_surprisal=products.list.sum())
+
+
+def answers(traces: str, weights: str, task: str) -> pl.DataFrame:
+    """The evaluated answers of a task with their tokens' weights."""
+    traced = evaluated(read_traces(traces, ["example_id", "surprisal"]), task)
+    return weighted(traced, read_arrow(weights, ["example_id", "weight"]))

@@ -1,12 +1,12 @@
 """TRACE and its single operators: confidence from localised risk (paper, section 3.4).
 
-Reads features, not traces.
-
 TRACE+ has no function: it is the calibration protocol fitted on the features that the registry
 names.
 """
 
 import polars as pl
+
+from tracecal.storage.files import read_parquet
 
 SCORES: dict[str, pl.Expr] = {
     "trace": (-pl.col("trace_risk")).exp(),
@@ -14,3 +14,8 @@ SCORES: dict[str, pl.Expr] = {
     "operator_m": -pl.col("window_entropy"),
     "operator_l": -pl.col("length_normalised_surprisal"),
 }
+
+
+def answers(features: str) -> pl.DataFrame:
+    """The trace features of a task's evaluated answers."""
+    return read_parquet(features, ["example_id", "trace_risk"])

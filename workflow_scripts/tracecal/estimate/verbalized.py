@@ -2,6 +2,13 @@
 
 import polars as pl
 
+from tracecal.decode.traces import read_arrow
+
 SCORES: dict[str, pl.Expr] = {
     "verbalized": pl.col("confidence"),
 }
+
+
+def answers(asked: str) -> pl.DataFrame:
+    """The confidence that the model states of each evaluated answer."""
+    return read_arrow(asked, ["example_id", "confidence"])

@@ -33,6 +33,12 @@ GRID = {
     "exponent": (0, 0.125, 0.25, 0.5, 0.75, 1),
 }
 MIXTURE = {"alpha": op.ALPHA, "beta": op.BETA, "gamma": op.GAMMA}
+# The operators in the order of the mixture, by the hyperparameter of each.
+OPERATOR = {
+    "decay": lambda decay: op.decayed(H, decay),
+    "window": lambda window: op.window_peak(H, window),
+    "exponent": lambda exponent: op.length_normalised(S, exponent),
+}
 DEFAULTS = MIXTURE | {"decay": op.DECAY, "window": op.WINDOW, "exponent": op.LENGTH_EXPONENT}
 
 # The mean of 20 draws errs by 0.22 s.d. of one draw: 0.001 in the demo's average AUROC.
@@ -58,13 +64,37 @@ def varied_scores(traces: pl.DataFrame) -> pl.DataFrame:
 
     `traces` holds `example_id`, `surprisal` and `entropy`.
     """
-    settings = [(setting, level) for setting, levels in GRID.items() for level in levels]
-    return pl.concat(
-        [
-            _scored(traces, DEFAULT, DEFAULTS),
-            *(_scored(traces, s, hyperparameters(s, level), level=level) for s, level in settings),
-        ]
+    settings = {(DEFAULT, None): DEFAULTS} | {
+        (setting, level): hyperparameters(setting, level)
+        for setting, levels in GRID.items()
+        for level in levels
+    }
+    # Most settings share their operators: each is measured once.
+    measured = traces.select(
+        "example_id",
+        **{
+            _named(name, given[name]): operator(given[name])
+            for given in settings.values()
+            for name, operator in OPERATOR.items()
+        },
     )
+    return pl.concat(
+        _scored(
+            measured,
+            setting,
+            op.mixture(
+                *(pl.col(_named(name, given[name])) for name in OPERATOR),
+                *(given[name] for name in MIXTURE),
+            ),
+            level=level,
+        )
+        for (setting, level), given in settings.items()
+    )
+
+
+def _named(name: str, value: float) -> str:
+    """The column of an operator where its hyperparameter `name` takes `value`."""
+    return f"{name} {float(value)}"
 
 
 def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRAWS) -> pl.DataFrame:
@@ -74,7 +104,7 @@ def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRA
     depends on the seed, the task and its id alone, and not on how many draws follow.
     """
     return pl.concat(
-        _scored(shuffled, PERMUTED, DEFAULTS, draw=draw)
+        _scored(shuffled, PERMUTED, op.trace_risk(S, H), draw=draw)
         for answers in traces.iter_slices(ANSWERS_AT_ONCE)
         for draw, shuffled in enumerate(_shuffled(answers, task, seed, draws))
     ).sort("draw", "example_id")
@@ -83,7 +113,7 @@ def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRA
 def _scored(
     traces: pl.DataFrame,
     setting: str,
-    parameters: dict[str, float],
+    risk: pl.Expr,
     level: float | None = None,
     draw: int | None = None,
 ) -> pl.DataFrame:
@@ -91,7 +121,7 @@ def _scored(
         "setting": pl.lit(setting),
         "level": pl.lit(level),
         "draw": pl.lit(draw),
-        "score": (-op.trace_risk(S, H, **parameters)).exp(),
+        "score": (-risk).exp(),
     }
     return traces.select("example_id", **columns).cast(OPERATORS)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.analyse.spread import summarised
+from tracecal.analyse.averages import repeated
 
 
 def measured(series):
@@ -25,7 +25,7 @@ def measured(series):
 
 
 def row(series, task, key="k"):
-    found = summarised(measured(series), ["key"], "split").filter(
+    found = repeated(measured(series), ["key"], "split").filter(
         pl.col("task").eq_missing(task), key=key
     )
     return found.select("mean", "sd", "repetitions", "undefined").row(0)
@@ -55,4 +55,4 @@ def test_a_task_without_values_does_not_count_and_a_split_needs_all_that_do():
 )
 def test_the_order_of_rows_changes_nothing(values, order):
     rows = measured({("t", "k"): values[:4], ("u", "k"): values[4:]})
-    assert summarised(rows[order], ["key"], "split").equals(summarised(rows, ["key"], "split"))
+    assert repeated(rows[order], ["key"], "split").equals(repeated(rows, ["key"], "split"))

@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
+from tracecal.analyse.averages import MEASURED, averages
 from tracecal.analyse.bootstrap import RESAMPLES, resample_metrics
-from tracecal.analyse.intervals import improvement_intervals
+from tracecal.analyse.improvements import gains, improvements
 
 MAIN = {"main": {"model": "m", "tasks": ["t", "u"]}, "cross": None}
 
@@ -21,8 +22,16 @@ def on_task(task="t", metric="brier", model="m", **estimators):
     return {(model, task, name, metric): values for name, values in estimators.items()}
 
 
+def improved(resampled, baselines, studies, level):
+    """The improvements where one split has the values of the whole sample."""
+    columns = ("model", "task", "estimator", "metric", pl.col("observed").alias("value"))
+    measured = resampled.select(*columns, split=pl.lit(0), n=pl.lit(9)).select(*MEASURED)
+    gained = gains(averages(measured, studies), baselines)
+    return improvements(gained, resampled, baselines, studies, level)
+
+
 def bounds(values, studies=MAIN, baselines=("a", "b"), level=0.5):
-    return improvement_intervals(frame(values), baselines, studies, level)
+    return improved(frame(values), baselines, studies, level)
 
 
 def row(found, study=None, model="m", task=None, metric="brier"):
@@ -96,7 +105,7 @@ def test_a_task_undefined_for_all_counts_in_no_average_and_a_gap_leaves_an_estim
 @pytest.mark.parametrize("estimators", [{"a": (0.1, 0.1)}, {"trace_plus": (0.1, 0.1)}])
 def test_without_one_side_everything_is_null(estimators):
     found = bounds(on_task(**estimators), {"main": MAIN["main"], "cross": CROSS})
-    assert found.height == 1 + 2 * (1 + 3), "the pair; the averages by both metrics"
+    assert found.height == 4, "the pair; the averages of the main study's and the cross study's"
     assert found["difference"].null_count() == found["low"].null_count() == found.height
 
 
@@ -131,7 +140,7 @@ def test_the_order_of_rows_and_names_changes_nothing():
     studies = {"main": MAIN["main"], "cross": {"models": ["m", "n"], "tasks": ["t", "u"]}}
     ordered = bounds(values, studies)
     shuffled = frame(values).sample(fraction=1, shuffle=True, seed=6)
-    again = improvement_intervals(shuffled, ["b", "a"], studies, 0.5)
+    again = improved(shuffled, ["b", "a"], studies, 0.5)
     assert again.equals(ordered)
 
 
@@ -154,7 +163,7 @@ def simulated(draw, correct, groups, probabilities, scores):
         resamples=200,
     )
     baselines = [name for name in probabilities if name != "trace_plus"]
-    return improvement_intervals(drawn, baselines, MAIN, 0.95)
+    return improved(drawn, baselines, MAIN, 0.95)
 
 
 def covered(found, metric, truth):

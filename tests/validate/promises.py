@@ -1,0 +1,147 @@
+"""Does the promised error rate hold, from drawn splits over the fit to the threshold?
+
+Each population says how a group comes about: its size, the scores of its answers and their risks.
+Runs draw a task from it, and the promise is broken where the true error rate of a random answer of
+a random group, given that the threshold keeps it, is above the wished rate. Most populations are
+unfavourable: the true rate is a little above the wished one, so that any promise is a false one.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtr
+
+from tracecal.calibrate.protocol import Calibrator, fit
+from tracecal.calibrate.risk_control import parts, promise
+from tracecal.calibrate.splits import make_splits
+from validate.claims import Claim
+
+CONFIDENCE = 0.9
+REFERENCE = 20_000  # groups by which the true error rates are known
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers in order of their groups: arrays [answers]."""
+
+    group: np.ndarray
+    score: np.ndarray
+    risk: np.ndarray
+    wrong: np.ndarray
+
+
+@dataclass(frozen=True)
+class Population:
+    """`sizes` of groups, equally frequent; `risk` of an answer by its score and its group's size.
+
+    `alike` in [0, 1] is how much of a score and of an answer's luck all of its group share.
+    `score` makes a score of a standard normal number.
+    """
+
+    groups: int
+    sizes: tuple[int, ...]
+    risk: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    rate: float
+    alike: float = 0.0
+    score: Callable[[np.ndarray], np.ndarray] = lambda x: x
+
+    def draw(self, rng: np.random.Generator, groups: int) -> Answers:
+        size = rng.choice(self.sizes, groups)
+        group = np.repeat(np.arange(groups), size)
+        score = self.score(self._shared(rng, group))
+        risk = self.risk(score, size[group])
+        return Answers(group, score, risk, ndtr(self._shared(rng, group)) < risk)
+
+    def _shared(self, rng: np.random.Generator, group: np.ndarray) -> np.ndarray:
+        """Standard normal numbers of the answers, those of a group correlated by `alike`."""
+        common = rng.normal(size=group[-1] + 1)[group]
+        return np.sqrt(self.alike) * common + np.sqrt(1 - self.alike) * rng.normal(size=len(group))
+
+
+def flat(risk: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    return lambda score, size: np.full(len(score), risk)
+
+
+def falling(score: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Of the answers with the best scores a fifth is wrong, of the worst nearly all."""
+    return 0.1 + 0.8 / (1 + np.exp(2 * score - 0.5))
+
+
+def by_size(small: float, large: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    return lambda score, size: np.where(size == 1, small, large)
+
+
+def confidently_wrong(score: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The best scores mislead: their risk is just too high, below it falls."""
+    return np.where(score > 0.8, 0.32, np.where(score > -0.5, 0.2, 0.6))
+
+
+POPULATIONS = {
+    "single answers, rate just missed": Population(260, (1,), flat(0.21), 0.2),
+    "single answers, risk falls with the score": Population(260, (1,), falling, 0.3),
+    "single answers, the best scores mislead": Population(260, (1,), confidently_wrong, 0.3),
+    "groups of 4, alike": Population(100, (4,), flat(0.31), 0.3, alike=0.8),
+    "groups of 4, hardly alike": Population(100, (4,), flat(0.21), 0.2, alike=0.1),
+    "groups of 4, risk falls with the score": Population(100, (4,), falling, 0.3, alike=0.5),
+    "groups of 1 and 7, the large ones worse": Population(
+        100, (1, 7), by_size(0.05, 0.30), 0.17, alike=0.5
+    ),
+    "groups of 1 and 7, the small ones worse": Population(
+        100, (1, 7), by_size(0.30, 0.05), 0.17, alike=0.5
+    ),
+    "groups of 1 and 7, a wrong member is a wrong group": Population(
+        60, (1, 7), by_size(0.05, 0.30), 0.17, alike=1.0
+    ),
+    "ties: three different scores": Population(
+        100, (1, 4), flat(0.31), 0.3, alike=0.5, score=lambda x: np.clip(np.round(x), -1, 1)
+    ),
+    "one constant score": Population(100, (1, 4), flat(0.31), 0.3, alike=0.5, score=np.zeros_like),
+}
+
+
+def true_rate(reference: Answers, probability: np.ndarray, threshold: float) -> float:
+    """The error rate of a random answer of a random group, given that it is kept."""
+    weight = (probability >= threshold) / np.bincount(reference.group)[reference.group]
+    return float((weight * reference.risk).sum() / weight.sum())
+
+
+def promised(drawn: Answers, seed: int, rate: float) -> tuple[Calibrator, float | None]:
+    """The calibrator of a split of the drawn answers, and the threshold promised for `rate`."""
+    frame = pl.DataFrame(
+        {
+            "example_id": [f"{place:05}" for place in range(len(drawn.group))],
+            "group_id": drawn.group,
+            "correct": ~drawn.wrong,
+            "score": drawn.score,
+        }
+    )
+    split = make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
+    part = frame.join(split.filter(part="calibration"), on="example_id", how="semi")
+    calibrator = fit(part.select("score").to_numpy(), part["correct"].to_numpy(), "platt")
+    seen, tested = parts(calibrator, ["score"], frame, split)
+    return calibrator, promise(seen, tested, rate, CONFIDENCE).threshold
+
+
+def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
+    """In how many of the runs a promise is made, and in how many a false one."""
+    rng = np.random.default_rng(seed)
+    reference = population.draw(rng, REFERENCE)
+    made = false = 0
+    for run in range(runs):
+        drawn = population.draw(rng, population.groups)
+        calibrator, threshold = promised(drawn, run, population.rate)
+        if threshold is None:
+            continue
+        made += 1
+        probability = calibrator.predict(reference.score[:, None])
+        false += true_rate(reference, probability, threshold) > population.rate
+    return made, false
+
+
+def claims(runs: int) -> Iterator[Claim]:
+    for seed, (name, population) in enumerate(POPULATIONS.items()):
+        made, false = broken(population, runs, seed)
+        claim = f"error rate ≤ {population.rate:g}: {name} ({made / runs:.0%} promised)"
+        yield Claim(claim, runs, false, 1 - CONFIDENCE)

@@ -1,0 +1,158 @@
+"""Means over splits, then over tasks, then over models, on equal terms for every estimator.
+
+A task counts for a metric where any estimator has a value on it, and an estimator without a value
+on each task that counts has no average, so that all averages compare. How a mean spreads over
+splits is how the means of the single splits do: those are kept, split by split.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+
+import polars as pl
+
+MEASURED = {
+    "model": pl.String,
+    "task": pl.String,
+    "estimator": pl.String,
+    "split": pl.Int64,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "n": pl.Int64,
+}
+SUMMARY = {
+    "mean": pl.Float64,
+    "sd": pl.Float64,
+    "splits": pl.Int64,
+    "undefined": pl.Int64,
+    "n": pl.Float64,
+    "values": pl.List(pl.Float64),
+}
+KEYS = ("study", "model", "task", "estimator", "metric")
+AVERAGES = {name: pl.String for name in KEYS} | SUMMARY
+
+
+def averages(
+    measured: pl.DataFrame, studies: Mapping[str, Mapping | None], by: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Averages of `measured` (MEASURED, and the columns `by` that divide it further).
+
+    Rows of a (model, task) pair have no `study`. Those of a study ('main', 'cross') have no `task`
+    and are means over its tasks, of which some may have no rows yet; those of 'cross' without a
+    `model` are means over its models. Columns `by`, KEYS, then `mean`, `sd` over `splits` of
+    which `undefined` have no value and are left out of the mean, `n` answers in a split (summed
+    over tasks), and `values`, the list of the splits' own. Null is undefined.
+    """
+    pairs = over_splits(measured, [*by, "model", "task", "estimator", "metric"])
+    found = [pairs.with_columns(study=pl.lit(None, pl.String))]
+    keys = [*by, "model", "estimator", "metric"]
+    for study, asked in studies.items():
+        if asked is None:
+            continue
+        models = asked["models"] if "models" in asked else [asked["model"]]
+        own = pairs.filter(pl.col("model").is_in(models), pl.col("task").is_in(asked["tasks"]))
+        means = over_tasks(own, keys, compared=["estimator"])
+        found.append(means.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String)))
+        if "models" in asked:
+            none = {"model": pl.lit(None, pl.String), "task": pl.lit(None, pl.String)}
+            found.append(over_models(means, keys).with_columns(study=pl.lit(study), **none))
+    order = [*by, *KEYS, *SUMMARY]
+    return pl.concat(one.select(order) for one in found).sort(*by, *KEYS)
+
+
+def over_splits(measured: pl.DataFrame, keys: Sequence[str], over: str = "split") -> pl.DataFrame:
+    """`keys` and SUMMARY of the `value` of all rows with the same keys, in the order of `over`."""
+    size = pl.col("n").mean() if "n" in measured.columns else pl.lit(None, pl.Float64)
+    listed = (
+        measured.with_columns(pl.col("value").fill_nan(None))
+        .sort(*keys, over)
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("value"), n=size)
+    )
+    means = [_mean([one for one in values if one is not None]) for values in listed["value"]]
+    return _summary(listed.select(keys), means, listed["value"].to_list(), listed["n"].to_list())
+
+
+def over_tasks(
+    pairs: pl.DataFrame, keys: Sequence[str], compared: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Means over the tasks that count, for each combination of `keys`.
+
+    A task counts where one of the rows that differ in the keys `compared` alone has a value. The
+    mean is undefined where no task counts.
+    """
+    scope = [key for key in keys if key not in compared]
+    known = pl.col("mean").is_not_null().any().alias("known")
+    tasks = pairs.group_by(*scope, "task").agg(known)
+    none = ~pl.col("known").any().over(scope)
+    counted = tasks.filter(pl.col("known") | none).drop("known")
+    wanted = pairs.select(keys).unique().join(counted, on=scope, nulls_equal=True)
+    return over_members(
+        wanted.join(pairs, on=[*keys, "task"], how="left", nulls_equal=True).sort("task"), keys
+    )
+
+
+def over_models(means: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Means over all models that `means` has rows of, for each combination of the other `keys`."""
+    others = [key for key in keys if key != "model"]
+    wanted = means.select(others).unique().join(means.select("model").unique(), how="cross")
+    members = wanted.join(means, on=keys, how="left", nulls_equal=True)
+    return over_members(members.sort("model"), others)
+
+
+def over_members(members: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Means of rows of SUMMARY with the same `keys`, undefined where one of them is."""
+    listed = members.group_by(keys).agg("mean", "values", pl.col("n").sum()).sort(keys)
+    means = [None if None in each else _mean(each) for each in listed["mean"].to_list()]
+    series = [mean_series(each) for each in listed["values"].to_list()]
+    return _summary(listed.select(keys), means, series, listed["n"].to_list())
+
+
+def mean_series(members: Sequence[Sequence[float | None] | None]) -> list[float | None]:
+    """The mean of several series, split by split, where all of them have a value."""
+    known = [series for series in members if series is not None]
+    if len(known) < len(members):
+        return [None] * max(map(len, known), default=0)
+    return [None if None in each else fmean(each) for each in zip(*known, strict=True)]
+
+
+def spread(values: Sequence[float | None]) -> float | None:
+    """The s.d. of the defined values, null where there are fewer than two."""
+    defined = [value for value in values if value is not None]
+    return stdev(defined) if len(defined) > 1 else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _summary(
+    keys: pl.DataFrame,
+    means: Sequence[float | None],
+    series: Sequence[Sequence[float | None]],
+    sizes: Sequence[float | None],
+) -> pl.DataFrame:
+    columns = {
+        "mean": means,
+        "sd": [spread(values) for values in series],
+        "splits": [len(values) for values in series],
+        "undefined": [sum(value is None for value in values) for values in series],
+        "n": sizes,
+        "values": series,
+    }
+    return keys.with_columns(pl.DataFrame(columns, schema=SUMMARY).get_columns())
+
+
+def repeated(measured: pl.DataFrame, keys: Sequence[str], over: str) -> pl.DataFrame:
+    """Means of `value` over the repetitions `over`, for each `task`, and over tasks (`task` null).
+
+    Columns `task`, the keys, `mean`, `sd`, `repetitions` and `undefined`, sorted; a task without
+    any value does not count in the mean over tasks.
+    """
+    tasks = over_splits(measured, ["task", *keys], over)
+    overall = over_tasks(tasks, keys).with_columns(task=pl.lit(None, pl.String))
+    return (
+        pl.concat([tasks, overall.select(tasks.columns)])
+        .rename({"splits": "repetitions"})
+        .select("task", *keys, "mean", "sd", "repetitions", "undefined")
+        .sort("task", *keys)
+    )

@@ -1,0 +1,24 @@
+"""Thresholds on TRACE+ that promise an error rate among the answers kept, pair by pair."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+
+def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """One row per (model, task) pair and wished error rate.
+
+    `controls` holds each pair's `risk_control` of the calibrators: its settings, and what was
+    found for each rate. Columns `model`, `task`, the settings, then those of the rates; null
+    `threshold` where none can promise the rate.
+    """
+    rows = [
+        {"model": model, "task": task}
+        | {key: value for key, value in control.items() if key != "thresholds"}
+        | threshold
+        for (model, task), control in zip(pairs, controls, strict=True)
+        for threshold in control["thresholds"]
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    numbers = {"threshold": pl.Float64, "error": pl.Float64, "enough": pl.Int64}
+    return frame.cast(numbers).sort("model", "task", "error_rate")

@@ -1,0 +1,52 @@
+"""What a calibrator was fitted on, so that it is not used on answers of another kind."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import polars as pl
+from pydantic import Field, PositiveInt
+
+from tracecal.logs.record import Known, StopToken
+from tracecal.schema import Strict
+
+# To be raised whenever a feature's definition changes, so that older calibrators are refused.
+FEATURE_VERSION = 1
+
+
+class FittedOn(Strict):
+    """The answers that a calibrator was fitted on."""
+
+    model: str | None = Field(None, description="its name; null: not known")
+    known_as: tuple[str, ...] = Field((), description="other names of the same model")
+    revision: str | None = None
+    task: str
+    stop_token: StopToken = "included"
+    processed: Known = "no"
+    entropy: Literal["exact", "top-k"] = "exact"
+    vocabulary: PositiveInt | None = Field(None, description="the model's number of tokens")
+    feature_version: int = FEATURE_VERSION
+    n: int = Field(ge=1)
+    base_rate: float = Field(ge=0, le=1, description="the share of right answers")
+
+
+def fitted_on(
+    metadata: Mapping[str, str],
+    correct: pl.Series,
+    model: str,
+    known_as: Sequence[str],
+    task: str,
+) -> dict[str, object]:
+    """As plain JSON, of the traces file with this `metadata` and the labels of its answers.
+
+    Traces decoded here are whole: raw, exact, and with the token that ends an answer.
+    """
+    named = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
+    stated = ("revision", "stop_token", "processed", "entropy", "vocabulary")
+    return FittedOn(
+        model=model,
+        known_as=tuple(sorted(named)),
+        task=task,
+        n=len(correct),
+        base_rate=float(correct.mean()),
+        **{name: metadata[name] for name in stated if name in metadata},
+    ).model_dump(mode="json")

@@ -1,0 +1,16 @@
+"""What a supervised estimator made of a model's answers, task by task."""
+
+import polars as pl
+
+from tracecal.storage.files import read_parquet
+from tracecal.tasks.roles import evaluated
+
+
+def learned_probabilities(learned: str, task: str, slug: str) -> pl.DataFrame:
+    """`example_id` and `probability` of the evaluated answers to the task `slug`.
+
+    `learned` is a file of all of a model's answers, `task` the file of the task's rows.
+    """
+    scored = read_parquet(learned, ["task", "example_id", "probability"])
+    # Ids are unique within a task only.
+    return evaluated(scored.filter(task=slug).drop("task"), task)
