@@ -1,0 +1,282 @@
+"""The figures: what they show, and that the same data give the same bytes."""
+
+import random
+import warnings
+from importlib import import_module
+
+import polars as pl
+import pytest
+from matplotlib.text import Text
+
+from scripts import run_script
+from tables import synthetic
+from tables.synthetic import ENTRIES, MODELS, MORE, TASKS
+from tracecal.analyse.averages import averages
+from tracecal.errors import InputError
+from tracecal.figures import style
+from tracecal.figures.labels import Label, place
+from tracecal.figures.model_landscape import best_baselines, model_landscape
+from tracecal.figures.performance_overview import cross_dots, performance_overview
+from tracecal.tables.settings import Entry
+from tracecal.writers import csv
+
+METRICS = synthetic.study(splits=3)
+MAIN = {"model": "tiny_a", "tasks": list(TASKS)}
+CROSS = {"models": list(MODELS), "tasks": ["svamp", "trivia"]}
+BOTH = {"main": MAIN, "cross": CROSS}
+
+
+def averaged(metrics, study):
+    """The averages of a study, or of both."""
+    studies = study if "main" in study else {"cross": study}
+    return averages(metrics, {name: one for name, one in studies.items() if one})
+
+
+def overview(metrics, entries, models, study):
+    return performance_overview(averaged(metrics, study), entries, models, study)
+
+
+def landscape(metrics, entries, models, study):
+    return model_landscape(averaged(metrics, study), entries, models, study)
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_overview_lists_all_estimators_best_brier_first():
+    figure = overview(METRICS, ENTRIES, MODELS, BOTH)
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    chosen = METRICS.filter(model="tiny_a", metric="brier")
+    means = dict(chosen.group_by("estimator").agg(pl.col("value").mean()).iter_rows())
+    labels = {entry.id: entry.label for entry in ENTRIES}
+    assert names == [labels[estimator] for estimator in sorted(means, key=means.get)]
+    assert {"Tiny-A-Instruct", "Tiny-B-Instruct", "Tiny-C"} <= set(texts(figure))
+
+
+def test_overview_without_a_cross_study_has_two_panels():
+    assert len(overview(METRICS, ENTRIES, MODELS, {**BOTH, "cross": None}).axes) == 2
+
+
+def test_cross_dots_take_the_best_baseline():
+    dots = cross_dots(averaged(METRICS, CROSS), ENTRIES, CROSS)["tiny_b"]
+    baselines = [entry.id for entry in ENTRIES if entry.role == "baseline"]
+    wanted = METRICS.filter(
+        pl.col("model") == "tiny_b",
+        pl.col("metric") == "auroc",
+        pl.col("task").is_in(CROSS["tasks"]),
+        pl.col("estimator").is_in(baselines),
+    )
+    best = wanted.group_by("estimator").agg(pl.col("value").mean())["value"].max()
+    assert dots[0].average.mean == pytest.approx(best)
+    assert [dot.look for dot in dots] == [style.BEST_BASELINE, style.TRACE, style.TRACE_PLUS]
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_landscape_has_a_panel_per_model(count):
+    names = {f"m{i}": f"Model {i}" for i in range(count)}
+    metrics = synthetic.study(models=names, splits=2)
+    figure = landscape(metrics, ENTRIES, names, {"models": list(names), "tasks": ["svamp"]})
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in panels] == list(names.values())
+    assert all({"TRACE", "TRACE+"} <= {t.get_text() for t in axes.texts} for axes in panels)
+    limits = {(axes.get_xlim(), axes.get_ylim()) for axes in panels}
+    assert len(limits) == 1
+
+
+def test_landscape_lines_stand_at_the_best_baselines():
+    study = {"models": ["tiny_a"], "tasks": ["svamp"]}
+    figure = landscape(METRICS, ENTRIES, MODELS, study)
+    means = (
+        METRICS.filter(model="tiny_a", task="svamp")
+        .group_by("estimator", "metric")
+        .agg(pl.col("value").mean())
+    )
+    baselines = [entry.id for entry in ENTRIES if entry.role == "baseline"]
+    means = means.filter(pl.col("estimator").is_in(baselines))
+    dotted = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+    assert dotted[0].get_xdata()[0] == pytest.approx(means.filter(metric="brier")["value"].min())
+    assert dotted[1].get_ydata()[0] == pytest.approx(means.filter(metric="auroc")["value"].max())
+
+
+def test_a_reversed_score_is_drawn_hollow_at_the_edge_and_its_label_with_it():
+    metrics = METRICS.with_columns(
+        value=pl.when(pl.col("estimator") == "entropy_slope", pl.col("metric") == "brier")
+        .then(0.01)
+        .otherwise("value")
+    )
+    figure = landscape(metrics, ENTRIES, MODELS, CROSS)
+    hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"]
+    named = next(text for text in figure.axes[0].texts if text.get_text() == "Entropy Slope")
+    bottom, _ = figure.axes[0].get_ylim()
+    assert len(hollow) == 1
+    assert named.xy == (pytest.approx(0.01), hollow[0].get_ydata()[0])
+    assert hollow[0].get_ydata()[0] > bottom
+
+
+def test_figures_do_with_what_there_is():
+    trace_only = [entry for entry in ENTRIES if entry.role == "trace"]
+    no_auroc = METRICS.with_columns(
+        value=pl.when(pl.col("metric") == "auroc").then(None).otherwise("value")
+    )
+    assert best_baselines([]) == (None, None)
+    for metrics, entries in ((METRICS, trace_only), (METRICS, ENTRIES[:1]), (no_auroc, ENTRIES)):
+        landscape(metrics, entries, MODELS, CROSS)
+        overview(metrics, entries, MODELS, BOTH)
+    with pytest.raises(InputError, match="no row"):
+        landscape(METRICS.clear(), ENTRIES, MODELS, CROSS)
+
+
+def text_boxes(axes):
+    """The labels without the lines that lead to them."""
+    axes.figure.draw_without_rendering()
+    return [Text.get_window_extent(text) for text in axes.texts]
+
+
+def test_labels_keep_apart_and_inside():
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2, 2))
+    axes = figure.add_subplot()
+    points = [(0.0, 0.0), (0.02, 0.02), (1.0, 1.0)]
+    axes.plot(*zip(*points, strict=True), "o")
+    figure.draw_without_rendering()
+    place(axes, [Label(x, y, "label", "black", False) for x, y in points], points)
+    boxes = text_boxes(axes)
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def empty_panel():
+    """An axes whose data are points (1/72 inch), 200 wide and 100 high."""
+    from matplotlib.figure import Figure
+
+    axes = Figure(figsize=(200 / 72, 100 / 72), layout="none").add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, 200), ylim=(0, 100))
+    return axes
+
+
+def test_labels_on_one_line_stand_apart():
+    axes = empty_panel()
+    probe = axes.text(0, 0, "label", fontsize=style.SMALL)
+    width = Text.get_window_extent(probe).width * 72 / axes.figure.dpi
+    probe.remove()
+    # Left of the edge there is room for both labels between the points, and nothing to spare.
+    edge = (200 - width / 2, 50.0)
+    points = [(edge[0] - 2 * width - 9.5, 50.0), edge]
+    place(axes, [Label(x, y, "label", "black", False) for x, y in points], points)
+    left, right = sorted(text_boxes(axes), key=lambda box: box.x0)
+    beside = min(left.y1, right.y1) - max(left.y0, right.y0) > left.height / 3
+    assert not beside or right.x0 - left.x1 > 2.5 * axes.figure.dpi / 72
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_line_to_a_label_runs_under_another(seed):
+    draw = random.Random(seed)
+    points = [(draw.gauss(60, 9), draw.gauss(50, 5)) for _ in range(14)]
+    axes = empty_panel()
+    names = ("TRACE", "TRACE+", "SeqLogP / Total NLL", "Windowed Entropy")
+    labels = [
+        Label(*point, name, "black", False) for point, name in zip(points, names, strict=False)
+    ]
+    place(axes, labels, points)
+    boxes = text_boxes(axes)
+    for i, text in enumerate(axes.texts):
+        if text.arrow_patch:
+            line = text.arrow_patch.get_transform().transform_path(text.arrow_patch.get_path())
+            assert not any(line.intersects_bbox(box) for j, box in enumerate(boxes) if j != i)
+
+
+def draw(name, folder, metrics=METRICS, models=MODELS, entries=ENTRIES):
+    figure = {
+        "overview": lambda: overview(metrics, entries, models, BOTH),
+        "landscape": lambda: landscape(metrics, entries, models, CROSS),
+    }[name]()
+    style.save(figure, folder / "f.pdf", folder / "f.svg")
+    return (folder / "f.pdf").read_bytes(), (folder / "f.svg").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["overview", "landscape"])
+def test_the_same_data_give_the_same_bytes(name, tmp_path):
+    shuffled = METRICS.sample(fraction=1, shuffle=True, seed=1)
+    pdf, svg = draw(name, tmp_path)
+    assert (pdf, svg) == draw(name, tmp_path, shuffled)
+    assert b"CreationDate" not in pdf
+    assert b"<dc:date>" not in svg
+    assert b"/Type3" not in pdf
+
+
+@pytest.mark.parametrize("name", ["overview", "landscape"])
+def test_hostile_labels_are_drawn_as_they_are(name, tmp_path):
+    models = {slug: f"$\\frac{{ {label} <script>&" for slug, label in MODELS.items()}
+    entries = [entry._replace(label=f"{entry.label} $_^{{") for entry in ENTRIES]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, svg = draw(name, tmp_path, models=models, entries=entries)
+    assert b"<script" not in svg
+
+
+def test_every_family_keeps_its_colour():
+    looks = {entry.family: style.look(entry) for entry in ENTRIES if entry.role == "baseline"}
+    assert len({look.color for look in looks.values()}) == len(looks)
+    assert len({look.marker for look in looks.values()}) == len(looks)
+    assert style.look(Entry("x", "X", "unheard of", "baseline", "")) == style.OTHER
+
+
+def test_fonts_stay_legible_and_widths_fit():
+    for figure in (
+        overview(METRICS, ENTRIES, MODELS, BOTH),
+        landscape(METRICS, ENTRIES, MODELS, CROSS),
+    ):
+        assert figure.get_figwidth() == style.TEXT_WIDTH
+        found = figure.findobj(lambda artist: hasattr(artist, "get_fontsize"))
+        assert min(text.get_fontsize() for text in found if text.get_text()) >= 6.5
+
+
+@pytest.mark.parametrize(
+    ("table", "study"),
+    [
+        ("main_comparison", {"main": MAIN}),
+        ("cross_model", {"cross": CROSS}),
+        ("cross_model_task_details", {"cross": CROSS}),
+    ],
+)
+def test_the_script_makes_a_table_by_its_name(table, study, tmp_path):
+    frames = synthetic.frames(METRICS, ENTRIES, **study) | {"accuracy": synthetic.accuracy()}
+    for name, frame in frames.items():
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    kinds = ("tex", "csv", "html")
+    run_script(
+        "tabulate/tabulate.py",
+        tmp_path,
+        input={name: tmp_path / f"{name}.parquet" for name in frames},
+        output={kind: tmp_path / f"out.{kind}" for kind in kinds},
+        params={
+            "estimators": [list(entry) for entry in ENTRIES],
+            "words": {"title": "Title", "caption": "Caption."},
+            "settings": {"models": MODELS, "tasks": TASKS, "studies": study, "more": MORE},
+        },
+        modules=(f"tracecal.tables.{table}",),
+        table=table,
+    )
+    module = import_module(f"tracecal.tables.{table}")
+    wanted = module.table(frames, synthetic.settings(ENTRIES, MODELS, TASKS, **study))
+    assert (tmp_path / "out.csv").read_text() == csv.render(wanted)
+    assert all((tmp_path / f"out.{kind}").stat().st_size > 500 for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("figure", "study"), [("performance_overview", BOTH), ("model_landscape", CROSS)]
+)
+def test_the_script_draws_a_figure_by_its_name(figure, study, tmp_path):
+    averaged(METRICS, study).write_parquet(tmp_path / "averages.parquet")
+    estimators = [list(entry) for entry in ENTRIES]
+    run_script(
+        "draw/draw.py",
+        tmp_path,
+        input={"means": tmp_path / "averages.parquet"},
+        output={kind: tmp_path / f"out.{kind}" for kind in ("pdf", "svg")},
+        params={"settings": {"estimators": estimators, "models": MODELS, "study": study}},
+        modules=(f"tracecal.figures.{figure}",),
+        figure=figure,
+    )
+    assert all((tmp_path / f"out.{kind}").stat().st_size > 500 for kind in ("pdf", "svg"))

@@ -1,0 +1,287 @@
+"""The tables and the figure of the robustness analyses, from made-up values."""
+
+from importlib import import_module
+from statistics import fmean, stdev
+
+import polars as pl
+import pytest
+from matplotlib.text import Text
+
+from tables import synthetic
+from tracecal.analyse.averages import averages, over_splits
+from tracecal.analyse.calibration_size import SHARES
+from tracecal.analyse.length_stratified import STRATA
+from tracecal.analyse.reliability_selective import BINS, CURVE, POOLED
+from tracecal.figures import style
+from tracecal.figures.robustness_panels import reliability_lines, risk_lines, robustness_panels
+from tracecal.paper import published
+from tracecal.paper.beside import side_by_side
+from tracecal.registry import ESTIMATORS, REPRESENTATIVE
+from tracecal.tables.cross_task_transfer import ALONE
+from tracecal.tables.reliability_selective import METRICS
+from tracecal.tables.settings import Entry
+from tracecal.writers import csv, html, latex
+
+MODEL = "qwen2.5-7b-instruct"
+PAPER_TASKS = {"mlqa": "MLQA", "svamp": "SVAMP", "triviaqa": "TriviaQA", "truthfulqa": "TruthfulQA"}
+STUDY = {"model": MODEL, "tasks": sorted(PAPER_TASKS)}
+LABELS = {MODEL: "Qwen2.5-7B-Instruct"}
+COMPARED = [
+    Entry(one.id, one.label, one.group, one.role, one.citation)
+    for one in ESTIMATORS
+    if one.role in ("baseline", "trace")
+]
+FEW = [entry for entry in COMPARED if entry.id in REPRESENTATIVE]
+
+
+def metrics(entries=FEW, seed=0, tasks=PAPER_TASKS):
+    return synthetic.study(models=LABELS, tasks=tasks, entries=entries, splits=4, seed=seed)
+
+
+def in_parts(column, parts, tasks=PAPER_TASKS):
+    frames = (metrics(seed=seed, tasks=tasks) for seed in range(len(parts)))
+    return pl.concat(
+        frame.with_columns(pl.lit(part).alias(column))
+        for frame, part in zip(frames, parts, strict=True)
+    )
+
+
+def pooled():
+    rows = [
+        (
+            MODEL,
+            " ".join(sorted(PAPER_TASKS)),
+            entry.id,
+            split,
+            metric,
+            0.1 * place + 0.01 * split,
+            9,
+        )
+        for entry in FEW
+        for split in range(3)
+        for place, metric in enumerate(METRICS)
+    ]
+    return pl.DataFrame(rows, schema=POOLED, orient="row")
+
+
+def curves():
+    bins = [
+        (entry.id, split, k, 20, (k + 0.5) / 10, (k + 0.3 + 0.4 * split) / 10)
+        for entry in FEW
+        for split in (0, 1)
+        for k in range(10)
+    ]
+    risks = [
+        (entry.id, split, percent / 100, percent / 200 + 0.1 * split)
+        for entry in FEW
+        for split in (0, 1)
+        for percent in range(1, 101)
+    ]
+    schemas = (BINS, CURVE)
+    return [
+        pl.DataFrame(rows, schema=schema, orient="row")
+        for rows, schema in zip((bins, risks), schemas, strict=True)
+    ]
+
+
+INTERVALS = synthetic.intervals(
+    *((None, MODEL, task, "brier", low, 0.9) for task, low in (("svamp", 0.001), ("mlqa", -0.1)))
+)
+SIZES, LENGTHS = in_parts("calibration_share", SHARES), in_parts("stratum", STRATA)
+TABLES = {
+    "calibration_size": ("calibration_size_averages", SIZES),
+    "reliability_selective": ("reliability_selective_averages", pooled()),
+    "length_stratified": ("length_stratified_averages", LENGTHS),
+    "cross_task_transfer": ("cross_task_transfer_improvements", metrics(COMPARED)),
+}
+DIVIDED = {"calibration_size": ["calibration_share"], "length_stratified": ["stratum"]}
+
+
+def averaged(name, frame, study):
+    """The analysis' averages of its measurements."""
+    if name == "reliability_selective":
+        return over_splits(frame, ["model", "tasks", "estimator", "metric"])
+    means = averages(frame, {"main": study}, by=DIVIDED.get(name, []))
+    if name in DIVIDED:
+        return means
+    return synthetic.improvements(means, COMPARED, {"main": study}, INTERVALS)
+
+
+def table(name, frame=None, study=STUDY, tasks=PAPER_TASKS, entries=COMPARED):
+    analysis, own = TABLES[name]
+    means = averaged(name, own if frame is None else frame, study)
+    settings = synthetic.settings(entries, LABELS, tasks, main=study)
+    return import_module(f"tracecal.tables.{name}").table({analysis: means}, settings)
+
+
+def lines(name, **changed):
+    return list(pl.read_csv(csv.render(table(name, **changed)).encode()).iter_rows(named=True))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_number_of_the_paper_finds_its_own(name, tmp_path):
+    (tmp_path / "t.csv").write_text(csv.render(table(name)))
+    found = published.read()[name]
+    compared = side_by_side(name, csv.read(tmp_path / "t.csv"), found)
+    assert len(list(compared.rows)) == len(found)
+    assert compared.frame["spread"].null_count() == 0
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_row_order_changes_nothing(name):
+    mixed = TABLES[name][1].sample(fraction=1, shuffle=True, seed=2)
+    for writer in (csv, html, latex):
+        assert writer.render(table(name, frame=mixed)) == writer.render(table(name))
+
+
+def test_calibration_sizes_are_means_over_tasks_and_ranked_within_each_size():
+    row = next(
+        one
+        for one in lines("calibration_size")
+        if (one["calibration_share"], one["estimator"]) == (0.2, "trace_plus")
+    )
+    own = SIZES.filter(calibration_share=0.2, estimator="trace_plus", metric="auroc")
+    by_split = [part["value"].mean() for _, part in own.group_by("split")]
+    assert row["auroc"] == pytest.approx(own["value"].mean())
+    assert row["auroc_sd"] == pytest.approx(stdev(by_split))
+    made = table("calibration_size")
+    assert [group.title for group in made.groups][:2] == [
+        "5 % for calibration",
+        "10 % for calibration",
+    ]
+    auroc = [column.keys[0] for column in made.columns].index("auroc")
+    for group in made.groups:
+        assert "best" in {row[auroc].emphasis for row in group.rows}
+
+
+def test_pooled_metrics_are_means_over_splits():
+    row = lines("reliability_selective")[0]
+    assert row["risk_at_90"] == pytest.approx(0.5 + fmean([0, 0.01, 0.02]))
+    assert row["ece_sd"] == pytest.approx(stdev([0, 0.01, 0.02]))
+
+
+def test_strata_stand_side_by_side():
+    row = lines("length_stratified")[-1]
+    own = LENGTHS.filter(stratum="long", estimator=row["estimator"], metric="brier")
+    assert row["long_brier"] == pytest.approx(own["value"].mean())
+
+
+def test_transfer_takes_the_best_baseline_of_each_target_and_metric():
+    frame = TABLES["cross_task_transfer"][1]
+    baselines = [entry.id for entry in COMPARED if entry.role == "baseline"]
+    for row in lines("cross_task_transfer"):
+        own = frame.filter(task=row["task"], metric="brier")
+        means = dict(own.group_by("estimator").agg(pl.col("value").mean()).iter_rows())
+        best = min(baselines, key=means.get)
+        assert row["brier_best_baseline_id"] == best
+        assert row["brier_improvement"] == pytest.approx(means[best] - means["trace_plus"])
+        both = own.pivot("estimator", index="split", values="value")
+        gains = (both[best] - both["trace_plus"]).to_list()
+        assert row["brier_improvement_sd"] == pytest.approx(stdev(gains))
+
+
+def test_transfer_marks_the_wins_that_their_intervals_do_not_support():
+    frame = TABLES["cross_task_transfer"][1]
+    better = pl.when(estimator="trace_plus", metric="brier").then(pl.lit(0.001))
+    made = table("cross_task_transfer", frame.with_columns(value=better.otherwise("value")))
+    gain = [column.keys[0] for column in made.columns].index("brier_improvement")
+    marks = dict(zip(made.frame["task"], (row[gain].mark for row in made.rows), strict=True))
+    assert marks == {"mlqa": "§", "svamp": "", "triviaqa": "§", "truthfulqa": "§"}
+    low = dict(pl.read_csv(csv.render(made).encode())["task", "brier_improvement_low"].rows())
+    assert low == {"mlqa": -0.1, "svamp": 0.001, "triviaqa": None, "truthfulqa": None}
+    assert any(note.startswith("Intervals (95%)") for note in made.notes)
+
+
+def test_one_task_has_a_sentence_instead_of_rows():
+    study = {"model": MODEL, "tasks": ["svamp"]}
+    made = table("cross_task_transfer", metrics().clear(), study)
+    assert list(made.rows) == []
+    for writer in (html, latex):
+        assert ALONE in writer.render(made)
+
+
+@pytest.mark.parametrize("left", ["trace_plus", "baseline"])
+def test_transfer_without_a_side_says_so(left):
+    frame = TABLES["cross_task_transfer"][1]
+    kept = [entry for entry in COMPARED if (entry.id == "trace_plus") == (left == "baseline")]
+    frame = frame.filter(pl.col("estimator").is_in([entry.id for entry in kept]))
+    made = table("cross_task_transfer", frame, entries=kept)
+    assert any("so there is nothing to compare" in note for note in made.notes)
+
+
+def undefined(frame, **where):
+    conditions = [pl.col(key) == value for key, value in where.items()]
+    hidden = pl.all_horizontal(conditions)
+    return frame.with_columns(value=pl.when(hidden).then(None).otherwise("value"))
+
+
+def test_what_is_undefined_is_left_out_and_named():
+    frame = undefined(LENGTHS, stratum="short", metric="auroc", task="svamp")
+    made = table("length_stratified", frame)
+    assert any("AUROC of short answers" in n and "SVAMP (4 of 4 splits)" in n for n in made.notes)
+    own = LENGTHS.filter(
+        pl.col("task") != "svamp", stratum="short", metric="auroc", estimator="trace"
+    )
+    row = next(r for r in lines("length_stratified", frame=frame) if r["estimator"] == "trace")
+    assert row["short_auroc"] == pytest.approx(own["value"].mean())
+    empty = undefined(LENGTHS, stratum="short")
+    assert {row["short_brier"] for row in lines("length_stratified", frame=empty)} == {None}
+
+
+def draw(sizes=SIZES, stratified=LENGTHS, entries=FEW):
+    sizes, stratified = averaged_parts(sizes, stratified)
+    return robustness_panels(sizes, *curves(), stratified, entries, STUDY)
+
+
+def averaged_parts(sizes, lengths):
+    """The averages of both analyses."""
+    return averaged("calibration_size", sizes, STUDY), averaged("length_stratified", lengths, STUDY)
+
+
+def test_reliability_pools_the_splits_and_drops_sparse_bins():
+    bins = pl.DataFrame(
+        [("mars", 0, 1, 100, 0.1, 0.2), ("mars", 1, 1, 300, 0.3, 0.0), ("mars", 0, 9, 3, 0.9, 1.0)],
+        schema=BINS,
+        orient="row",
+    )
+    (line,) = reliability_lines(bins, FEW)
+    assert (line.entry.id, line.x, line.y) == ("mars", pytest.approx([0.25]), pytest.approx([0.05]))
+
+
+def test_risk_is_the_mean_over_splits():
+    first = next(risk_lines(curves()[1], FEW))
+    assert (first.x[0], first.x[-1]) == (0.01, 1.0)
+    assert first.y[-1] == pytest.approx(0.55)
+    assert first.spread[0] == pytest.approx(stdev([0, 0.1]))
+
+
+def test_six_panels_name_every_estimator_without_overlap():
+    figure = draw()
+    assert len(figure.axes) == 6
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert {text.get_text() for text in axes.texts} == {entry.label for entry in FEW}
+        boxes = [Text.get_window_extent(text) for text in axes.texts]
+        for i, box in enumerate(boxes):
+            assert box.x1 <= figure.bbox.x1
+            assert not any(box.padded(0, -1).overlaps(other) for other in boxes[:i])
+
+
+def test_the_figure_does_with_what_there_is():
+    assert len(draw(entries=FEW[-1:]).axes) == 6
+    assert len(draw(stratified=undefined(LENGTHS, stratum="short")).axes) == 6
+    assert len(draw(sizes=undefined(SIZES, estimator="mars", metric="auroc")).axes) == 6
+    nowhere = draw(undefined(SIZES, metric="auroc"), undefined(LENGTHS, metric="auroc"))
+    for axes in (nowhere.axes[1], nowhere.axes[5]):
+        assert [text.get_text() for text in axes.texts] == ["undefined"]
+
+
+def test_the_same_data_give_the_same_bytes(tmp_path):
+    for name, mix in (("a", False), ("b", True)):
+        frames = [f.sample(fraction=1, shuffle=mix, seed=3) for f in (SIZES, *curves(), LENGTHS)]
+        sizes, bins, curve, lengths = frames
+        sizes, lengths = averaged_parts(sizes, lengths)
+        figure = robustness_panels(sizes, bins, curve, lengths, FEW, STUDY)
+        style.save(figure, tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg")
+    for kind in ("pdf", "svg"):
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()

@@ -1,0 +1,74 @@
+"""The table of thresholds with a guarantee."""
+
+import csv as csv_module
+import io
+
+import pytest
+
+from tables import synthetic
+from tracecal.analyse.risk_coverage import risk_coverage as gathered
+from tracecal.tables.risk_coverage import table as risk_table
+from tracecal.writers import csv, html, latex
+
+MODELS = {"m1": "Model_1", "m2": "Model & 2"}
+TASKS = {"t": "Task <1>", "u": "Task 2"}
+
+
+def control(*found, n=50):
+    names = ("error_rate", "threshold", "kept", "wrong")
+    thresholds = []
+    for one in found:
+        row = dict(zip(names, one, strict=True)) | {"n": n, "enough": None if one[1] else 992}
+        row["coverage"] = row["kept"] / n if n else 0.0
+        row["error"] = row["wrong"] / row["kept"] if row["kept"] else None
+        thresholds.append(row)
+    return {"split": 0, "confidence": 0.9, "groups": n // 2, "thresholds": thresholds}
+
+
+CONTROLS = {
+    ("m2", "t"): control((0.05, None, 0, 0), (0.2, 0.71, 20, 3)),
+    ("m1", "u"): control((0.05, 0.98765432101234, 45, 1), (0.2, 0.5, 50, 5)),
+    ("m1", "t"): control((0.05, None, 0, 0), (0.2, None, 0, 0), n=0),
+}
+
+
+def risk_coverage(controls, models, tasks):
+    frame = gathered(list(controls.values()), list(controls))
+    return risk_table({"risk_coverage": frame}, synthetic.settings([], models, tasks))
+
+
+def read(table):
+    lines = csv_module.DictReader(io.StringIO(csv.render(table)))
+    return {(line["model"], line["task"]): line for line in lines}
+
+
+def test_rows_go_by_model_and_task_and_shares_by_the_tested_answers():
+    found = read(risk_coverage(CONTROLS, MODELS, TASKS))
+    assert list(found) == [("m1", "t"), ("m1", "u"), ("m2", "t")]
+    line = found["m1", "u"]
+    assert (line["threshold_0.05"], line["kept_0.05"], line["n"]) == (
+        "0.98765432101234",
+        "45",
+        "50",
+    )
+    assert float(line["coverage_0.05"]) == pytest.approx(0.9)
+    assert float(line["error_0.05"]) == pytest.approx(1 / 45)
+    assert float(line["error_0.2"]) == pytest.approx(0.1)
+
+
+def test_that_nothing_can_be_promised_is_said():
+    table = risk_coverage(CONTROLS, MODELS, TASKS)
+    line = read(table)["m2", "t"]
+    wanted = [line[f"{name}_0.05"] for name in ("threshold", "coverage", "error", "kept")]
+    assert wanted == ["", "0.0", "", "0"]
+    assert any(note.startswith("none (m): no threshold can promise") for note in table.notes)
+    assert "none (992) & 0.000 & -- & 0.710 & 0.400 & 0.150" in latex.render(table)
+    all_kept = {("m1", "u"): CONTROLS["m1", "u"]}
+    assert not any("none (m):" in note for note in risk_coverage(all_kept, MODELS, TASKS).notes)
+
+
+@pytest.mark.parametrize("writer", [latex, html, csv])
+def test_the_order_of_pairs_does_not_matter(writer):
+    reverse = dict(reversed(CONTROLS.items()))
+    first, second = (risk_coverage(c, MODELS, TASKS) for c in (CONTROLS, reverse))
+    assert writer.render(first) == writer.render(second)

@@ -1,0 +1,126 @@
+"""Tables in LaTeX documents: they compile together, fit the page, and cite what there is."""
+
+import re
+
+import polars as pl
+import pytest
+
+from tables import synthetic
+from tables.synthetic import ENTRIES, MODELS, TASKS
+from tracecal.analyse.risk_coverage import risk_coverage
+from tracecal.paper import references
+from tracecal.registry import ESTIMATORS, protocol_rows
+from tracecal.tables import cross_model, main_comparison, protocol_comparison
+from tracecal.tables import risk_coverage as risks
+from tracecal.tables.settings import Entry
+from tracecal.writers import latex
+from tracecal.writers.table import Column, Table
+from typeset import SETUPS, complaints, typeset
+
+TEXT = references.BIBLIOGRAPHY.read_text(encoding="utf-8")
+KNOWN = set(references.keys(TEXT))
+COMPARED = [
+    Entry(one.id, one.label, one.group, one.role, one.citation)
+    for one in ESTIMATORS
+    if one.role in ("baseline", "trace")
+]
+
+
+def tables():
+    metrics = synthetic.study(entries=COMPARED, splits=2)
+    main = {"model": "tiny_a", "tasks": list(TASKS)}
+    cross = {"models": list(MODELS), "tasks": list(TASKS)}
+    rates = [
+        {
+            "error_rate": rate,
+            "threshold": None if rate < 0.1 else 0.5,
+            "n": 9,
+            "kept": 5,
+            "wrong": 1,
+            "coverage": 0.5,
+            "error": 0.2,
+            "enough": None,
+        }
+        for rate in (0.05, 0.1, 0.2, 0.3)
+    ]
+    control = {"split": 0, "confidence": 0.9, "groups": 9, "thresholds": rates}
+    pairs = [(model, task) for model in MODELS for task in TASKS]
+    frames = synthetic.frames(metrics, COMPARED, main=main, cross=cross) | {
+        "accuracy": synthetic.accuracy(),
+        "risk_coverage": risk_coverage([control] * len(pairs), pairs),
+    }
+    settings = synthetic.settings(
+        COMPARED, MODELS, TASKS, {"methods": protocol_rows(ESTIMATORS)}, main=main, cross=cross
+    )
+    made = (main_comparison, cross_model, protocol_comparison, risks)
+    return [module.table(frames, settings) for module in made]
+
+
+def cited(name, caption, keys):
+    """A table of one row that cites `keys`."""
+    column = Column(("label",), "Method", align="left", cite=pl.lit(keys))
+    return Table(name, "T", caption, pl.DataFrame({"label": ["A"]}), (column,))
+
+
+def written(made, folder):
+    folder.mkdir()
+    paths = [folder / f"{table.name}.tex" for table in made]
+    for table, path in zip(made, paths, strict=True):
+        path.write_text(latex.render(table), encoding="utf-8")
+    return paths
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_tables_compile_together_and_nothing_is_too_wide(setup, tmp_path):
+    paths = written(tables(), tmp_path / "tables")
+    assert typeset(paths, references.BIBLIOGRAPHY, setup, tmp_path) == []
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_what_is_too_wide_or_missing_is_noticed(setup, tmp_path):
+    bad = cited("bad", f"A caption with {'W' * 200}.", "nobody1999")
+    found = "\n".join(
+        typeset(written([bad], tmp_path / "t"), references.BIBLIOGRAPHY, setup, tmp_path)
+    )
+    for sign in ("Overfull", "nobody1999' on page", 'database entry for "nobody1999"'):
+        assert sign in found
+
+
+def test_the_whole_bibliography_compiles(tmp_path):
+    made = written([cited("all", "C.", ",".join(sorted(KNOWN)))], tmp_path / "t")
+    assert typeset(made, references.BIBLIOGRAPHY, "minimal", tmp_path) == []
+    entries = (tmp_path / "paper.bbl").read_text(encoding="utf-8")
+    assert entries.count("\\bibitem") == len(KNOWN)
+
+
+def test_a_log_broken_at_79_characters_is_read_whole():
+    line = "LaTeX Warning: Citation `" + "k" * 60 + "' on page 1 undefined on input line 3."
+    assert complaints(line[:79] + "\n" + line[79:] + "\n") == [line]
+    assert complaints("Overfull \\hbox (2.9pt too wide) in paragraph at lines 1--2\n") == []
+
+
+def test_every_key_of_the_registry_is_in_the_bibliography():
+    assert {one.citation for one in ESTIMATORS} <= KNOWN
+
+
+def test_every_key_that_tables_cite_is_in_the_bibliography():
+    found = set().union(*(references.cited(latex.render(table)) for table in tables()))
+    assert {entry.citation for entry in ENTRIES if entry.role == "baseline"} - {
+        "szymczyk2026"
+    } <= found
+    assert found <= KNOWN
+
+
+def test_entries_are_whole_and_named_once():
+    assert len(references.keys(TEXT)) == len(KNOWN) > 40
+    for entry in re.split(r"\n(?=@)", TEXT)[1:]:
+        fields = re.findall(r"^  (\w+) = \{", entry, re.MULTILINE)
+        assert {"author", "title", "year"} <= set(fields), entry
+        assert {"booktitle", "journal"} & set(fields), entry
+        assert entry.count("{") == entry.count("}")
+
+
+def test_keys_and_citations_are_read():
+    assert references.keys("@book{a_b,\n x}\n@misc{c:2,") == ["a_b", "c:2"]
+    assert references.cited(r"A~\citep{a,b c}\citet{d} \cite{e}") == {"a", "b c", "d", "e"}

@@ -1,0 +1,218 @@
+"""The table model and its three writers."""
+
+import csv as csv_module
+import io
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+from tracecal.errors import InputError
+from tracecal.writers import csv, html, latex
+from tracecal.writers.table import Column, Table, better_of, header_spans, number, ranked, ranks
+
+HOSTILE = "<script>alert('%_&$#{}~^\\\"')</script> é [x] a--b"
+CITED = pl.col("id").replace_strict(dict.fromkeys("abc", "k2020"))
+COLUMNS = (
+    Column(("label",), "Method", align="left", cite=CITED),
+    *ranked(
+        [
+            Column(("brier",), "Brier", "Task", "lower"),
+            Column(("auroc",), "AUROC", "Task", "higher"),
+        ]
+    ),
+    Column(("wins", "tasks"), "Wins"),
+)
+
+
+def table(label="A", caption="Caption.", **changes):
+    rows = [
+        ("a", label, 0.12345678901234, 0.8, 2, 3),
+        ("b", "B", 0.2, None, 3, 3),
+        ("c", "C", 0.1, 0.9, 0, 3),
+    ]
+    names = ["id", "label", "brier", "auroc", "wins", "tasks"]
+    parts = {
+        "name": "t",
+        "title": "Title",
+        "frame": pl.DataFrame(rows, schema=names, orient="row"),
+        "columns": COLUMNS,
+        "section": (pl.col("id") == "c").cast(pl.String),
+        "titles": {"false": "First <group>"},
+        "emphasis": "Bold: best.",
+        "notes": ("A note.",),
+    }
+    return Table(caption=caption, **parts | changes)
+
+
+def printed(column, **values):
+    """How a column prints one row."""
+    frame = pl.DataFrame([values])
+    one = Table("t", "T", "C", frame, (column,))
+    return one.rows[0][0].text
+
+
+class Text(HTMLParser):
+    """The visible text and the tags of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.text, self.tags = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "signed", "text"),
+    [
+        (0.0005001, 3, False, "0.001"),
+        (-0.0831, 3, True, "−0.083"),
+        (0.0391, 3, True, "+0.039"),
+        (-0.0004, 3, True, "0.000"),
+        (0.0, 3, True, "0.000"),
+        (None, 3, False, "–"),
+        (float("nan"), 3, False, "–"),
+        (7, 3, False, "7"),
+        ("text", 3, False, "text"),
+    ],
+)
+def test_numbers_print_rounded_signed_and_without_negative_zero(value, decimals, signed, text):
+    assert number(value, decimals, signed) == text
+
+
+def test_ranks_share_ties_of_what_prints():
+    assert ranks([0.1234, 0.1229, 0.2, 0.3], "lower", 2) == ["best", "best", "second", None]
+    assert ranks([0.7, None, 0.9, 0.7], "higher", 3) == ["second", None, "best", "second"]
+    assert ranks([0.0539, 0.0541], "lower", 3) == [None, None]
+    assert ranks([0.5], "lower", 3) == [None]
+    assert ranks([], "lower", 3) == []
+
+
+def test_cells_join_several_numbers():
+    assert printed(Column(("wins", "tasks")), wins=2, tasks=3) == "2/3"
+    assert printed(Column(("m", "sd"), joint=" ± "), m=0.774, sd=0.0151) == "0.774 ± 0.015"
+    assert printed(Column(("m", "sd")), m=None, sd=None) == "–"
+    assert printed(Column(("m",), absent="none"), m=None) == "none"
+
+
+def test_a_column_may_print_rows_differently_and_in_other_words():
+    frame = pl.DataFrame({"x": [0.126, 0.126], "digits": [1, 2], "gain": [False, True]})
+    column = Column(("x",), decimals=pl.col("digits"), signed=pl.col("gain"))
+    words = Column(("x",), printed=pl.format("about {}", "digits"))
+    rows = Table("t", "T", "C", frame, (column, words)).rows
+    assert [[cell.text for cell in row] for row in rows] == [
+        ["0.1", "about 1"],
+        ["+0.13", "about 2"],
+    ]
+
+
+def test_marks_follow_their_expression():
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0], "part": ["a", "a", "b"]})
+    few = Column(("x",), mark=pl.when(pl.col("x") > 1).then(pl.lit("†")))
+    assert [row[0].mark for row in Table("t", "T", "C", frame, (few,)).rows] == ["", "†", "†"]
+
+
+def test_best_and_second_are_marked_within_parts_and_among_some_rows():
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 2.0], "part": ["a", "a", "b", "b"]})
+
+    def emphasis(**how):
+        columns = ranked([Column(("x",), better="higher")], **how)
+        return [row[0].emphasis for row in Table("t", "T", "C", frame, columns).rows]
+
+    assert emphasis() == [None, "second", "best", "second"]
+    assert emphasis(within="part") == ["second", "best", "best", "second"]
+    assert emphasis(among=pl.col("part") == "a") == ["second", "best", None, None]
+
+
+def test_the_better_of_a_row_is_bold_unless_both_print_alike():
+    frame = pl.DataFrame({"x": [0.1, 0.2, 0.1001, None], "y": [0.2, 0.1, 0.1002, 0.3]})
+    columns = better_of([Column(("x",), better="lower"), Column(("y",), better="lower")])
+    rows = Table("t", "T", "C", frame, tuple(columns)).rows
+    bold = [tuple(cell.emphasis for cell in row) for row in rows]
+    assert bold == [("best", None), (None, "best"), (None, None), (None, None)]
+
+
+def test_spans_cover_neighbours_of_one_group_only():
+    columns = [Column(("a",)), Column(("b",), group="X"), Column(("c",), group="X"), Column(("d",))]
+    assert header_spans(columns) == [("", 1), ("X", 2), ("", 1)]
+
+
+def test_a_column_that_the_frame_lacks_is_refused():
+    with pytest.raises(ValueError, match="its frame lacks auroc, brier"):
+        table(frame=table().frame.drop("brier", "auroc"))
+
+
+def test_csv_has_all_columns_at_full_precision():
+    lines = list(csv_module.reader(io.StringIO(csv.render(table(HOSTILE)))))
+    assert lines[0] == ["id", "label", "brier", "auroc", "wins", "tasks"]
+    assert lines[1] == ["a", HOSTILE, "0.12345678901234", "0.8", "2", "3"]
+    assert lines[2] == ["b", "B", "0.2", "", "3", "3"]
+
+
+def test_latex_marks_best_second_groups_and_citations():
+    text = latex.render(table())
+    assert r"\multicolumn{2}{c}{Task}" in text
+    assert r"\cmidrule(lr){2-3}" in text
+    assert r"\multirow{2}{*}{Method}" in text
+    assert r"\textit{First \textless{}group\textgreater{}}" in text
+    assert r"A~\citep{k2020} & \underline{0.123} & \underline{0.800} & 2/3 \\" in text
+    assert r"B~\citep{k2020} & 0.200 & -- & 3/3 \\" in text
+    assert r"C~\citep{k2020} & \textbf{0.100} & \textbf{0.900} & 0/3 \\" in text
+    assert r"Brier $\downarrow$ & AUROC $\uparrow$" in text
+    assert r"\label{tab:t}" in text
+    assert text.count(r"\midrule") == 2
+
+
+def test_latex_escapes_every_label():
+    assert latex.escape("a_b%&$#{}~^\\") == (
+        r"a\_b\%\&\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    )
+    assert latex.escape("a---b\n c") == "a-{}-{}-b c"
+    assert latex.escape("ΔBrier ± −1") == r"$\Delta$Brier $\pm$ $-$1"
+    assert latex.render(table("[2pt]")).count("\n{}[2pt]") == 1
+
+
+def test_a_citation_that_would_break_latex_is_refused():
+    column = Column(("label",), "Method", cite=pl.lit("a}%"))
+    bad = Table("t", "T", "C", pl.DataFrame({"label": ["A"]}), (column,))
+    with pytest.raises(InputError, match="citation key"):
+        latex.render(bad)
+
+
+def test_html_escapes_labels_and_stands_alone():
+    page = html.render(table(HOSTILE, HOSTILE, title=HOSTILE, notes=(HOSTILE,)))
+    read = Text(page)
+    assert "script" not in read.tags
+    assert "".join(read.text).count(HOSTILE) == 5
+    assert not re.search(r"https?:|src=|href=|url\(|@import", page)
+    assert "<strong>0.100</strong>" in page
+    assert "<u>0.123</u>" in page
+    assert 'class="center absent">–</td>' in page
+    assert "↓ lower is better, ↑ higher is better. Bold: best." in page
+
+
+def test_html_table_is_rectangular():
+    page = html.render(table())
+    for line in re.findall(r"<tr>(.*?)</tr>", page.split("</thead>")[1], re.DOTALL):
+        widths = [re.search(r'colspan="(\d+)"', tag) for tag in re.findall("<t[hd][^>]*>", line)]
+        assert sum(int(width[1]) if width else 1 for width in widths) == 4
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
+def test_latex_compiles_with_hostile_labels(tmp_path):
+    (tmp_path / "t.tex").write_text(latex.render(table(HOSTILE, HOSTILE, notes=(HOSTILE,))))
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass[twocolumn]{article}\\usepackage{booktabs,multirow,graphicx,natbib}"
+        "\\begin{document}\\input{t}\\end{document}"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:]

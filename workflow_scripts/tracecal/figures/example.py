@@ -1,0 +1,73 @@
+"""The answer of the main study by which the framework figure shows what TRACE does."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from tracecal.analyse.example import confident_error
+from tracecal.analyse.pairs import read_pairs
+from tracecal.decode.traces import read_traces
+from tracecal.figures.glyphs import legible
+
+FEATURES = (
+    "length",
+    "first3_entropy_conf",
+    "mean_entropy",
+    "decayed_entropy",
+    "window_entropy",
+    "entropy_slope",
+    "length_normalised_surprisal",
+    "trace_risk",
+)
+TRACE = ["example_id", "answer", "tokens", "surprisal", "entropy"]
+
+
+class Example(NamedTuple):
+    """An answer, its trace (nats), its `FEATURES`, and TRACE+'s probability where there is one."""
+
+    question: str
+    answer: str
+    tokens: Sequence[str]
+    surprisal: Sequence[float]
+    entropy: Sequence[float]
+    features: dict[str, float]
+    probability: float | None
+
+
+def read_example(
+    traces: Sequence[str],
+    features: Sequence[str],
+    labels: Sequence[str],
+    predictions: Sequence[str],
+    tasks: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+) -> Example:
+    """The confident error with the most pronounced peak.
+
+    The paths are those of the files of `pairs`, in their order. Raises `InputError` where there
+    is no pair.
+    """
+    key = ["task", "example_id"]
+    answers = read_pairs(features, pairs, ["example_id", *FEATURES])
+    traced = pl.concat(
+        read_traces(path, TRACE).with_columns(task=pl.lit(task))
+        for path, (_, task) in zip(traces, pairs, strict=True)
+    )
+    questions = read_pairs(tasks, pairs, ["example_id", "question"])
+    judged = read_pairs(labels, pairs, ["example_id", "correct"])
+    for others in (questions.drop("model"), traced, judged.drop("model")):
+        answers = answers.join(others, on=key, validate="1:1")
+    texts = answers.select(pl.col("question") + pl.col("answer")).to_series()
+    answers = answers.with_columns(
+        legible=pl.Series([legible(text) for text in texts]),
+        mean_prob=(-pl.col("surprisal").list.mean()).exp(),
+    )
+    example = confident_error(answers)
+    fitted = read_pairs(predictions, pairs, ["estimator", "example_id", "probability"])
+    own = fitted.filter(estimator="trace_plus", **{name: example[name] for name in key})
+    return Example(
+        *(example[name] for name in ("question", "answer", "tokens", "surprisal", "entropy")),
+        {name: example[name] for name in FEATURES},
+        own["probability"].mean(),
+    )

@@ -1,0 +1,256 @@
+"""The framework figure: from a prompt and its decoded answer to TRACE and TRACE+, by an example."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from tracecal.figures import style
+from tracecal.figures.example import Example, read_example
+from tracecal.figures.glyphs import shown_token, wrapped
+from tracecal.operate.operators import ALPHA, BETA, DECAY, GAMMA, WINDOW
+from tracecal.writers.table import number
+
+HEIGHT = 2.6
+SURPRISAL, ENTROPY = style.FAMILIES["likelihood"].color, style.FAMILIES["entropy"].color
+PEAK = style.TRACE.color
+# Stages from left to right: where each begins and how wide it is, in inches.
+ANSWER, TRACED, RISK, SCORE = (0.04, 1.12), (1.38, 1.62), (3.2, 1.64), (5.08, 1.18)
+TOP, BOTTOM = HEIGHT - 0.27, 0.06
+LINE = 0.125
+LABELLED = 15
+
+
+def draw(
+    traces: Sequence[str],
+    features: Sequence[str],
+    labels: Sequence[str],
+    predictions: Sequence[str],
+    tasks: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+) -> Figure:
+    """The figure, by an answer of the (model, task) `pairs`, whose files the paths are."""
+    return framework(read_example(traces, features, labels, predictions, tasks, pairs))
+
+
+def framework(example: Example) -> Figure:
+    """The figure."""
+    with style.applied():
+        figure = Figure(figsize=(style.TEXT_WIDTH, HEIGHT))
+        figure.set_layout_engine("none")
+        page = _panel(figure, 0, 0, style.TEXT_WIDTH, HEIGHT)
+        page.set(xlim=(0, style.TEXT_WIDTH), ylim=(0, HEIGHT))
+        stages = (ANSWER, TRACED, RISK, SCORE)
+        names = ("Decoded answer", "Decoding trace", "Local risk operators", "Confidence")
+        for letter, name, (left, _) in zip("abcd", names, stages, strict=True):
+            _write(page, left, HEIGHT - 0.06, f"({letter}) {name}", size=style.NORMAL, bold=True)
+        middle = (TOP + BOTTOM) / 2
+        for (left, width), (following, _) in pairwise(stages[:3]):
+            _arrow(page, left + width, following, middle, style.MUTED)
+        _answer(page, example)
+        _trace(figure, example)
+        _operators(figure, page, example)
+        _scores(page, example)
+    return figure
+
+
+def peak_window(entropy: Sequence[float], window: int = WINDOW) -> tuple[int, int]:
+    """First and one past the last token of the highest mean over `window` tokens (or all)."""
+    window = min(window, len(entropy))
+    means = np.convolve(np.asarray(entropy, dtype=float), np.full(window, 1 / window), "valid")
+    first = int(np.argmax(means))
+    return first, first + window
+
+
+def _answer(page: Axes, example: Example) -> None:
+    left, width = ANSWER
+    middle = (TOP + BOTTOM) / 2
+    for low, title, text, about in (
+        (middle + 0.05, "Prompt", example.question, ""),
+        (BOTTOM, "Answer", example.answer, "decoded once, kept as it is"),
+    ):
+        _box(page, left, low, width, TOP - middle - 0.05)
+        top = low + TOP - middle - 0.12
+        _write(page, left + 0.07, top, title, bold=True)
+        shown = wrapped(page.figure, text, width - 0.14, lines=4 if about else 6)
+        _write(page, left + 0.07, top - LINE - 0.02, shown or "(no text)")
+        note = wrapped(page.figure, about, width - 0.14, lines=2)
+        _write(page, left + 0.07, low + 0.06, note, color=style.MUTED, va="bottom")
+
+
+def _trace(figure: Figure, example: Example) -> None:
+    left, width = TRACED[0] + 0.2, TRACED[1] - 0.2
+    labels = len(example.tokens) <= LABELLED
+    base, space = BOTTOM + (0.62 if labels else 0.3), 0.24
+    height = (TOP - base - space) / 2 - 0.06
+    for low, values, color, title in (
+        (base + height + space, example.entropy, ENTROPY, "entropy H, nats"),
+        (base, example.surprisal, SURPRISAL, "surprisal s, nats"),
+    ):
+        axes = _panel(figure, left, low, width, height)
+        _bars(axes, values, [color] * len(values))
+        _shade(axes, example.entropy)
+        axes.set_title(title, fontsize=style.SMALL, fontweight="normal", color=style.INK, pad=2)
+        axes.spines[["left", "bottom"]].set_visible(True)
+        highest = max(max(values), 1e-3)
+        axes.set_yticks([0, highest], ["0", number(float(highest), 1)])
+    positions = range(1, len(example.tokens) + 1)
+    if labels:
+        axes.set_xticks(positions, [shown_token(token) for token in example.tokens], rotation=90)
+    else:
+        axes.set_xticks([1, len(example.tokens)])
+        axes.set_xlabel("token t", fontsize=style.SMALL, labelpad=-4)
+    axes.tick_params(axis="x", length=0, pad=1.5)
+
+
+def _operators(figure: Figure, page: Axes, example: Example) -> None:
+    f, entropy = example.features, np.asarray(example.entropy, dtype=float)
+    early = -np.log(f["first3_entropy_conf"])
+    rows = (
+        (
+            "Early / global",
+            f"first 3 tokens: {_value(early)}\nall tokens: {_value(f['mean_entropy'])}",
+            _draw_global,
+            (style.TRACE_PLUS,),
+        ),
+        (
+            "Position-decayed",
+            f"D(H) = {_value(f['decayed_entropy'])}\nweight exp(−(t−1)/{DECAY:g})",
+            _draw_decay,
+            (style.TRACE, style.TRACE_PLUS),
+        ),
+        (
+            "Local peak",
+            f"M(H) = {_value(f['window_entropy'])}\nhighest {WINDOW} tokens",
+            _shade,
+            (style.TRACE,),
+        ),
+        (
+            "Shape / length",
+            f"slope {_value(f['entropy_slope'])}, T = {f['length']:.0f}\n"
+            f"L(s) = {_value(f['length_normalised_surprisal'])}",
+            _draw_slope,
+            (style.TRACE, style.TRACE_PLUS),
+        ),
+    )
+    left, width = RISK
+    step = (TOP - BOTTOM) / len(rows)
+    for index, (name, text, overlay, used_by) in enumerate(rows):
+        low = TOP - (index + 1) * step + 0.04
+        _box(page, left, low, width, step - 0.04)
+        axes = _panel(figure, left + 0.06, low + 0.07, 0.4, step - 0.18)
+        _bars(axes, entropy, [ENTROPY] * len(entropy))
+        overlay(axes, entropy)
+        top = low + step - 0.1
+        _write(page, left + 0.53, top, name, bold=True)
+        _write(page, left + 0.53, top - LINE, text)
+        for place, look in enumerate(used_by):
+            x = left + width - 0.17 + 0.09 * place
+            page.plot(x, top - 0.05, "o", ms=3.6, mew=0, c=look.color)
+
+
+def _draw_global(axes: Axes, entropy: np.ndarray) -> None:
+    axes.axvspan(0.5, min(3, len(entropy)) + 0.5, color=style.INK, alpha=0.12, lw=0, zorder=1)
+    axes.axhline(entropy.mean(), color=style.INK, lw=0.9, zorder=3)
+
+
+def _draw_decay(axes: Axes, entropy: np.ndarray) -> None:
+    t = np.linspace(1, len(entropy), 100)
+    weight = np.exp(-(t - 1) / DECAY)
+    axes.plot(t, weight * axes.get_ylim()[1], color=style.INK, lw=0.9, zorder=3)
+
+
+def _draw_slope(axes: Axes, entropy: np.ndarray) -> None:
+    t = np.arange(1, len(entropy) + 1)
+    fitted = np.polynomial.Polynomial.fit(t, entropy, 1)(t) if len(t) > 1 else entropy
+    axes.plot(t, fitted, color=style.INK, lw=0.9, zorder=3)
+
+
+def _scores(page: Axes, example: Example) -> None:
+    left, width = SCORE
+    middle = (TOP + BOTTOM) / 2
+    risk = float(example.features["trace_risk"])
+    probability = example.probability
+    shown = f"probability {number(probability, 2)}" if probability is not None else "probability"
+    for low, look, title, text, result in (
+        (
+            middle + 0.02,
+            style.TRACE,
+            "TRACE",
+            f"risk R =\n{ALPHA:g} D + {BETA:g} M + {GAMMA:g} L\n= {_value(risk)}",
+            f"exp(−R) = {number(float(np.exp(-risk)), 2)}\nneeds no labels",
+        ),
+        (
+            BOTTOM,
+            style.TRACE_PLUS,
+            "TRACE+",
+            "features standardised,\nlogistic regression on\nlabelled answers",
+            f"{shown}\nof being right",
+        ),
+    ):
+        height = TOP - middle - 0.02
+        _box(page, left, low, width, height, edge=look.color)
+        _arrow(page, sum(RISK), left, low + height / 2, look.color)
+        top = low + height - 0.07
+        page.plot(left + 0.1, top - 0.05, "o", ms=4.2, mew=0, c=look.color)
+        _write(page, left + 0.18, top, title, color=look.text, bold=True)
+        _write(page, left + 0.07, top - LINE - 0.04, text)
+        _write(page, left + 0.07, low + 0.07, result, color=look.text, bold=True, va="bottom")
+
+
+def _value(value: float) -> str:
+    return number(float(value), 2)
+
+
+def _panel(figure: Figure, left: float, low: float, width: float, height: float) -> Axes:
+    axes = figure.add_axes(
+        (left / style.TEXT_WIDTH, low / HEIGHT, width / style.TEXT_WIDTH, height / HEIGHT)
+    )
+    axes.spines[:].set_visible(False)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.patch.set_alpha(0)
+    return axes
+
+
+def _bars(axes: Axes, values: Sequence[float], colors: Sequence) -> None:
+    axes.bar(range(1, len(values) + 1), values, width=0.8, color=colors, zorder=2)
+    axes.set_xlim(0.4, len(values) + 0.6)
+    axes.set_ylim(min(0, *values), max(*values, 1e-3) * 1.08)
+
+
+def _shade(axes: Axes, entropy: Sequence[float]) -> None:
+    first, last = peak_window(entropy)
+    axes.axvspan(first + 0.5, last + 0.5, color=PEAK, alpha=0.22, lw=0, zorder=1)
+
+
+def _box(
+    page: Axes, left: float, low: float, width: float, height: float, edge: str = style.FAINT
+) -> None:
+    rounded = "round,pad=0,rounding_size=0.05"
+    page.add_patch(
+        FancyBboxPatch((left, low), width, height, boxstyle=rounded, fc="white", ec=edge, lw=0.8)
+    )
+
+
+def _arrow(page: Axes, start: float, end: float, y: float, color: str) -> None:
+    line = {"arrowstyle": "-|>", "color": color, "lw": 0.9, "shrinkA": 1.5, "shrinkB": 1.5}
+    page.annotate("", (end, y), (start, y), arrowprops=line | {"mutation_scale": 7})
+
+
+def _write(
+    page: Axes,
+    x: float,
+    y: float,
+    text: str,
+    *,
+    size: float = style.SMALL,
+    color: str = style.INK,
+    bold: bool = False,
+    va: str = "top",
+) -> None:
+    weight = "bold" if bold else "normal"
+    page.text(x, y, text, fontsize=size, color=color, fontweight=weight, va=va, linespacing=1.25)

@@ -1,0 +1,74 @@
+"""Text of models and tasks as a figure can draw it: on one line or several, within a width."""
+
+from functools import cache
+
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+
+from tracecal.figures import style
+
+CUT = "…"
+UNDRAWN = "□"
+
+
+def legible(text: str) -> bool:
+    """Whether the figures' font has a glyph for every character, white space aside."""
+    return UNDRAWN not in drawable(text)
+
+
+def drawable(text: str) -> str:
+    """`text` on one line; what the figures' font has no glyph for stands as an empty box.
+
+    Control characters and line ends become a space, as does a run of white space.
+    """
+    printable = (character if character.isprintable() else " " for character in text)
+    known = _characters()
+    line = " ".join("".join(printable).split())
+    return "".join(c if c == " " or ord(c) in known else UNDRAWN for c in line)
+
+
+def shown_token(token: str, length: int = 8) -> str:
+    """A token as a label: white space alone is made visible, a long token is cut."""
+    text = drawable(token) or ("↵" if "\n" in token else "␣" if token else "∅")
+    return text if len(text) <= length else text[: length - 1] + CUT
+
+
+def wrapped(figure: Figure, text: str, width: float, lines: int) -> str:
+    """`text` on at most `lines` lines of `width` inches in small type, cut where it is longer.
+
+    Lines break at spaces, and within a word that is longer than a line.
+    """
+    left, found = drawable(text), []
+    while left and len(found) < lines:
+        count = _fitting(figure, left, width)
+        space = left[: count + 1].rfind(" ")
+        end = space if space > 0 and count < len(left) else count
+        found.append(left[:end].rstrip())
+        left = left[end:].lstrip()
+    if left:
+        last = found[-1]
+        while last and _width(figure, last + CUT) > width:
+            last = last[:-1]
+        found[-1] = last.rstrip() + CUT
+    return "\n".join(found)
+
+
+def _fitting(figure: Figure, text: str, width: float) -> int:
+    """How many characters fit on a line; at least one."""
+    count = 1
+    while count < len(text) and _width(figure, text[: count + 1]) <= width:
+        count += 1
+    return count
+
+
+def _width(figure: Figure, text: str) -> float:
+    probe = figure.text(0, 0, text, fontsize=style.SMALL)
+    extent = probe.get_window_extent()
+    probe.remove()
+    return extent.width / figure.dpi
+
+
+@cache
+def _characters() -> frozenset[int]:
+    family = style.RC["font.family"]
+    return frozenset(get_font(findfont(FontProperties(family=family))).get_charmap())

@@ -1,0 +1,145 @@
+"""The performance overview: average Brier and AUROC of all estimators, and AUROC across models."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tracecal.figures import style
+from tracecal.storage.files import read_parquet
+from tracecal.tables import averages
+from tracecal.tables.averages import COLUMNS, MISSING, Average
+from tracecal.tables.settings import Entry
+
+Labels = Mapping[str, str]
+ROW_HEIGHT = 0.125
+
+
+class Dot(NamedTuple):
+    """One point of the cross-model panel."""
+
+    average: Average
+    look: style.Look
+
+
+def draw(means: str, estimators: Sequence, models: Labels, study: Mapping) -> Figure:
+    """The figure, from a run's file of averages."""
+    entries = [Entry(*fields) for fields in estimators]
+    return performance_overview(read_parquet(means, COLUMNS), entries, models, study)
+
+
+def performance_overview(
+    means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping
+) -> Figure:
+    """Three panels; `study` has the parts `main` and `cross` (or None: no third panel)."""
+    compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
+    main, cross = study["main"], study["cross"]
+    selected = averages.select(means, compared, "main", main)
+    ordered = _by_brier(averages.over_tasks(selected), main["model"], compared)
+    across = cross_dots(means, compared, cross) if cross else {}
+    rows = max(len(ordered), 2 * len(across))
+    with style.applied():
+        figure = Figure(figsize=(style.TEXT_WIDTH, 0.95 + ROW_HEIGHT * max(rows, 8)))
+        ratios = [1, 1, 1.35] if across else [1, 1]
+        brier, auroc, *third = figure.subplots(1, len(ratios), width_ratios=ratios)
+        _ranking(brier, ordered, "brier")
+        _ranking(auroc, ordered, "auroc")
+        auroc.tick_params(labelleft=False)
+        style.panel_title(brier, "a", "Average Brier ↓")
+        style.panel_title(auroc, "b", "Average AUROC ↑")
+        keys = style.family_keys(entry for entry in compared if entry in dict(ordered))
+        if across:
+            _across(third[0], {models[model]: dots for model, dots in across.items()})
+            style.panel_title(third[0], "c", "AUROC ↑ by model")
+            keys.append(style.key("Best non-TRACE", style.BEST_BASELINE))
+        style.legend(figure, keys)
+    return figure
+
+
+Ordered = list[tuple[Entry, dict[str, Average]]]
+
+
+def _by_brier(overall: averages.ModelAverages, model: str, entries: Sequence[Entry]) -> Ordered:
+    """The estimators that have a Brier score, the best first."""
+    rows = [
+        (entry, {m: overall.get((model, entry.id, m), MISSING) for m in ("brier", "auroc")})
+        for entry in entries
+    ]
+    return sorted(
+        (row for row in rows if row[1]["brier"].mean is not None),
+        key=lambda row: row[1]["brier"].mean,
+    )
+
+
+def cross_dots(
+    means: pl.DataFrame, entries: Sequence[Entry], study: Mapping
+) -> dict[str, list[Dot]]:
+    """By model: AUROC of the best baseline (an oracle), TRACE and TRACE+, as far as defined."""
+    selected = averages.select(means, entries, "cross", study)
+    overall = averages.over_tasks(selected)
+    dots = {}
+    for model in sorted(set(selected["model"])):
+        found = {e: overall.get((model, e.id, "auroc"), MISSING) for e in entries}
+        baselines = [e for e in entries if e.role == "baseline" and found[e].mean is not None]
+        winner = max(baselines, key=lambda e: found[e].mean, default=None)
+        chosen = [Dot(found[winner], style.BEST_BASELINE)] if winner else []
+        chosen += [Dot(found[e], style.look(e)) for e in entries if e.role == "trace"]
+        dots[model] = [dot for dot in chosen if dot.average.mean is not None]
+    return dots
+
+
+def _ranking(axes: Axes, ordered: Ordered, metric: str) -> None:
+    for height, (entry, values) in enumerate(ordered):
+        if values[metric].mean is not None:
+            _dot(axes, height, values[metric], style.look(entry))
+    _rows(axes, len(ordered))
+    axes.set_yticks(range(len(ordered)), [entry.label for entry, _ in ordered])
+    for tick, (entry, _) in zip(axes.get_yticklabels(), ordered, strict=True):
+        if entry.role == "trace":
+            tick.set(color=style.look(entry).text, fontweight="bold")
+
+
+def _across(axes: Axes, across: Mapping[str, Sequence[Dot]]) -> None:
+    for height, (label, dots) in enumerate(across.items()):
+        means = [dot.average.mean for dot in dots]
+        if means:
+            axes.plot([min(means), max(means)], [height] * 2, color=style.FAINT, lw=2.5, zorder=2)
+        for dot in dots:
+            _dot(axes, height, dot.average, dot.look)
+        axes.annotate(
+            label,
+            (0, height),
+            (2, 5),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            fontsize=style.SMALL,
+            va="bottom",
+        )
+    _rows(axes, len(across))
+    axes.set_ylim(max(len(across), 4) - 0.5, -0.8)
+    axes.set_yticks([])
+
+
+def _dot(axes: Axes, height: float, average: Average, look: style.Look) -> None:
+    axes.errorbar(
+        average.mean,
+        height,
+        xerr=average.sd,
+        fmt=look.marker,
+        color=look.color,
+        zorder=look.order,
+        elinewidth=0.7,
+        capsize=0,
+        markeredgewidth=0,
+    )
+
+
+def _rows(axes: Axes, count: int) -> None:
+    axes.grid(axis="y")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel("mean ± s.d. over splits", fontsize=style.SMALL, color=style.MUTED)

@@ -1,0 +1,111 @@
+"""What a run cost: time, memory and speed of each step and model, from its benchmark files."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from tracecal.errors import InputError
+from tracecal.writers.table import Column, Table
+
+# Of Snakemake's benchmark files, and how they are read: "-" and "NA" stand for a job that ended
+# before it was measured.
+MEASURED = {"s": pl.Float64, "cpu_time": pl.Float64, "max_rss": pl.Float64}
+# Where the tokens stand that a step generated: its folder, and an expression for one row.
+DECODED = {
+    "generate": ("traces", pl.col("token_ids").list.len()),
+    "search_beams": ("beams", pl.col("beam_length").list.sum()),
+    "draw_samples": ("samples", pl.col("token_ids").list.len()),
+}
+
+
+def read_benchmarks(folder: Path, models: Sequence[str]) -> pl.DataFrame:
+    """One row per benchmark file under `folder`: its `step`, `model` (null for a step that is of
+    no model) and what is `MEASURED` (seconds; MiB).
+
+    A file's place says what it is of: `{step}.tsv`, or `{step}/{model}/…`. Raises `InputError`
+    where there is none.
+    """
+    frames = [
+        pl.read_csv(
+            path,
+            separator="\t",
+            columns=list(MEASURED),
+            schema_overrides=MEASURED,
+            null_values=["-", "NA"],
+        ).select(pl.lit(step).alias("step"), pl.lit(model, pl.String).alias("model"), *MEASURED)
+        for path, step, model in _placed(folder, models)
+    ]
+    if not frames:
+        raise InputError(f"{folder} holds no benchmark; jobs write them while they run.")
+    return pl.concat(frames)
+
+
+def _placed(folder: Path, models: Sequence[str]) -> list[tuple[Path, str, str | None]]:
+    placed = []
+    for path in sorted(folder.rglob("*.tsv")):
+        step, *rest = path.relative_to(folder).with_suffix("").parts
+        placed.append((path, step, next((part for part in rest if part in models), None)))
+    return placed
+
+
+def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """The `tokens` that each `step` of `DECODED` generated with each `model`, of the finished
+    ones of the (model, task) `pairs`. A beam's tokens count as often as there are beams.
+    """
+    counted = [
+        {"step": step, "model": model, "tokens": _tokens(path, length)}
+        for step, (name, length) in DECODED.items()
+        for model, task in pairs
+        if (path := results / name / model / f"{task}.arrow").exists()
+    ]
+    schema = {"step": pl.String, "model": pl.String, "tokens": pl.Int64}
+    return pl.DataFrame(counted, schema).group_by("step", "model").agg(pl.col("tokens").sum())
+
+
+def _tokens(path: Path, length: pl.Expr) -> int:
+    return pl.read_ipc(path).select(length.sum()).item() or 0
+
+
+def costs(benchmarks: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
+    """One row per step and model: `jobs`, sums of wall and CPU time (seconds), the largest job's
+    memory (MiB), tokens, and tokens per second of wall time, loading the model included.
+    """
+    return (
+        benchmarks.group_by("step", "model")
+        .agg(
+            jobs=pl.len().cast(pl.Int64),
+            wall_seconds=pl.col("s").sum().round(2),
+            cpu_seconds=pl.col("cpu_time").sum().round(2),
+            max_rss_mib=pl.col("max_rss").max(),
+        )
+        .join(tokens, on=["step", "model"], how="left")
+        .with_columns(
+            tokens_per_second=pl.when(pl.col("wall_seconds") > 0).then(
+                pl.col("tokens") / pl.col("wall_seconds")
+            )
+        )
+        .sort("step", "model", nulls_last=True)
+    )
+
+
+def costs_table(frame: pl.DataFrame, labels: Mapping[str, str], title: str, caption: str) -> Table:
+    """`costs` as a table; `labels` are the models' names."""
+    label = pl.col("model").replace_strict(labels, default=None, return_dtype=pl.String)
+    return Table(
+        name="costs",
+        title=title,
+        caption=caption,
+        frame=frame.select("step", "model", label.alias("label"), pl.exclude("step", "model")),
+        columns=(
+            Column(("step",), "Step", align="left"),
+            Column(("label",), "Model", align="left"),
+            Column(("jobs",), "Jobs", align="right"),
+            Column(("wall_seconds",), "Wall (s)", decimals=1, align="right"),
+            Column(("cpu_seconds",), "CPU (s)", decimals=1, align="right"),
+            Column(("max_rss_mib",), "Memory (MiB)", decimals=0, align="right"),
+            Column(("tokens",), "Tokens", align="right"),
+            Column(("tokens_per_second",), "Tokens/s", decimals=1, align="right"),
+        ),
+        wide=False,
+    )

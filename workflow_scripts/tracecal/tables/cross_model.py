@@ -1,0 +1,110 @@
+"""The cross-model comparison: TRACE+ against the best baseline, model by model."""
+
+from statistics import fmean
+
+import polars as pl
+
+from tracecal.tables import improved
+from tracecal.tables.improved import BEST, COUNTS, IMPROVEMENT, TRACE_PLUS
+from tracecal.tables.phrases import CLAIMED, DIRECTION, NAMES
+from tracecal.tables.settings import Frames, Settings, present_tasks
+from tracecal.tables.words import listed
+from tracecal.writers.table import Column, Table
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `improvements` and `accuracy`."""
+    chosen = settings.select(frames["improvements"], "cross")
+    present, models = present_tasks(chosen), sorted(set(chosen["model"].drop_nulls()))
+    averages = chosen.filter(study="cross")
+    pairs = chosen.filter(pl.col("study").is_null())
+    metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
+    marked = [*improved.explained(averages.to_dicts()), *_notes(averages, pairs, metrics, settings)]
+    shown = pl.col("model").is_in(models) & pl.col("task").is_in(present)
+    right = improved.right_answers(frames["accuracy"].filter(shown), settings)
+    return Table(
+        name="cross_model",
+        title=settings.title,
+        caption=settings.caption,
+        frame=_frame(averages, frames["accuracy"], metrics, present, models, settings),
+        columns=_columns(metrics),
+        section=pl.col("model").is_null().cast(pl.String),
+        emphasis=improved.BOLD,
+        notes=(
+            *settings.absent_tasks("cross", present),
+            *(improved.nothing_to_compare(settings) or marked),
+            *([DIRECTION] if "auroc_calibrated" in metrics else []),
+            *right,
+        ),
+    )
+
+
+def _frame(
+    averages: pl.DataFrame,
+    accuracy: pl.DataFrame,
+    metrics: list[str],
+    present: list[str],
+    models: list[str],
+    settings: Settings,
+) -> pl.DataFrame:
+    right = _accuracies(accuracy.filter(pl.col("task").is_in(present)), models)
+    model = pl.col("model")
+    compared = [pl.when(pl.col(f"{m}_tasks") > 0).then(f"{m}_{n}") for m in metrics for n in COUNTS]
+    return (
+        improved.wide(averages, "model", metrics=metrics)
+        .with_columns(*compared)
+        .with_columns(
+            label=model.replace_strict(settings.models, default="Overall"),
+            accuracy=model.replace_strict(right, default=None, return_dtype=pl.Float64),
+            baselines=pl.lit(len(settings.of_role("baseline"))),
+            models=pl.lit(" ".join(models)),
+            tasks=pl.lit(" ".join(present)),
+        )
+        .select(
+            *("model", "label", "accuracy"),
+            *improved.columns_of(BEST, TRACE_PLUS, IMPROVEMENT, metrics=metrics),
+            *(f"{metric}_{name}" for metric in metrics for name in ("wins", "tasks")),
+            *improved.columns_of("supported_wins", metrics=metrics),
+            *improved.further_columns(metrics),
+            *("baselines", "models", "tasks"),
+        )
+    )
+
+
+def _accuracies(accuracy: pl.DataFrame, models: list[str]) -> dict[str | None, float]:
+    """The mean of each model's accuracies, and under null that of the models."""
+    rows = accuracy.filter(pl.col("model").is_in(models)).group_by("model").agg("accuracy")
+    found = {model: fmean(values) for model, values in rows.iter_rows()}
+    overall = [found[model] for model in models if model in found]
+    return found | ({None: fmean(overall)} if overall else {})
+
+
+def _columns(metrics: list[str]) -> tuple[Column, ...]:
+    sides = {
+        metric: improved.side_columns(
+            metric, [(NAMES[metric], "Best Non-TRACE"), (NAMES[metric], "TRACE+")]
+        )
+        for metric in metrics
+    }
+    return (
+        Column(("label",), "Model", align="left"),
+        Column(("accuracy",), "Avg. Acc."),
+        *(sides[metric][0] for metric in metrics),
+        *(sides[metric][1] for metric in metrics),
+        *(improved.gain_column(m, f"Δ{NAMES[m]}", "Improvement") for m in metrics),
+        *(Column((f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins") for m in metrics),
+        *(Column((f"{m}_supported_wins",), NAMES[m], "Supported") for m in metrics),
+    )
+
+
+def _notes(
+    averages: pl.DataFrame, pairs: pl.DataFrame, metrics: list[str], settings: Settings
+) -> list[str]:
+    notes = improved.partly_undefined(pairs, settings.models, settings.tasks)
+    for metric in metrics:
+        rows = averages.filter(pl.col("difference").is_null(), metric=metric).drop_nulls("model")
+        if names := [settings.models[model] for model in rows["model"].sort()]:
+            notes.append(
+                f"– No {NAMES[metric]} to compare for {listed(names)}; left out of Overall."
+            )
+    return notes

@@ -1,0 +1,59 @@
+"""The baselines that make up Best Non-TRACE of the cross-model comparison."""
+
+import polars as pl
+
+from tracecal.tables import improved
+from tracecal.tables.improved import BEST, IMPROVEMENT, TRACE_PLUS
+from tracecal.tables.phrases import METRICS, NAMES
+from tracecal.tables.settings import Frames, Settings, present_tasks
+from tracecal.writers.table import Column, Table
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `improvements`: a row per model, averaged over tasks."""
+    chosen = settings.select(frames["improvements"], "cross")
+    present = present_tasks(chosen)
+    averages = chosen.filter(study="cross").drop_nulls("model")
+    pairs = chosen.filter(pl.col("study").is_null())
+    usual = [
+        *improved.explained(averages.to_dicts()),
+        *improved.partly_undefined(pairs, settings.models, settings.tasks),
+    ]
+    frame = improved.wide(averages, "model").with_columns(
+        improved.best_labels(settings),
+        label=pl.col("model").replace_strict(settings.models),
+        tasks=pl.lit(" ".join(present)),
+    )
+    shown = (f"{BEST}_label", BEST, IMPROVEMENT)
+    return Table(
+        name="cross_model_best_estimators",
+        title=settings.title,
+        caption=settings.caption,
+        frame=frame.select(
+            *("model", "label"),
+            *(f"{metric}_{name}" for metric in METRICS for name in shown),
+            *improved.columns_of(TRACE_PLUS),
+            *improved.further_columns(),
+            "tasks",
+        ),
+        columns=_columns(),
+        emphasis=improved.BETTER_BOLD,
+        notes=(
+            *settings.absent_tasks("cross", present),
+            *(improved.nothing_to_compare(settings) or usual),
+        ),
+    )
+
+
+def _columns() -> tuple[Column, ...]:
+    best, own = [], []
+    for metric in METRICS:
+        group = f"Best Non-TRACE for {NAMES[metric]}"
+        sides = improved.side_columns(metric, [(NAMES[metric], group), (NAMES[metric], "TRACE+")])
+        best += [
+            Column((f"{metric}_{BEST}_label",), "Estimator", group, align="left"),
+            sides[0],
+            improved.gain_column(metric, f"Δ{NAMES[metric]}", group),
+        ]
+        own.append(sides[1])
+    return (Column(("label",), "Model", align="left"), *best, *own)

@@ -1,0 +1,131 @@
+"""What tables of a few estimators' averages share: bridge, ablation and kin."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from tracecal.errors import InputError
+from tracecal.tables.phrases import BEST_OF_COLUMN, BETTER, NAMES, by, frame_of, method
+from tracecal.tables.rows import ROWS
+from tracecal.tables.settings import Entry, Frames, Settings
+from tracecal.tables.words import count, listed
+from tracecal.writers.table import ABSENT, Column, Table, ranked
+
+HEADINGS = {"main": "Main", "cross": "Cross"}
+CALIBRATED = "Brier and ECE are of calibrated probabilities unless a row says otherwise."
+# By study, estimator and metric.
+Means = Mapping[tuple[str, str, str], Mapping]
+
+
+def averages_table(
+    name: str,
+    frames: Frames,
+    settings: Settings,
+    metrics: Sequence[str] = ("brier", "auroc"),
+    decimals: int = 3,
+    further: Mapping[str, Column] | None = None,
+    notes: Sequence[str] = (),
+    by_study: bool = False,
+) -> Table:
+    """The table `name` of ROWS, from `averages`: a row per estimator, a column per metric.
+
+    With `by_study` the columns of several studies stand side by side. `further` columns print
+    what `settings.more` says of each estimator. Estimators without averages are left out, and
+    named in a note.
+    """
+    further = further or {}
+    means = _means(frames["averages"], settings)
+    known = {estimator for study, estimator, _ in means if study == "main"}
+    groups = [[one for one in group if one in known] for group in ROWS[name]]
+    entries = {entry.id: entry for entry in settings.estimators}
+    wanted = {estimator for group in ROWS[name] for estimator in group}
+    shown = [entries[one] for group in groups for one in group]
+    if not shown:
+        raise InputError(
+            f"table {name}: the run has none of its estimators ({', '.join(sorted(wanted))}); "
+            "add some to `estimators` in the configuration."
+        )
+    keys = {
+        f"{study}_{metric}" if by_study else metric: (study, metric)
+        for study in settings.studies
+        for metric in metrics
+    }
+    columns = [
+        Column(
+            (name,),
+            NAMES[metric],
+            HEADINGS[study] if by_study else "",
+            better=BETTER[metric],
+            decimals=decimals,
+        )
+        for name, (study, metric) in keys.items()
+    ]
+    sections = {one: str(place) for place, group in enumerate(groups) for one in group}
+    absent = sorted(wanted - known)
+    return Table(
+        name=name,
+        title=settings.title,
+        caption=settings.caption,
+        frame=_frame(shown, keys, means, settings, list(further)),
+        columns=(
+            method(shown),
+            *further.values(),
+            *ranked(columns),
+        ),
+        section=pl.col("estimator").replace_strict(sections),
+        emphasis=BEST_OF_COLUMN,
+        notes=(
+            CALIBRATED,
+            *_cross_note(settings),
+            *notes,
+            *([f"Not in this run: {listed(absent)}."] if absent else []),
+        ),
+        wide=False,
+    )
+
+
+def _means(averages: pl.DataFrame, settings: Settings) -> Means:
+    """The defined averages of the main study's model, and those over the cross study's models."""
+    main = settings.select(averages, "main").filter(study="main")
+    parts = [main]
+    if "cross" in settings.studies:
+        cross = settings.select(averages, "cross")
+        parts.append(cross.filter(pl.col("model").is_null(), study="cross"))
+    return by(pl.concat(parts).drop_nulls("mean"), "study", "estimator", "metric")
+
+
+def _frame(
+    shown: Sequence[Entry],
+    keys: Mapping[str, tuple[str, str]],
+    means: Means,
+    settings: Settings,
+    further: Sequence[str],
+) -> pl.DataFrame:
+    rows = []
+    for entry in shown:
+        found = {name: means.get((s, entry.id, m), {}) for name, (s, m) in keys.items()}
+        row = {"estimator": entry.id, "label": entry.label}
+        row |= {name: settings.more[name].get(entry.id) or ABSENT for name in further}
+        row |= {name: one.get("mean") for name, one in found.items()}
+        row |= {f"{name}_sd": one.get("sd") for name, one in found.items()}
+        rows.append(row | _scope(settings.studies))
+    return frame_of(rows)
+
+
+def _scope(studies: Mapping[str, Mapping]) -> dict[str, str]:
+    """What the values were computed over, for the comparison with published ones."""
+    main = studies["main"]
+    scope = {"model": main["model"], "tasks": " ".join(main["tasks"])}
+    if "cross" not in studies:
+        return scope
+    cross = {f"cross_{key}": " ".join(studies["cross"][key]) for key in ("models", "tasks")}
+    return {f"main_{key}": value for key, value in scope.items()} | cross
+
+
+def _cross_note(settings: Settings) -> list[str]:
+    if "cross" not in settings.studies:
+        return []
+    cross = settings.studies["cross"]
+    tasks = listed([settings.tasks[task] for task in cross["tasks"]])
+    models = count(len(cross["models"]), "model")
+    return [f"Cross: averaged over {tasks}, then over {models}."]

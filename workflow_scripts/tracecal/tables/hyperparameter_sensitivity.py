@@ -1,0 +1,133 @@
+"""How far TRACE moves when one of its hyperparameters does."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from tracecal.operate.sensitivity import DEFAULT, DEFAULTS
+from tracecal.tables.phrases import BETTER, METRICS, NAMES, frame_of
+from tracecal.tables.settings import Frames, Settings, present_tasks
+from tracecal.tables.words import listed
+from tracecal.writers.table import Column, Table, number, ranks
+
+DECIMALS = 3
+# A hyperparameter's id among the published numbers, and its sign.
+SYMBOLS = {
+    "alpha": ("alpha", "α"),
+    "beta": ("beta", "β"),
+    "gamma": ("gamma", "γ"),
+    "decay": ("lambda", "λ"),
+    "window": ("w", "w"),
+    "exponent": ("rho", "ρ"),
+}
+
+
+class Tried(NamedTuple):
+    """A level of a hyperparameter, and the average of one metric there; undefined where null."""
+
+    level: float
+    mean: float | None
+    sd: float | None
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `hyperparameter_sensitivity`: a row per hyperparameter."""
+    analysis, main = frames["hyperparameter_sensitivity"], settings.studies["main"]
+    present = present_tasks(analysis)
+    averages = analysis.filter(pl.col("task").is_null(), pl.col("metric").is_in(METRICS))
+    default = {one["metric"]: one for one in averages.filter(setting=DEFAULT).to_dicts()}
+    rows = [_row(setting, averages, default) for setting in SYMBOLS]
+    frame = frame_of(rows)
+    return Table(
+        name="hyperparameter_sensitivity",
+        title=settings.title,
+        caption=settings.caption,
+        frame=frame.with_columns(model=pl.lit(main["model"]), tasks=pl.lit(" ".join(present))),
+        columns=(
+            Column(("label",), "Param.", align="left"),
+            Column(("values",), "Values tested"),
+            Column(("default",), "Default"),
+            *(column for metric in METRICS for column in _columns(metric)),
+        ),
+        notes=(
+            *settings.absent_tasks("main", present),
+            *_left_out(analysis, present, settings),
+            _default_note(averages),
+            _spread_note(averages),
+        ),
+        wide=False,
+    )
+
+
+def _columns(metric: str) -> list[Column]:
+    name, ends = NAMES[metric], (f"{metric}_low", f"{metric}_high")
+    return [
+        Column(ends, "Range", name, better=BETTER[metric], decimals=DECIMALS, joint="–"),
+        Column((f"{metric}_best_at",), "Best at", name),
+    ]
+
+
+def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -> dict:
+    tried = {metric: _tried(averages, setting, metric) for metric in METRICS}
+    name, symbol = SYMBOLS[setting]
+    levels = _levels([one.level for one in tried["brier"]])
+    row = {"parameter": name, "label": symbol, "values": levels}
+    row |= {"default": f"{DEFAULTS[setting]:g}"}
+    for metric, ordered in tried.items():
+        row |= {f"{metric}_low": ordered[0].mean, f"{metric}_high": ordered[-1].mean}
+        row |= {f"{metric}_best_at": _best_at(ordered, metric)}
+    for metric, ordered in tried.items():
+        row |= {f"{metric}_low_sd": ordered[0].sd, f"{metric}_high_sd": ordered[-1].sd}
+    for metric in METRICS:
+        one = default[metric]
+        row |= {f"{metric}_default": one["mean"], f"{metric}_default_sd": one["sd"]}
+    return row
+
+
+def _tried(averages: pl.DataFrame, setting: str, metric: str) -> list[Tried]:
+    """By mean, then level."""
+    rows = averages.filter(setting=setting, metric=metric).sort("mean", "level")
+    return [Tried(*values) for values in rows.select("level", "mean", "sd").iter_rows()]
+
+
+def _best_at(tried: Sequence[Tried], metric: str) -> str | None:
+    """The levels whose means print as the best one does."""
+    means = [one.mean for one in tried]
+    if means[0] is None:
+        return None
+    found = ranks(means, BETTER[metric], DECIMALS)
+    best = [one.level for one, rank in zip(tried, found, strict=True) if rank == "best"]
+    return _levels(best) if best else "all"
+
+
+def _levels(levels: Sequence[float]) -> str:
+    return ", ".join(f"{level:g}" for level in sorted(levels))
+
+
+def _default_note(averages: pl.DataFrame) -> str:
+    default = averages.filter(setting=DEFAULT)
+    here = [
+        f"{NAMES[metric]} {number(default.filter(metric=metric)['mean'].item(), DECIMALS)}"
+        for metric in METRICS
+    ]
+    return f"At the default of every parameter: {listed(here)}."
+
+
+def _spread_note(averages: pl.DataFrame) -> str:
+    largest = [
+        f"{number(averages.filter(metric=metric)['sd'].max(), DECIMALS)} for {NAMES[metric]}"
+        for metric in METRICS
+    ]
+    return (
+        f"The s.d. of a mean over splits is at most {listed(largest)}; all settings share the same "
+        "splits. The best value was chosen on the answers it is measured on."
+    )
+
+
+def _left_out(analysis: pl.DataFrame, present: Sequence[str], settings: Settings) -> list[str]:
+    """A note on the tasks without an AUROC, which the means do not count."""
+    at_default = analysis.filter(setting=DEFAULT, metric="auroc").drop_nulls("task")
+    undefined = at_default.filter(pl.col("mean").is_null())["task"].to_list()
+    names = [settings.tasks[task] for task in present if task in undefined]
+    return [f"AUROC is undefined on {listed(names)} and left out there."] if names else []

@@ -1,0 +1,164 @@
+"""TRACE+ against the best baseline: the columns and sentences of tables that print improvements."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from tracecal.analyse.improvements import TRACE_PLUS
+from tracecal.tables.phrases import BETTER, CLAIMED, METRICS, NAMES, marked
+from tracecal.tables.settings import Labels, Settings
+from tracecal.writers.table import Column, better_of
+
+UNSUPPORTED = "§"
+BEST, IMPROVEMENT = "best_baseline", "improvement"
+BOLD = "Bold: the better of Best Non-TRACE and TRACE+, unless both print alike."
+BETTER_BOLD = "Bold: the better of the best baseline and TRACE+, unless both print alike."
+# What the CSV calls the columns of `improvements` that tables print, then those that it adds.
+VALUES = {"reference": BEST, "value": TRACE_PLUS, "difference": IMPROVEMENT}
+MORE = {
+    "baseline": f"{BEST}_id",
+    "reference_sd": f"{BEST}_sd",
+    "value_sd": f"{TRACE_PLUS}_sd",
+    "difference_sd": f"{IMPROVEMENT}_sd",
+    "low": f"{IMPROVEMENT}_low",
+    "high": f"{IMPROVEMENT}_high",
+}
+COUNTS = {name: name for name in ("tasks", "wins", "supported_wins")}
+# As a rule of thumb a logistic regression needs so many events per weight (Peduzzi et al. 1996).
+PER_WEIGHT = 10
+Improvement = Mapping[str, object]  # a row of the analysis
+
+
+def wide(improvements: pl.DataFrame, *scope: str, metrics: Sequence[str] = METRICS) -> pl.DataFrame:
+    """A row per `scope`, sorted, with the columns of each metric under its name."""
+    frame = improvements.select(scope).unique().sort(scope, nulls_last=True)
+    names = VALUES | MORE | COUNTS
+    for metric in metrics:
+        own = improvements.filter(metric=metric)
+        named = own.select(*scope, *(pl.col(k).alias(f"{metric}_{v}") for k, v in names.items()))
+        frame = frame.join(named, on=scope, how="left", nulls_equal=True, maintain_order="left")
+    return frame
+
+
+def best_labels(settings: Settings) -> list[pl.Expr]:
+    """The columns of the best baselines' labels."""
+    labels = {entry.id: entry.label for entry in settings.estimators}
+    return [
+        pl.col(f"{metric}_{BEST}_id")
+        .replace_strict(labels, default=None, return_dtype=pl.String)
+        .alias(f"{metric}_{BEST}_label")
+        for metric in METRICS
+    ]
+
+
+def columns_of(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
+    """The columns of the metrics, name by name."""
+    return [f"{metric}_{name}" for name in names for metric in metrics]
+
+
+def further_columns(metrics: Sequence[str] = METRICS) -> list[str]:
+    """What the CSV holds beside the printed values, metric by metric."""
+    return [f"{metric}_{name}" for metric in metrics for name in MORE.values()]
+
+
+def side_columns(metric: str, headings: Sequence[tuple[str, str]]) -> list[Column]:
+    """The best baseline and TRACE+, each under its (label, group), the better one bold."""
+    return better_of(
+        [
+            Column((f"{metric}_{side}",), label, group, better=BETTER[metric])
+            for side, (label, group) in zip((BEST, TRACE_PLUS), headings, strict=True)
+        ]
+    )
+
+
+def gain_column(metric: str, label: str, group: str) -> Column:
+    """The improvement, marked where it is a win whose interval does not lie above zero."""
+    key = f"{metric}_{IMPROVEMENT}"
+    won, supported = pl.col(key) > 0, pl.col(f"{key}_low") > 0
+    unsupported = won.fill_null(False) & ~supported.fill_null(False)
+    return Column(
+        (key,),
+        label,
+        group,
+        better="higher",
+        signed=True,
+        mark=marked((unsupported, UNSUPPORTED)),
+    )
+
+
+def unsupported(one: Improvement) -> bool:
+    """Whether TRACE+ wins and the interval does not lie above zero."""
+    return one["difference"] is not None and one["difference"] > 0 and not one["supported"]
+
+
+def level(found: Iterable[Improvement]) -> str:
+    """The level of the intervals, as "95%"."""
+    return f"{100 * max(one['level'] for one in found):g}%"
+
+
+def explained(found: Iterable[Improvement]) -> list[str]:
+    """What the intervals are and, where it is used, what the mark says."""
+    rows = [one for one in found if one["metric"] in CLAIMED]
+    notes = [
+        f"Intervals ({level(rows)}): percentiles over {max(one['resamples'] for one in rows)} "
+        "resamples of whole groups of examples, the same for all estimators. The best baseline is "
+        "chosen anew in every resample, which leans against TRACE+; both sides are measured on the "
+        "same splits, and no fit is repeated. Each interval stands by itself, uncorrected for "
+        "their number."
+    ]
+    mark = (
+        f"{UNSUPPORTED} TRACE+ is better, but the interval does not lie above zero: this win is "
+        "not supported."
+    )
+    return notes + [mark] * any(map(unsupported, rows))
+
+
+def right_answers(accuracy: pl.DataFrame, settings: Settings) -> list[str]:
+    """How many answers are right, and a warning where that is too few for TRACE+'s weights.
+
+    `accuracy` holds the pairs that a table shows; `settings.more` the number of `weights` that
+    TRACE+ fits and the `calibration_share` of the answers that it is fitted on.
+    """
+    several = accuracy["model"].n_unique() > 1
+    weights, share = settings.more["weights"], settings.more["calibration_share"]
+    right, few = [], []
+    for one in accuracy.sort("model", "task").iter_rows(named=True):
+        name = settings.tasks[one["task"]]
+        name = f"{settings.models[one['model']]} on {name}" if several else name
+        right.append(f"{name} {one['correct']} of {one['n']} ({one['accuracy']:.3f})")
+        rarer = share * min(one["correct"], one["n"] - one["correct"])
+        if rarer < PER_WEIGHT * weights:
+            few.append(f"{name} (about {rarer:.0f})")
+    notes = [f"Right answers (accuracy): {'; '.join(right)}."]
+    warning = (
+        f"Too few to say: TRACE+ fits {weights} weights, and with fewer than {PER_WEIGHT} answers "
+        "of the rarer kind, right or wrong, for each of them in the calibration part a fit hangs "
+        f"on chance. So it is for {'; '.join(few)}."
+    )
+    return notes + [warning] * bool(few)
+
+
+def nothing_to_compare(settings: Settings) -> list[str]:
+    """A note where one side is not among the run's estimators."""
+    if TRACE_PLUS not in {entry.id for entry in settings.estimators}:
+        return ["TRACE+ is not among the estimators of this run, so there is nothing to compare."]
+    if not settings.of_role("baseline"):
+        return ["No baseline is among the estimators of this run, so there is nothing to compare."]
+    return []
+
+
+def partly_undefined(pairs: pl.DataFrame, models: Labels, tasks: Labels) -> list[str]:
+    """A note for each metric that is undefined in some splits of some task."""
+    notes = []
+    for metric in METRICS:
+        rows = pairs.filter(pl.col("undefined") > 0, metric=metric).sort("model", "task")
+        parts = [
+            f"{models[one['model']]} on {tasks[one['task']]} "
+            f"({one['undefined']} of {one['splits']} splits)"
+            for one in rows.iter_rows(named=True)
+        ]
+        if parts:
+            notes.append(
+                f"{NAMES[metric]} undefined and left out of the means: {'; '.join(parts)}."
+            )
+    return notes

@@ -1,0 +1,151 @@
+"""What the two tables of localized errors share: beside global ones, and kind by kind."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from tracecal.analyse.localized_errors import GAIN, GAINER
+from tracecal.tables.improved import UNSUPPORTED
+from tracecal.tables.phrases import BEST_OF_COLUMN, by, frame_of, marked, method
+from tracecal.tables.settings import Settings
+from tracecal.tables.words import listed
+from tracecal.writers.table import Column, Table, number, ranked
+
+NAMES = {
+    "number": "Number/arithmetic",
+    "entity": "Entity/span",
+    "claim": "Factual claim",
+    "localized": "All localized",
+    "global": "Global",
+}
+MATCHED = (
+    "Errors are compared with correct answers of the same task and nearest length, one for each "
+    "error and none twice; where a task has fewer correct answers than errors, as many errors. "
+    "Error = positive. Each value is the mean over {matchings} matchings, drawn among answers "
+    "equally near."
+)
+COUNTS = ("n", "errors", "length_gap")
+# A row of the analysis by estimator, slice and metric.
+Values = Mapping[tuple[str, str, str], Mapping]
+
+
+class Shown(NamedTuple):
+    """A column of values: of which slice, by which metric, and how it is headed."""
+
+    slice: str
+    metric: str
+    label: str
+    group: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.slice}_{self.metric}"
+
+
+def localized_table(
+    name: str, found: pl.DataFrame, settings: Settings, shown: Sequence[Shown], wide: bool
+) -> Table:
+    """The table `name` of an analysis of localized errors: a row per estimator, TRACE's last."""
+    values = by(found, "estimator", "slice", "metric")
+    model, pooled = found.select("model", "tasks").row(0)
+    present = [entry for entry in settings.estimators if entry.id in set(found["estimator"])]
+    ordered = sorted(present, key=lambda entry: entry.role == "trace")
+    rows = [
+        {"estimator": entry.id, "label": entry.label}
+        | _values(entry.id, shown, values)
+        | {"sd_over": "matchings", "model": model, "tasks": pooled}
+        for entry in ordered
+    ]
+    own = [entry.id for entry in ordered if entry.role == "trace"]
+    return Table(
+        name=name,
+        title=settings.title,
+        caption=settings.caption,
+        frame=frame_of(rows),
+        columns=(method(), *ranked([_column(one, values) for one in shown])),
+        section=pl.col("estimator").is_in(own).cast(pl.String),
+        emphasis=BEST_OF_COLUMN,
+        notes=(
+            *settings.absent_tasks("main", pooled.split()),
+            MATCHED.format(matchings=found["matchings"][0]),
+            *_counts(shown, values),
+            *_gains(shown, values),
+        ),
+        wide=wide,
+    )
+
+
+def most(values: Values, part: str) -> Mapping:
+    """The AUROC of a slice for the estimator that is defined on most of its pairs."""
+    rows = [one for (_, s, metric), one in values.items() if (s, metric) == (part, "auroc")]
+    return max(rows, key=lambda one: one["n"] or 0)
+
+
+def _values(estimator: str, shown: Sequence[Shown], values: Values) -> dict:
+    found = {one.key: values[estimator, one.slice, one.metric] for one in shown}
+    row = {key: one["value"] for key, one in found.items()}
+    row |= {f"{key}_sd": one["sd"] for key, one in found.items()}
+    for key in (one.key for one in shown if one.metric == "auroc"):
+        row |= {f"{key}_{end}": found[key][end] for end in ("low", "high")}
+    for part in dict.fromkeys(one.slice for one in shown):
+        row |= {f"{part}_{name}": values[estimator, part, "auroc"][name] for name in COUNTS}
+    return row
+
+
+def _column(one: Shown, values: Values) -> Column:
+    marked_rows = [GAINER] * _unsupported(one, values)
+    mark = marked((pl.col("estimator").is_in(marked_rows), UNSUPPORTED))
+    return Column((one.key,), one.label, one.group, better="higher", mark=mark)
+
+
+def _unsupported(one: Shown, values: Values) -> bool:
+    """Whether TRACE+ is better than the baselines shown, and the interval holds zero."""
+    gain = values[GAIN, one.slice, one.metric]
+    return None not in (gain["value"], gain["low"]) and gain["low"] <= 0 < gain["value"]
+
+
+def _counts(shown: Sequence[Shown], values: Values) -> Iterator[str]:
+    """How many of the errors are matched, how well, and which slices are empty."""
+    largest = {part: most(values, part) for part in dict.fromkeys(one.slice for one in shown)}
+    matched = [
+        f"{NAMES[part].lower()} {number(one['n'], 0)} of {one['errors']} "
+        f"({number(one['length_gap'], 1)})"
+        for part, one in largest.items()
+        if one["n"]
+    ]
+    if matched:
+        yield (
+            "Errors matched, and by how many tokens the two of a pair differ on average: "
+            f"{', '.join(matched)}."
+        )
+    if empty := [NAMES[part].lower() for part, one in largest.items() if not one["n"]]:
+        yield f"– Undefined: no error that can be matched is of the kind {listed(empty)}."
+
+
+def _gains(shown: Sequence[Shown], values: Values) -> Iterator[str]:
+    """By how much TRACE+ exceeds the best baseline of the table, with the bootstrap's interval."""
+    areas = [one.slice for one in shown if one.metric == "auroc"]
+    gains = {part: values[GAIN, part, "auroc"] for part in areas}
+    stated = [
+        f"{NAMES[part].lower()} {_signed(one['value'])} "
+        f"[{_signed(one['low'])}, {_signed(one['high'])}]"
+        for part, one in gains.items()
+        if one["value"] is not None
+    ]
+    if stated:
+        level = max(one["level"] for one in gains.values())
+        yield (
+            "AUROC of TRACE+ minus that of the best baseline shown (an oracle, chosen anew in "
+            f"every resample), with a {100 * level:g}% interval (bootstrap over groups of answers, "
+            f"each resample matched anew): {'; '.join(stated)}."
+        )
+    if any(_unsupported(one, values) for one in shown):
+        yield (
+            f"{UNSUPPORTED} TRACE+ is better than each baseline shown, but the interval of the "
+            "difference does not lie above zero."
+        )
+
+
+def _signed(value: float | None) -> str:
+    return number(value, 3, signed=True)

@@ -1,0 +1,252 @@
+"""The main comparison: every baseline and TRACE estimator on every task of one model."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from tracecal.tables import improved
+from tracecal.tables.phrases import (
+    BEST_OF_COLUMN,
+    BETTER,
+    CLAIMED,
+    DIRECTION,
+    NAMES,
+    by,
+    marked,
+    method,
+)
+from tracecal.tables.settings import Entry, Frames, Settings, present_tasks
+from tracecal.tables.words import count, listed
+from tracecal.writers.table import ABSENT, Column, Table, ranked
+
+SEQUENCE_FAMILIES = ("likelihood", "entropy")
+PARTLY, FEWER = "†", "‡"
+AVERAGE = "average"
+GAINS = "gains"
+IMPROVED = (
+    "Improvement: of TRACE+ on the best baseline of the column, positive where TRACE+ is better."
+)
+BEAMS = "Beam scores also read the other beams of a search from the same prompt."
+
+# By (task, null for the average; estimator; metric).
+Means = Mapping[tuple[str | None, str, str], Mapping]
+# Of the best baseline and TRACE+ by (task, metric).
+Gains = Mapping[tuple[str | None, str], Mapping]
+Keys = Sequence[tuple[str | None, str]]
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `averages`, `improvements` and `accuracy`."""
+    chosen = settings.select(frames["averages"], "main")
+    model, present = settings.studies["main"]["model"], present_tasks(chosen)
+    found = set(chosen["estimator"])
+    rows = [entry for entry in settings.of_role("baseline", "trace") if entry.id in found]
+    means = by(chosen, "task", "estimator", "metric")
+    metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
+    keys = [(task, metric) for task in (*present, None) for metric in metrics]
+    gains = _gains(frames["improvements"], rows, settings)
+    frame = pl.DataFrame(
+        [*(_row(entry, keys, means) for entry in rows), *_gain_rows(gains, keys)],
+        schema=["estimator", "family", "label", *(n for key in keys for n in _names(*key))],
+        infer_schema_length=None,
+    ).with_columns(model=pl.lit(model), tasks=pl.lit(" ".join(present)))
+    fewer = _fewer_answers(chosen)
+    columns = [_column(key, rows, means, gains, fewer, settings.tasks) for key in keys]
+    sections, titles = _sections(rows)
+    beams = any(entry.family == "beam" for entry in rows)
+    return Table(
+        name="main_comparison",
+        title=settings.title,
+        caption=settings.caption,
+        frame=frame,
+        columns=(
+            method(rows),
+            *ranked(columns, among=pl.col("estimator").is_in([entry.id for entry in rows])),
+        ),
+        section=pl.col("estimator").replace_strict(sections, default=GAINS),
+        titles=titles,
+        emphasis=BEST_OF_COLUMN,
+        notes=(
+            *settings.absent_tasks("main", present),
+            *_undefined_notes(keys, rows, means, settings.tasks),
+            *_fewer_notes(fewer, rows, settings.tasks),
+            *improved.right_answers(_own(frames["accuracy"], model, present), settings),
+            *([BEAMS] if beams else []),
+            *([DIRECTION] if "auroc_calibrated" in metrics else []),
+            *_gain_notes(gains),
+        ),
+    )
+
+
+def _own(accuracy: pl.DataFrame, model: str, tasks: Sequence[str]) -> pl.DataFrame:
+    return accuracy.filter(pl.col("task").is_in(tasks), model=model)
+
+
+def _gains(improvements: pl.DataFrame, rows: Sequence[Entry], settings: Settings) -> Gains:
+    """None where the run lacks one side."""
+    roles = {entry.id if entry.role == "trace" else entry.role for entry in rows}
+    if not {"baseline", improved.TRACE_PLUS} <= roles:
+        return {}
+    return by(settings.select(improvements, "main"), "task", "metric")
+
+
+def _name(task: str | None, metric: str) -> str:
+    return f"{task or AVERAGE}_{metric}"
+
+
+def _names(task: str | None, metric: str) -> list[str]:
+    name = _name(task, metric)
+    return [name, f"{name}_sd", f"{name}_undefined_splits"]
+
+
+def _row(entry: Entry, keys: Keys, means: Means) -> dict:
+    row = {"estimator": entry.id, "family": entry.family, "label": entry.label}
+    for task, metric in keys:
+        one = means.get((task, entry.id, metric), {})
+        values = (one.get("mean"), one.get("sd"), one.get("undefined", 0))
+        row |= dict(zip(_names(task, metric), values, strict=True))
+    return row
+
+
+def _gain_rows(gains: Gains, keys: Keys) -> Iterator[dict]:
+    """The improvement, and the bounds of its interval."""
+    if not gains:
+        return
+    level = improved.level(gains.values())
+    yield {"estimator": "improvement", "label": "Improvement"} | {
+        name: value
+        for key in keys
+        for name, value in zip(
+            _names(*key), (gains[key]["difference"], gains[key]["difference_sd"]), strict=False
+        )
+    }
+    for end, words in (("low", "from"), ("high", "to")):
+        row = {"estimator": f"improvement_{end}", "label": f"{level} interval, {words}"}
+        yield row | {_name(*key): gains[key][end] for key in keys}
+
+
+def _column(
+    key: tuple[str | None, str],
+    rows: Sequence[Entry],
+    means: Means,
+    gains: Gains,
+    fewer: Mapping[tuple[str, str], float],
+    tasks: Mapping[str, str],
+) -> Column:
+    task, metric = key
+    every = _partly(key, rows, means) == list(rows)
+    partly = [] if every else [entry.id for entry in _partly(key, rows, means)]
+    scored = [entry.id for entry in rows if (task, entry.id) in fewer]
+    unsupported = ["improvement"] * (bool(gains) and improved.unsupported(gains[key]))
+    estimator = pl.col("estimator")
+    return Column(
+        (_name(*key),),
+        NAMES[metric],
+        tasks[task] if task else "Avg.",
+        BETTER[metric],
+        signed=~estimator.is_in([entry.id for entry in rows]),
+        heading_mark=PARTLY if every else "",
+        mark=marked(
+            (estimator.is_in(partly), PARTLY),
+            (estimator.is_in(scored), FEWER),
+            (estimator.is_in(unsupported), improved.UNSUPPORTED),
+        ),
+    )
+
+
+def _partly(key: tuple[str | None, str], rows: Sequence[Entry], means: Means) -> list[Entry]:
+    """The estimators whose mean on a task leaves out splits."""
+    task, metric = key
+    found = {entry: means.get((task, entry.id, metric)) for entry in rows if task}
+    return [e for e, one in found.items() if one and 0 < one["undefined"] < one["splits"]]
+
+
+def _sections(rows: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
+    """Each estimator's section as in the paper, and titles: sequence-level, others, TRACE."""
+    sections = {
+        entry.id: "trace"
+        if entry.role == "trace"
+        else "sequence"
+        if entry.family in SEQUENCE_FAMILIES
+        else "others"
+        for entry in rows
+    }
+    families = dict.fromkeys(e.family for e in rows if sections[e.id] == "others")
+    return sections, {
+        "sequence": "Token- and sequence-level baselines",
+        "others": f"{listed(list(families)).capitalize()} baselines" if families else "",
+        GAINS: "TRACE+ against the best baseline of each column",
+    }
+
+
+def _gain_notes(gains: Gains) -> list[str]:
+    if not gains:
+        return []
+    intervals_are, *mark = improved.explained(gains.values())
+    return [f"{IMPROVED} {intervals_are}", *mark]
+
+
+def _undefined_notes(
+    keys: Keys, rows: Sequence[Entry], means: Means, tasks: Mapping[str, str]
+) -> list[str]:
+    """What the dagger and the dash stand for, with counts, and what the averages leave out."""
+    partly, never, skipped = [], [], []
+    dashes = 0
+    for task, metric in keys:
+        column = {entry: means.get((task, entry.id, metric)) for entry in rows}
+        none = [e for e, one in column.items() if one is None or one["mean"] is None]
+        dashes += len(none)
+        if task is None:
+            continue
+        name = f"{NAMES[metric]} on {tasks[task]}"
+        if some := _partly((task, metric), rows, means):
+            partly.append(f"{name} in {_span([column[e] for e in some])} ({_who(some, rows)})")
+        if none:
+            never.append(f"{name} ({_who(none, rows)})")
+        if len(none) == len(rows):
+            skipped.append(name)
+    notes = []
+    if partly:
+        notes.append(
+            f"{PARTLY} Undefined in some splits, which the mean leaves out: {'; '.join(partly)}."
+        )
+    if never:
+        notes.append(f"{ABSENT} Undefined ({count(dashes, 'cell')}): {'; '.join(never)}.")
+    if skipped:
+        notes.append(f"Avg. leaves out {listed(skipped)}.")
+    return notes
+
+
+def _span(found: Sequence[Mapping]) -> str:
+    counts = sorted({one["undefined"] for one in found})
+    total = max(one["splits"] for one in found)
+    return f"{ABSENT.join(str(c) for c in sorted({counts[0], counts[-1]}))} of {total} splits"
+
+
+def _fewer_answers(chosen: pl.DataFrame) -> dict[tuple[str, str], float]:
+    """The share of answers that was scored, for each (task, estimator) that misses some."""
+    counts = chosen.filter(metric="brier").drop_nulls("task")
+    share = counts.select(
+        "task", "estimator", share=pl.col("n") / pl.col("n").max().over("task")
+    ).filter(pl.col("share") < 1)
+    return {(task, estimator): one for task, estimator, one in share.iter_rows()}
+
+
+def _fewer_notes(
+    fewer: Mapping[tuple[str, str], float], rows: Sequence[Entry], tasks: Mapping[str, str]
+) -> list[str]:
+    parts = [
+        f"{entry.label} on {tasks[task]} ({fewer[task, entry.id]:.1%} of the answers)"
+        for task in sorted({task for task, _ in fewer})
+        for entry in rows
+        if (task, entry.id) in fewer
+    ]
+    return [f"{FEWER} Without a score for some answers: {'; '.join(parts)}."] if parts else []
+
+
+def _who(entries: Sequence[Entry], rows: Sequence[Entry]) -> str:
+    if len(entries) == len(rows):
+        return "all estimators"
+    if len(entries) > 3:
+        return count(len(entries), "estimator")
+    return listed([entry.label for entry in entries])

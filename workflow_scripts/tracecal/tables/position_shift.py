@@ -1,0 +1,86 @@
+"""TRACE's ranking with the risk of an answer where it stood, and at other positions."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from tracecal.tables.phrases import by, frame_of
+from tracecal.tables.settings import Frames, Settings, present_tasks
+from tracecal.tables.words import count
+from tracecal.writers.table import Column, Table
+
+SIDES = ("original", "shifted")
+AVERAGE = "average"
+SDS = 2
+BOLD = f"Bold: the higher AUROC, where the two differ by more than {SDS} s.d. over draws."
+Found = Mapping[tuple[str | None, str, str], Mapping]
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `position_shift`: a row per task, and their average."""
+    analysis = frames["position_shift"]
+    present, found = present_tasks(analysis), by(analysis, "task", "quantity", "over")
+    drawn = found[None, "shifted", "draw"]["repetitions"]
+    frame = frame_of([_row(task, found, settings) for task in (*present, None)])
+    return Table(
+        name="position_shift",
+        title=settings.title,
+        caption=settings.caption,
+        frame=frame.with_columns(
+            model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
+        ),
+        columns=_columns(),
+        section=(pl.col("task") == AVERAGE).cast(pl.String),
+        notes=(
+            *settings.absent_tasks("main", present),
+            *_undefined(found, present, settings),
+            f"Position-shifted: the mean of {count(drawn, 'random draw')}.",
+        ),
+        emphasis=BOLD,
+        wide=False,
+    )
+
+
+def _row(task: str | None, found: Found, settings: Settings) -> dict:
+    difference, drawn = found[task, "difference", "split"], found[task, "difference", "draw"]
+    sides = {side: found[task, side, "split"] for side in SIDES}
+    return {
+        "task": task or AVERAGE,
+        "label": settings.tasks[task] if task else "Average",
+        **{side: one["mean"] for side, one in sides.items()},
+        "difference": difference["mean"],
+        "difference_sd": difference["sd"],
+        "difference_draws_sd": drawn["sd"],
+        **{f"{side}_sd": one["sd"] for side, one in sides.items()},
+        "undefined_splits": difference["undefined"],
+    }
+
+
+def _columns() -> tuple[Column, ...]:
+    between = "Shifted less original"
+    original, shifted = map(pl.col, SIDES)
+    apart = (shifted - original).abs() > SDS * pl.col("difference_draws_sd")
+    return (
+        Column(("label",), "Task", align="left"),
+        Column(("original",), "Original", better="higher", emphasis=_bold(apart, original)),
+        Column(("shifted",), "Position-shifted", better="higher", emphasis=_bold(apart, shifted)),
+        Column(("difference",), "Mean", between, signed=True),
+        Column(("difference_sd",), "s.d., splits", between),
+        Column(("difference_draws_sd",), "s.d., draws", between),
+    )
+
+
+def _bold(apart: pl.Expr, side: pl.Expr) -> pl.Expr:
+    """The higher AUROC, where both differ by more than random orders do."""
+    return pl.when(apart & (side == pl.max_horizontal(SIDES))).then(pl.lit("best"))
+
+
+def _undefined(found: Found, present: Sequence[str], settings: Settings) -> list[str]:
+    """A note on the splits in which a task has no AUROC."""
+    partly = [(task, found[task, "original", "split"]) for task in present]
+    named = [
+        f"{settings.tasks[task]} ({one['undefined']} of {count(one['repetitions'], 'split')})"
+        for task, one in partly
+        if one["undefined"]
+    ]
+    return [f"AUROC undefined and left out of the means: {'; '.join(named)}."] if named else []

@@ -1,0 +1,75 @@
+"""What a table is made of besides frames: words, labels, estimators, studies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import polars as pl
+
+from tracecal.errors import InputError
+from tracecal.tables.words import listed
+
+
+class Entry(NamedTuple):
+    """An estimator as the rules hand it to a table or figure."""
+
+    id: str
+    label: str
+    family: str
+    role: str
+    citation: str
+
+
+Labels = Mapping[str, str]
+Frames = Mapping[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Title and caption, the estimators in the order of their rows, labels by id, and the studies.
+
+    `studies` holds 'main' (a model, its tasks) or 'cross' (models, their tasks), or both; `more`
+    what a single table asks for.
+    """
+
+    title: str
+    caption: str
+    estimators: Sequence[Entry] = ()
+    models: Labels = field(default_factory=dict)
+    tasks: Labels = field(default_factory=dict)
+    studies: Mapping[str, Mapping] = field(default_factory=dict)
+    more: Mapping = field(default_factory=dict)
+
+    def of_role(self, *roles: str) -> list[Entry]:
+        """The estimators of these roles."""
+        return [entry for entry in self.estimators if entry.role in roles]
+
+    def select(self, frame: pl.DataFrame, study: str) -> pl.DataFrame:
+        """The rows of a study: its pairs and its averages; `InputError` where there are none."""
+        asked = self.studies[study]
+        models = asked["models"] if "models" in asked else [asked["model"]]
+        pairs = (
+            pl.col("study").is_null()
+            & pl.col("model").is_in(models)
+            & pl.col("task").is_in(asked["tasks"])
+        )
+        chosen = frame.filter(pairs | (pl.col("study") == study))
+        if "estimator" in frame.columns:
+            chosen = chosen.filter(pl.col("estimator").is_in([one.id for one in self.estimators]))
+        if chosen.is_empty():
+            raise InputError(
+                f"the metrics hold no row for the model(s) {', '.join(sorted(models))} on the "
+                f"task(s) {', '.join(sorted(asked['tasks']))}; run the workflow for them, or "
+                "change `study` in the configuration."
+            )
+        return chosen
+
+    def absent_tasks(self, study: str, present: Sequence[str]) -> list[str]:
+        """A note on the tasks of a study that have no results yet, where there are any."""
+        absent = [self.tasks[task] for task in sorted({*self.studies[study]["tasks"]} - {*present})]
+        return [f"No results yet on {listed(absent)}."] if absent else []
+
+
+def present_tasks(chosen: pl.DataFrame) -> list[str]:
+    """The tasks that rows are of, sorted."""
+    return sorted(set(chosen["task"].drop_nulls()))

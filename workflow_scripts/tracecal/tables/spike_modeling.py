@@ -1,0 +1,44 @@
+"""What mean risk, its largest token and its spikes predict of correctness."""
+
+from tracecal.tables.phrases import BEST_OF_COLUMN, BETTER, NAMES, RISK, by, frame_of
+from tracecal.tables.settings import Frames, Settings
+from tracecal.writers.table import Column, Table, ranked
+
+METRICS = ("auroc", "brier")
+FEATURE_SETS = {
+    "mean_risk": "Mean risk",
+    "max_token_risk": "Max token risk",
+    "spike_gap": "Spike gap",
+    "mean_risk_and_spike_gap": "Mean risk + spike gap",
+    "trace_local": "TRACE local features",
+}
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `spike_modeling_averages`: a row per set of features, mean ± s.d. over splits."""
+    averages = frames["spike_modeling_averages"]
+    means = by(averages, "features", "metric")
+    model, tasks = averages.select("model", "tasks").row(0)
+    rows = []
+    for features in sorted({features for features, _ in means}, key=list(FEATURE_SETS).index):
+        row = {"features": features, "label": FEATURE_SETS[features]}
+        for metric in METRICS:
+            one = means[features, metric]
+            row |= {metric: one["mean"], f"{metric}_sd": one["sd"]}
+        rows.append(row | {"n": means[features, "brier"]["n"], "model": model, "tasks": tasks})
+    columns = [Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ") for m in METRICS]
+    undefined = averages["undefined"].max() > 0
+    return Table(
+        name="spike_modeling",
+        title=settings.title,
+        caption=settings.caption,
+        frame=frame_of(rows),
+        columns=(Column(("label",), "Feature set", align="left"), *ranked(columns)),
+        emphasis=BEST_OF_COLUMN,
+        notes=(
+            *settings.absent_tasks("main", tasks.split()),
+            RISK,
+            *(["– Undefined where a split's answers are all right or all wrong."] * undefined),
+        ),
+        wide=False,
+    )

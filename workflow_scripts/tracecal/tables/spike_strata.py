@@ -1,0 +1,43 @@
+"""Error rates by mean risk and spike gap, in the paper's order of strata."""
+
+import polars as pl
+
+from tracecal.tables.phrases import RISK
+from tracecal.tables.settings import Frames, Settings
+from tracecal.writers.table import Column, Table
+
+NUMBERS = ("n", "mean_risk", "spike_gap", "incorrect_rate")
+MORE = ("incorrect", "incorrect_rate_low", "incorrect_rate_high", "model", "tasks")
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `spike_strata`: a row per stratum."""
+    strata = frames["spike_strata"]
+    names = ("risk_stratum", "spike_stratum")
+    empty = strata["n"].min() == 0
+    return Table(
+        name="spike_strata",
+        title=settings.title,
+        caption=settings.caption,
+        frame=strata.select(
+            *names,
+            risk=pl.col("risk_stratum").str.to_titlecase(),
+            spike=pl.col("spike_stratum").str.to_titlecase(),
+            **{name: pl.col(name) for name in (*NUMBERS, *MORE)},
+        ),
+        columns=(
+            Column(("risk",), "Mean risk", "Stratum", align="left"),
+            Column(("spike",), "Spike gap", "Stratum", align="left"),
+            Column(("n",), "n", align="right"),
+            Column(("mean_risk",), "Mean risk", align="right"),
+            Column(("spike_gap",), "Spike gap", align="right"),
+            Column(("incorrect_rate",), "Incorrect", align="right"),
+        ),
+        section=pl.col("risk_stratum"),
+        notes=(
+            *settings.absent_tasks("main", strata["tasks"][0].split()),
+            RISK,
+            *(["– No answer: half of the tercile or more has a gap of 0."] if empty else []),
+        ),
+        wide=False,
+    )

@@ -1,0 +1,223 @@
+"""A table: a frame, which is its CSV, and the columns that print of it in LaTeX and HTML.
+
+One printed column may join several of the frame's ("2/3", "0.77 ± 0.01"); what no column names is
+in the CSV alone. Labels are plain text, Unicode symbols included; each writer escapes them.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+Value = float | int | str | None
+Better = Literal["lower", "higher"]
+Emphasis = Literal["best", "second"]
+
+ARROWS: dict[Better, str] = {"lower": "↓", "higher": "↑"}
+ABSENT = "–"
+MINUS = "−"
+
+
+@dataclass(frozen=True)
+class Column:
+    """How columns of the frame print as one.
+
+    `emphasis` gives for each row 'best' (bold), 'second' (underlined) or null, `mark` a footnote
+    mark or null, `cite` citation keys or null. `decimals` and `signed` may differ from row to row.
+    `printed` replaces the values where something else is to be seen, `absent` stands for null.
+    """
+
+    keys: tuple[str, ...]
+    label: str = ""
+    group: str = ""
+    better: Better | None = None
+    decimals: int | pl.Expr = 3
+    signed: bool | pl.Expr = False
+    joint: str = "/"
+    align: Literal["left", "center", "right"] = "center"
+    absent: str = ABSENT
+    heading_mark: str = ""
+    printed: pl.Expr | None = None
+    emphasis: pl.Expr | None = None
+    mark: pl.Expr | None = None
+    cite: pl.Expr | None = None
+
+    @property
+    def heading(self) -> str:
+        arrow = f" {ARROWS[self.better]}" if self.better else ""
+        return self.label + arrow + self.heading_mark
+
+
+class Cell(NamedTuple):
+    """What prints at one place, before escaping."""
+
+    text: str
+    emphasis: Emphasis | None = None
+    mark: str = ""
+    citation: str = ""
+
+
+Row = tuple[Cell, ...]
+
+
+class RowGroup(NamedTuple):
+    """Rows between two rules, under a title where it has one."""
+
+    title: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; a rule separates rows where `section` changes, `titles` holds sections' titles.
+
+    `emphasis` explains bold and underlined values where there are any. Raises `ValueError` where
+    a column prints what the frame lacks.
+    """
+
+    name: str
+    title: str
+    caption: str
+    frame: pl.DataFrame
+    columns: tuple[Column, ...]
+    section: pl.Expr | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    emphasis: str = ""
+    notes: tuple[str, ...] = ()
+    wide: bool = True
+
+    def __post_init__(self) -> None:
+        lacking = {key for one in self.columns for key in one.keys} - set(self.frame.columns)
+        if lacking:
+            raise ValueError(f"table {self.name}: its frame lacks {', '.join(sorted(lacking))}")
+
+    @cached_property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """The printed rows, section by section."""
+        cells = [_cells(column, self.frame) for column in self.columns]
+        sections = _each(self.frame, pl.lit("") if self.section is None else self.section)
+        parts = groupby(zip(sections, zip(*cells, strict=True), strict=True), lambda one: one[0])
+        return tuple(
+            RowGroup(self.titles.get(section, ""), [row for _, row in part])
+            for section, part in parts
+        )
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for group in self.groups for row in group.rows]
+
+    @property
+    def legend(self) -> tuple[str, ...]:
+        """What stands below the table: arrows, emphasis, then the table's own notes."""
+        used = {column.better for column in self.columns} - {None}
+        arrows = [f"{ARROWS[better]} {better} is better" for better in sorted(used, reverse=True)]
+        marked = any(cell.emphasis for row in self.rows for cell in row)
+        first = [", ".join(arrows) + "."] if arrows else []
+        reading = " ".join([*first, *([self.emphasis] if marked and self.emphasis else [])])
+        return (*([reading] if reading else []), *self.notes)
+
+
+def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
+    if column.printed is None:
+        values = frame.select(column.keys).rows()
+    else:
+        values = [(value,) for value in _each(frame, column.printed)]
+    looks = (column.decimals, column.signed, column.emphasis, column.mark, column.cite)
+    return [
+        Cell(_text(column, one, decimals, signed), emphasis, mark or "", citation or "")
+        for one, decimals, signed, emphasis, mark, citation in zip(
+            values, *(_each(frame, look) for look in looks), strict=True
+        )
+    ]
+
+
+def _each(frame: pl.DataFrame, what: object) -> list:
+    """For every row of the frame, the value of an expression, or `what` itself."""
+    if isinstance(what, pl.Expr):
+        return frame.with_columns(what.alias("value"))["value"].to_list()
+    return [what] * frame.height
+
+
+def _text(column: Column, values: Sequence[Value], decimals: int, signed: bool) -> str:
+    if all(value is None for value in values):
+        return column.absent
+    return column.joint.join(number(value, decimals, signed) for value in values)
+
+
+def number(value: Value, decimals: int, signed: bool = False) -> str:
+    """A value as it prints: what rounds to zero carries no sign, what is undefined is a dash."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ABSENT
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:{'+' if signed else ''}.{decimals}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
+
+
+def header_spans(columns: Sequence[Column]) -> list[tuple[str, int]]:
+    """Neighbouring columns of one group as (group, width); a column without one stands alone."""
+    spans: list[tuple[str, int]] = []
+    for column in columns:
+        if spans and column.group and spans[-1][0] == column.group:
+            spans[-1] = (column.group, spans[-1][1] + 1)
+        else:
+            spans.append((column.group, 1))
+    return spans
+
+
+def ranks(values: Sequence[Value], better: Better, decimals: int) -> list[Emphasis | None]:
+    """Which values are best and second best as printed: those that print alike share it.
+
+    Where fewer than two different values print there is nothing to tell apart: no emphasis.
+    """
+    shown = [_comparable(value, decimals) for value in values]
+    order = sorted({value for value in shown if value is not None}, reverse=better == "higher")
+    if len(order) < 2:
+        return [None] * len(shown)
+    return [{order[0]: "best", order[1]: "second"}.get(value) for value in shown]
+
+
+def ranked(
+    columns: Sequence[Column], among: pl.Expr | None = None, within: str | None = None
+) -> tuple[Column, ...]:
+    """The columns, those that have a direction with best and second best marked.
+
+    `among` says which rows take part, `within` which column's equal values are compared.
+    """
+
+    def marked(column: Column) -> Column:
+        value = pl.col(column.keys[0])
+        taking_part = value if among is None else pl.when(among).then(value)
+
+        def places(values: pl.Series) -> pl.Series:
+            found = ranks(values.to_list(), column.better, column.decimals)
+            return pl.Series(found, dtype=pl.String)
+
+        emphasis = taking_part.map_batches(places, return_dtype=pl.String)
+        return replace(column, emphasis=emphasis.over(within) if within else emphasis)
+
+    return tuple(marked(column) if column.better else column for column in columns)
+
+
+def better_of(columns: Sequence[Column]) -> list[Column]:
+    """Columns of one direction, in each row the best as printed marked."""
+    first = columns[0]
+    keys = [column.keys[0] for column in columns]
+
+    def better(place: int) -> pl.Expr:
+        def emphasis(row: Mapping[str, Value]) -> Emphasis | None:
+            found = ranks(list(row.values()), first.better, first.decimals)[place]
+            return found if found == "best" else None
+
+        return pl.struct(keys).map_elements(emphasis, return_dtype=pl.String)
+
+    return [replace(column, emphasis=better(place)) for place, column in enumerate(columns)]
+
+
+def _comparable(value: Value, decimals: int) -> float | None:
+    finite = isinstance(value, int | float) and math.isfinite(value)
+    return float(f"{value:.{decimals}f}") if finite else None
