@@ -38,11 +38,16 @@ def _of_pair(model, task, n, estimators, longest, random):
             "model": [model] * n,
             "task": [task] * n,
             "example_id": [f"{task}-{at}" for at in range(n)],
+            # Two wordings of each question.
+            "group_id": [f"{task}-{at // 2}" for at in range(n)],
             "prompt": [f"<|user|>Question {at} of {task}?<|assistant|>" for at in range(n)],
             "tokens": [[f" {word}" for word in words.split()] for words in text],
             "surprisal": [random.exponential(0.4, length).tolist() for length in lengths],
             "entropy": [random.exponential(0.6, length).tolist() for length in lengths],
-            "language": ["en"] * n,
+            "language": ["en" if at % 2 else "de" for at in range(n)],
+            "context": [
+                f"A passage with reference {at} in it." if at % 3 else None for at in range(n)
+            ],
             "question": [f"Question {at} of {task}?" for at in range(n)],
             "references": [[f"reference {at}", f"other {at}"] for at in range(n)],
             "distractors": [[]] * n,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tracecal.decode.traces import TRACES
 from tracecal.errors import InputError
 from tracecal.explore.answers import Files, peak_start, read_answers
-from tracecal.files import write_parquet
 from tracecal.operate.operators import WINDOW, window_peak
+from tracecal.storage.files import write_parquet
 from written import write_arrow
 
 NATS = st.lists(st.integers(0, 50).map(lambda n: n / 10), min_size=1, max_size=12)

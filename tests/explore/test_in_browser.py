@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -149,15 +150,163 @@ def test_controls_do_what_the_address_does_and_write_it(browser, explorer):
     assert browser.ask(state)[1:] == [count, question]
 
 
-def test_confident_errors_are_one_click_away_and_back(browser, explorer):
+def confident_errors(threshold):
+    return ANSWERS.filter(
+        ~pl.col("correct"),
+        pl.col("probability.trace_plus").round_sig_figs(4) >= threshold,
+    )
+
+
+def test_the_page_opens_on_an_error_that_nothing_warned_of(browser, explorer):
+    browser.open(explorer)
+    assert chosen(browser) == expected(confident_errors(0.5))[0]
+
+
+def test_confident_errors_are_wrong_and_above_the_threshold_and_one_key_away(browser, explorer):
     browser.open(explorer, "#order=up")
-    browser.ask("document.getElementById('confident-errors').click()")
-    assert listed(browser) == expected(ANSWERS.filter(~pl.col("correct")))
     pressed = "document.getElementById('confident-errors').getAttribute('aria-pressed')"
+    browser.press("e")
+    assert listed(browser) == expected(confident_errors(0.5))
     assert browser.ask(pressed) == "true"
-    browser.ask("document.getElementById('everything').click()")
+    choose(browser, "threshold", "0.8")
+    assert 0 < confident_errors(0.8).height < confident_errors(0.5).height
+    assert listed(browser) == expected(confident_errors(0.8))
+    browser.ask("document.getElementById('confident-errors').click()")
     assert listed(browser) == expected()
     assert browser.ask(pressed) == "false"
+
+
+def test_the_overview_counts_what_the_filters_leave(browser, explorer):
+    browser.open(explorer, "#model=tiny-a&by=mars&threshold=0.6&outcome=wrong")
+    shown = ANSWERS.filter(pl.col("model") == "tiny-a").drop_nulls("probability.mars")
+    kept = shown.filter(pl.col("probability.mars").round_sig_figs(4) >= 0.6)
+    wrong = 100 * (1 - kept["correct"].mean())
+    assert text(browser, "#kept").startswith(
+        f"At or above it: {kept.height} answers ({100 * kept.height / shown.height:.0f} %), "
+        f"{wrong:.1f} % wrong. All {shown.height}: "
+    )
+    titles = browser.ask(
+        "[...document.querySelectorAll('#histogram rect title')].map((one) => one.textContent)"
+    )
+    counts = [title.replace(",", "").split()[:2] for title in titles]
+    assert sum(int(n) for n, word in counts if word == "correct") == shown["correct"].sum()
+    assert sum(int(n) for n, word in counts if word == "wrong") == (~shown["correct"]).sum()
+
+
+def test_the_calibration_error_is_the_metrics(browser, explorer):
+    browser.open(explorer, "#by=seq_logp")
+    p, right = ANSWERS["probability.seq_logp"].to_numpy(), ANSWERS["correct"].to_numpy()
+    bins = np.minimum((p * 15).astype(int), 14)
+    error = sum(abs((p - right)[bins == one].sum()) for one in range(15)) / len(p)
+    shown = browser.ask("document.getElementById('reliability').getAttribute('aria-label')")
+    assert float(shown.split()[-1]) == pytest.approx(error, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("order", "key"),
+    [
+        ("disagreement&versus=seq_logp",
+         -(pl.col("probability.trace_plus").round_sig_figs(4)
+           - pl.col("probability.seq_logp").round_sig_figs(4)).abs().round(10)),
+        ("long", -pl.col("tokens").list.len().cast(int)),
+        ("short", pl.col("tokens").list.len()),
+    ],
+)  # fmt: skip
+def test_answers_are_ordered_by_disagreement_and_by_length(browser, explorer, order, key):
+    browser.open(explorer, f"#order={order}")
+    wanted = ANSWERS.with_row_index().sort(key, "index")["name"].to_list()
+    names = listed(browser)
+    assert len(names) == len(wanted)
+    if "disagreement" in order:  # equal but for the last bits
+        keys = dict(zip(ANSWERS["name"], ANSWERS.select(key).to_series(), strict=True))
+        assert [keys[name] for name in names] == pytest.approx([keys[name] for name in wanted])
+    else:
+        assert names == wanted
+
+
+def test_answers_are_chosen_by_language(browser, explorer):
+    browser.open(explorer, "#language=de")
+    assert listed(browser) == expected(ANSWERS.filter(language="de"))
+
+
+def test_the_passage_shows_where_the_reference_stands(browser, explorer):
+    row = ANSWERS.drop_nulls("context").row(3, named=True)
+    browser.open(explorer, f"#answer={row['name'].replace('/', '%2F')}")
+    assert row["context"] in text(browser, ".passage")
+    assert text(browser, ".passage mark.reference") == row["references"][0]
+    without = ANSWERS.filter(pl.col("context").is_null()).row(0, named=True)
+    browser.open(explorer, f"#answer={without['name'].replace('/', '%2F')}")
+    assert browser.ask("document.querySelectorAll('#passage').length") == 0
+
+
+def test_the_same_question_stands_beside_it_and_leads_there(browser, explorer):
+    row = ANSWERS.row(0, named=True)
+    family = ANSWERS.filter(task=row["task"], group_id=row["group_id"])
+    browser.open(explorer, f"#outcome=correct&answer={row['name'].replace('/', '%2F')}")
+    browser.ask(f"location.hash = 'answer={row['name'].replace('/', '%2F')}'; 1")
+    browser.wait_for(f"{LINK} && {LINK}.hash.includes({row['example_id']!r})")
+    links = "[...document.querySelectorAll('.elsewhere tbody a')]"
+    names = browser.ask(
+        f"{links}.map((one) => new URLSearchParams(one.hash.slice(1)).get('answer'))"
+    )
+    assert {*names, row["name"]} == set(family["name"])
+    browser.ask(f"{links}[0].click()")
+    browser.wait_for(f"new URLSearchParams({LINK}.hash.slice(1)).get('answer') === {names[0]!r}")
+
+
+def test_hits_are_marked(browser, explorer):
+    browser.open(explorer, "#find=seven+old")
+    assert browser.ask("document.querySelectorAll('.row mark.hit').length") > 0
+    marked = browser.ask("[...document.querySelectorAll('mark.hit')].map((one) => one.textContent)")
+    assert {one.lower() for one in marked} == {"seven old"}
+
+
+def test_arrows_work_wherever_the_focus_is_but_in_controls_that_use_them(browser, explorer):
+    browser.open(explorer)
+    names = listed(browser)
+    browser.press("Home")
+    for focus in ("answer", "find", "everything", "list"):
+        before = chosen(browser)
+        browser.ask(f"document.getElementById({focus!r}).focus()")
+        browser.press("ArrowDown")
+        assert names.index(chosen(browser)) == names.index(before) + 1
+    before = chosen(browser)
+    browser.ask("document.getElementById('threshold').focus()")
+    browser.press("ArrowDown")
+    assert chosen(browser) == before
+    assert "find" in text(browser, "#keys")
+
+
+def test_an_answer_can_be_copied_as_json(browser, explorer):
+    browser.open(explorer)
+    row = ANSWERS.filter(name=chosen(browser)).row(0, named=True)
+    copied = json.loads(
+        browser.ask(
+            "(() => { let text; "
+            "navigator.clipboard.writeText = (given) => { text = given; return Promise.resolve(); };"
+            " document.querySelectorAll('#answer .copy')[1].click(); return text; })()"
+        )
+    )
+    assert copied["example_id"] == row["example_id"]
+    assert copied["tokens"] == row["tokens"]
+    assert copied["context"] == row["context"]
+    assert copied["probability"]["trace_plus"] == pytest.approx(
+        row["probability.trace_plus"], rel=1e-3
+    )
+
+
+def test_a_phone_shows_the_answer_without_scrolling(tmp_path, explorer):
+    program = installed()
+    if program is None:
+        pytest.skip("no Chromium here (Debian's package is called chromium)")
+    phone = Chromium(program, tmp_path / "profile", width=500, height=800)
+    try:
+        phone.open(explorer)
+        top = phone.ask("document.querySelector('#answer .tokens').getBoundingClientRect().top")
+        assert top < phone.ask("innerHeight") * 0.75
+        assert phone.ask("document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        phone.close()
 
 
 def test_an_answer_is_shown_with_all_that_is_known_of_it(browser, explorer):

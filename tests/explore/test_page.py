@@ -13,7 +13,7 @@ import pytest
 from explore.synthetic import ESTIMATORS, MODELS, TASKS, answers
 from tracecal.explore import page
 from tracecal.explore.contents import contents, darkest
-from tracecal.render import style
+from tracecal.figures import style
 
 ANSWERS = answers(6)
 DATA = contents(ANSWERS, ESTIMATORS, MODELS, TASKS, "trial", 99)

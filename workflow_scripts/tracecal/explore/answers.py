@@ -7,12 +7,12 @@ import polars as pl
 
 from tracecal.calibrate.answers import mean_probabilities
 from tracecal.decode.traces import read_traces
-from tracecal.files import read_parquet
 from tracecal.operate.operators import WINDOW
+from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
 TRACE = ["example_id", "prompt", "tokens", "surprisal", "entropy"]
-TASK = ["example_id", "language", "question", "references", "distractors"]
+TASK = ["example_id", "group_id", "language", "question", "context", "references", "distractors"]
 LABEL = ["example_id", "prediction", "correct", "error_kind"]
 PREDICTION = ["example_id", "estimator", "split", "probability"]
 PROBABILITY, SCORE = "probability.", "score."

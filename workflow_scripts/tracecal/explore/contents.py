@@ -30,6 +30,8 @@ def contents(
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
     given = [name for name in answers.columns if "." not in name and name not in shown]
+    # A passage stands once, however many questions and models there are.
+    contexts = sorted(set(answers["context"].drop_nulls()))
     return {
         "run": run,
         "total": total,
@@ -42,10 +44,12 @@ def contents(
             {"id": id, "label": label, "family": family, "role": role}
             for id, label, family, role, *_ in estimators
         ],
+        "contexts": contexts,
         "darkest": {name: darkest(answers[name]) for name in ("surprisal", "entropy")},
         "answers": {
             **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
             **{name: _plain(answers[name]) for name in given},
+            "context": _places(answers["context"], contexts),
             "probability": {one[0]: _plain(answers[PROBABILITY + one[0]]) for one in estimators},
             "score": {one[0]: _plain(answers[SCORE + one[0]]) for one in estimators},
         },
@@ -57,9 +61,9 @@ def darkest(values: pl.Series) -> float:
     return round(values.explode().cast(pl.Float64).quantile(DARKEST) or 0.0, 1) or 1.0
 
 
-def _places(slugs: pl.Series, among: Sequence[str]) -> list[int]:
-    place = {slug: at for at, slug in enumerate(among)}
-    return [place[slug] for slug in slugs]
+def _places(values: pl.Series, among: Sequence[str]) -> list[int | None]:
+    place = {value: at for at, value in enumerate(among)}
+    return [place.get(value) for value in values]
 
 
 def _plain(values: pl.Series) -> list[Any]:

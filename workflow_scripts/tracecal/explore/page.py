@@ -16,7 +16,8 @@ from jinja2 import Environment, StrictUndefined
 
 BROWSER = Path(__file__).parent / "browser"
 PROGRAM = tuple(
-    BROWSER / f"{name}.js" for name in ("data", "elements", "state", "list", "answer", "main")
+    BROWSER / f"{name}.js"
+    for name in "data elements state overview list copying beside answer main".split()
 )
 STYLE, PAGE = BROWSER / "style.css", BROWSER / "page.html"
 SOURCES = (PAGE, STYLE, *PROGRAM)

@@ -3,7 +3,7 @@
 const ROLES = {
   trace: "TRACE", baseline: "Baselines", broader: "Broader comparison", variant: "Variants",
 };
-const opened = { prompt: false, tokens: false };
+const opened = { prompt: false, tokens: false, passage: true, elsewhere: true };
 
 function showAnswer(answers, at, state) {
   const { columns } = answers;
@@ -13,12 +13,16 @@ function showAnswer(answers, at, state) {
       said(columns.example_id[at]),
       columns.language[at] ? ` · ${columns.language[at]}` : "", " · ",
       element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
-        "link to this answer")),
-    element("h2", {}, said(columns.question[at])),
+        "link to this answer"), " · ",
+      copier("copy as text", () => asText(answers, at, state.by)), " · ",
+      copier("copy as JSON", () => asJson(answers, at))),
+    element("h2", {}, said(columns.question[at], state.find)),
     element("p", { class: `verdict ${columns.correct[at] ? "correct" : "wrong"}` },
       `${columns.correct[at] ? "✓" : "✗"} ${answers.outcome(at)}`),
     tokens(answers, at, state.shade),
-    facts(columns, at),
+    facts(columns, at, state.find),
+    ...passage(answers, at),
+    ...elsewhere(answers, at, state),
     fold("tokens", "Tokens in numbers", () => tokenTable(answers, at)),
     fold("prompt", "Prompt as the model read it", () =>
       element("pre", { dir: "auto" }, visible(columns.prompt[at]))),
@@ -42,7 +46,6 @@ function tokens(answers, at, shade) {
     if (t === start) line.append(peak);
     (t >= start && t < start + width ? peak : line).append(chip);
   });
-  const risk = columns.entropy[at].slice(start, start + width).reduce((a, b) => a + b, 0) / width;
   const named = width > 1 ? `tokens ${start + 1}–${start + width}` : `token ${start + 1}`;
   return element("section", { class: "said", "aria-label": "Answer" },
     line,
@@ -50,7 +53,7 @@ function tokens(answers, at, shade) {
       element("span", {}, `${shade} 0`, ramp("first"), (darkest[shade] / 4).toFixed(2), ramp("second"),
         `${darkest[shade].toFixed(2)} nats and more`),
       element("span", {}, element("span", { class: "peak" }, "peak window"),
-        ` ${named}, mean entropy ${risk.toFixed(3)} nats`)));
+        ` ${named}, mean entropy ${answers.peak(at).toFixed(3)} nats`)));
 }
 
 // Half of the scale of shades, which goes by the square root: most tokens are nearly certain.
@@ -69,8 +72,9 @@ function numbers(columns, at, t) {
     `surprisal ${surprisal.toFixed(3)}, entropy ${entropy.toFixed(3)} nats`;
 }
 
-function facts(columns, at) {
-  const list = (texts) => element("ul", {}, ...texts.map((text) => element("li", {}, said(text))));
+function facts(columns, at, sought) {
+  const list = (texts) =>
+    element("ul", {}, ...texts.map((text) => element("li", {}, said(text, sought))));
   const rows = [["Judged", [columns.prediction[at] || "(empty)"]],
     [columns.references[at].length > 1 ? "References" : "Reference", columns.references[at]],
     ["False references", columns.distractors[at] ?? []]];

@@ -17,6 +17,7 @@ class Answers {
     this.kinds = [...new Set(this.columns.error_kind)].filter((kind) => kind !== null).sort();
     this.name = Array.from({ length: this.count }, (_, at) =>
       [this.slug("model", at), this.slug("task", at), this.columns.example_id[at]].join("/"));
+    this.languages = [...new Set(this.columns.language)].filter((one) => one).sort();
     this.byName = new Map(this.name.map((name, at) => [name, at]));
   }
 
@@ -47,22 +48,78 @@ class Answers {
     return kind === null ? "Wrong" : `Wrong (${kind})`;
   }
 
-  // The answers that a state of the controls asks for, in its order; undefined confidence last.
-  chosen({ model, task, outcome, by, order, find }) {
+  passage(at) {
+    const place = this.columns.context[at];
+    return place === null ? null : this.contexts[place];
+  }
+
+  // The mean entropy (nats) of the peak window.
+  peak(at) {
+    const start = this.columns.peak[at];
+    const values = this.columns.entropy[at].slice(start, start + this.window);
+    return values.reduce((sum, value) => sum + value, 0) / values.length;
+  }
+
+  // The answers to the same question: by other models, in other wordings and languages.
+  siblings(at) {
+    const key = (one) => `${this.columns.task[one]}\n${this.columns.group_id[one]}`;
+    if (!this.families) {
+      this.families = new Map();
+      for (let one = 0; one < this.count; one++) {
+        if (!this.families.has(key(one))) this.families.set(key(one), []);
+        this.families.get(key(one)).push(one);
+      }
+    }
+    return this.families.get(key(at)).filter((one) => one !== at);
+  }
+
+  isConfidentError(at, { by, threshold }) {
+    const probability = this.columns.probability[by][at];
+    return !this.columns.correct[at] && probability !== null && probability >= threshold;
+  }
+
+  // What an order sorts by, largest first; null comes last.
+  rank({ order, by, versus }) {
+    const { probability, tokens } = this.columns;
+    const confidence = (at) => probability[by][at];
+    const gap = (one, other) => (one === null || other === null ? null : Math.abs(one - other));
+    return {
+      down: confidence,
+      up: (at) => (confidence(at) === null ? null : -confidence(at)),
+      disagreement: (at) => gap(confidence(at), probability[versus][at]),
+      long: (at) => tokens[at].length,
+      short: (at) => -tokens[at].length,
+      peak: (at) => this.peak(at),
+    }[order];
+  }
+
+  // The answers that the filters let through, in no particular order.
+  filtered(state) {
+    const { model, task, language, outcome, find } = state;
     const sought = find.trim().toLocaleLowerCase();
     const { correct, error_kind } = this.columns;
-    const wanted = (at) =>
+    const judged = {
+      "": () => true,
+      correct: (at) => correct[at],
+      wrong: (at) => !correct[at],
+      [CONFIDENT]: (at) => this.isConfidentError(at, state),
+    }[outcome] ?? ((at) => !correct[at] && error_kind[at] === outcome.slice(6));
+    return Array.from({ length: this.count }, (_, at) => at).filter((at) =>
       (!model || this.slug("model", at) === model) &&
       (!task || this.slug("task", at) === task) &&
-      (!outcome || (outcome === "correct") === correct[at]) &&
-      (!outcome.startsWith("wrong-") || error_kind[at] === outcome.slice(6)) &&
-      (!sought || this.text(at).includes(sought));
-    const confidence = this.columns.probability[by];
-    const sign = order === "up" ? 1 : -1;
-    return Array.from({ length: this.count }, (_, at) => at).filter(wanted).sort((a, b) => {
-      const [x, y] = [confidence[a], confidence[b]];
+      (!language || this.columns.language[at] === language) &&
+      judged(at) &&
+      (!sought || this.text(at).includes(sought)));
+  }
+
+  // The same in the state's order.
+  chosen(state) {
+    const rank = this.rank(state);
+    const keys = new Map(this.filtered(state).map((at) => [at, rank(at)]));
+    return [...keys.keys()].sort((a, b) => {
+      const [x, y] = [keys.get(a), keys.get(b)];
       if (x === null || y === null) return (x === null) - (y === null) || a - b;
-      return sign * (x - y) || a - b;
+      return y - x || a - b;
     });
   }
 }

@@ -20,9 +20,33 @@ function visible(text) {
   });
 }
 
-// Text in its own direction, whatever stands around it.
-function said(text) {
-  return element("bdi", {}, visible(text));
+// Text in its own direction, whatever stands around it; where it holds `sought`, that is marked.
+function said(text, sought = "") {
+  return element("bdi", {}, ...marked(visible(text), sought ? [[sought, "hit"]] : []));
+}
+
+// Pieces of a text: what is found of [[words, class], ...], in any case, stands in a <mark>.
+function marked(text, wanted) {
+  const lower = text.toLowerCase();
+  // Some letters change their length with their case; then no place could be trusted.
+  const spans = lower.length !== text.length ? [] : wanted.flatMap(([words, look]) =>
+    places(lower, words.trim().toLowerCase()).map((from) => [from, from + words.trim().length, look]));
+  const pieces = [];
+  let done = 0;
+  for (const [from, to, look] of spans.sort((a, b) => a[0] - b[0] || b[1] - a[1])) {
+    if (from < done) continue;
+    pieces.push(text.slice(done, from), element("mark", { class: look }, text.slice(from, to)));
+    done = to;
+  }
+  return [...pieces, text.slice(done)];
+}
+
+function places(text, words) {
+  const found = [];
+  for (let at = words ? text.indexOf(words) : -1; at >= 0; at = text.indexOf(words, at + words.length)) {
+    found.push(at);
+  }
+  return found;
 }
 
 function number(value, digits) {

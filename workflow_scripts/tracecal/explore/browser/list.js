@@ -16,25 +16,31 @@ class List {
       if (row) choose(this.chosen[row.dataset.place]);
     });
     document.addEventListener("keydown", (event) => {
-      const inList = this.box.contains(event.target) || event.target === document.body;
-      const to = inList && !event.ctrlKey && !event.metaKey && this.reached(event.key);
-      if (to === false || to === undefined || !this.chosen.length) return;
+      const to = event.ctrlKey || event.metaKey ? undefined : this.reached(event);
+      if (to === undefined || !this.chosen.length) return;
       event.preventDefault();
       choose(this.chosen[Math.max(0, Math.min(this.chosen.length - 1, to))]);
     });
   }
 
-  // The place that a key leads to; undefined for any other key.
-  reached(key) {
+  // The place that a key leads to; undefined for any other key. Arrows lead up and down wherever
+  // the focus is, but in a control that uses them itself.
+  reached({ key, target }) {
+    const arrow = { ArrowUp: -1, ArrowDown: 1 }[key];
+    if (arrow) {
+      const own = target.matches("select, input:not([type=search])");
+      return own ? undefined : this.place + arrow;
+    }
+    if (!this.box.contains(target) && target !== document.body) return undefined;
     const page = Math.max(1, Math.floor(this.box.clientHeight / ROW) - 1);
-    const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
-    if (key in steps) return this.place + steps[key];
-    return { Home: 0, End: this.chosen.length - 1 }[key];
+    return {
+      PageUp: this.place - page, PageDown: this.place + page, Home: 0, End: this.chosen.length - 1,
+    }[key];
   }
 
-  show(chosen, by) {
+  show(chosen, state) {
     this.chosen = chosen;
-    this.by = by;
+    this.state = state;
     this.box.scrollTop = 0;
     this.rows.style.height = `${chosen.length * ROW}px`;
   }
@@ -62,6 +68,13 @@ class List {
     else this.box.removeAttribute("aria-activedescendant");
   }
 
+  // Only what the filters leave open.
+  where(at) {
+    const open = ["task", "model"].filter((which) => !this.state[which]
+      && this.answers.named[which].length > 1);
+    return open.map((which) => this.answers.label(which, at)).join(" · ");
+  }
+
   row(at, place) {
     const { answers } = this;
     const { correct, prediction, question } = answers.columns;
@@ -70,12 +83,11 @@ class List {
       "aria-selected": place === this.place, "aria-posinset": place + 1,
       "aria-setsize": this.chosen.length,
     },
-    element("span", { class: "confidence" }, number(answers.probability(this.by, at), 3)),
+    element("span", { class: "confidence" }, number(answers.probability(this.state.by, at), 3)),
     verdict(correct[at], answers.outcome(at)),
-    element("span", { class: "given" }, said(prediction[at] || "(empty)")),
-    element("span", { class: "where" },
-      `${answers.label("task", at)} · ${answers.label("model", at)}`),
-    element("span", { class: "asked" }, said(question[at])));
+    element("span", { class: "given" }, said(prediction[at] || "(empty)", this.state.find)),
+    element("span", { class: "asked" }, said(question[at], this.state.find)),
+    element("span", { class: "where" }, this.where(at)));
     made.style.top = `${place * ROW}px`;
     return made;
   }

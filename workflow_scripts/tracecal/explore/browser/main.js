@@ -7,17 +7,25 @@ function fillControls(answers) {
   const named = (which) => answers.named[which].map(({ id, label }) => [id, label]);
   fill("model", "all models", named("model"));
   fill("task", "all tasks", named("task"));
+  fill("language", "all languages", answers.languages.map((one) => [one, visible(one)]));
+  document.getElementById("languages").hidden = answers.languages.length < 2;
   fill("outcome", "all", outcomes(answers));
-  const groups = Object.entries(ROLES).map(([role, label]) => element("optgroup", { label },
-    ...answers.estimators.filter((one) => one.role === role).map(({ id, label: name }) =>
-      option([id, name]))));
-  document.getElementById("by").replaceChildren(
-    ...groups.filter((group) => group.childElementCount));
+  for (const id of ["by", "versus"]) {
+    const groups = Object.entries(ROLES).map(([role, label]) => element("optgroup", { label },
+      ...answers.estimators.filter((one) => one.role === role).map((one) =>
+        option([one.id, one.label]))));
+    document.getElementById(id).replaceChildren(
+      ...groups.filter((group) => group.childElementCount));
+  }
   const { count, total } = answers;
   document.getElementById("extent").textContent = count === total
     ? `All ${grouped(total)} evaluated answers of the run.`
     : `${grouped(count)} of the run's ${grouped(total)} evaluated answers, drawn by chance: ` +
       "equally many of each model and task, as far as there are so many.";
+  // On a small screen the answer comes first.
+  if (matchMedia("(max-width: 46rem)").matches) {
+    for (const id of ["filters", "overview"]) document.getElementById(id).open = false;
+  }
 }
 
 // Browsers refuse to change the address many times a second, as a key that is held down would.
@@ -40,29 +48,35 @@ function counted(chosen, answers, outcome) {
 }
 
 function start(answers) {
-  const controls = ["model", "task", "outcome", "by", "order", "find"];
+  const controls = ["model", "task", "language", "outcome", "by", "order", "versus", "find"];
   const control = (id) => document.getElementById(id);
   let state = readState(answers);
   let chosen = [];
   let writing;
 
   const list = new List(answers, (at) => change({ answer: answers.name[at] }));
+  const overview = new Overview(answers, (threshold) => change({ threshold }));
 
   function change(changes) {
     state = { ...state, ...changes };
     clearTimeout(writing);
     writing = setTimeout(writeAddress, PAUSE, address(state, answers));
-    if (controls.some((key) => key in changes)) choose();
-    showChosen();
+    const filtered = controls.some((key) => key in changes);
+    if (filtered || (state.outcome === CONFIDENT && "threshold" in changes)) choose();
+    if (filtered || "threshold" in changes) {
+      // Of all outcomes: of one alone there would be nothing to compare.
+      overview.show(answers.filtered({ ...state, outcome: "" }), state);
+    }
+    if (Object.keys(changes).join() !== "threshold" || state.outcome === CONFIDENT) showChosen();
   }
 
   function choose() {
     for (const key of controls) control(key).value = state[key];
-    const errors = state.outcome === "wrong" && state.order === "down";
-    control("confident-errors").setAttribute("aria-pressed", errors);
+    control("rival").hidden = state.order !== "disagreement";
+    control("confident-errors").setAttribute("aria-pressed", state.outcome === CONFIDENT);
     chosen = answers.chosen(state);
     control("count").textContent = counted(chosen, answers, state.outcome);
-    list.show(chosen, state.by);
+    list.show(chosen, state);
   }
 
   function showChosen() {
@@ -79,10 +93,25 @@ function start(answers) {
   }
   control("shade").addEventListener("change", ({ target }) => change({ shade: target.value }));
   control("controls").addEventListener("submit", (event) => event.preventDefault());
-  control("confident-errors").addEventListener("click", () =>
-    change({ outcome: "wrong", order: "down", answer: "" }));
+  const toggle = () => change(state.outcome === CONFIDENT
+    ? { outcome: "", answer: state.answer }
+    : { outcome: CONFIDENT, order: "down", answer: "" });
+  control("confident-errors").addEventListener("click", toggle);
   const everything = () => change({ ...defaultsFor(answers), shade: state.shade });
   control("everything").addEventListener("click", everything);
+
+  document.addEventListener("keydown", (event) => {
+    const writes = event.target.matches("select, input[type=search]");
+    if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = {
+      "/": () => control("find").focus(),
+      e: toggle,
+      c: () => document.querySelector("#answer .copy")?.click(),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
 
   function showNothing() {
     control("answer").replaceChildren(element("p", { class: "empty" }, answers.count
@@ -91,7 +120,10 @@ function start(answers) {
   }
 
   addEventListener("hashchange", () => change(readState(answers)));
-  change(state);
+  // The first to be seen is an error that nothing warned of, where there is one.
+  const first = location.hash.length > 1 ? undefined
+    : answers.chosen(state).find((at) => answers.isConfidentError(at, state));
+  change(first === undefined ? state : { ...state, answer: answers.name[first] });
 }
 
 unpack().then((data) => {

@@ -1,12 +1,17 @@
 // What is chosen: the controls, the shade and the answer, kept in the address after the '#'.
 
 const DEFAULTS = {
-  model: "", task: "", outcome: "", by: "", order: "down", find: "", shade: "entropy", answer: "",
+  model: "", task: "", language: "", outcome: "", order: "down", threshold: "0.5", find: "",
+  shade: "entropy", answer: "",
 };
+// Wrong, with a confidence of at least the threshold.
+const CONFIDENT = "confident";
+const ORDERS = ["down", "up", "disagreement", "long", "short", "peak"];
 
 function defaultsFor(answers) {
-  const by = answers.estimator.has("trace_plus") ? "trace_plus" : answers.estimators[0].id;
-  return { ...DEFAULTS, by };
+  const ids = answers.estimators.map((one) => one.id);
+  const by = answers.estimator.has("trace_plus") ? "trace_plus" : ids[0];
+  return { ...DEFAULTS, by, versus: ids.find((id) => id !== by) ?? by };
 }
 
 function readState(answers) {
@@ -15,9 +20,12 @@ function readState(answers) {
   const allowed = {
     model: (value) => answers.named.model.some((one) => one.id === value),
     task: (value) => answers.named.task.some((one) => one.id === value),
+    language: (value) => answers.languages.includes(value),
     outcome: (value) => outcomes(answers).some(([outcome]) => outcome === value),
     by: (value) => answers.estimator.has(value),
-    order: (value) => ["up", "down"].includes(value),
+    versus: (value) => answers.estimator.has(value),
+    order: (value) => ORDERS.includes(value),
+    threshold: (value) => /^(0(\.\d+)?|1)$/.test(value),
     find: () => true,
     shade: (value) => ["surprisal", "entropy"].includes(value),
     answer: (value) => answers.byName.has(value),
@@ -36,5 +44,5 @@ function address(state, answers) {
 
 function outcomes(answers) {
   const kinds = answers.kinds.map((kind) => [`wrong-${kind}`, `wrong: ${kind}`]);
-  return [["correct", "correct"], ["wrong", "wrong"], ...kinds];
+  return [["correct", "correct"], ["wrong", "wrong"], [CONFIDENT, "wrong and confident"], ...kinds];
 }

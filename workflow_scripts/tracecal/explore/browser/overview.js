@@ -1,0 +1,160 @@
+// The overview: how confidence and correctness go together in the answers that the filters leave.
+
+const FRAME = { width: 280, height: 120, left: 30, right: 6, top: 6, bottom: 16 };
+const BINS = 20;
+// As the metric: equal-width bins.
+const RELIABILITY_BINS = 15;
+
+function across(share) {
+  return FRAME.left + share * (FRAME.width - FRAME.left - FRAME.right);
+}
+
+function up(share) {
+  return FRAME.height - FRAME.bottom - share * (FRAME.height - FRAME.top - FRAME.bottom);
+}
+
+class Overview {
+  constructor(answers, setThreshold) {
+    this.answers = answers;
+    this.charts = Object.fromEntries(["histogram", "reliability", "coverage"].map((name) =>
+      [name, document.getElementById(name)]));
+    const slider = document.getElementById("threshold");
+    slider.addEventListener("input", () => setThreshold(String(Number(slider.value))));
+    const drag = (event) => {
+      const { left, width } = this.charts.histogram.getBoundingClientRect();
+      const place = (event.clientX - left) / width * FRAME.width;
+      const share = (place - FRAME.left) / (FRAME.width - FRAME.left - FRAME.right);
+      setThreshold(String(Math.round(100 * Math.max(0, Math.min(1, share))) / 100));
+    };
+    this.charts.histogram.addEventListener("pointerdown", (event) => {
+      this.charts.histogram.setPointerCapture(event.pointerId);
+      drag(event);
+    });
+    this.charts.histogram.addEventListener("pointermove", (event) => {
+      if (event.buttons) drag(event);
+    });
+  }
+
+  // `state` names the estimator and the threshold; answers without a confidence are left out.
+  show(chosen, state) {
+    const probability = this.answers.columns.probability[state.by];
+    const { correct } = this.answers.columns;
+    const judged = chosen.filter((at) => probability[at] !== null)
+      .map((at) => ({ p: probability[at], right: correct[at] }))
+      .sort((a, b) => b.p - a.p);
+    const threshold = Number(state.threshold);
+    const kept = judged.filter(({ p }) => p >= threshold);
+    this.histogram(judged, threshold);
+    this.reliability(judged);
+    this.coverage(judged, kept);
+    document.getElementById("threshold").value = threshold;
+    document.getElementById("at").textContent = threshold.toFixed(2);
+    document.getElementById("kept").textContent = keeping(judged, kept);
+  }
+
+  histogram(judged, threshold) {
+    const counts = Array.from({ length: BINS }, () => [0, 0]);
+    for (const { p, right } of judged) counts[Math.min(BINS - 1, Math.floor(p * BINS))][right ? 0 : 1]++;
+    const most = Math.max(1, ...counts.flat());
+    const [middle, half] = [up(0.5), (up(0) - up(1)) / 2];
+    const bars = counts.flatMap((pair, bin) => pair.map((count, wrong) => {
+      const height = half * count / most;
+      return drawn("rect", {
+        x: across(bin / BINS) + 0.5, width: across(1 / BINS) - across(0) - 1,
+        y: wrong ? middle : middle - height, height,
+        class: `${wrong ? "wrong" : "correct"}${(bin + 1) / BINS <= threshold ? " below" : ""}`,
+      }, `${count} ${wrong ? "wrong" : "correct"}, confidence ${(bin / BINS).toFixed(2)} to ${
+        ((bin + 1) / BINS).toFixed(2)}`);
+    }));
+    const label = (y, text) => words(FRAME.left - 4, y, text, "end");
+    this.draw("histogram", `${sizes(judged)} by confidence`, [
+      ...bars,
+      drawn("line", { class: "axis", x1: across(0), x2: across(1), y1: middle, y2: middle }),
+      drawn("line", { class: "threshold", x1: across(threshold), x2: across(threshold), y1: up(1), y2: up(0) }),
+      label(up(1) + 4, grouped(most)), label(middle + 3, "0"), label(up(0), grouped(most)),
+    ]);
+  }
+
+  reliability(judged) {
+    const bins = Array.from({ length: RELIABILITY_BINS }, () => ({ n: 0, p: 0, right: 0 }));
+    for (const { p, right } of judged) {
+      const bin = bins[Math.min(RELIABILITY_BINS - 1, Math.floor(p * RELIABILITY_BINS))];
+      bin.n++;
+      bin.p += p;
+      bin.right += right ? 1 : 0;
+    }
+    const filled = bins.filter(({ n }) => n);
+    const error = filled.reduce((sum, { p, right }) => sum + Math.abs(p - right), 0) / judged.length;
+    const most = Math.max(1, ...filled.map(({ n }) => n));
+    this.draw("reliability", `Expected calibration error ${error.toFixed(3)}`, [
+      drawn("line", { class: "diagonal", x1: across(0), x2: across(1), y1: up(0), y2: up(1) }),
+      ...filled.map(({ n, p, right }) => drawn("circle", {
+        class: "bin", cx: across(p / n), cy: up(right / n), r: 1.5 + 4.5 * Math.sqrt(n / most),
+      }, `${n} answers: mean confidence ${(p / n).toFixed(2)}, ${(100 * right / n).toFixed(0)} % correct`)),
+      ...shares(),
+      ...(judged.length ? [words(across(0.03), up(0.9), `ECE ${error.toFixed(3)}`, "start")] : []),
+    ]);
+  }
+
+  coverage(judged, kept) {
+    let wrong = 0;
+    const risks = judged.map(({ right }, place) => (wrong += right ? 0 : 1) / (place + 1));
+    // Answers of equal confidence are kept together.
+    const ends = risks.map((risk, place) => [(place + 1) / judged.length, risk])
+      .filter((_, place) => place + 1 === judged.length || judged[place].p !== judged[place + 1].p);
+    const line = ends.map(([share, risk]) => `${across(share).toFixed(1)},${up(risk).toFixed(1)}`);
+    const place = kept.length ? [kept.length / judged.length, risks[kept.length - 1]] : null;
+    this.draw("coverage", "Share wrong by share kept", [
+      drawn("polyline", { class: "risk", points: line.join(" ") }),
+      ...(place ? [drawn("circle", { class: "kept", cx: across(place[0]), cy: up(place[1]), r: 4 })] : []),
+      ...shares(),
+    ]);
+  }
+
+  draw(name, title, parts) {
+    this.charts[name].setAttribute("aria-label", title);
+    this.charts[name].replaceChildren(...parts, ...["0", "0.5", "1"].map((text) =>
+      words(across(Number(text)), FRAME.height - 4, text, "middle")));
+  }
+}
+
+// Marks on the vertical axis of a share.
+function shares() {
+  return ["0", "0.5", "1"].flatMap((text) => [
+    drawn("line", { class: "grid", x1: across(0), x2: across(1), y1: up(Number(text)), y2: up(Number(text)) }),
+    words(FRAME.left - 4, up(Number(text)) + 3, text, "end"),
+  ]);
+}
+
+function drawn(tag, attributes, title) {
+  // The namespace of the page's own drawings.
+  const space = document.getElementById("histogram").namespaceURI;
+  const made = document.createElementNS(space, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (title) {
+    const told = document.createElementNS(space, "title");
+    told.textContent = title;
+    made.append(told);
+  }
+  return made;
+}
+
+function words(x, y, text, anchor) {
+  const made = drawn("text", { x, y, "text-anchor": anchor });
+  made.textContent = text;
+  return made;
+}
+
+function sizes(judged) {
+  const right = judged.filter((one) => one.right).length;
+  return `${right} correct and ${judged.length - right} wrong answers`;
+}
+
+function keeping(judged, kept) {
+  if (!judged.length) return "No answer here has a confidence by this estimator.";
+  const wrong = (some) => `${(100 * some.filter(({ right }) => !right).length / some.length).toFixed(1)} % wrong`;
+  const all = `All ${grouped(judged.length)}: ${wrong(judged)}.`;
+  if (!kept.length) return `None reaches the threshold. ${all}`;
+  const share = (100 * kept.length / judged.length).toFixed(0);
+  return `At or above it: ${grouped(kept.length)} answers (${share} %), ${wrong(kept)}. ${all}`;
+}
