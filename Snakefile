@@ -17,6 +17,7 @@ include: "rules/world.smk"
 include: "rules/stage.smk"
 include: "rules/models.smk"
 include: "rules/tasks.smk"
+include: "rules/answers.smk"
 include: "rules/decode.smk"
 include: "rules/ask.smk"
 include: "rules/weigh.smk"
@@ -26,6 +27,7 @@ include: "rules/learn.smk"
 include: "rules/estimate.smk"
 include: "rules/calibrate.smk"
 include: "rules/analyse.smk"
+include: "rules/tables.smk"
 include: "rules/tabulate.smk"
 include: "rules/draw.smk"
 include: "rules/costs.smk"
@@ -47,7 +49,7 @@ rule all:
         RENDERED,
 
 
-# The same tables and figures from the (model, task) pairs that are finished.
+# The same tables and figures, from the finished (model, task) pairs alone.
 rule available:
     input:
         RENDERED,

@@ -1,16 +1,70 @@
-# The paper's analyses: one module of the room `analyse` and one rule each.
-# reads   metrics.parquet, predictions/, scores/, features/, labels/, splits/, tasks/, operators/;
-#         traces/ for the local-risk figure alone
+# The analyses: a module of the room `analyse`, a script and a rule each, named like their file.
+# reads   metrics.parquet, analyses/languages.parquet, calibrators/, predictions/, scores/,
+#         features/, labels/, splits/, tasks/, operators/; traces/ for the local-risk figure alone
 # writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet
 
 BASELINES = [one.id for one in CHOSEN if one.role == "baseline"]
+STUDIES = {
+    name: {key: STUDY[name][key] for key in ("model", "models", "tasks") if key in STUDY[name]}
+    for name in ("main", "cross")
+    if STUDY[name]
+}
+MAIN = {"main": STUDIES["main"]}
+
+
+# One bootstrap for all intervals.
+BOOTSTRAP = {
+    "seed": CONFIG.seed,
+    "resamples": CONFIG.bootstrap.resamples,
+    "level": CONFIG.bootstrap.level,
+}
 
 
 localrules:
-    bound_improvements,
+    averages,
+    improvements,
+    risk_coverage,
 
 
-rule analyse_hyperparameter_sensitivity:
+rule averages:
+    input:
+        metrics="<results>/metrics.parquet",
+        languages="<results>/analyses/languages.parquet",
+    output:
+        averages="<results>/analyses/averages.parquet",
+        languages="<results>/analyses/language_averages.parquet",
+    log:
+        "<logs>/averages.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("analyse/averages.py"),
+        studies=STUDIES,
+    message:
+        "Averaging over splits, tasks and models"
+    script:
+        "../workflow_scripts/analyse/averages.py"
+
+
+rule risk_coverage:
+    input:
+        pairs("<results>/calibrators/{model}/{task}.json"),
+    output:
+        "<results>/analyses/risk_coverage.parquet",
+    log:
+        "<logs>/risk_coverage.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("analyse/risk_coverage.py"),
+        pairs=lambda wildcards: [list(pair) for pair in wanted_pairs()],
+    message:
+        "Gathering the thresholds"
+    script:
+        "../workflow_scripts/analyse/risk_coverage.py"
+
+
+rule hyperparameter_sensitivity:
     input:
         operators=of_main("<results>/operators/{model}/{task}.parquet"),
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
@@ -18,23 +72,23 @@ rule analyse_hyperparameter_sensitivity:
     output:
         "<results>/analyses/hyperparameter_sensitivity.parquet",
     log:
-        "<logs>/analyse_hyperparameter_sensitivity.log",
+        "<logs>/hyperparameter_sensitivity.log",
     benchmark:
-        "<benchmarks>/analyse_hyperparameter_sensitivity.tsv"
+        "<benchmarks>/hyperparameter_sensitivity.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse_hyperparameter_sensitivity.py"),
+        code=code("analyse/hyperparameter_sensitivity.py"),
         pairs=main_pairs,
         method=CONFIG.calibration.method,
         ece_bins=CONFIG.calibration.ece_bins,
     message:
         "Varying TRACE's hyperparameters"
     script:
-        "../workflow_scripts/analyse_hyperparameter_sensitivity.py"
+        "../workflow_scripts/analyse/hyperparameter_sensitivity.py"
 
 
-rule analyse_position_shift:
+rule position_shift:
     input:
         operators=of_main("<results>/operators/{model}/{task}.parquet"),
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
@@ -42,21 +96,21 @@ rule analyse_position_shift:
     output:
         "<results>/analyses/position_shift.parquet",
     log:
-        "<logs>/analyse_position_shift.log",
+        "<logs>/position_shift.log",
     benchmark:
-        "<benchmarks>/analyse_position_shift.tsv"
+        "<benchmarks>/position_shift.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse_position_shift.py"),
+        code=code("analyse/position_shift.py"),
         pairs=main_pairs,
     message:
         "Moving risk to other positions"
     script:
-        "../workflow_scripts/analyse_position_shift.py"
+        "../workflow_scripts/analyse/position_shift.py"
 
 
-rule analyse_spike_strata:
+rule spike_strata:
     input:
         features=of_main("<results>/features/{model}/{task}.parquet"),
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
@@ -65,41 +119,42 @@ rule analyse_spike_strata:
         strata="<results>/analyses/spike_strata.parquet",
         quintiles="<results>/analyses/spike_quintiles.parquet",
     log:
-        "<logs>/analyse_spike_strata.log",
+        "<logs>/spike_strata.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse_spike_strata.py"),
+        **BOOTSTRAP,
+        code=code("analyse/spike_strata.py"),
         pairs=main_pairs,
-        seed=CONFIG.seed,
     message:
         "Counting errors by mean risk and spike gap"
     script:
-        "../workflow_scripts/analyse_spike_strata.py"
+        "../workflow_scripts/analyse/spike_strata.py"
 
 
-rule analyse_spike_modeling:
+rule spike_modeling:
     input:
         features=of_main("<results>/features/{model}/{task}.parquet"),
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
         splits=of_main("<results>/splits/{task}.parquet"),
     output:
-        "<results>/analyses/spike_modeling.parquet",
+        metrics="<results>/analyses/spike_modeling.parquet",
+        averages="<results>/analyses/spike_modeling_averages.parquet",
     log:
-        "<logs>/analyse_spike_modeling.log",
+        "<logs>/spike_modeling.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse_spike_modeling.py"),
+        code=code("analyse/spike_modeling.py"),
         pairs=main_pairs,
         method=CONFIG.calibration.method,
     message:
         "Fitting correctness on mean risk and spikes"
     script:
-        "../workflow_scripts/analyse_spike_modeling.py"
+        "../workflow_scripts/analyse/spike_modeling.py"
 
 
-rule analyse_localized_errors:
+rule localized_errors:
     input:
         scores=of_main("<results>/scores/{model}/{task}.parquet"),
         predictions=of_main("<results>/predictions/{model}/{task}.parquet"),
@@ -109,25 +164,25 @@ rule analyse_localized_errors:
     output:
         "<results>/analyses/{errors}.parquet",
     log:
-        "<logs>/analyse_localized_errors/{errors}.log",
+        "<logs>/localized_errors/{errors}.log",
     wildcard_constraints:
         errors="localized_global_errors|localized_error_subtypes",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse_localized_errors.py"),
+        **BOOTSTRAP,
+        code=code("analyse/localized_errors.py"),
         pairs=main_pairs,
         scored=[one.id for one in FOLLOWED if not one.features],
         learned=[one.id for one in FOLLOWED if one.features],
         baselines=[one.id for one in FOLLOWED if one.role == "baseline"],
-        seed=CONFIG.seed,
     message:
         "Telling errors of a kind from correct answers: {wildcards.errors}"
     script:
-        "../workflow_scripts/analyse_localized_errors.py"
+        "../workflow_scripts/analyse/localized_errors.py"
 
 
-rule select_local_risk:
+rule local_risk:
     input:
         traces=of_main("<results>/traces/{model}/{task}.arrow"),
         features=of_main("<results>/features/{model}/{task}.parquet"),
@@ -135,16 +190,16 @@ rule select_local_risk:
     output:
         "<results>/analyses/local_risk.parquet",
     log:
-        "<logs>/select_local_risk.log",
+        "<logs>/local_risk.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("select_local_risk.py"),
+        code=code("analyse/local_risk.py"),
         pairs=main_pairs,
     message:
         "Selecting wrong answers whose risk is local"
     script:
-        "../workflow_scripts/select_local_risk.py"
+        "../workflow_scripts/analyse/local_risk.py"
 
 
 rule resample:
@@ -162,37 +217,40 @@ rule resample:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("resample.py"),
+        code=code("analyse/resample.py"),
         estimators=[entry[0] for entry in COMPARED],
         seed=CONFIG.seed,
         resamples=CONFIG.bootstrap.resamples,
     message:
         "Resampling the answers of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/resample.py"
+        "../workflow_scripts/analyse/resample.py"
 
 
-rule bound_improvements:
+rule improvements:
     input:
-        pairs("<results>/resamples/{model}/{task}.parquet"),
+        averages="<results>/analyses/averages.parquet",
+        languages="<results>/analyses/language_averages.parquet",
+        resamples=pairs("<results>/resamples/{model}/{task}.parquet"),
     output:
-        "<results>/analyses/intervals.parquet",
+        improvements="<results>/analyses/improvements.parquet",
+        languages="<results>/analyses/language_improvements.parquet",
     log:
-        "<logs>/bound_improvements.log",
+        "<logs>/improvements.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("bound_improvements.py"),
+        code=code("analyse/improvements.py"),
         baselines=BASELINES,
-        study=STUDY,
+        studies=STUDIES,
         level=CONFIG.bootstrap.level,
     message:
-        "Bounding the improvements of TRACE+"
+        "Comparing TRACE+ with the best baseline"
     script:
-        "../workflow_scripts/bound_improvements.py"
+        "../workflow_scripts/analyse/improvements.py"
 
 
-rule vary_calibration_size:
+rule calibration_size:
     input:
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
         scores=of_main("<results>/scores/{model}/{task}.parquet"),
@@ -200,71 +258,76 @@ rule vary_calibration_size:
         splits=of_main("<results>/splits/{task}.parquet"),
         tasks=of_main("<results>/tasks/{task}.parquet"),
     output:
-        "<results>/analyses/calibration_size.parquet",
+        metrics="<results>/analyses/calibration_size.parquet",
+        averages="<results>/analyses/calibration_size_averages.parquet",
     log:
-        "<logs>/vary_calibration_size.log",
+        "<logs>/calibration_size.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("vary_calibration_size.py"),
+        code=code("analyse/calibration_size.py"),
         pairs=main_pairs,
         estimators={one.id: one.inputs for one in CHOSEN if one.id in registry.REPRESENTATIVE},
         method=CONFIG.calibration.method,
         ece_bins=CONFIG.calibration.ece_bins,
         share=CONFIG.splits.calibration_share,
+        studies=MAIN,
     message:
         "Varying the size of the calibration part"
     script:
-        "../workflow_scripts/vary_calibration_size.py"
+        "../workflow_scripts/analyse/calibration_size.py"
 
 
-rule pool_predictions:
+rule reliability_selective:
     input:
         predictions=of_main("<results>/predictions/{model}/{task}.parquet"),
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
     output:
         pooled="<results>/analyses/reliability_selective.parquet",
+        averages="<results>/analyses/reliability_selective_averages.parquet",
         bins="<results>/analyses/reliability_bins.parquet",
         curve="<results>/analyses/risk_coverage_curve.parquet",
     log:
-        "<logs>/pool_predictions.log",
+        "<logs>/reliability_selective.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("pool_predictions.py"),
+        code=code("analyse/reliability_selective.py"),
         pairs=main_pairs,
         estimators=[one.id for one in CHOSEN if one.id in registry.REPRESENTATIVE],
         ece_bins=CONFIG.calibration.ece_bins,
     message:
         "Measuring predictions pooled over tasks"
     script:
-        "../workflow_scripts/pool_predictions.py"
+        "../workflow_scripts/analyse/reliability_selective.py"
 
 
-rule stratify_by_length:
+rule length_stratified:
     input:
         predictions=of_main("<results>/predictions/{model}/{task}.parquet"),
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
         scores=of_main("<results>/scores/{model}/{task}.parquet"),
         features=of_main("<results>/features/{model}/{task}.parquet"),
     output:
-        "<results>/analyses/length_stratified.parquet",
+        metrics="<results>/analyses/length_stratified.parquet",
+        averages="<results>/analyses/length_stratified_averages.parquet",
     log:
-        "<logs>/stratify_by_length.log",
+        "<logs>/length_stratified.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("stratify_by_length.py"),
+        code=code("analyse/length_stratified.py"),
         pairs=main_pairs,
         estimators=[one.id for one in CHOSEN if one.id in registry.REPRESENTATIVE],
         ece_bins=CONFIG.calibration.ece_bins,
+        studies=MAIN,
     message:
         "Measuring short, medium and long answers"
     script:
-        "../workflow_scripts/stratify_by_length.py"
+        "../workflow_scripts/analyse/length_stratified.py"
 
 
-rule transfer_calibration:
+rule cross_task_transfer:
     input:
         labels=of_main("<results>/labels/{model}/{task}.parquet"),
         scores=of_main("<results>/scores/{model}/{task}.parquet"),
@@ -273,23 +336,21 @@ rule transfer_calibration:
         tasks=of_main("<results>/tasks/{task}.parquet"),
     output:
         metrics="<results>/analyses/cross_task_transfer.parquet",
-        intervals="<results>/analyses/cross_task_transfer_intervals.parquet",
+        improvements="<results>/analyses/cross_task_transfer_improvements.parquet",
     log:
-        "<logs>/transfer_calibration.log",
+        "<logs>/cross_task_transfer.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("transfer_calibration.py"),
+        **BOOTSTRAP,
+        code=code("analyse/cross_task_transfer.py"),
         pairs=main_pairs,
-        study={"main": STUDY["main"], "cross": None},
+        studies=MAIN,
         estimators={one.id: one.inputs for one in CHOSEN if one.role in ("baseline", "trace")},
         baselines=BASELINES,
         method=CONFIG.calibration.method,
         ece_bins=CONFIG.calibration.ece_bins,
-        seed=CONFIG.seed,
-        resamples=CONFIG.bootstrap.resamples,
-        level=CONFIG.bootstrap.level,
     message:
         "Calibrating each task on the others"
     script:
-        "../workflow_scripts/transfer_calibration.py"
+        "../workflow_scripts/analyse/cross_task_transfer.py"

@@ -1,13 +1,12 @@
-# What a model is asked about its own answers. Two rules, so that a change to one question never
-# puts the other again.
+# Questions to a model about its own answers. Two rules, so that a change to one question never
+# asks the other again.
 # reads   models/{model}/, work/revisions/{model}.txt, traces/, tasks/
 # writes  asked/{p_true,verbalized}/{model}/{task}.arrow
 
 
 rule ask_p_true:
     input:
-        model="<results>/models/{model}",
-        revision="<results>/work/revisions/{model}.txt",
+        **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
         task="<results>/tasks/{task}.parquet",
     output:
@@ -21,23 +20,19 @@ rule ask_p_true:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(model_needs, share=0.5),
-        batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
-        device_map=device_map,
+        **requests(share=0.5),
     params:
-        code=code("ask_p_true.py"),
-        journal=journal("asked/p_true"),
-        # Functions, as Snakemake would take the fields of a plain text for wildcards.
+        **PROMPTING,
+        code=code("ask/ask_p_true.py"),
+        journal=f"{JOURNALS}/asked/p_true/{{model}}/{{task}}",
+        # Functions, as Snakemake would read the fields of a plain text as wildcards.
         prompt=lambda wildcards: CONFIG.self_evaluation.p_true_prompt,
         start=lambda wildcards: CONFIG.self_evaluation.p_true_start,
         stop=lambda wildcards: list(TASKS[wildcards.task].stop),
-        loading=lambda wildcards: MODELS[wildcards.model].loading,
-        chat=lambda wildcards: MODELS[wildcards.model].chat,
-        seed=CONFIG.seed,
     message:
-        "Letting {wildcards.model} judge its answers to {wildcards.task}"
+        "Asking {wildcards.model} whether its answers to {wildcards.task} are true"
     script:
-        "../workflow_scripts/ask_p_true.py"
+        "../workflow_scripts/ask/ask_p_true.py"
 
 
 use rule ask_p_true as ask_p_true_shard with:
@@ -53,8 +48,7 @@ use rule ask_p_true as ask_p_true_shard with:
 
 rule ask_verbalized:
     input:
-        model="<results>/models/{model}",
-        revision="<results>/work/revisions/{model}.txt",
+        **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
         task="<results>/tasks/{task}.parquet",
     output:
@@ -68,21 +62,17 @@ rule ask_verbalized:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(model_needs),
-        batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
-        device_map=device_map,
+        **requests(),
     params:
-        code=code("ask_verbalized.py"),
-        journal=journal("asked/verbalized"),
+        **PROMPTING,
+        code=code("ask/ask_verbalized.py"),
+        journal=f"{JOURNALS}/asked/verbalized/{{model}}/{{task}}",
         prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
-        asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
-        loading=lambda wildcards: MODELS[wildcards.model].loading,
-        chat=lambda wildcards: MODELS[wildcards.model].chat,
-        seed=CONFIG.seed,
+        asking=of_task(Asking),
     message:
-        "Asking {wildcards.model} how sure it is of its answers to {wildcards.task}"
+        "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"
     script:
-        "../workflow_scripts/ask_verbalized.py"
+        "../workflow_scripts/ask/ask_verbalized.py"
 
 
 use rule ask_verbalized as ask_verbalized_shard with:

@@ -1,5 +1,5 @@
-# The one calibration protocol, and every metric.
-# reads   scores/, features/, labels/, splits/, tasks/, audits/
+# The calibration protocol, the same for every estimator, and every metric.
+# reads   traces/, scores/, features/, labels/, splits/, tasks/, audits/
 # writes  predictions/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task}, metrics.parquet,
 #         analyses/languages.parquet
 
@@ -12,8 +12,8 @@ localrules:
 
 rule calibrate:
     input:
-        # The audit gates everything that is reported: no probability from an unproven trace.
-        audit="<results>/audits/{model}/{task}.json",
+        # The audit comes before everything that is reported: no probability from an unchecked trace.
+        audit=audit,
         scores="<results>/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
@@ -29,14 +29,14 @@ rule calibrate:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("calibrate.py"),
-        estimators=lambda wildcards: {one.id: one.inputs for one in chosen(wildcards)},
+        code=code("calibrate/calibrate.py"),
+        estimators=lambda wildcards: {e.id: e.inputs for e in chosen(wildcards)},
         method=CONFIG.calibration.method,
-        uncalibrated=lambda wildcards: [one.id for one in chosen(wildcards) if not one.calibrated],
+        uncalibrated=lambda wildcards: [e.id for e in chosen(wildcards) if not e.calibrated],
     message:
         "Calibrating {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/calibrate.py"
+        "../workflow_scripts/calibrate/calibrate.py"
 
 
 rule measure:
@@ -56,13 +56,13 @@ rule measure:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("measure.py"),
-        estimators=lambda wildcards: [one.id for one in chosen(wildcards)],
+        code=code("calibrate/measure.py"),
+        estimators=lambda wildcards: [e.id for e in chosen(wildcards)],
         ece_bins=CONFIG.calibration.ece_bins,
     message:
         "Measuring {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/measure.py"
+        "../workflow_scripts/calibrate/measure.py"
 
 
 rule collect_metrics:
@@ -77,11 +77,11 @@ rule collect_metrics:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("collect_metrics.py"),
+        code=code("calibrate/collect_metrics.py"),
     message:
         "Collecting the metrics"
     script:
-        "../workflow_scripts/collect_metrics.py"
+        "../workflow_scripts/calibrate/collect_metrics.py"
 
 
 rule resolve_config:
@@ -92,18 +92,19 @@ rule resolve_config:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("resolve_config.py"),
-        digest=hash_of(resolved_yaml(CONFIG, TASKS, [one.id for one in CHOSEN])),
+        code=code("calibrate/resolve_config.py"),
+        digest=hash_of(resolved_yaml(CONFIG, TASKS, [e.id for e in CHOSEN])),
     message:
-        "Writing down the resolved configuration"
+        "Writing the resolved configuration"
     script:
-        "../workflow_scripts/resolve_config.py"
+        "../workflow_scripts/calibrate/resolve_config.py"
 
 
-# Apart from the fits, so that another target fits nothing anew.
+# Apart from `calibrate`, so that another target error rate refits nothing.
 rule control_risk:
     input:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
+        traces="<results>/traces/{model}/{task}.arrow",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
@@ -115,10 +116,11 @@ rule control_risk:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("control_risk.py"),
+        code=code("calibrate/control_risk.py"),
+        known_as=lambda wildcards: MODELS[wildcards.model].known_as,
         error_rates=list(CONFIG.risk_control.error_rates),
         confidence=CONFIG.risk_control.confidence,
     message:
-        "Controlling the risk of {wildcards.model} on {wildcards.task}"
+        "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/control_risk.py"
+        "../workflow_scripts/calibrate/control_risk.py"

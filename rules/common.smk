@@ -1,7 +1,8 @@
-# What all rules share: the validated config and its slices. Helpers give rules plain values
-# only, so that a rule's parameters change exactly when what it uses changes.
+# What rules of several files share: the validated configuration and its parts. Helpers give rules
+# plain values only, so that a rule's parameters change exactly when what it uses changes.
 
 import math
+import os
 import re
 import sys
 from pathlib import Path
@@ -9,22 +10,27 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-ROOT = Path(workflow.basedir)
+# Of this file, not of the main Snakefile: another workflow may use this one as a module.
+ROOT = Path(str(workflow.current_basedir)).parent
 SCRIPTS = ROOT / "workflow_scripts"
 sys.path.insert(0, str(SCRIPTS))
+# Scripts run in processes of their own, which find the package by this.
+PYTHONPATH = os.pathsep.join(filter(None, [str(SCRIPTS), os.getenv("PYTHONPATH")]))
+os.environ.update(PYTHONPATH=PYTHONPATH)
 
-from tracecal.choosing import choose, chosen_for
-from tracecal.config import load_config, load_tasks, resolved_yaml
+from tracecal.config.selection import choose, chosen_for, missing_from_files
+from tracecal.config.run import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
-from tracecal.frozen import freeze
-from tracecal.machine import Machine
+from tracecal.config.frozen import freeze, frozen_code
+from tracecal.config.resources import JobResources, has_gpu
 from tracecal import registry
 from tracecal.registry import protocol_rows
-from tracecal.provenance import code_hash, hash_of, text_hash
-from tracecal.schema import read_yaml
+from tracecal.provenance import code_version, hash_of, text_hash
+from tracecal.stage.folder import fingerprint
+from tracecal.storage.digest import REMEMBERED, digest
+from tracecal.storage.records import unrecorded
+from tracecal.given import read_yaml
 from tracecal.tasks.asking import Asking
-from tracecal.tasks.judging import Judging
-from tracecal.tasks.rows import Rows
 
 try:
     CONFIG = load_config(config, "config")
@@ -37,23 +43,51 @@ except InputError as error:
 for estimator, reason in LEFT_OUT.items():
     logger.warning(f"{estimator} is left out: {reason}")
 
+for model, missing in missing_from_files(CONFIG, CHOSEN).items():
+    logger.warning(f"{model}'s answers come from files, which do not give {missing}")
+
 MODELS = {model.slug: model for model in CONFIG.models}
-# Where encoders come from; of `lars` that which it starts from.
-ENCODER_SOURCES = {name: one.source for name, one in CONFIG.encoders if one and one.source}
+# Where encoders come from; `lars` is the one that the LARS scorer starts from.
+ENCODER_SOURCES = {
+    name: encoder.source for name, encoder in CONFIG.encoders if encoder and encoder.source
+}
 ENCODER_SOURCES["lars"] = CONFIG.lars.encoder.source
 
-# Models whose answers to a task one job makes, and those that share them out over several.
-WHOLE = sorted(slug for slug, model in MODELS.items() if model.shards == 1)
-SHARDED = sorted(slug for slug, model in MODELS.items() if model.shards > 1)
+# Models whose answers come from files, whose answers to a task one job makes, and those whose tasks
+# are split into shards.
+ANSWERED = sorted(slug for slug, model in MODELS.items() if model.source.answers)
+WHOLE = sorted(s for s, model in MODELS.items() if model.shards == 1 and s not in ANSWERED)
+SHARDED = sorted(s for s, model in MODELS.items() if model.shards > 1 and s not in ANSWERED)
+# Where steps keep their finished batches, one folder per step and (model, task), for all shards.
+JOURNALS = f"results/{CONFIG.run}/work/journals"
 STUDY = CONFIG.study.model_dump()
 MODEL_LABELS = {slug: MODELS[slug].name for slug in sorted(MODELS)}
 TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
 
 
-# Jobs that start later read the configuration as it is now, whatever becomes of its files.
+# What the files of models and rows hold is worked out once, by every process of the run.
+os.environ[REMEMBERED] = str(Path(f"results/{CONFIG.run}/work/digests").resolve())
+
+# Jobs that start later, each reading all rules again, are of the code and the configuration as
+# they were when the run started, whatever becomes of the files: a job runs that code or stops.
+CODE = {} if workflow.is_main_process else frozen_code(workflow.config_settings.configfiles[0])
+
+
 onstart:
-    frozen = freeze(config, ROOT, f"results/{CONFIG.run}/work/configs")
+    for job in workflow.dag.needrun_jobs():
+        job.params  # every job's code is looked at now
+    frozen = freeze(config, ROOT, f"results/{CONFIG.run}/work/configs", CODE)
     workflow.config_settings.configfiles = [frozen]
+
+
+if workflow.is_main_process:
+    lost = unrecorded(Path(f"results/{CONFIG.run}"), Path(".snakemake/metadata"))
+    if lost:
+        logger.warning(
+            f"warning: of {len(lost)} results, the first {lost[0]}, there is no record in "
+            ".snakemake/metadata of what made them, so Snakemake cannot tell whether they are "
+            "stale: `make status` does; put the records back, or start with --forceall."
+        )
 
 
 pathvars:
@@ -78,38 +112,76 @@ wildcard_constraints:
     shard=r"\d+-of-\d+",
 
 
-def code(script):
-    """A parameter, the code trigger: a hash of a script and all of the package it imports.
+def code(script, *modules):
+    """A parameter, the code trigger: a hash of a script and all of the package it imports, and
+    the versions of the libraries.
 
-    `script` may hold wildcards. A function, so that a job on a cluster, which reads all rules anew,
-    computes its own hash alone.
+    `modules` are those that it loads by name; all may hold wildcards.
     """
 
     def trigger(wildcards):
-        return code_hash(SCRIPTS / script.format(**dict(wildcards.items())))
+        path, *loaded = (text.format(**dict(wildcards.items())) for text in (script, *modules))
+        name = " ".join([path, *loaded])
+        if name not in CODE:
+            CODE[name] = code_version(SCRIPTS / path, *loaded)
+        return CODE[name]
 
     return trigger
+
+
+def of_model(field):
+    """A parameter or resource function: a setting of the job's model."""
+    return lambda wildcards: getattr(MODELS[wildcards.model], field)
+
+
+def of_task(part):
+    """A parameter function: the settings of the job's task that `part`, a model, declares."""
+    return lambda wildcards: TASKS[wildcards.task].part(part)
+
+
+def held(folder):
+    """What a local model's folder holds, as a fingerprint; null where there is none to link."""
+    path = Path(folder).expanduser()
+    return fingerprint(path) if path.is_dir() else None
+
+
+def rows_held(wildcards):
+    """Digests of the user's own files of a task's rows."""
+    task = TASKS[wildcards.task]
+    files = task.local_files() if task.source.path else []
+    return [digest(file) for file in files if Path(file).exists()]
+
+
+def of_entry(table, wildcard):
+    """An input or parameter function: the entry of `table` that a job's `wildcard` names.
+
+    Wildcards in its texts are filled in and its functions called; empty where there is no entry.
+    """
+
+    def filled(given, wildcards):
+        if callable(given):
+            return given(wildcards)
+        return given.format(**dict(wildcards.items())) if isinstance(given, str) else given
+
+    def entry(wildcards):
+        return {
+            name: filled(given, wildcards)
+            for name, given in table.get(wildcards[wildcard], {}).items()
+        }
+
+    return entry
 
 
 def pairs(pattern):
     """An input function: the path `pattern` of every (model, task) pair.
 
-    Under the target `available` only of the pairs that are finished. The next full run sees
-    that inputs were added and makes the aggregates anew.
+    Only of the job's model if it has one, and under the target `available` only of the pairs that
+    are finished. The next full run sees that inputs were added and makes the aggregates again.
     """
 
     def paths(wildcards):
-        return [pattern.format(model=model, task=task) for model, task in wanted_pairs()]
-
-    return paths
-
-
-def of_model(pattern):
-    """An input function: the path `pattern` of every task of the wildcard's model, as `pairs`."""
-
-    def paths(wildcards):
-        tasks = [task for model, task in wanted_pairs() if model == wildcards.model]
-        return [pattern.format(model=wildcards.model, task=task) for task in tasks]
+        own = [pair for pair in wanted_pairs() if wildcards.get("model", pair[0]) == pair[0]]
+        return [pattern.format(model=model, task=task) for model, task in own]
 
     return paths
 
@@ -131,7 +203,8 @@ def main_pairs(wildcards):
 
 def wanted_pairs():
     """All (model, task) pairs; under the target `available` those that are finished."""
-    if "available" not in workflow.dag_settings.targets:
+    # As a module's rule its name may have a prefix.
+    if not any(target.endswith("available") for target in workflow.dag_settings.targets):
         return PAIRS
     finished = f"results/{CONFIG.run}/metrics/{{}}/{{}}.parquet"
     chosen = [pair for pair in PAIRS if Path(finished.format(*pair)).exists()]
@@ -145,167 +218,65 @@ def chosen(wildcards):
     return chosen_for(wildcards.model, CHOSEN, CONFIG)
 
 
-def scored_families(wildcards):
-    """The files of scores that a model's are put together from."""
-    families = {one.family for one in chosen(wildcards) if not one.features}
-    folder, pair = "<results>/estimates", f"{wildcards.model}/{wildcards.task}"
-    return [f"{folder}/{family}/{pair}.parquet" for family in sorted(families)]
+def audit(wildcards):
+    """An input function: the audit of the traces, which answers from files have none of."""
+    return [] if wildcards.model in ANSWERED else "<results>/audits/{model}/{task}.json"
 
 
-def world_settings(wildcards):
-    """What the embedded world is made from."""
-    if CONFIG.world is None:
-        return {}
-    world = CONFIG.world
-    return {
-        "seed": CONFIG.seed,
-        "size": world.corpus_examples,
-        "evaluation": world.evaluation_rows,
-        "training": world.training_rows,
-        "self_evaluation": CONFIG.self_evaluation.model_dump(),
-    }
+# What a job that runs a language model reads for it, and how the model is loaded and prompted.
+MODEL_FILES = {
+    "model": "<results>/models/{model}",
+    "revision": "<results>/work/revisions/{model}.txt",
+}
+PROMPTING = {"loading": of_model("loading"), "chat": of_model("chat"), "seed": CONFIG.seed}
 
 
-def training_settings(wildcards):
-    """How a model of the embedded world is trained."""
-    return MODELS[wildcards.model].source.train.model_dump() | {"seed": CONFIG.seed}
+def requests(encoder=None, share=1.0, most_gpus=math.inf):
+    """The resources that a job requests which runs an `encoder` or, without one, its model.
 
-
-def task_rows(wildcards):
-    """The files a task's rows come from: one of the world's, staged ones, or the user's own."""
-    rows = TASKS[wildcards.task]
-    if rows.source.world is not None:
-        return {"world": f"<results>/world/{rows.source.world}.parquet"}
-    if rows.source.hub is not None:
-        staged = f"<results>/work/rows/{wildcards.task}"
-        return {"rows": [f"{staged}/{part.name}.parquet" for part in rows.parts()]}
-    return {"rows": rows.local_files()}
-
-
-def hub_model(wildcards):
-    """Where a staged model comes from."""
-    source = MODELS[wildcards.model].source
-    return {"hub": source.hub, "revision": source.revision}
-
-
-def weighed_models():
-    """The studies' models that come with weights, and what decides how much they need."""
-    return [
-        MODELS[slug].model_dump(include={"slug", "dtype", "batch_size"})
-        | MODELS[slug].source.model_dump(include={"hub", "revision", "path"})
-        | {"tasks": [task for model, task in PAIRS if model == slug]}
-        for slug in sorted({model for model, _ in PAIRS})
-        if not MODELS[slug].source.train
-    ]
-
-
-def hub_encoder(wildcards):
-    """Where a staged encoder comes from."""
-    source = ENCODER_SOURCES[wildcards.encoder]
-    return {"hub": source.hub, "revision": source.revision}
-
-
-def hub_rows(wildcards):
-    """Where one staged part of a task's rows comes from."""
-    spec = TASKS[wildcards.task]
-    part = next(part for part in spec.parts() if part.name == wildcards.rows)
-    return {
-        "hub": spec.source.hub,
-        "config": spec.source.config and part.fill(spec.source.config),
-        "revision": spec.source.revision,
-        "split": part.split,
-    }
-
-
-def journal(kind):
-    """A parameter: the folder in which a step keeps its finished batches, shared by shards."""
-
-    def folder(wildcards):
-        return f"results/{CONFIG.run}/work/journals/{kind}/{wildcards.model}/{wildcards.task}"
-
-    return folder
-
-
-def shards_of(wildcards):
-    """The shards that a (model, task) of a kind is put together from."""
-    count = MODELS[wildcards.model].shards
-    names = [f"{number}-of-{count}" for number in range(1, count + 1)]
-    folder = f"<results>/work/shards/{wildcards.kind}/{wildcards.model}/{wildcards.task}"
-    return [f"{folder}/{name}.arrow" for name in names]
-
-
-def device_map(wildcards):
-    """How a model is spread over GPUs; empty for one device, as a resource cannot be null."""
-    return MODELS[wildcards.model].device_map or ""
-
-
-def asks(needs, share=1.0):
-    """What a job asks of a machine: twice as much memory and time at each retry.
-
-    `needs` gives, for a job's wildcards, a `Machine`; `share` is the job's part of its hours.
-    One machine lends its GPUs to one job at a time (profiles/default); SLURM counts them.
+    Twice as much memory and time at each retry; `share` is the job's part of the model's hours.
+    Batch size and placement are resources, not parameters: they change no result. One machine
+    lends its GPUs to one job at a time (profiles/default); SLURM counts them.
     """
+
+    def model(wildcards):
+        return getattr(CONFIG.encoders, encoder) if encoder else MODELS[wildcards.model]
+
+    def needs(wildcards):
+        run = model(wildcards) or JobResources()
+        return run.needs(getattr(run, "source", None))
+
+    def gpus(wildcards):
+        return min(most_gpus, needs(wildcards).gpus)
 
     def doubled(amount, attempt):
         return math.ceil(amount * 2 ** (attempt - 1))
 
     return {
-        "gpu": lambda wildcards: needs(wildcards).gpus,
-        "uses_gpus": lambda wildcards: min(1, needs(wildcards).gpus),
+        "gpu": gpus,
+        "uses_gpus": lambda wildcards: min(int(has_gpu()), gpus(wildcards)),
         "mem_mb": lambda wildcards, attempt: doubled(1000 * needs(wildcards).memory_gb, attempt),
         "runtime": lambda wildcards, attempt: doubled(60 * share * needs(wildcards).hours, attempt),
+        "batch_size": lambda wildcards: getattr(model(wildcards), "batch_size", 1),
+        # Empty for one device, as a resource cannot be null.
+        "device_map": lambda wildcards: getattr(model(wildcards), "device_map", None) or "",
     }
 
 
-def model_needs(wildcards):
-    """What a job needs that runs the language model."""
-    model = MODELS[wildcards.model]
-    return model.needs(model.source)
-
-
-def learning_needs(wildcards):
-    """The same for small models over its answers: one GPU where it has any."""
-    needs = model_needs(wildcards)
-    return needs.model_copy(update={"gpus": min(1, needs.gpus)})
-
-
-def encoder_needs(name):
-    """What a job needs that runs an encoder."""
-    encoder = getattr(CONFIG.encoders, name) or Machine()
-    return lambda wildcards: encoder.needs(getattr(encoder, "source", None))
-
-
-def entries(chosen):
-    """Estimators as tables and figures are handed them."""
-    return [[one.id, one.label, one.group, one.role, one.citation] for one in chosen]
-
-
-def encoder_training(wildcards):
-    """How an encoder of the embedded world is trained."""
-    return ENCODER_SOURCES[wildcards.encoder].train.model_dump() | {"seed": CONFIG.seed}
-
-
-def encoder_batch_size(name):
-    """How many texts an encoder reads together; 1 where none is configured."""
-    encoder = getattr(CONFIG.encoders, name)
-    return encoder.batch_size if encoder else 1
-
-
-def phrase_settings():
-    """The languages in which a model finds phrases, and how sharply it weighs them."""
-    importance = CONFIG.encoders.importance
-    if importance is None or importance.source is None:
-        return {"languages": [], "temperature": 1.0}
-    return {"languages": sorted(importance.languages), "temperature": importance.temperature}
-
-
-# The report's pages, numbered as Snakemake sorts them by name, and what each of them shows.
+# The report's pages, numbered as Snakemake sorts them by name, and what each of them shows: a
+# figure's label, or a table's title and caption.
 CONTENTS = read_yaml(ROOT / "report/contents.yaml")
 PAGES = {question: f"{place} {question}" for place, question in enumerate(CONTENTS, 1)}
 LISTED = {
-    name: (question, label)
+    name: (question, words if isinstance(words, str) else words["title"])
     for question, listed in CONTENTS.items()
-    for name, label in listed.items()
+    for name, words in listed.items()
+}
+WORDS = {
+    name: words
+    for listed in CONTENTS.values()
+    for name, words in listed.items()
+    if not isinstance(words, str)
 }
 
 
@@ -324,7 +295,12 @@ def shown(name, question=None):
     }
 
 
+def entries(estimators):
+    """Estimators as tables and figures are given them."""
+    return [[e.id, e.label, e.group, e.role, e.citation] for e in estimators]
+
+
 # Which estimators comparisons show, and those few that stand for their kind in the analyses.
-COMPARED = entries(one for one in CHOSEN if one.role in ("baseline", "trace"))
-FOLLOWED = [one for one in CHOSEN if one.id in registry.REPRESENTATIVE]
+COMPARED = entries(e for e in CHOSEN if e.role in ("baseline", "trace"))
+FOLLOWED = [e for e in CHOSEN if e.id in registry.REPRESENTATIVE]
 REPRESENTATIVE = entries(FOLLOWED)

@@ -6,7 +6,7 @@
 
 localrules:
     costs,
-    gather_benchmarks,
+    tabulate_costs,
 
 
 rule costs:
@@ -15,7 +15,7 @@ rule costs:
 
 
 # Benchmark files are no files of the workflow's graph; the rule reads those that are there.
-rule gather_benchmarks:
+rule tabulate_costs:
     input:
         metrics="<results>/metrics.parquet",
     output:
@@ -23,18 +23,19 @@ rule gather_benchmarks:
         csv="<results>/tables/costs.csv",
         html=report(
             "<results>/tables/costs.html",
-            caption="../report/costs.rst",
+            caption="../report/table.rst",
             **shown("costs"),
         ),
     log:
-        "<logs>/gather_benchmarks.log",
+        "<logs>/tabulate_costs.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("gather_benchmarks.py"),
+        code=code("costs/tabulate_costs.py"),
+        words=WORDS["costs"],
         models=lambda wildcards: MODEL_LABELS,
         pairs=lambda wildcards: [list(pair) for pair in PAIRS],
     message:
         "Gathering what the run cost"
     script:
-        "../workflow_scripts/gather_benchmarks.py"
+        "../workflow_scripts/costs/tabulate_costs.py"

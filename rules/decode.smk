@@ -1,5 +1,5 @@
-# Everything that runs a language model: answers with their traces, their audit, beams,
-# samples, states.
+# What a language model computes: answers with their traces, their audit, beams, samples, hidden
+# states.
 # reads   models/{model}/, work/revisions/{model}.txt, tasks/{task}.parquet
 # writes  traces/{model}/{task}.arrow, audits/{model}/{task}.json, beams/{model}/{task}.arrow,
 #         samples/{model}/{task}.arrow, hidden/{model}/{task}.arrow
@@ -11,8 +11,7 @@ localrules:
 
 rule generate:
     input:
-        model="<results>/models/{model}",
-        revision="<results>/work/revisions/{model}.txt",
+        **MODEL_FILES,
         task="<results>/tasks/{task}.parquet",
     output:
         "<results>/traces/{model}/{task}.arrow",
@@ -24,22 +23,17 @@ rule generate:
         model=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
-    # Resources, not parameters: another batch size or placement changes no result.
     resources:
-        **asks(model_needs),
-        batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
-        device_map=device_map,
+        **requests(),
     params:
-        code=code("generate.py"),
-        journal=journal("traces"),
-        asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
-        loading=lambda wildcards: MODELS[wildcards.model].loading,
-        chat=lambda wildcards: MODELS[wildcards.model].chat,
-        seed=CONFIG.seed,
+        **PROMPTING,
+        code=code("decode/generate.py"),
+        journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
+        asking=of_task(Asking),
     message:
         "Decoding {wildcards.task} with {wildcards.model}"
     script:
-        "../workflow_scripts/generate.py"
+        "../workflow_scripts/decode/generate.py"
 
 
 use rule generate as generate_shard with:
@@ -66,23 +60,21 @@ rule audit_traces:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(model_needs, share=0.5),
-        device_map=device_map,
+        **requests(share=0.5),
     params:
-        code=code("audit_traces.py"),
-        loading=lambda wildcards: MODELS[wildcards.model].loading,
+        code=code("decode/audit_traces.py"),
+        loading=of_model("loading"),
         answers=CONFIG.audit.answers,
         tolerance=lambda wildcards: CONFIG.audit.tolerance[MODELS[wildcards.model].dtype],
     message:
         "Auditing the traces of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/audit_traces.py"
+        "../workflow_scripts/decode/audit_traces.py"
 
 
 rule search_beams:
     input:
-        model="<results>/models/{model}",
-        revision="<results>/work/revisions/{model}.txt",
+        **MODEL_FILES,
         task="<results>/tasks/{task}.parquet",
     output:
         "<results>/beams/{model}/{task}.arrow",
@@ -95,21 +87,17 @@ rule search_beams:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(model_needs, share=2),
-        batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
-        device_map=device_map,
+        **requests(share=2),
     params:
-        code=code("search_beams.py"),
-        journal=journal("beams"),
-        asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
-        loading=lambda wildcards: MODELS[wildcards.model].loading,
-        chat=lambda wildcards: MODELS[wildcards.model].chat,
+        **PROMPTING,
+        code=code("decode/search_beams.py"),
+        journal=f"{JOURNALS}/beams/{{model}}/{{task}}",
+        asking=of_task(Asking),
         width=CONFIG.beams.width,
-        seed=CONFIG.seed,
     message:
         "Searching beams of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/search_beams.py"
+        "../workflow_scripts/decode/search_beams.py"
 
 
 use rule search_beams as search_beams_shard with:
@@ -123,11 +111,10 @@ use rule search_beams as search_beams_shard with:
         model=one_of(SHARDED),
 
 
-# Of the prompts that were answered, so that both roles are there and nothing is asked anew.
+# For the prompts of the traces, so that both roles are there and no prompt is made again.
 rule capture_hidden:
     input:
-        model="<results>/models/{model}",
-        revision="<results>/work/revisions/{model}.txt",
+        **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
     output:
         "<results>/hidden/{model}/{task}.arrow",
@@ -140,19 +127,17 @@ rule capture_hidden:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(model_needs, share=0.5),
-        batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
-        device_map=device_map,
+        **requests(share=0.5),
     params:
-        code=code("capture_hidden.py"),
-        journal=journal("hidden"),
-        loading=lambda wildcards: MODELS[wildcards.model].loading,
+        code=code("decode/capture_hidden.py"),
+        journal=f"{JOURNALS}/hidden/{{model}}/{{task}}",
+        loading=of_model("loading"),
         depth=CONFIG.probe.depth,
         seed=CONFIG.seed,
     message:
         "Capturing hidden states of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/capture_hidden.py"
+        "../workflow_scripts/decode/capture_hidden.py"
 
 
 use rule capture_hidden as capture_hidden_shard with:
@@ -168,8 +153,7 @@ use rule capture_hidden as capture_hidden_shard with:
 
 rule draw_samples:
     input:
-        model="<results>/models/{model}",
-        revision="<results>/work/revisions/{model}.txt",
+        **MODEL_FILES,
         task="<results>/tasks/{task}.parquet",
     output:
         "<results>/samples/{model}/{task}.arrow",
@@ -182,22 +166,18 @@ rule draw_samples:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(model_needs, share=2),
-        batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
-        device_map=device_map,
+        **requests(share=2),
     params:
-        code=code("draw_samples.py"),
-        journal=journal("samples"),
-        asking=lambda wildcards: TASKS[wildcards.task].part(Asking),
-        loading=lambda wildcards: MODELS[wildcards.model].loading,
-        chat=lambda wildcards: MODELS[wildcards.model].chat,
+        **PROMPTING,
+        code=code("decode/draw_samples.py"),
+        journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
+        asking=of_task(Asking),
         answers=CONFIG.sampling.answers,
         temperature=CONFIG.sampling.temperature,
-        seed=CONFIG.seed,
     message:
         "Sampling answers of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/draw_samples.py"
+        "../workflow_scripts/decode/draw_samples.py"
 
 
 use rule draw_samples as draw_samples_shard with:
@@ -213,7 +193,11 @@ use rule draw_samples as draw_samples_shard with:
 
 rule gather_shards:
     input:
-        shards_of,
+        lambda wildcards: expand(
+            "<results>/work/shards/{{kind}}/{{model}}/{{task}}/{number}-of-{count}.arrow",
+            number=range(1, MODELS[wildcards.model].shards + 1),
+            count=MODELS[wildcards.model].shards,
+        ),
     output:
         "<results>/{kind}/{model}/{task}.arrow",
     log:
@@ -224,8 +208,8 @@ rule gather_shards:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("gather_shards.py"),
+        code=code("decode/gather_shards.py"),
     message:
         "Gathering {wildcards.kind} of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/gather_shards.py"
+        "../workflow_scripts/decode/gather_shards.py"

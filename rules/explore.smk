@@ -1,4 +1,4 @@
-# The answer explorer: every answer with its trace and what each estimator says of it.
+# The answer explorer: every answer with its trace and its score by each estimator.
 # reads   traces/, tasks/, labels/, scores/, predictions/
 # writes  explorer.html
 
@@ -23,7 +23,7 @@ rule make_explorer:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("make_explorer.py"),
+        code=code("explore/make_explorer.py"),
         page=[text_hash(source) for source in SOURCES],
         pairs=lambda wildcards: wanted_pairs(),
         estimators=entries(CHOSEN),
@@ -35,4 +35,4 @@ rule make_explorer:
     message:
         "Making the answer explorer"
     script:
-        "../workflow_scripts/make_explorer.py"
+        "../workflow_scripts/explore/make_explorer.py"

@@ -1,10 +1,12 @@
-# Correctness: what each answer says, and whether it is right.
+# Correctness: the prediction that each answer states, and whether it is correct.
 # reads   traces/{model}/{task}.arrow, tasks/{task}.parquet
 # writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet
 
+from tracecal.tasks.judging import Judging
+
 
 localrules:
-    count_accuracy,
+    accuracy,
     label_answers,
 
 
@@ -19,27 +21,27 @@ rule label_answers:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("label_answers.py"),
-        spec=lambda wildcards: TASKS[wildcards.task].part(Judging),
+        code=code("label/label_answers.py"),
+        spec=of_task(Judging),
     message:
         "Judging the answers of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/label_answers.py"
+        "../workflow_scripts/label/label_answers.py"
 
 
-rule count_accuracy:
+rule accuracy:
     input:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         tasks=pairs("<results>/tasks/{task}.parquet"),
     output:
         "<results>/analyses/accuracy.parquet",
     log:
-        "<logs>/count_accuracy.log",
+        "<logs>/accuracy.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("count_accuracy.py"),
+        code=code("label/accuracy.py"),
     message:
-        "Counting right answers"
+        "Counting correct answers"
     script:
-        "../workflow_scripts/count_accuracy.py"
+        "../workflow_scripts/label/accuracy.py"

@@ -1,17 +1,17 @@
 # Supervised estimators, trained once per model on the rows of role 'training' of all its tasks.
-# Training and scoring share a job, as loading the libraries costs more than either.
+# Training and scoring share a job, as loading the libraries takes longer than either.
 # A new task with such rows is new training data: the model's supervised estimators are trained
-# anew and all its answers scored anew by them. Nothing is decoded again for it. Every task is an
-# input, also those without such rows: what they evaluate must not be among the training rows.
+# again and score all its answers again. Nothing is decoded again. Every task is an input, also
+# one without such rows: its evaluation examples must not be among the training rows.
 # reads   hidden/, traces/, labels/, tasks/, models/{model}/, encoders/lars/
 # writes  work/learned/{internal_probe,lars}/{model}/, work/learned/scores/{family}/{model}.parquet
 
 
 rule learn_probe:
     input:
-        hidden=of_model("<results>/hidden/{model}/{task}.arrow"),
-        labels=of_model("<results>/labels/{model}/{task}.parquet"),
-        tasks=of_model("<results>/tasks/{task}.parquet"),
+        hidden=pairs("<results>/hidden/{model}/{task}.arrow"),
+        labels=pairs("<results>/labels/{model}/{task}.parquet"),
+        tasks=pairs("<results>/tasks/{task}.parquet"),
     output:
         learned=directory("<results>/work/learned/internal_probe/{model}"),
         scores="<results>/work/learned/scores/internal_probe/{model}.parquet",
@@ -23,25 +23,25 @@ rule learn_probe:
         "../envs/inference.yaml"
     threads: 1
     resources:
-        **asks(learning_needs),
+        **requests(most_gpus=1),
     params:
-        code=code("learn_probe.py"),
+        code=code("learn/learn_probe.py"),
         expansion=CONFIG.probe.expansion,
         fitting=CONFIG.probe.fitting.model_dump() | {"seed": CONFIG.seed},
     message:
         "Training the internal-state probe of {wildcards.model}"
     script:
-        "../workflow_scripts/learn_probe.py"
+        "../workflow_scripts/learn/learn_probe.py"
 
 
 rule learn_lars:
     input:
-        # No folder where a small encoder is trained from scratch on the model's own tokens.
+        # No folder if a small encoder is trained from scratch on the model's own tokens.
         encoder=[] if CONFIG.lars.encoder.source.train else "<results>/encoders/lars",
         model="<results>/models/{model}",
-        traces=of_model("<results>/traces/{model}/{task}.arrow"),
-        labels=of_model("<results>/labels/{model}/{task}.parquet"),
-        tasks=of_model("<results>/tasks/{task}.parquet"),
+        traces=pairs("<results>/traces/{model}/{task}.arrow"),
+        labels=pairs("<results>/labels/{model}/{task}.parquet"),
+        tasks=pairs("<results>/tasks/{task}.parquet"),
     output:
         learned=directory("<results>/work/learned/lars/{model}"),
         scores="<results>/work/learned/scores/lars/{model}.parquet",
@@ -53,10 +53,9 @@ rule learn_lars:
         "../envs/inference.yaml"
     threads: 1
     resources:
-        **asks(learning_needs),
-        batch_size=lambda wildcards: MODELS[wildcards.model].batch_size,
+        **requests(most_gpus=1),
     params:
-        code=code("learn_lars.py"),
+        code=code("learn/learn_lars.py"),
         small=CONFIG.lars.encoder.source.model_dump()["train"],
         trained=CONFIG.lars.encoder.trained,
         bins=CONFIG.lars.bins,
@@ -64,4 +63,4 @@ rule learn_lars:
     message:
         "Training the LARS scorer of {wildcards.model}"
     script:
-        "../workflow_scripts/learn_lars.py"
+        "../workflow_scripts/learn/learn_lars.py"

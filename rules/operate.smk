@@ -18,17 +18,17 @@ rule compute_features:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("compute_features.py"),
+        code=code("operate/compute_features.py"),
     message:
         "Computing the trace features of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/compute_features.py"
+        "../workflow_scripts/operate/compute_features.py"
 
 
 rule vary_operators:
     input:
-        # As for calibration: nothing is reported from an unproven trace.
-        audit="<results>/audits/{model}/{task}.json",
+        # As for `calibrate`: nothing is reported from an unchecked trace.
+        audit=audit,
         traces="<results>/traces/{model}/{task}.arrow",
         task="<results>/tasks/{task}.parquet",
     output:
@@ -40,9 +40,9 @@ rule vary_operators:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("vary_operators.py"),
+        code=code("operate/vary_operators.py"),
         seed=CONFIG.seed,
     message:
         "Varying TRACE's operators for {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/vary_operators.py"
+        "../workflow_scripts/operate/vary_operators.py"

@@ -1,29 +1,48 @@
-# Staging: everything that comes from the Hugging Face hub, fetched where there is internet.
-# Every other step runs with the hub offline, and no change outside this file restages anything.
+# Staging: downloads from the Hugging Face hub, where there is internet. Every other step runs with
+# the hub offline, and no change outside this file downloads anything again.
 # reads   the config's `hub` sources
 # writes  models/{model}/ and work/revisions/{model}.txt (the commit) of hub models,
 #         work/rows/{task}/{rows}.parquet and .txt (the commit), `rows` a split[-language],
-#         work/needs.tsv (only when asked for: the target `estimate`)
+#         work/needs.tsv (only for the target `needs`)
 
 STAGED = sorted(slug for slug, model in MODELS.items() if model.source.hub)
 STAGED_ENCODERS = sorted(name for name, source in ENCODER_SOURCES.items() if source.hub)
+# By task and the name of a part of its rows: where that part comes from.
 STAGED_ROWS = {
-    task: {part.name: part for part in TASKS[task].parts()}
-    for task in sorted(TASKS)
-    if TASKS[task].source.hub
+    slug: {
+        part.name: {
+            "hub": task.source.hub,
+            "config": task.source.config and part.fill(task.source.config),
+            "revision": task.source.revision,
+            "split": part.split,
+        }
+        for part in task.parts()
+    }
+    for slug, task in sorted(TASKS.items())
+    if task.source.hub
 }
 NEEDED = {name for pair in PAIRS for name in pair}
+# The studies' models that are not made here, and what decides how much they need.
+WEIGHTS = [
+    MODELS[slug].model_dump(include={"slug", "dtype", "batch_size"})
+    | MODELS[slug].source.model_dump(include={"hub", "revision", "path"})
+    | {"tasks": [task for model, task in PAIRS if model == slug]}
+    for slug in sorted({model for model, _ in PAIRS})
+    if MODELS[slug].source.hub or MODELS[slug].source.path
+]
+# Which settings say where a model or encoder is downloaded from.
+HUB = {"hub", "revision"}
 
 
 localrules:
-    estimate,
+    needs,
     stage,
     stage_encoder,
     stage_model,
     stage_rows,
 
 
-# Everything that the studies need from the hub, and nothing else.
+# Whatever the studies need from the hub, and nothing else.
 rule stage:
     input:
         [f"<results>/models/{model}" for model in STAGED if model in NEEDED],
@@ -36,22 +55,22 @@ rule stage:
         ],
 
 
-# What the models need of disk and GPU memory, before anything is fetched.
-rule estimate:
+# The disk space and GPU memory that the models need, before anything is downloaded.
+rule needs:
     output:
         "<results>/work/needs.tsv",
     log:
-        "<logs>/estimate.log",
+        "<logs>/needs.log",
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("estimate_needs.py"),
-        models=weighed_models(),
+        code=code("stage/list_needs.py"),
+        models=WEIGHTS,
         tasks={task: TASKS[task].part(Asking) for task in sorted(TASKS)},
     message:
-        "Estimating what the models need"
+        "Listing the disk space and GPU memory that the models need"
     script:
-        "../workflow_scripts/estimate_needs.py"
+        "../workflow_scripts/stage/list_needs.py"
 
 
 rule stage_model:
@@ -66,15 +85,15 @@ rule stage_model:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("stage_model.py"),
-        source=hub_model,
+        code=code("stage/stage_model.py"),
+        source=lambda wildcards: MODELS[wildcards.model].source.model_dump(include=HUB),
     message:
         "Staging {wildcards.model}"
     script:
-        "../workflow_scripts/stage_model.py"
+        "../workflow_scripts/stage/stage_model.py"
 
 
-rule stage_encoder:
+use rule stage_model as stage_encoder with:
     output:
         model=directory("<results>/encoders/{encoder}"),
         revision="<results>/work/revisions/encoders/{encoder}.txt",
@@ -82,15 +101,10 @@ rule stage_encoder:
         "<logs>/stage_encoder/{encoder}.log",
     wildcard_constraints:
         encoder=one_of(STAGED_ENCODERS),
-    conda:
-        "../envs/inference.yaml"
     params:
-        code=code("stage_model.py"),
-        source=hub_encoder,
+        source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(include=HUB),
     message:
         "Staging the encoder of {wildcards.encoder}"
-    script:
-        "../workflow_scripts/stage_model.py"
 
 
 rule stage_rows:
@@ -105,9 +119,9 @@ rule stage_rows:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("stage_rows.py"),
-        source=hub_rows,
+        code=code("stage/stage_rows.py"),
+        source=lambda wildcards: STAGED_ROWS[wildcards.task][wildcards.rows],
     message:
         "Staging the rows {wildcards.rows} of {wildcards.task}"
     script:
-        "../workflow_scripts/stage_rows.py"
+        "../workflow_scripts/stage/stage_rows.py"

@@ -1,6 +1,26 @@
-# Tasks: benchmark rows in one table each, and their random splits.
+# Tasks: a table of examples each, and their random splits.
 # reads   the task files, local data files, world/<family>.parquet
 # writes  tasks/{task}.parquet, splits/{task}.parquet
+
+from tracecal.given import MOST_BYTES, require_regular
+from tracecal.tasks.rows import Rows
+
+# The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own
+# changed is told by what they hold, and not by their times.
+TASK_ROWS = {}
+for slug, task in TASKS.items():
+    if task.source.hub:
+        names = [part.name for part in task.parts()]
+        TASK_ROWS[slug] = {"rows": [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]}
+    elif task.source.world:
+        TASK_ROWS[slug] = {"world": f"<results>/world/{task.source.world}.parquet"}
+    else:
+        TASK_ROWS[slug] = {"rows": ancient(task.local_files())}
+        for file in filter(os.path.exists, task.local_files()):
+            try:
+                require_regular(file, MOST_BYTES)
+            except InputError as error:
+                raise WorkflowError(str(error)) from None
 
 
 localrules:
@@ -10,7 +30,7 @@ localrules:
 
 rule prepare_task:
     input:
-        unpack(task_rows),
+        unpack(of_entry(TASK_ROWS, "task")),
     output:
         "<results>/tasks/{task}.parquet",
     log:
@@ -18,13 +38,14 @@ rule prepare_task:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("prepare_task.py"),
-        spec=lambda wildcards: TASKS[wildcards.task].part(Rows),
+        code=code("tasks/prepare_task.py"),
+        spec=of_task(Rows),
+        held=rows_held,
         seed=CONFIG.seed,
     message:
         "Preparing task {wildcards.task}"
     script:
-        "../workflow_scripts/prepare_task.py"
+        "../workflow_scripts/tasks/prepare_task.py"
 
 
 rule draw_splits:
@@ -37,11 +58,11 @@ rule draw_splits:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("draw_splits.py"),
+        code=code("tasks/draw_splits.py"),
         seed=CONFIG.seed,
         splits=CONFIG.splits.count,
         share=CONFIG.splits.calibration_share,
     message:
         "Drawing the splits of {wildcards.task}"
     script:
-        "../workflow_scripts/draw_splits.py"
+        "../workflow_scripts/tasks/draw_splits.py"

@@ -1,14 +1,20 @@
-# What models of meaning say of the answers: weights of tokens and phrases, samples compared.
+# Semantic encoders: weights of tokens and phrases, and comparisons of samples.
 # reads   the config's `encoders` and `lars`, world/, models/{model}/ (its tokenizer), traces/,
 #         samples/, tasks/
 # writes  encoders/{encoder}/, weights/{token_sar,mars}/{model}/{task}.arrow,
 #         comparisons/{model}/{task}.arrow
 
-# What the world teaches each encoder with
+# The part of the world that each encoder is trained on
 LESSONS = {"similarity": "corpus", "importance": "discussions", "entailment": "discussions"}
 TRAINED_ENCODERS = {
     name for name, one in CONFIG.encoders if one and one.source and one.source.train
 }
+# The languages in which a model finds phrases, and how sharply it weighs them.
+IMPORTANCE = CONFIG.encoders.importance
+PHRASES = {"languages": [], "temperature": 1.0}
+if IMPORTANCE and IMPORTANCE.source:
+    PHRASES = IMPORTANCE.model_dump(include={"temperature"})
+    PHRASES["languages"] = sorted(IMPORTANCE.languages)
 
 
 localrules:
@@ -33,12 +39,13 @@ rule train_encoder:
         "../envs/inference.yaml"
     threads: 1
     params:
-        code=code("train_{encoder}.py"),
-        training=encoder_training,
+        code=code("weigh/train_{encoder}.py"),
+        training=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].train.model_dump()
+        | {"seed": CONFIG.seed},
     message:
         "Training the encoder of {wildcards.encoder}"
     script:
-        "../workflow_scripts/train_{wildcards.encoder}.py"
+        "../workflow_scripts/weigh/train_{wildcards.encoder}.py"
 
 
 rule link_encoder:
@@ -51,12 +58,13 @@ rule link_encoder:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("link_model.py"),
+        code=code("models/link_model.py"),
         path=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].path,
+        content=lambda wildcards: held(ENCODER_SOURCES[wildcards.encoder].path),
     message:
         "Linking the encoder of {wildcards.encoder}"
     script:
-        "../workflow_scripts/link_model.py"
+        "../workflow_scripts/models/link_model.py"
 
 
 rule weigh_token_sar:
@@ -74,15 +82,14 @@ rule weigh_token_sar:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(encoder_needs("similarity")),
-        batch_size=encoder_batch_size("similarity"),
+        **requests(encoder="similarity"),
     params:
-        code=code("weigh_token_sar.py"),
-        journal=journal("weights/token_sar"),
+        code=code("weigh/weigh_token_sar.py"),
+        journal=f"{JOURNALS}/weights/token_sar/{{model}}/{{task}}",
     message:
         "Weighing tokens of {wildcards.model} on {wildcards.task}: token_sar"
     script:
-        "../workflow_scripts/weigh_token_sar.py"
+        "../workflow_scripts/weigh/weigh_token_sar.py"
 
 
 rule weigh_mars:
@@ -101,16 +108,15 @@ rule weigh_mars:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(encoder_needs("importance")),
-        batch_size=encoder_batch_size("importance"),
+        **requests(encoder="importance"),
     params:
-        code=code("weigh_mars.py"),
-        journal=journal("weights/mars"),
-        phrases=phrase_settings(),
+        code=code("weigh/weigh_mars.py"),
+        journal=f"{JOURNALS}/weights/mars/{{model}}/{{task}}",
+        phrases=PHRASES,
     message:
         "Weighing phrases of {wildcards.model} on {wildcards.task}: mars"
     script:
-        "../workflow_scripts/weigh_mars.py"
+        "../workflow_scripts/weigh/weigh_mars.py"
 
 
 rule compare_samples:
@@ -128,12 +134,11 @@ rule compare_samples:
     conda:
         "../envs/inference.yaml"
     resources:
-        **asks(encoder_needs("entailment")),
-        batch_size=encoder_batch_size("entailment"),
+        **requests(encoder="entailment"),
     params:
-        code=code("compare_samples.py"),
-        journal=journal("comparisons"),
+        code=code("weigh/compare_samples.py"),
+        journal=f"{JOURNALS}/comparisons/{{model}}/{{task}}",
     message:
         "Comparing samples of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/compare_samples.py"
+        "../workflow_scripts/weigh/compare_samples.py"

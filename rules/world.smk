@@ -1,8 +1,14 @@
-# The embedded world, made from a seed: what the demo's models learn and are asked.
+# The world of public facts: what the demo's models are asked, and its trained ones learn.
 # reads   the config's `world` and `seed`
 # writes  world/corpus.parquet, world/discussions.parquet, world/<family>.parquet, world/tokenizer/
 
 WORLD_FAMILIES = ["arithmetic", "closed_book", "extractive", "misconceptions"]
+WORLD = CONFIG.world and {
+    "seed": CONFIG.seed,
+    "size": CONFIG.world.corpus_examples,
+    "evaluation": CONFIG.world.evaluation_rows,
+    "training": CONFIG.world.training_rows,
+}
 
 
 rule make_world:
@@ -17,12 +23,12 @@ rule make_world:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("make_world.py"),
-        world=world_settings,
+        code=code("world/make_world.py"),
+        world=lambda wildcards: WORLD,
     message:
-        "Making the embedded world"
+        "Making the world of public facts"
     script:
-        "../workflow_scripts/make_world.py"
+        "../workflow_scripts/world/make_world.py"
 
 
 rule train_tokenizer:
@@ -37,9 +43,9 @@ rule train_tokenizer:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("train_tokenizer.py"),
+        code=code("world/train_tokenizer.py"),
         vocabulary=CONFIG.world.vocabulary if CONFIG.world else None,
     message:
         "Training the tokenizer of the embedded models"
     script:
-        "../workflow_scripts/train_tokenizer.py"
+        "../workflow_scripts/world/train_tokenizer.py"

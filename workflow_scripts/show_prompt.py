@@ -7,10 +7,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from tracecal.config import load_config, load_tasks
+from tracecal.config.run import load_config, load_tasks
 from tracecal.errors import InputError
-from tracecal.files import read_parquet
-from tracecal.schema import read_yaml
+from tracecal.given import read_yaml
+from tracecal.storage.files import read_parquet
 
 
 def shown_prompt(model: str, task: str, example: str | None, configfile: str) -> str:

@@ -14,8 +14,9 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness, RerunTrigger
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-from tracecal.schema import read_yaml
+from tracecal.given import read_yaml
 from tracecal.status import Job, overview
+from tracecal.storage.records import up_to_date
 
 
 def jobs_of(configfile: str) -> list[Job]:
@@ -27,9 +28,8 @@ def jobs_of(configfile: str) -> list[Job]:
         config = ConfigSettings(configfiles=[Path(configfile)])
         workflow = api.workflow(ResourceSettings(cores=1), config, snakefile=root / "Snakefile")
         workflow.dag(settings).summary()
-        dag = workflow._workflow.dag
-        jobs = [(job, not dag.needrun(job)) for level in dag.toposorted() for job in level]
-    return [_described(job, up_to_date) for job, up_to_date in jobs if job.output]
+        jobs = up_to_date(workflow._workflow.dag)
+    return [_described(job, sound) for job, sound in jobs.items() if job.output]
 
 
 def _described(job, up_to_date: bool) -> Job:

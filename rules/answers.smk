@@ -1,0 +1,73 @@
+# Answers that were made elsewhere: their traces read from files, or replayed by the model.
+# reads   the files of models' source.answers, tasks/{task}.parquet; to replay models/{model}/,
+#         work/revisions/{model}.txt
+# writes  traces/{model}/{task}.arrow
+
+from tracecal.storage.digest import digest
+
+READ = sorted(slug for slug in ANSWERED if not MODELS[slug].source.weights)
+REPLAYED = sorted({*ANSWERED} - {*READ})
+
+
+# A model's answers to a task; whether they changed is told by what the file holds, not by its time.
+ANSWERS_FILE = lambda wildcards: MODELS[wildcards.model].source.answers.format(task=wildcards.task)
+READING_ANSWERS = {
+    "reading": lambda wildcards: MODELS[wildcards.model].source.read_as.model_dump_json(),
+    "held": lambda wildcards: (
+        digest(Path(ANSWERS_FILE(wildcards))) if Path(ANSWERS_FILE(wildcards)).exists() else None
+    ),
+    "seed": CONFIG.seed,
+}
+
+
+localrules:
+    read_answers,
+
+
+rule read_answers:
+    input:
+        answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
+        task="<results>/tasks/{task}.parquet",
+    output:
+        "<results>/traces/{model}/{task}.arrow",
+    log:
+        "<logs>/read_answers/{model}/{task}.log",
+    wildcard_constraints:
+        model=one_of(READ),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **READING_ANSWERS,
+        code=code("answers/read_answers.py"),
+    message:
+        "Reading the answers of {wildcards.model} to {wildcards.task}"
+    script:
+        "../workflow_scripts/answers/read_answers.py"
+
+
+rule replay_answers:
+    input:
+        **MODEL_FILES,
+        answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
+        task="<results>/tasks/{task}.parquet",
+    output:
+        "<results>/traces/{model}/{task}.arrow",
+    log:
+        "<logs>/replay_answers/{model}/{task}.log",
+    benchmark:
+        "<benchmarks>/replay_answers/{model}/{task}.tsv"
+    wildcard_constraints:
+        model=one_of(REPLAYED),
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(),
+    params:
+        **READING_ANSWERS,
+        code=code("answers/replay_answers.py"),
+        loading=of_model("loading"),
+        end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
+    message:
+        "Replaying the answers of {wildcards.model} to {wildcards.task}"
+    script:
+        "../workflow_scripts/answers/replay_answers.py"

@@ -1,0 +1,25 @@
+"""Measure every compared estimator on resamples of a task's examples."""
+
+from tracecal.analyse.bootstrap import resample_metrics
+from tracecal.job import job
+from tracecal.storage.files import read_parquet, write_parquet
+from tracecal.tasks.roles import evaluated
+
+with job(snakemake):
+    params, wildcards = snakemake.params, snakemake.wildcards
+    groups = read_parquet(snakemake.input.task, ["example_id", "group_id"])
+    labels = read_parquet(snakemake.input.labels, ["example_id", "correct"])
+    answers = evaluated(labels, snakemake.input.task).join(
+        groups.select("example_id", "group_id"), on="example_id", validate="1:1"
+    )
+    values = resample_metrics(
+        read_parquet(snakemake.input.predictions, ["estimator", "split", "example_id"]),
+        answers.select("example_id", "group_id", "correct"),
+        read_parquet(snakemake.input.scores, ["example_id"]),
+        model=wildcards.model,
+        task=wildcards.task,
+        estimators=params.estimators,
+        seed=params.seed,
+        resamples=params.resamples,
+    )
+    write_parquet(values, snakemake.output[0])

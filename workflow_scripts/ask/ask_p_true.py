@@ -1,0 +1,34 @@
+"""Let one model judge each of its answers to a task as true or false."""
+
+from tracecal.decode.asked import answered
+from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts
+from tracecal.decode.record import Step
+from tracecal.job import job
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    tokenizer = load_tokenizer(paths.model)
+    answers = answered(paths.traces, paths.task, params.stop)
+
+    def judge(prompts, keep):
+        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
+        judge_answers(model, tokenizer, prompts, resources.batch_size, keep)
+
+    step = Step(
+        snakemake.wildcards.model,
+        paths.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
+        journal=params.journal,
+        settings=dict(params.items()),
+        shard=snakemake.wildcards.get("shard"),
+    )
+    step.record(
+        snakemake.output[0],
+        judging_prompts(tokenizer, answers, params.prompt, params.start, params.chat),
+        P_TRUE,
+        "the next token's raw distribution",
+        judge,
+        lambda table: {"prompt": params.prompt, "start": params.start},
+    )

@@ -1,0 +1,35 @@
+"""Add what calibrators were fitted on, and to TRACE+'s the thresholds that promise error rates."""
+
+import polars as pl
+
+from tracecal.calibrate.fitted_on import fitted_on
+from tracecal.calibrate.risk_control import risk_control
+from tracecal.decode.traces import arrow_metadata
+from tracecal.job import job
+from tracecal.storage.files import read_json, read_parquet, write_json
+from tracecal.tasks.roles import evaluated
+
+with job(snakemake):
+    inputs, params = snakemake.input, snakemake.params
+    calibrators = read_json(inputs.calibrators)
+    labels = read_parquet(inputs.labels, ["example_id", "correct"])
+    answers = evaluated(labels.select("example_id", "correct"), inputs.task)
+    # A run without TRACE+ promises nothing.
+    if "trace_plus" in calibrators:
+        features = read_parquet(inputs.features, ["example_id"])
+        splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
+        calibrators["trace_plus"]["risk_control"] = risk_control(
+            calibrators["trace_plus"],
+            answers.join(features, on="example_id", how="left", validate="1:1"),
+            splits.filter(pl.col("split") == pl.col("split").min()),
+            params.error_rates,
+            params.confidence,
+        )
+    told = fitted_on(
+        arrow_metadata(inputs.traces),
+        answers["correct"],
+        model=snakemake.wildcards.model,
+        known_as=params.known_as,
+        task=snakemake.wildcards.task,
+    )
+    write_json({"fitted_on": told, **calibrators}, snakemake.output[0])

@@ -1,0 +1,14 @@
+"""Write the resolved configuration beside the results."""
+
+from pathlib import Path
+
+from tracecal.config.run import load_config, load_tasks, resolved_yaml
+from tracecal.config.selection import choose
+from tracecal.job import job
+from tracecal.storage.files import write_text
+
+with job(snakemake):
+    config = load_config(snakemake.config, "config")
+    tasks = load_tasks(config, Path(__file__).resolve().parents[2])
+    chosen, _ = choose(config, tasks)
+    write_text(resolved_yaml(config, tasks, [one.id for one in chosen]), snakemake.output[0])

@@ -1,0 +1,31 @@
+"""Record the hidden state of the last prompt token of a task's examples, both roles."""
+
+from tracecal.decode.hidden import HIDDEN, hidden_task
+from tracecal.decode.model import load_model
+from tracecal.decode.record import Step
+from tracecal.decode.traces import read_arrow
+from tracecal.job import job
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+
+    def capture(prompts, keep):
+        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
+        hidden_task(model, prompts, params.depth, resources.batch_size, keep)
+
+    step = Step(
+        snakemake.wildcards.model,
+        paths.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
+        journal=params.journal,
+        settings=dict(params.items()),
+        shard=snakemake.wildcards.get("shard"),
+    )
+    step.record(
+        snakemake.output[0],
+        read_arrow(paths.traces, ["example_id", "prompt_token_ids"]).to_dicts(),
+        HIDDEN,
+        f"prefill, hidden state of the last prompt token at depth {params.depth:g}",
+        capture,
+    )

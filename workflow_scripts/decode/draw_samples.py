@@ -1,0 +1,46 @@
+"""Sample several answers to each of a task's evaluation prompts."""
+
+from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.prompt import ask
+from tracecal.decode.record import Step
+from tracecal.decode.sampling import SAMPLES, sample_task
+from tracecal.job import job
+from tracecal.storage.files import read_parquet
+from tracecal.tasks.asking import Asking
+from tracecal.tasks.roles import evaluated
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    asking = Asking.model_validate_json(params.asking)
+    task = evaluated(read_parquet(paths.task, ["question"]), paths.task)
+    tokenizer = load_tokenizer(paths.model)
+
+    def sample(prompts, keep):
+        sample_task(
+            load_model(paths.model, **params.loading, device_map=resources.device_map),
+            tokenizer,
+            prompts,
+            asking,
+            resources.batch_size,
+            params.answers,
+            params.temperature,
+            params.seed,
+            keep,
+        )
+
+    step = Step(
+        snakemake.wildcards.model,
+        paths.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
+        journal=params.journal,
+        settings=dict(params.items()),
+        shard=snakemake.wildcards.get("shard"),
+    )
+    step.record(
+        snakemake.output[0],
+        ask(tokenizer, task, asking, params.chat),
+        SAMPLES,
+        f"{params.answers} samples at temperature {params.temperature:g}",
+        sample,
+    )

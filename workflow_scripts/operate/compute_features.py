@@ -1,0 +1,12 @@
+"""Compute the trace features of a task's evaluation answers."""
+
+from tracecal.decode.traces import read_traces
+from tracecal.job import job
+from tracecal.operate.features import answer_features
+from tracecal.storage.files import write_parquet
+from tracecal.tasks.roles import evaluated
+
+with job(snakemake):
+    traces = read_traces(snakemake.input.traces, ["example_id", "surprisal", "entropy"])
+    # Features first: of long traces a selection would be a copy.
+    write_parquet(evaluated(answer_features(traces), snakemake.input.task), snakemake.output[0])

@@ -1,0 +1,10 @@
+"""Fetch a model from the hub and link it into the run."""
+
+from tracecal.job import job
+from tracecal.stage.weights import stage_model
+from tracecal.storage.files import write_checked
+
+with job(snakemake, online=True):
+    source = snakemake.params.source
+    commit = stage_model(source["hub"], source["revision"], snakemake.output.model)
+    write_checked(f"{commit}\n", snakemake.output.revision)

@@ -1,0 +1,21 @@
+"""Draw the random calibration/evaluation splits of a task."""
+
+from tracecal.calibrate.splits import calibration_sizes, make_splits
+from tracecal.job import job
+from tracecal.progress import LOGGER
+from tracecal.storage.files import read_parquet, write_parquet
+
+with job(snakemake):
+    task, params = snakemake.wildcards.task, snakemake.params
+    rows = read_parquet(snakemake.input.task, ["example_id", "group_id", "role"])
+    examples = rows.filter(role="evaluation").select("example_id", "group_id")
+    splits = make_splits(examples, task, params.seed, params.splits, params.share)
+    LOGGER.info(
+        "%d to %d of %d examples of %s calibrate (%g wished), in whole groups; there are %d",
+        *calibration_sizes(splits),
+        examples.height,
+        task,
+        params.share * examples.height,
+        examples["group_id"].n_unique(),
+    )
+    write_parquet(splits, snakemake.output[0])

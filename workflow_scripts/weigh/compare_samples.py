@@ -1,0 +1,39 @@
+"""Compare the samples of a task's evaluation prompts, and each with the decoded answer."""
+
+import polars as pl
+
+from tracecal.decode.traces import arrow_metadata, read_arrow, read_traces
+from tracecal.job import job
+from tracecal.stage.folder import fingerprint
+from tracecal.storage.files import read_parquet
+from tracecal.tasks.roles import evaluated
+from tracecal.weigh.encoder import load_encoder
+from tracecal.weigh.entailment import COMPARISONS, compare_samples
+from tracecal.weigh.record import record
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    task = read_parquet(paths.task, ["example_id", "question"])
+    traces = read_traces(paths.traces, ["example_id", "answer"])
+    answers = evaluated(traces, paths.task).join(task, on="example_id")
+    samples = read_arrow(paths.samples, ["example_id", "sample", "text"])
+
+    def start():
+        encoder = load_encoder(paths.encoder, "sequence")
+
+        def compare(rows):
+            asked = {row["example_id"]: (row["question"], row["answer"]) for row in rows}
+            own = samples.filter(pl.col("example_id").is_in(list(asked)))
+            return compare_samples(encoder, own, asked, resources.batch_size)
+
+        return compare
+
+    record(
+        snakemake.output[0],
+        answers.select("example_id", "question", "answer").to_dicts(),
+        COMPARISONS,
+        dict(params.items()),
+        arrow_metadata(paths.samples) | {"encoder": fingerprint(paths.encoder)},
+        [paths.samples, paths.traces, paths.task],
+        start,
+    )

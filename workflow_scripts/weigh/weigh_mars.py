@@ -1,0 +1,38 @@
+"""Find and weigh the phrases of a task's evaluation answers, for MARS."""
+
+from tracecal.decode.model import load_tokenizer, special_ids
+from tracecal.decode.traces import arrow_metadata, read_traces
+from tracecal.job import job
+from tracecal.stage.folder import fingerprint
+from tracecal.storage.files import read_parquet
+from tracecal.tasks.roles import evaluated
+from tracecal.weigh.encoder import load_encoder
+from tracecal.weigh.importance import PHRASE_WEIGHTS, phrase_weights
+from tracecal.weigh.record import record
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    folder = paths.get("encoder")
+    asked = read_parquet(paths.task, ["example_id", "question", "language"])
+    traces = read_traces(paths.traces, ["example_id", "token_ids", "tokens"])
+    answers = evaluated(traces, paths.task).join(
+        asked.select("example_id", "question", "language"), on="example_id"
+    )
+
+    def start():
+        encoder = load_encoder(folder, "token") if folder else None
+        special = special_ids(load_tokenizer(paths.model))
+        return lambda rows: phrase_weights(
+            encoder, rows, special, **params.phrases, batch_size=resources.batch_size
+        )
+
+    revision = {"encoder": fingerprint(folder) if folder else "none"}
+    record(
+        snakemake.output[0],
+        answers.to_dicts(),
+        PHRASE_WEIGHTS,
+        dict(params.items()),
+        arrow_metadata(paths.traces) | revision,
+        [paths.traces, paths.task],
+        start,
+    )
