@@ -14,10 +14,19 @@ if not (RUN / "metrics.parquet").exists():
 PAIRS = sorted((path.parent.name, path.stem) for path in RUN.glob("labels/*/*.parquet"))
 
 
-def test_three_models_answer_four_tasks_of_300_questions_or_more():
+MAIN = "smollm2-135m-instruct"
+
+
+def test_three_models_answer_four_tasks_of_100_questions():
     assert len(PAIRS) == 12
     accuracy = pl.read_parquet(RUN / "analyses/accuracy.parquet")
-    assert accuracy["n"].min() >= 300
+    assert accuracy["n"].min() >= 99
+
+
+def test_the_real_model_half_knows_every_task():
+    accuracy = pl.read_parquet(RUN / "analyses/accuracy.parquet").filter(model=MAIN)
+    assert accuracy.height == 4
+    assert accuracy.select((pl.col("correct") / pl.col("n")).is_between(0.15, 0.85).all()).item()
 
 
 @pytest.mark.parametrize(("model", "task"), PAIRS)
@@ -38,16 +47,16 @@ def test_answers_are_short_enough_that_risk_can_be_local():
         for path in RUN.glob("traces/*/*.arrow")
     )["token_ids"]
     assert lengths.min() >= 1
-    assert lengths.quantile(0.98) <= 28
+    assert lengths.quantile(0.98) <= 40  # what the tasks allow
     assert lengths.std() > 5
 
 
 def test_nothing_is_undefined():
     metrics = pl.read_parquet(RUN / "metrics.parquet")
     assert metrics["value"].null_count() == 0
-    main = metrics.filter(model="demo-medium")
+    main = metrics.filter(model=MAIN)
     assert set(main["estimator"]) == set(IDS)
     broader = {one.id for one in ESTIMATORS if one.role == "broader"}
-    for _, others in metrics.filter(pl.col("model") != "demo-medium").group_by("model", "task"):
+    for _, others in metrics.filter(pl.col("model") != MAIN).group_by("model", "task"):
         assert set(others["estimator"]) == set(IDS) - broader
     assert metrics["split"].n_unique() == 20

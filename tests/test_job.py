@@ -4,24 +4,40 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
+
+from tracecal.provenance import code_version
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
+# As Snakemake hands itself to a script, which imports what the run can see.
+SCRIPT = """
+from types import SimpleNamespace
+from tracecal.errors import InputError
+from tracecal.job import job
+from tracecal.progress import progress_bar
+import sys
+class Params(dict):
+    __getattr__ = dict.__getitem__
+snakemake = SimpleNamespace(log=[sys.argv[1]], threads=1, params=Params(code=sys.argv[2]))
+with job(snakemake, online={online}):
+    {body}
+"""
 
 
-def run(tmp_path, body, online=False, **variables):
+def run(tmp_path, body, online=False, edit=lambda script: None, **variables):
+    # A new folder each time: files are cached by path within one process.
+    tmp_path = Path(mkdtemp(dir=tmp_path))
     log = tmp_path / "logs" / "generate" / "model" / "task.log"
-    program = (
-        "from tracecal.errors import InputError\n"
-        "from tracecal.job import job\n"
-        "from tracecal.progress import progress_bar\n"
-        f"with job({str(log)!r}, online={online}):\n    {body}\n"
-    )
+    (tmp_path / "tracecal").mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(online=online, body=body))
+    code = code_version(script)
+    edit(script)
     process = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=SCRIPTS,
+        [sys.executable, script, log, code],
         capture_output=True,
         text=True,
-        env={**os.environ, **variables},
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS), **variables},
     )
     return process, log.read_text()
 
@@ -83,3 +99,22 @@ def test_a_token_is_blotted_out_even_of_tracebacks(tmp_path):
     process, log = run(tmp_path, "raise KeyError('Bearer hf_abcdefgh')", HF_TOKEN="hf_abcdefgh\n")
     assert "KeyError: 'Bearer ***'" in log
     assert "hf_abcdefgh" not in log + process.stderr
+
+
+def test_code_edited_after_the_run_began_is_not_run(tmp_path):
+    def edit(script):
+        script.write_text(script.read_text().replace("print(1)", "print(2)"))
+
+    process, log = run(tmp_path, "print(1)", edit=edit)
+    assert process.returncode == 1
+    assert process.stdout == ""
+    assert "error: the code of script.py was edited after this run had started" in log
+
+
+def test_code_edited_while_it_runs_ends_the_job_and_the_same_bytes_again_do_not(tmp_path):
+    edit = "open(__file__, 'a').write({!r}); print('worked')"
+    process, log = run(tmp_path, edit.format("x = 1\n"))
+    assert (process.returncode, process.stdout) == (1, "worked\n")
+    assert "was edited after this run had started" in log
+    process, _ = run(tmp_path, edit.format("# a comment\n"))
+    assert process.returncode == 0, process.stderr

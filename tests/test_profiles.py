@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracecal.config import load_config
+from tracecal.config.resources import JobResources
+from tracecal.config.run import load_config
+from tracecal.config.sources import ModelSource
 from tracecal.errors import InputError
-from tracecal.machine import Machine
-from tracecal.sources import ModelSource
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = {
@@ -19,13 +19,19 @@ RULES = {
         r"^rule (\w+):\n((?:(?!^\S).*\n)*)", file.read_text(encoding="utf-8"), re.M
     )
 }
+SCRIPTS = {
+    name: (ROOT / path).read_text(encoding="utf-8")
+    for name, body in RULES.items()
+    for path in re.findall(r'script:\n        "\.\./(.+)"', body)
+    if "{" not in path
+}
 LOCAL = {
     name
     for file in (ROOT / "rules").glob("*.smk")
     for block in re.findall(r"^localrules:\n((?:    \w+,\n)+)", file.read_text(), re.M)
     for name in re.findall(r"\w+", block)
 }
-ON_GPUS = {name for name, body in RULES.items() if "**asks(" in body}
+ON_GPUS = {name for name, body in RULES.items() if "**requests(" in body}
 # Another's but for their paths.
 DERIVED = {
     name: of
@@ -37,8 +43,8 @@ SLURM = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text(encoding=
 
 
 def test_every_rule_that_runs_a_model_asks_for_what_it_needs():
-    # Batches are of models; a script that loads one knows of its batch or its placement.
-    running = {n for n, body in RULES.items() if "batch_size=" in body or "device_map=" in body}
+    runs = re.compile(r"load_model\(|load_encoder\(|resources\.batch_size")
+    running = {name for name, script in SCRIPTS.items() if runs.search(script)}
     assert len(running) > 8
     assert running <= ON_GPUS
     assert not ON_GPUS & LOCAL
@@ -76,7 +82,7 @@ LINKED = ModelSource(path="/models/one")
     ],
 )
 def test_what_is_not_given_suits_the_kind_of_model(given, source, needs):
-    found = Machine(**given).needs(source)
+    found = JobResources(**given).needs(source)
     assert (found.gpus, found.memory_gb, found.hours) == needs
 
 

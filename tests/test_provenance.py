@@ -1,10 +1,23 @@
 """The code hash sees what can change a result, and nothing else."""
 
+from importlib.metadata import version
+
 import pytest
 
-from tracecal.provenance import code_hash, import_closure
+from tracecal.errors import InputError
+from tracecal.provenance import code_hash, code_version, import_closure, require_code
 
-SCRIPT = '"""Doc."""\nfrom tracecal.room import one\nimport tracecal.job\none.run(1)\n'
+SCRIPT = (
+    '"""Doc."""\nfrom tracecal.room import one\nimport tracecal.job, tracecal.asked\n'
+    "from importlib import import_module\nimport tracecal.near.by\n"
+    'import_module("tracecal.named")\none.run(1)\n'
+)
+ASKED = """\
+limit = Field(1, description="words")
+if limit > 2:
+    LOGGER.info("a sentence")
+    raise InputError("a sentence")
+"""
 ONE = '"""Doc."""\nfrom tracecal.deep.two import VALUE\n\ndef run(x):\n    """Doc."""\n    return x + VALUE\n'
 
 
@@ -23,6 +36,12 @@ FILES = {
     "tracecal/deep/two.py": "VALUE = 1\n",
     "tracecal/job.py": "def job():\n    pass\n",
     "tracecal/other.py": "X = 1\n",
+    "tracecal/room/__init__.py": "",
+    "tracecal/asked.py": ASKED,
+    "tracecal/near/__init__.py": "SCALE = 1\n",
+    "tracecal/near/by.py": "from . import side\nfrom .side import Y\n",
+    "tracecal/near/side.py": "Y = 1\n",
+    "tracecal/named.py": "Z = 1\n",
 }
 
 
@@ -39,6 +58,9 @@ def before(tmp_path):
         ("tracecal/room/one.py", ONE.replace('    """Doc."""\n', "")),
         ("tracecal/job.py", "def job():\n    return 1\n"),
         ("tracecal/other.py", "X = 2\n"),
+        ("tracecal/asked.py", ASKED.replace("words", "other words")),
+        ("tracecal/asked.py", ASKED.replace("a sentence", "another sentence")),
+        ("tracecal/asked.py", ASKED.replace('    LOGGER.info("a sentence")\n', "")),
     ],
 )
 def test_what_changes_no_result_changes_no_hash(tmp_path, before, file, text):
@@ -53,6 +75,14 @@ def test_what_changes_no_result_changes_no_hash(tmp_path, before, file, text):
         ("tracecal/room/one.py", ONE.replace("x + VALUE", "x - VALUE")),
         ("tracecal/deep/two.py", "VALUE = 1.0\n"),
         ("tracecal/deep/two.py", "if True:\n    VALUE = 1\n"),
+        ("tracecal/room/__init__.py", "X = 1\n"),
+        ("tracecal/near/__init__.py", "SCALE = 2\n"),
+        ("tracecal/near/side.py", "Y = 2\n"),
+        ("tracecal/named.py", "Z = 2\n"),
+        ("tracecal/asked.py", ASKED.replace("Field(1", "Field(2")),
+        ("tracecal/asked.py", ASKED.replace("limit > 2", "limit > 3")),
+        ("tracecal/asked.py", ASKED.replace("raise InputError", "raise TypeError")),
+        ("tracecal/asked.py", ASKED.replace('LOGGER.info("a sentence")', 'print("a sentence")')),
     ],
 )
 def test_what_can_change_a_result_changes_the_hash(tmp_path, before, file, text):
@@ -68,3 +98,22 @@ def test_imports_are_found_inside_functions_and_cycles_end(tmp_path):
     hashed(tmp_path, files)
     closure = import_closure(tmp_path / "script.py")
     assert [path.name for path in closure] == ["a.py", "b.py"]
+
+
+def test_libraries_are_named_with_their_versions(tmp_path):
+    script = "import json, polars\nfrom sklearn.metrics import auc\nimport not_installed\n"
+    hashed(tmp_path, {"script.py": script, "tracecal/a.py": ""})
+    code, libraries = code_version(tmp_path / "script.py").split("; ")
+    assert code == code_hash(tmp_path / "script.py")
+    assert libraries == f"polars {version('polars')}, scikit-learn {version('scikit-learn')}"
+
+
+def test_a_module_that_is_loaded_by_name_is_code_too(tmp_path):
+    hashed(tmp_path, FILES)
+    script = tmp_path / "script.py"
+    stated = code_version(script, "tracecal.other")
+    assert stated.startswith(f"{code_hash(script, 'tracecal.other')} tracecal.other;")
+    require_code(script, stated)
+    (tmp_path / "tracecal/other.py").write_text("X = 2\n")
+    with pytest.raises(InputError, match=r"script\.py was edited after this run had started"):
+        require_code(script, stated)

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from docutils.core import publish_parts
 from jinja2 import Environment
 
-from tracecal.render.averaged import AVERAGED
+from tracecal.tables.words import filled
 
 REPORT = Path(__file__).resolve().parents[1] / "report"
 CONTENTS = yaml.safe_load((REPORT / "contents.yaml").read_text(encoding="utf-8"))
@@ -26,14 +27,19 @@ robustness_panels
 """.split()
 
 
-def caption(file, **wildcards):
+WORDS = {
+    name: words
+    for shown in CONTENTS.values()
+    for name, words in shown.items()
+    if not isinstance(words, str)
+}
+
+
+def caption(words):
+    """A caption as the report shows it: the template's text, before it is made HTML."""
     environment = Environment(trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((REPORT / file).read_text(encoding="utf-8"))
-    return template.render(snakemake=SimpleNamespace(wildcards=SimpleNamespace(**wildcards)))
-
-
-def named(file):
-    return re.findall(r'^"(\w+)": "$', (REPORT / file).read_text(encoding="utf-8"), re.M)
+    template = environment.from_string((REPORT / "table.rst").read_text(encoding="utf-8"))
+    return template.render(snakemake=SimpleNamespace(params=SimpleNamespace(words=words)))
 
 
 def test_every_table_and_figure_is_listed_once():
@@ -43,23 +49,52 @@ def test_every_table_and_figure_is_listed_once():
 
 def test_labels_tell_results_of_a_page_apart_and_figures_from_tables():
     for shown in CONTENTS.values():
-        assert len(set(shown.values())) == len(shown)
-        assert {name for name, label in shown.items() if label.endswith("(figure)")} == set(
-            FIGURES
-        ) & set(shown)
+        labels = {
+            name: words if isinstance(words, str) else words["title"]
+            for name, words in shown.items()
+        }
+        assert len(set(labels.values())) == len(labels)
+        figures = {name for name, label in labels.items() if label.endswith("(figure)")}
+        assert figures == set(FIGURES) & set(shown)
 
 
-def test_every_averaged_table_has_a_caption_of_its_own():
-    assert set(named("averaged.rst")) == set(AVERAGED)
+def test_every_table_has_a_title_and_a_caption_of_its_own():
+    assert set(WORDS) == set(TABLES)
+    for part in ("title", "caption"):
+        assert len({words[part] for words in WORDS.values()}) == len(TABLES)
+    assert min(len(words["caption"]) for words in WORDS.values()) > 100
+    assert all(words["caption"].strip().endswith(".") for words in WORDS.values())
 
 
-@pytest.mark.parametrize(
-    ("file", "wildcard"), [("averaged.rst", "averaged"), ("analysis.rst", "analysis")]
-)
-def test_a_shared_caption_tells_its_tables_apart(file, wildcard):
-    names = named(file)
-    captions = [caption(file, **{wildcard: name}) for name in names]
-    assert set(names) <= set(TABLES)
+def test_captions_are_filled_with_the_runs_facts():
+    words = {"title": "T", "caption": "{model} on {tasks}: {mean}.\n"}
+    facts = {"model": "M_1", "tasks": "A and B", "mean": "the mean", "other": 1}
+    assert filled(words, facts) == {"title": "T", "caption": "M_1 on A and B: the mean."}
+    with pytest.raises(KeyError):
+        filled({"title": "T", "caption": "{unknown}"}, facts)
+
+
+def test_the_report_shows_a_caption_letter_by_letter():
+    text = r"Model_ on *all* `tasks` |x| with \alpha"
+    escaped = caption({"title": "T", "caption": text})
+    assert publish_parts(escaped, writer="pseudoxml")["whole"].split() == [
+        *("<document", 'source="<string>">', "<paragraph>"),
+        *text.split(),
+    ]
+
+
+def figure_caption(name):
+    environment = Environment(trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((REPORT / "figure.rst").read_text(encoding="utf-8"))
+    wildcards = SimpleNamespace(figure=name)
+    return template.render(snakemake=SimpleNamespace(wildcards=wildcards))
+
+
+def test_a_shared_caption_tells_its_figures_apart():
+    text = (REPORT / "figure.rst").read_text(encoding="utf-8")
+    names = re.findall(r'^"(\w+)": "$', text, re.M)
+    captions = [figure_caption(name) for name in names]
+    assert set(names) == set(FIGURES)
     assert len(set(captions)) == len(names)
     assert min(map(len, captions)) > 100
     assert not any(re.search(r"[{}%]{2}|\"", text) for text in captions)

@@ -99,7 +99,7 @@ def test_the_overview_tells_all(made):
     assert text.endswith(
         f"about 0:12:30 with 2 job(s) side by side, so the end is expected at {expected}."
     )
-    assert overview(jobs, None, 2, NOW).endswith("Nothing runs now.")
+    assert overview(jobs, None, 2, NOW).endswith("No run is active.")
     assert overview(jobs[:1], None, None, NOW).endswith("1 jobs in all\n\nFinished.")
 
 

@@ -38,7 +38,7 @@ EDITED = {"seed": 1, "beams": {"width": 2}}  # other beams are other tables
 
 def disturb(root: Path, rule: str, harms: tuple[str, ...]) -> None:
     """Edit a rule's script so that its first attempts come to harm."""
-    script = root / f"workflow_scripts/{rule}.py"
+    script = next(root.glob(f"workflow_scripts/*/{rule}.py"))
     first = f"""import time
 from pathlib import Path
 
@@ -46,7 +46,7 @@ from tracecal.errors import InputError
 from tracecal.job import job
 
 def refuse():
-    with job(snakemake.log[0]):
+    with job(snakemake):
         raise InputError("the examiner refuses.")
 
 wildcards = dict(snakemake.wildcards.items())
@@ -166,10 +166,10 @@ def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(interrupted, 
     assert asked.keys() == {
         *("make_world", "train_tokenizer", "train_model", "train_encoder", "fingerprint_model"),
         *("weigh_token_sar", "weigh_mars", "compare_samples", "vary_operators"),
-        *("calibrate", "measure", "resample", "transfer_calibration", "vary_calibration_size"),
-        *("pool_predictions", "stratify_by_length", "select_local_risk", "make_explorer"),
-        *("analyse_hyperparameter_sensitivity", "analyse_position_shift"),
-        *("analyse_localized_errors", "analyse_spike_modeling", "analyse_spike_strata"),
+        *("calibrate", "measure", "resample", "cross_task_transfer", "calibration_size"),
+        *("reliability_selective", "length_stratified", "local_risk", "make_explorer"),
+        *("hyperparameter_sensitivity", "position_shift"),
+        *("localized_errors", "spike_modeling", "spike_strata"),
     }
     assert {gpus for _, _, gpus in asked.values()} == {0}
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,11 @@ from filelock import FileLock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMOKE = "config/smoke.yaml"
+# Rules of several kinds of jobs: the message that ends in a job's kind, and the job's name here.
+KINDS = {
+    "estimate_family": (r"Scoring .+: (\w+)", "estimate_{}"),
+    "draw": (r"Drawing the figure (\w+)", "draw_{}"),
+}
 
 
 def command(*arguments: str, config: str | Path = SMOKE) -> list[str]:
@@ -45,12 +51,19 @@ class Checkout:
         return process
 
     def scheduled(self, config: str | Path = SMOKE) -> dict[str, int]:
-        """How many jobs of each rule a dry run schedules, the target `all` left out."""
+        """How many jobs of each rule a dry run schedules, the target `all` left out.
+
+        Those of a rule in KINDS are counted by their kind.
+        """
         output = self.snakemake("--dry-run", config=config).stdout
         if "Nothing to be done" in output:
             return {}
         table = output.split("Job stats:")[1].split("\n\n")[0]
         jobs = {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
+        for rule, (message, name) in KINDS.items():
+            kinds = re.findall(rf"^Job \d+: {message}$", output, re.M)
+            assert len(kinds) == jobs.pop(rule, 0)
+            jobs |= Counter(map(name.format, kinds))
         return {rule: count for rule, count in jobs.items() if rule not in ("all", "total")}
 
     @contextmanager

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 import yaml
 
+from tracecal.decode.traces import arrow_metadata, read_table, write_table
+
 pytestmark = pytest.mark.workflow
 
 
@@ -58,11 +60,21 @@ def test_a_truncated_trace_is_named_and_regenerated(broken):
     assert broken.scheduled() == {}
 
 
+OTHER, OWN = (f"traces/{model}/arithmetic.arrow" for model in ("demo-medium", "demo-small"))
+
+
+def test_another_models_file_is_refused_by_name(broken):
+    run = broken.root / "results/smoke"
+    shutil.copyfile(run / OTHER, run / OWN)
+    process = broken.snakemake(check=False)
+    assert process.returncode == 1
+    assert f"{OWN} is in the wrong place: it was made as {OTHER}" in process.stdout
+
+
 def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     run = broken.root / "results/smoke"
-    shutil.copyfile(
-        run / "traces/demo-medium/arithmetic.arrow", run / "traces/demo-small/arithmetic.arrow"
-    )
+    # Sealed as its own, so that only the replay can tell.
+    write_table(read_table(run / OTHER), arrow_metadata(run / OTHER), run / OWN)
     process = broken.snakemake(check=False)
     assert process.returncode == 1
     assert "audit: largest" in process.stdout

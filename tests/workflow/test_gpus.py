@@ -1,4 +1,4 @@
-"""One machine lends its GPUs to one job at a time, however many a model asks for."""
+"""One machine lends its GPUs to one job at a time, however many a model requests."""
 
 import re
 
@@ -7,16 +7,27 @@ import pytest
 pytestmark = pytest.mark.workflow
 
 
+RESOURCES = "workflow_scripts/tracecal/config/resources.py"
+FOUND = "return any("
+
+
 @pytest.mark.parametrize(
-    ("gpus", "side_by_side"),
-    [({}, [2]), ({"gpus": 1}, [1, 1]), ({"gpus": 4, "device_map": "auto"}, [1, 1])],
+    ("here", "gpus", "side_by_side"),
+    [
+        (True, {}, [2]),
+        (True, {"gpus": 1}, [1, 1]),
+        (True, {"gpus": 4, "device_map": "auto"}, [1, 1]),
+        (False, {"gpus": 1}, [2]),
+    ],
 )
-def test_jobs_that_use_gpus_run_one_after_the_other(broken, gpus, side_by_side):
+def test_jobs_take_turns_where_there_are_gpus(broken, here, gpus, side_by_side):
     models = [model | gpus for model in broken.smoke()["models"]]
     targets = [f"results/smoke/audits/{model['slug']}/arithmetic.json" for model in models]
     for target in targets:
         (broken.root / target).unlink()
-    process = broken.snakemake(*targets, config=broken.variant("gpus", models=models))
+    config = broken.variant("gpus", models=models)
+    with broken.edited(RESOURCES, FOUND, f"return {here} if True else any("):
+        process = broken.snakemake(*targets, config=config)
     assert [int(n) for n in re.findall(r"Execute (\d+) jobs", process.stdout)] == side_by_side
 
 

@@ -16,38 +16,33 @@ pytestmark = pytest.mark.workflow
 
 # Rules that join all pairs; how many tables there are is not this file's business.
 AGGREGATES = {
-    "bound_improvements",
+    "accuracy",
+    "averages",
     "collect_metrics",
     "compare_with_paper",
-    "count_accuracy",
     "draw_model_landscape",
     "draw_performance_overview",
+    "improvements",
     "make_explorer",
-    "tabulate_averages",
-    "tabulate_cross_details",
-    "tabulate_cross_model",
-    "tabulate_languages",
-    "tabulate_main_comparison",
-    "tabulate_risk_coverage",
+    "risk_coverage",
+    "tabulate",
 }
 # Rules that join the main study's pairs: what touches none of them need not rerun these.
 OF_MAIN = {
-    "analyse_hyperparameter_sensitivity",
-    "analyse_localized_errors",
-    "analyse_position_shift",
-    "analyse_spike_modeling",
-    "analyse_spike_strata",
+    "calibration_size",
+    "cross_task_transfer",
     "draw_framework",
     "draw_local_risk_aggregation",
     "draw_spike_evidence",
     "draw_robustness_panels",
-    "pool_predictions",
-    "select_local_risk",
-    "stratify_by_length",
-    "tabulate_analysis",
-    "tabulate_transfer",
-    "transfer_calibration",
-    "vary_calibration_size",
+    "hyperparameter_sensitivity",
+    "length_stratified",
+    "local_risk",
+    "localized_errors",
+    "position_shift",
+    "reliability_selective",
+    "spike_modeling",
+    "spike_strata",
 }
 PER_PAIR = (
     "generate audit_traces search_beams label_answers compute_features join_scores calibrate "
@@ -58,7 +53,7 @@ PER_PAIR = (
 BROADER = (
     "capture_hidden estimate_internal_probe estimate_lars "
     "ask_p_true estimate_p_true ask_verbalized estimate_verbalized "
-    "draw_samples compare_samples estimate_semantic_entropy estimate_selfcheckgpt"
+    "draw_samples compare_samples estimate_semantic_entropy estimate_selfcheckgpt estimate_ces"
 ).split()
 # What follows from any score.
 CALIBRATED = ("calibrate", "control_risk", "measure", "resample")
@@ -67,7 +62,7 @@ LEARNED = ("learn_probe", "learn_lars")
 
 def own(scheduled):
     """The scheduled jobs but for the aggregates; those of all pairs must be scheduled too."""
-    assert set(scheduled) >= AGGREGATES - {"count_accuracy"}
+    assert set(scheduled) >= AGGREGATES - {"accuracy"}
     return {rule: n for rule, n in scheduled.items() if rule not in AGGREGATES | OF_MAIN}
 
 
@@ -144,7 +139,7 @@ def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
         scheduled = finished.scheduled()
     per_pair = dict.fromkeys(["estimate_likelihood", "join_scores", *CALIBRATED], 3)
     assert own(scheduled) == per_pair | {"resolve_config": 1}
-    assert "count_accuracy" not in scheduled
+    assert "accuracy" not in scheduled
 
 
 def test_selecting_fewer_estimators_computes_no_other_family(finished):
@@ -212,17 +207,16 @@ def test_a_change_to_one_question_never_puts_the_other_again(finished, file, old
     assert own(scheduled) == dict.fromkeys(rules, 2)
 
 
-def test_a_text_that_is_asked_is_taught_anew(finished):
+def test_another_text_is_asked_anew_and_nothing_else(finished):
     texts = finished.smoke()["self_evaluation"] | {"verbalized_prompt": "Sure?"}
     scheduled = finished.scheduled(finished.variant("texts", self_evaluation=texts))
-    assert scheduled["make_world"] == 1
-    assert scheduled["train_model"] == 2
-    assert scheduled["ask_verbalized"] == scheduled["ask_p_true"] == 2
+    assert not {"make_world", "train_model", "generate"} & set(scheduled)
+    assert scheduled["ask_verbalized"] == 2
 
 
 def test_the_judge_reruns_labels_and_what_follows(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/label/rules.py", "_NEGATION_REACH = 3", "_NEGATION_REACH = 4"
+        "workflow_scripts/tracecal/label/spans.py", "_NEGATION_REACH = 3", "_NEGATION_REACH = 4"
     ):
         scheduled = finished.scheduled()
     learned = ["join_scores", "estimate_internal_probe", "estimate_lars"]
@@ -236,7 +230,7 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
 WORDS = [
     ("workflow_scripts/tracecal/operate/operators.py", '"""Mean over', '"""The mean over'),
     ("workflow_scripts/tracecal/decode/greedy.py", '"""One decoded', '"""A decoded'),
-    ("workflow_scripts/generate.py", '"""Decode', '"""Greedily decode'),
+    ("workflow_scripts/decode/generate.py", '"""Decode', '"""Greedily decode'),
     (
         "workflow_scripts/tracecal/decode/greedy.py",
         "import torch\n",
@@ -245,6 +239,8 @@ WORDS = [
     ("workflow_scripts/tracecal/progress.py", "every: float = 5.0", "every: float = 9.0"),
     ("workflow_scripts/tracecal/job.py", '"unexpected error"', '"an unexpected error"'),
     ("workflow_scripts/tracecal/schema.py", '"is required"', '"is needed"'),
+    ("workflow_scripts/tracecal/storage/files.py", "cannot be written", "could not be written"),
+    ("workflow_scripts/tracecal/tasks/asking.py", "strings that end an answer", "what ends one"),
     ("README.md", "\n", "\n\n"),
 ]
 
@@ -258,26 +254,33 @@ def test_words_and_layout_rerun_nothing(finished):
 
 def test_another_wished_error_rate_fits_nothing(finished):
     config = finished.variant("rates", risk_control={"error_rates": [0.15]})
-    expected = {"control_risk": 3, "tabulate_risk_coverage": 1, "resolve_config": 1}
+    expected = {"control_risk": 3, "risk_coverage": 1, "tabulate": 1, "resolve_config": 1}
     assert finished.scheduled(config) == expected
 
 
 def test_a_figures_code_redraws_that_figure(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/render/landscape.py", "\nimport ", "\nUNUSED = 1\nimport "
+        "workflow_scripts/tracecal/figures/model_landscape.py", "\nimport ", "\nUNUSED = 1\nimport "
     ):
         assert finished.scheduled() == {"draw_model_landscape": 1}
 
 
+def test_a_tables_code_makes_that_table_anew(finished):
+    with finished.edited(
+        "workflow_scripts/tracecal/tables/spike_strata.py", "\nimport ", "\nUNUSED = 1\nimport "
+    ):
+        assert finished.scheduled() == {"tabulate": 1, "compare_with_paper": 1}
+
+
 def test_a_published_number_reruns_the_comparisons(finished):
-    numbers = "workflow_scripts/tracecal/render/paper.csv"
+    numbers = "workflow_scripts/tracecal/paper/paper.csv"
     with finished.edited(numbers, "mlqa_brier,0.230,", "mlqa_brier,0.231,"):
         assert set(finished.scheduled()) == {"compare_with_paper"}
 
 
 def test_the_figures_style_redraws_the_figures(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/render/style.py", "\nimport ", "\nUNUSED = 1\nimport "
+        "workflow_scripts/tracecal/figures/style.py", "\nimport ", "\nUNUSED = 1\nimport "
     ):
         scheduled = finished.scheduled()
     assert scheduled == {rule: 1 for rule in AGGREGATES | OF_MAIN if rule.startswith("draw_")}
@@ -319,18 +322,25 @@ def test_another_batch_size_reruns_nothing(finished):
 
 def test_the_import_closure_of_generate_is_pinned(finished):
     scripts = finished.root / "workflow_scripts"
-    closure = [str(path.relative_to(scripts)) for path in import_closure(scripts / "generate.py")]
+    closure = [
+        str(path.relative_to(scripts)) for path in import_closure(scripts / "decode/generate.py")
+    ]
     assert closure == [
+        "tracecal/__init__.py",
         "tracecal/decode/answers.py",
         "tracecal/decode/batching.py",
+        "tracecal/decode/capture.py",
+        "tracecal/decode/context.py",
         "tracecal/decode/greedy.py",
         "tracecal/decode/model.py",
         "tracecal/decode/prompt.py",
         "tracecal/decode/record.py",
         "tracecal/decode/stopping.py",
+        "tracecal/decode/timed.py",
         "tracecal/decode/traces.py",
-        "tracecal/files.py",
-        "tracecal/journal.py",
-        "tracecal/seal.py",
+        "tracecal/storage/checksum.py",
+        "tracecal/storage/digest.py",
+        "tracecal/storage/files.py",
+        "tracecal/storage/journal.py",
         "tracecal/tasks/asking.py",
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracecal.render import references
+from tracecal.paper import references
 from typeset import SETUPS, typeset
 
 pytestmark = pytest.mark.workflow

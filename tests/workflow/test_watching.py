@@ -61,7 +61,7 @@ def test_the_state_of_a_half_finished_run(half):
     assert "error: No space left (x)" in text
     assert "failed   search_beams demo-small/arithmetic" in text
     assert "it was interrupted" in text
-    assert re.search(r"Work ahead: about 0:\d\d:\d\d .* Nothing runs now\.", text)
+    assert re.search(r"Work ahead: about 0:\d\d:\d\d .* No run is active\.", text)
 
 
 def test_the_state_can_be_asked_while_a_run_goes_on(half):

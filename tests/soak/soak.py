@@ -1,0 +1,111 @@
+"""Random edits, kills and flipped bits, and after each a comparison with a clean run.
+
+make soak [MINUTES=30] [ROUNDS=1000000] [SEED=1]
+
+Each round changes the state of a small run (code, configuration, rows, weights in place) and does
+one of four things: nothing more; kills the run at a random moment; edits code while it runs and
+puts it back; flips a bit of a result. Then the run is brought to its end by what its messages say,
+and every result is compared, byte by byte, with those of a clean run of the same state. A result
+that differs is wrong or stale, unless it is the flipped one that nothing has read: then a reader
+must refuse it.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from soak.small import EDITS, RESULTS, START, Small, kill
+from tracecal.errors import InputError
+from tracecal.storage.files import read_checked, read_sealed
+
+ROUNDS = ("change", "kill", "edit while it runs", "flip")
+
+
+def changed(state: dict[str, int], rng: random.Random) -> dict[str, int]:
+    """A state that differs in one or two things."""
+    names = rng.sample(sorted(START), rng.choice((1, 1, 2)))
+    return state | {name: 1 - state[name] for name in names}
+
+
+def disturb(small: Small, kind: str, rng: random.Random) -> str | None:
+    """Do what a round of this kind does before its run may end; the file whose bit was flipped."""
+    if kind == "kill":
+        process = small.begin()
+        time.sleep(rng.uniform(1, 60))
+        kill(process)
+    elif kind == "edit while it runs":
+        process, name = small.begin(), rng.choice(sorted(EDITS))
+        time.sleep(rng.uniform(1, 40))
+        edited = small.state | {name: 1 - small.state[name]}
+        before = dict(small.state)
+        small.become(edited)
+        time.sleep(rng.uniform(0, 20))
+        small.become(before)
+        process.wait()
+    elif kind == "flip":
+        name = rng.choice([name for name in small.results() if not name.endswith(".html")])
+        path = small.root / RESULTS / name
+        content = bytearray(path.read_bytes())
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        return name
+    return None
+
+
+def refused(path: Path) -> bool:
+    """Whether a damaged result, or the one whose checksum is damaged, is refused by a reader."""
+    if path.suffix == ".sha256":
+        path = path.with_name(path.name[1:].removesuffix(".sha256"))
+    try:
+        read_sealed(path) if path.suffix in (".arrow", ".parquet") else read_checked(path)
+    except InputError:
+        return True
+    return False
+
+
+def soak(folder: Path, minutes: float, rounds: int, seed: int) -> Counter:
+    """Rounds until one of the limits; how many there were of each kind, and of wrong results."""
+    rng, counts = random.Random(seed), Counter()
+    small, clean = Small(folder / "own"), Small(folder / "clean")
+    known: dict[str, dict[str, bytes]] = {}
+    small.finish()
+    end = time.monotonic() + 60 * minutes
+    while sum(counts[kind] for kind in ROUNDS) < rounds and time.monotonic() < end:
+        kind = rng.choice(ROUNDS)
+        small.become(changed(dict(small.state), rng))
+        flipped = disturb(small, kind, rng)
+        small.finish()
+        key = json.dumps(small.state, sort_keys=True)
+        if key not in known:
+            clean.forget()
+            clean.become(small.state)
+            clean.finish()
+            known[key] = clean.results()
+        own = small.results()
+        wrong = {name for name in known[key] | own if own.get(name) != known[key].get(name)}
+        if flipped in wrong and refused(small.root / RESULTS / flipped):
+            wrong -= {flipped}
+            small.run("--force", str(RESULTS / flipped))
+        counts[kind] += 1
+        counts["wrong"] += bool(wrong)
+        print(
+            f"{sum(counts[k] for k in ROUNDS)} {kind} {key}: {sorted(wrong) or 'sound'}", flush=True
+        )
+    return counts
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--rounds", type=int, default=10**6)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        counts = soak(Path(folder), given.minutes, given.rounds, given.seed)
+    print(", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items())))
+    sys.exit(bool(counts["wrong"]))

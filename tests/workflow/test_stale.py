@@ -1,0 +1,83 @@
+"""What is edited in place, or while a run is going, is neither missed nor mixed."""
+
+import os
+import shutil
+
+import pytest
+
+from soak.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
+
+pytestmark = pytest.mark.workflow
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The small run, finished."""
+    made = Small(tmp_path_factory.mktemp("small"))
+    made.finish()
+    return made
+
+
+def scheduled(small):
+    return set(small.checkout.scheduled("small.yaml"))
+
+
+def test_rows_and_weights_are_what_they_hold_whatever_their_times(small):
+    finished = scheduled(small)
+    for name in ("rows.jsonl", "model/model.safetensors", "model/config.json"):
+        os.utime(small.root / name)
+    assert scheduled(small) == finished, "touching makes nothing anew"
+    for name, rule in (("rows", "prepare_task"), ("weights", "link_model")):
+        small.become(START | {name: 1})
+        assert {rule, "generate", "calibrate"} <= scheduled(small), name
+        small.become(START)
+        assert scheduled(small) == finished
+    (small.root / "model/added_tokens.json").write_text("{}")
+    assert {"link_model", "generate"} <= scheduled(small)
+    (small.root / "model/added_tokens.json").unlink()
+
+
+def test_a_folder_that_now_leads_elsewhere_is_another_model(small):
+    finished, model = scheduled(small), small.root / "model"
+    shutil.copytree(model, small.root / "v1")
+    model.rename(small.root / "away")
+    model.symlink_to("v1")
+    assert scheduled(small) == finished
+    shutil.copytree(small.root / "v1", small.root / "v2")
+    (small.root / "v2/generation_config.json").write_text('{"eos_token_id": 1}')
+    model.unlink()
+    model.symlink_to("v2")
+    assert "link_model" in scheduled(small)
+    model.unlink()
+    (small.root / "away").rename(model)
+
+
+def test_code_edited_while_a_run_is_going_and_put_back_is_in_no_result(small):
+    before = small.results()
+    file, (old, _) = EDITS["operators"]
+    # What is asked for is gone too: else nobody would need what it is made from.
+    for target in TARGETS:
+        (small.root / target).unlink()
+    for folder in ("features", "labels", "logs/label_answers"):
+        shutil.rmtree(small.root / RESULTS / folder)
+    with small.checkout.edited(file, old, old + "\nUNUSED = 1"):
+        # The edit is what the next run starts with; put back while this one goes on.
+        process = small.begin()
+        wait_for(lambda: (small.root / RESULTS / "logs/label_answers/m/sums.log").exists())
+    process.wait()
+    small.finish()
+    assert small.results() == before
+    assert "compute_features" not in scheduled(small)
+
+
+def test_lost_records_are_told_of_in_a_sentence(small):
+    records = small.root / ".snakemake/metadata"
+    records.rename(small.root / "records")
+    try:
+        said = small.run("--dry-run", *[str(RESULTS / "calibrators/m/sums.json")]).stdout
+        assert "there is no record in .snakemake/metadata of what made them" in said
+    finally:
+        shutil.rmtree(records, ignore_errors=True)
+        (small.root / "records").rename(records)
+    said = small.run("--dry-run", *[str(RESULTS / "calibrators/m/sums.json")]).stdout
+    assert "there is no record" not in said
