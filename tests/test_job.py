@@ -63,6 +63,17 @@ def test_a_full_disk_is_said(tmp_path):
     assert "error: No space left on device (x.parquet)" in log
 
 
+def test_what_follows_a_job_is_not_made_by_it(tmp_path):
+    body = (
+        "assert MADE_WITH.get()\n    LOGGER.info('within')\n"
+        "assert MADE_WITH.get() == ''\nLOGGER.info('after')"
+    )
+    body = f"from tracecal.job import LOGGER, MADE_WITH\n    {body}"
+    process, log = run(tmp_path, body)
+    assert process.returncode == 0, process.stderr
+    assert log.endswith("within\n")
+
+
 def test_progress_is_whole_lines_with_the_time_left(tmp_path):
     process, log = run(
         tmp_path,

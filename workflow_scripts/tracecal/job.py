@@ -30,15 +30,17 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     log.parent.mkdir(parents=True, exist_ok=True)
     name = log.with_suffix("").as_posix().split("/logs/")[-1]
     formatter = _WithoutToken(f"%(asctime)s {name}: %(message)s", "%H:%M:%S")
-    for handler in (logging.StreamHandler(sys.stderr), logging.FileHandler(log, mode="w")):
+    handlers = (logging.StreamHandler(sys.stderr), logging.FileHandler(log, mode="w"))
+    for handler in handlers:
         handler.setFormatter(formatter)
         LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
+    # What comes after the job in this process is not made by it.
+    before = MADE_WITH.set(settings_hash(dict(snakemake.params.items())))
     try:
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
-        MADE_WITH.set(settings_hash(dict(snakemake.params.items())))
         with _unedited(snakemake.params.code), nullcontext() if online else _offline():
             yield
     except InputError as error:
@@ -50,6 +52,11 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     except Exception:
         LOGGER.exception("unexpected error")
         raise SystemExit(1) from None
+    finally:
+        MADE_WITH.reset(before)
+        for handler in handlers:
+            LOGGER.removeHandler(handler)
+            handler.close()
 
 
 @contextmanager
