@@ -44,10 +44,28 @@ def test_a_wrong_configuration_stops_at_the_start(finished, changes, message):
     assert "rule " not in process.stdout
 
 
-def test_a_truncated_trace_is_named_and_regenerated(broken):
-    path = broken.root / "results/smoke/traces/demo-small/arithmetic.arrow"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:1000])
+DAMAGED = ["features/demo-small/arithmetic", "scores/demo-small/extractive"]
+DAMAGED += ["predictions/demo-medium/arithmetic"]  # one for each pair: its readers still begin
+
+
+def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
+    paths = [broken.root / f"results/smoke/{name}.parquet" for name in DAMAGED]
+    whole = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, whole, strict=True):
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 1
+        path.write_bytes(flipped)
+    process = broken.snakemake("--keep-going", check=False)
+    assert process.returncode == 1
+    assert "its bytes do not match its own checksum" in process.stdout
+    told = set(re.findall(r"snakemake --cores all --force (\S+)", process.stdout))
+    assert told == {str(path.relative_to(broken.root)) for path in paths}
+    broken.snakemake("--force", *sorted(told))
+    assert [path.read_bytes() for path in paths] == whole
+
+    trace = broken.root / "results/smoke/traces/demo-small/arithmetic.arrow"
+    content = trace.read_bytes()
+    trace.write_bytes(content[:1000])
     process = broken.snakemake(check=False)
     assert process.returncode == 1
     assert (
@@ -55,7 +73,7 @@ def test_a_truncated_trace_is_named_and_regenerated(broken):
     )
     told = re.search(r"snakemake --cores all (--force \S+)", process.stdout)[1]
     broken.snakemake(*told.split())
-    assert path.read_bytes() == whole
+    assert trace.read_bytes() == content
     broken.snakemake()
     assert broken.scheduled() == {}
 
