@@ -28,7 +28,7 @@ STORIES = {
         "{n} has {a} {t} and sells {b} of them. How many {t} are left?",
     ),
 }
-HELD_OUT_SHARE = 0.5  # of the pairs of numbers, which the corpus never shows
+ASKED_SHARE = 0.5  # of the pairs of numbers; the corpus shows them in other stories
 
 
 class Sum(NamedTuple):
@@ -54,23 +54,26 @@ class Sum(NamedTuple):
 
 
 def make_arithmetic(seed: int, sizes: Sizes) -> Family:
-    """Stories on pairs of numbers that no story of the corpus shows, one pair after the other."""
+    """Stories on some pairs of numbers, one after the other; discussions are on the others.
+
+    The corpus shows all pairs: a tiny model remembers sums and does not learn to add.
+    """
     rng = random.Random(f"{seed} arithmetic")
     pairs = [(a, b) for a in range(2, LARGEST + 1) for b in range(1, a)]
     rng.shuffle(pairs)
-    held_out = pairs[: round(HELD_OUT_SHARE * len(pairs))]
-    taught = pairs[len(held_out) :]
-    evaluated = sizes.evaluated(len(held_out))
+    asked = pairs[: round(ASKED_SHARE * len(pairs))]
+    others = pairs[len(asked) :]
+    evaluated = sizes.evaluated(len(asked))
     questions = [
-        *_questions(rng, held_out[:evaluated], "evaluation", sizes.evaluation),
-        *_questions(rng, held_out[evaluated:], "training", sizes.training),
+        *_questions(rng, asked[:evaluated], "evaluation", sizes.evaluation),
+        *_questions(rng, asked[evaluated:], "training", sizes.training),
     ]
-    sums = [draw_sum(rng, *rng.choice(taught)) for _ in range(sizes.corpus)]
+    sums = [draw_sum(rng, *rng.choice(pairs)) for _ in range(sizes.corpus)]
     corpus = [
         Exchange(story(rng, one), f"{one.worked()}. The answer is {one.result}.") for one in sums
     ]
     rng = random.Random(f"{seed} arithmetic discussions")
-    discussed = [draw_sum(rng, *rng.choice(taught)) for _ in range(sizes.discussions)]
+    discussed = [draw_sum(rng, *rng.choice(others)) for _ in range(sizes.discussions)]
     return Family(corpus, questions, [discuss(rng, one) for one in discussed])
 
 
