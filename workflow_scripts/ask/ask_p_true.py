@@ -8,6 +8,7 @@ from tracecal.job import job
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    wildcards = snakemake.wildcards
     tokenizer = load_tokenizer(paths.model)
     answers = answered(paths.traces, paths.task, params.stop)
 
@@ -15,15 +16,7 @@ with job(snakemake):
         model = load_model(paths.model, **params.loading, device_map=resources.device_map)
         judge_answers(model, tokenizer, prompts, resources.batch_size, keep)
 
-    step = Step(
-        snakemake.wildcards.model,
-        paths.revision,
-        dtype=params.loading["dtype"],
-        seed=params.seed,
-        journal=params.journal,
-        settings=dict(params.items()),
-        shard=snakemake.wildcards.get("shard"),
-    )
+    step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(
         snakemake.output[0],
         judging_prompts(tokenizer, answers, params.prompt, params.start, params.chat),

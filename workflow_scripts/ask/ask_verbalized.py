@@ -10,6 +10,7 @@ from tracecal.tasks.asking import Asking
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    wildcards = snakemake.wildcards
     asking = Asking.model_validate_json(params.asking)
     tokenizer = load_tokenizer(paths.model)
     answers = answered(paths.traces, paths.task, asking.stop)
@@ -23,15 +24,7 @@ with job(snakemake):
         LOGGER.info("%d of %d replies state no confidence", unstated, replies.num_rows)
         return {"prompt": params.prompt, "without_confidence": str(unstated)}
 
-    step = Step(
-        snakemake.wildcards.model,
-        paths.revision,
-        dtype=params.loading["dtype"],
-        seed=params.seed,
-        journal=params.journal,
-        settings=dict(params.items()),
-        shard=snakemake.wildcards.get("shard"),
-    )
+    step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(
         snakemake.output[0],
         second_turns(tokenizer, answers, asking, params.prompt, params.chat),

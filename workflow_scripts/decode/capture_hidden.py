@@ -8,20 +8,13 @@ from tracecal.job import job
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    wildcards = snakemake.wildcards
 
     def capture(prompts, keep):
         model = load_model(paths.model, **params.loading, device_map=resources.device_map)
         hidden_task(model, prompts, params.depth, resources.batch_size, keep)
 
-    step = Step(
-        snakemake.wildcards.model,
-        paths.revision,
-        dtype=params.loading["dtype"],
-        seed=params.seed,
-        journal=params.journal,
-        settings=dict(params.items()),
-        shard=snakemake.wildcards.get("shard"),
-    )
+    step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(
         snakemake.output[0],
         read_arrow(paths.traces, ["example_id", "prompt_token_ids"]).to_dicts(),

@@ -1,7 +1,10 @@
-"""Put the shards of a (model, task) together."""
+"""Write the rows of a (model, task)'s shards as one file, as if one job had made it."""
 
-from tracecal.decode.record import gather
+import pyarrow as pa
+
+from tracecal.decode.traces import arrow_metadata, read_table, write_table
 from tracecal.job import job
 
 with job(snakemake):
-    gather(snakemake.input, snakemake.output[0])
+    tables = [read_table(path).replace_schema_metadata() for path in snakemake.input]
+    write_table(pa.concat_tables(tables), arrow_metadata(snakemake.input[0]), snakemake.output[0])

@@ -12,6 +12,7 @@ from tracecal.tasks.roles import evaluated
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    wildcards = snakemake.wildcards
     asking = Asking.model_validate_json(params.asking)
     task = evaluated(read_parquet(paths.task, ["question"]), paths.task)
     tokenizer = load_tokenizer(paths.model)
@@ -20,15 +21,7 @@ with job(snakemake):
         model = load_model(paths.model, **params.loading, device_map=resources.device_map)
         beam_task(model, tokenizer, prompts, asking, resources.batch_size, params.width, keep)
 
-    step = Step(
-        snakemake.wildcards.model,
-        paths.revision,
-        dtype=params.loading["dtype"],
-        seed=params.seed,
-        journal=params.journal,
-        settings=dict(params.items()),
-        shard=snakemake.wildcards.get("shard"),
-    )
+    step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(
         snakemake.output[0],
         ask(tokenizer, task, asking, params.chat),

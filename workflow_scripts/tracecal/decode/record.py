@@ -4,11 +4,12 @@ import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from tracecal.decode.batching import Prompt, longest_first
-from tracecal.decode.traces import arrow_metadata, provenance, read_table, write_table
+from tracecal.decode.traces import provenance, write_table
 from tracecal.storage.files import read_checked
 from tracecal.storage.journal import Journal, Row
 
@@ -20,17 +21,15 @@ Work = Callable[[list[Prompt], Keep], object]
 class Step:
     """A job that runs a language model on a task's prompts.
 
-    `revision` is a file that holds the revision of `model`; `journal` the folder of finished
-    batches; `settings` are all that the rows depend on beside the prompts and the model, the code's
-    hash among them; `shard` (such as '2-of-4') says which of several jobs it is.
+    `revision` is a file that holds the revision of `model`. `settings`, the rule's parameters, are
+    all that the rows depend on beside the prompts and the model: the code's hash, what else the
+    work is given, and, read here, `loading`'s dtype, the `seed` and `journal`, the folder of
+    finished batches. `shard` (such as '2-of-4') says which of several jobs it is.
     """
 
     model: str
     revision: str
-    dtype: str
-    seed: int
-    journal: str
-    settings: Mapping[str, object]
+    settings: Mapping[str, Any]
     shard: str | None = None
 
     def record(
@@ -49,8 +48,10 @@ class Step:
         `notes` are more to say in the file's metadata.
         """
         revision = read_checked(self.revision).strip()
-        made = provenance(self.model, revision, self.dtype, policy, self.seed)
-        journal = Journal(self.journal, schema, identity(self.settings, made, prompts))
+        dtype, seed = self.settings["loading"]["dtype"], self.settings["seed"]
+        made = provenance(self.model, revision, dtype, policy, seed)
+        place = self.settings["journal"]
+        journal = Journal(place, schema, identity(self.settings, made, prompts))
         table = recorded(share_of(prompts, self.shard), journal, work)
         write_table(table, made | notes(table), output)
         if self.shard is None:
@@ -87,9 +88,3 @@ def share_of(prompts: Sequence[Prompt], shard: str | None) -> list[Prompt]:
         return list(prompts)
     number, count = map(int, shard.split("-of-"))
     return longest_first(prompts)[number - 1 :: count]
-
-
-def gather(shards: Sequence[str], output: str) -> None:
-    """Write the rows of all shards as one file, as if one job had made it."""
-    tables = [read_table(path).replace_schema_metadata() for path in shards]
-    write_table(pa.concat_tables(tables), arrow_metadata(shards[0]), output)
