@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from sklearn.metrics import auc, roc_curve
 
 from tracecal.analyse.averages import spread
 from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
@@ -55,7 +54,7 @@ Slices = Mapping[str, Mapping[str, Sequence[str]]]
 
 def area(false: np.ndarray, true: np.ndarray) -> float:
     """Area under the ROC curve."""
-    return float(auc(false, true))
+    return float(np.trapezoid(true, false))
 
 
 def tpr_at(rate: float) -> Metric:
@@ -75,7 +74,7 @@ def partial_area(false: np.ndarray, true: np.ndarray) -> float:
     x = np.append(false[inside], PARTIAL)
     y = np.append(true[inside], np.interp(PARTIAL, false, true))
     chance = PARTIAL**2 / 2
-    return float(0.5 * (1 + (auc(x, y) - chance) / (PARTIAL - chance)))
+    return float(0.5 * (1 + (np.trapezoid(y, x) - chance) / (PARTIAL - chance)))
 
 
 AUROC: Mapping[str, Metric] = {"auroc": area}
@@ -222,9 +221,11 @@ def _measure(
 
 def _curve(errors: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """False- and true-positive rates of "this is an error" as the threshold on confidence rises."""
-    is_error = np.repeat([True, False], [len(errors), len(correct)])
-    risk = -np.concatenate([errors, correct])
-    false, true, _ = roc_curve(is_error, risk, drop_intermediate=False)
+    thresholds = np.unique(np.concatenate([errors, correct]))
+    false, true = (
+        np.append(0, np.searchsorted(np.sort(group), thresholds, side="right") / len(group))
+        for group in (correct, errors)
+    )
     return false, true
 
 

@@ -34,8 +34,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri, xlogy
-from scipy.stats import binom
+from scipy.special import bdtr, ndtri, xlogy
 
 from tracecal.calibrate.protocol import Calibrator, from_json
 
@@ -115,7 +114,7 @@ class Evidence:
         """Whether the test of each threshold passes, [t]. Which test depends on sizes alone."""
         if self.single:
             wrong, kept = self.wrong.sum(axis=0), self.kept.sum(axis=0)
-            return binom.cdf(wrong, kept, error_rate) <= level
+            return bdtr(wrong, kept.astype(int), error_rate) <= level
         return bets_pass(self.wrong - error_rate * self.kept, self.before, error_rate, level)
 
 
