@@ -59,7 +59,7 @@ def code_version(script: Path, *modules: str) -> str:
 
 def require_code(script: Path, version: str) -> None:
     """Raise `InputError` unless `script` is, at this moment, the code of `version`."""
-    for remembered in (code_hash, _canonical, _modules, _syntax):
+    for remembered in (code_hash, _canonical, _imports, _modules, _syntax):
         remembered.cache_clear()
     code, *modules = version.partition(";")[0].split()
     if code_hash(script, *modules) != code:
@@ -71,6 +71,7 @@ def require_code(script: Path, version: str) -> None:
 
 def code_state(script: Path, version: str) -> list[tuple[str, int, int]]:
     """Which files the code of `version` is, with size and time of change: what an edit changes."""
+    _imports.cache_clear()  # files may have come and gone
     paths = [script, *import_closure(script, *version.partition(";")[0].split()[1:])]
     return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
 
@@ -97,7 +98,7 @@ def hash_of(text: str) -> str:
 def import_closure(script: Path, *modules: str) -> list[Path]:
     """The package files that `script` imports, and `modules` with what they import; sorted."""
     root = _root(script)
-    found = _files(modules, root)
+    found = set(_files(modules, root))
     unseen = [script, *found]
     while unseen:
         for path in _imports(unseen.pop(), root):
@@ -118,6 +119,7 @@ def _libraries(script: Path, *modules: str) -> list[str]:
     return [stated for name in sorted(found) if (stated := _stated(name))]
 
 
+@cache
 def _stated(distribution: str) -> str | None:
     try:
         return f"{distribution} {version(distribution)}"
@@ -130,19 +132,20 @@ def _root(script: Path) -> Path:
     return next(parent for parent in script.parents if (parent / "tracecal").is_dir())
 
 
-def _imports(path: Path, root: Path) -> set[Path]:
+@cache
+def _imports(path: Path, root: Path) -> frozenset[Path]:
     """The package files that run when `path` does: modules, and the packages around them."""
     return _files(_modules(path, root) - WITHOUT_EFFECT, root)
 
 
-def _files(modules: Iterable[str], root: Path) -> set[Path]:
+def _files(modules: Iterable[str], root: Path) -> frozenset[Path]:
     files = set()
     for module in modules:
         file = root / module.replace(".", "/")
         files.add(file.with_suffix(".py"))
         files |= {parent / "__init__.py" for parent in (file, *file.parents) if parent != root}
     # An empty __init__.py runs nothing.
-    return {file for file in files if file.is_file() and file.stat().st_size}
+    return frozenset(file for file in files if file.is_file() and file.stat().st_size)
 
 
 @cache
