@@ -235,7 +235,7 @@ def requests(encoder=None, share=1.0, most_gpus=math.inf):
     """The resources that a job requests which runs an `encoder` or, without one, its model.
 
     Twice as much memory and time at each retry; `share` is the job's part of the model's hours.
-    Batch size and placement are resources, not parameters: they change no result. One machine
+    Batch size and number of GPUs are resources, not parameters: they change no result. One machine
     lends its GPUs to one job at a time (profiles/default); SLURM counts them.
     """
 
@@ -258,8 +258,6 @@ def requests(encoder=None, share=1.0, most_gpus=math.inf):
         "mem_mb": lambda wildcards, attempt: doubled(1000 * needs(wildcards).memory_gb, attempt),
         "runtime": lambda wildcards, attempt: doubled(60 * share * needs(wildcards).hours, attempt),
         "batch_size": lambda wildcards: getattr(model(wildcards), "batch_size", 1),
-        # Empty for one device, as a resource cannot be null.
-        "device_map": lambda wildcards: getattr(model(wildcards), "device_map", None) or "",
     }
 
 

@@ -56,8 +56,13 @@ def train_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=bpe, pad_token="<pad>", eos_token="<end>")
 
 
-def initialise_model(vocabulary: int, architecture: str, seed: int) -> PreTrainedModel:
-    """A float32 model of an architecture; logits are sharpened so that entropies vary."""
+def initialise_model(
+    vocabulary: int, architecture: str, seed: int, heads: int = 2
+) -> PreTrainedModel:
+    """A float32 model of an architecture; logits are sharpened so that entropies vary.
+
+    Two of its `heads` share a key-value head.
+    """
     torch.manual_seed(seed)
     config_class, extra = ARCHITECTURES[architecture]
     config = config_class(
@@ -65,8 +70,8 @@ def initialise_model(vocabulary: int, architecture: str, seed: int) -> PreTraine
         hidden_size=32,
         intermediate_size=64,
         num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
+        num_attention_heads=heads,
+        num_key_value_heads=heads // 2,
         max_position_embeddings=256,
         initializer_range=0.4,
         tie_word_embeddings=False,

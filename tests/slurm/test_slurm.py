@@ -205,10 +205,7 @@ def test_what_a_job_refuses_is_read_where_snakemake_runs(site, finished):
 
 def test_adding_a_model_submits_only_its_jobs(site, finished):
     first, *others = on_gpus(site)
-    another = first | {
-        **{"slug": "another", "label": "Another", "gpus": 2},
-        **{"device_map": "auto", "shards": 2},
-    }
+    another = first | {"slug": "another", "label": "Another", "gpus": 2, "shards": 2}
     study = site.smoke()["study"]
     study["cross"]["models"].append("another")
     wider = site.variant("wider", models=[first, *others, another], study=study)

@@ -16,7 +16,7 @@ FOUND = "return any("
     [
         (True, {}, [2]),
         (True, {"gpus": 1}, [1, 1]),
-        (True, {"gpus": 4, "device_map": "auto"}, [1, 1]),
+        (True, {"gpus": 4}, [1, 1]),
         (False, {"gpus": 1}, [2]),
     ],
 )
@@ -32,7 +32,7 @@ def test_jobs_take_turns_where_there_are_gpus(broken, here, gpus, side_by_side):
 
 
 def test_what_jobs_ask_of_a_machine_reruns_nothing(finished):
-    asked = {"gpus": 2, "device_map": "auto", "memory_gb": 64, "hours": 0.5}
+    asked = {"gpus": 2, "memory_gb": 64, "hours": 0.5}
     models = [model | asked for model in finished.smoke()["models"]]
     config = finished.variant("asked", models=models)
     assert finished.scheduled(config) == {"resolve_config": 1}

@@ -333,6 +333,7 @@ def test_the_import_closure_of_generate_is_pinned(finished):
         "tracecal/decode/context.py",
         "tracecal/decode/greedy.py",
         "tracecal/decode/model.py",
+        "tracecal/decode/parallel.py",
         "tracecal/decode/prompt.py",
         "tracecal/decode/record.py",
         "tracecal/decode/stopping.py",

@@ -1,8 +1,9 @@
 """Let one model judge each of its answers to a task as true or false."""
 
 from tracecal.decode.asked import answered
-from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.model import load_tokenizer
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts
+from tracecal.decode.parallel import on_model
 from tracecal.decode.record import Step
 from tracecal.job import job
 
@@ -13,8 +14,8 @@ with job(snakemake):
     answers = answered(paths.traces, paths.task, params.stop)
 
     def judge(prompts, keep):
-        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
-        judge_answers(model, tokenizer, prompts, resources.batch_size, keep)
+        given = tokenizer, prompts, resources.batch_size
+        on_model(judge_answers, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(

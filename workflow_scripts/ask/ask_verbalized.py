@@ -1,7 +1,8 @@
 """Ask one model how sure it is of each of its answers to a task."""
 
 from tracecal.decode.asked import answered
-from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.model import load_tokenizer
+from tracecal.decode.parallel import on_model
 from tracecal.decode.record import Step
 from tracecal.decode.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.job import job
@@ -16,8 +17,8 @@ with job(snakemake):
     answers = answered(paths.traces, paths.task, asking.stop)
 
     def reply(prompts, keep):
-        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
-        confidence_replies(model, tokenizer, prompts, asking.stop, resources.batch_size, keep)
+        given = tokenizer, prompts, asking.stop, resources.batch_size
+        on_model(confidence_replies, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     def notes(replies):
         unstated = replies["confidence"].null_count

@@ -1,7 +1,7 @@
 """Record the hidden state of the last prompt token of a task's examples, both roles."""
 
 from tracecal.decode.hidden import HIDDEN, hidden_task
-from tracecal.decode.model import load_model
+from tracecal.decode.parallel import on_model
 from tracecal.decode.record import Step
 from tracecal.decode.traces import read_arrow
 from tracecal.job import job
@@ -11,8 +11,8 @@ with job(snakemake):
     wildcards = snakemake.wildcards
 
     def capture(prompts, keep):
-        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
-        hidden_task(model, prompts, params.depth, resources.batch_size, keep)
+        given = prompts, params.depth, resources.batch_size
+        on_model(hidden_task, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(

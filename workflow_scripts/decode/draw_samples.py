@@ -1,6 +1,7 @@
 """Sample several answers to each of a task's evaluation prompts."""
 
-from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.model import load_tokenizer
+from tracecal.decode.parallel import on_model
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import Step
 from tracecal.decode.sampling import SAMPLES, sample_task
@@ -17,17 +18,9 @@ with job(snakemake):
     tokenizer = load_tokenizer(paths.model)
 
     def sample(prompts, keep):
-        sample_task(
-            load_model(paths.model, **params.loading, device_map=resources.device_map),
-            tokenizer,
-            prompts,
-            asking,
-            resources.batch_size,
-            params.answers,
-            params.temperature,
-            params.seed,
-            keep,
-        )
+        drawing = params.answers, params.temperature, params.seed
+        given = tokenizer, prompts, asking, resources.batch_size, *drawing
+        on_model(sample_task, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(

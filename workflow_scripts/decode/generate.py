@@ -1,7 +1,8 @@
 """Decode a task's answers with one model and record their traces."""
 
 from tracecal.decode.answers import answer_task
-from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.model import load_tokenizer
+from tracecal.decode.parallel import on_model
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import Step
 from tracecal.decode.traces import TRACES
@@ -17,8 +18,8 @@ with job(snakemake):
     tokenizer = load_tokenizer(paths.model)
 
     def decode(prompts, keep):
-        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
-        answer_task(model, tokenizer, prompts, asking, resources.batch_size, keep)
+        given = tokenizer, prompts, asking, resources.batch_size
+        on_model(answer_task, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(

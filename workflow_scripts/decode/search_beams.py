@@ -1,7 +1,8 @@
 """Search the beams of a task's evaluation prompts with one model."""
 
 from tracecal.decode.beams import beam_task
-from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.model import load_tokenizer
+from tracecal.decode.parallel import on_model
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import Step
 from tracecal.decode.traces import BEAMS
@@ -18,8 +19,8 @@ with job(snakemake):
     tokenizer = load_tokenizer(paths.model)
 
     def search(prompts, keep):
-        model = load_model(paths.model, **params.loading, device_map=resources.device_map)
-        beam_task(model, tokenizer, prompts, asking, resources.batch_size, params.width, keep)
+        given = tokenizer, prompts, asking, resources.batch_size, params.width
+        on_model(beam_task, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
 
 from tracecal.config.resources import JobResources
 from tracecal.config.sources import AnsweringSource
@@ -21,9 +21,6 @@ class Model(JobResources):
     chat: bool | None = Field(
         None, description="ask through the chat template; null: where the tokenizer has one"
     )
-    device_map: Literal["auto", "balanced", "sequential"] | None = Field(
-        None, description="spread over several GPUs; null: one device"
-    )
     attention: Literal["eager", "sdpa", "flash_attention_2"] | None = Field(
         None, description="attention implementation; null: Transformers' choice"
     )
@@ -36,15 +33,6 @@ class Model(JobResources):
     shards: PositiveInt = Field(
         1, description="jobs that share each task's prompts; results agree within 1e-4"
     )
-
-    @model_validator(mode="after")
-    def _uses_its_gpus(self) -> "Model":
-        if self.device_map is None and (self.gpus or 0) > 1:
-            raise ValueError(
-                f"model {self.slug!r} asks for {self.gpus} GPUs and would use one; "
-                "'device_map: auto' spreads it over them"
-            )
-        return self
 
     @property
     def name(self) -> str:

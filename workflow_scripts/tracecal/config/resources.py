@@ -13,7 +13,9 @@ class JobResources(Strict):
     parameters, or little for one that is trained here or came with a package.
     """
 
-    gpus: int | None = Field(None, ge=0, description="GPUs of one job; null: 1, small: 0")
+    gpus: int | None = Field(
+        None, ge=0, description="GPUs of one job, which share its model; null: 1, small: 0"
+    )
     memory_gb: PositiveFloat | None = Field(
         None, description="main memory of one job, doubled at each retry; null: 32, small: 2"
     )

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import torch
+from torch import distributed
 
 from tracecal.errors import InputError
 from tracecal.progress import LOGGER, progress_bar
@@ -79,7 +80,7 @@ def in_waves(
             else:
                 raise InputError(
                     f"the device's memory does not hold example {batch[0]['example_id']!r} on its "
-                    "own; use a device with more memory, several (device_map: auto), or "
+                    "own; use a device with more memory, several (gpus), or "
                     "quantization."
                 )
     return results
@@ -91,9 +92,14 @@ def _unless_out_of_memory(
     try:
         return work()
     except (MemoryError, RuntimeError) as error:  # torch.OutOfMemoryError is a RuntimeError too
-        if _is_out_of_memory(error):
-            return None
-        raise
+        if not _is_out_of_memory(error):
+            raise
+        if distributed.is_available() and distributed.is_initialized():
+            raise InputError(
+                "the memory of a GPU ran out, and the processes that share a model cannot agree on "
+                "smaller batches: lower its batch_size."
+            ) from error
+        return None
     except NotFiniteError as error:
         raise InputError(
             f"the model's numbers are NaN or infinite on example "

@@ -12,6 +12,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.distributed import DistributedConfig
 from transformers.utils.logging import disable_progress_bar
 
 from tracecal.errors import InputError
@@ -28,19 +29,23 @@ def load_model(
     dtype: str,
     attention: str | None = None,
     quantization: str | None = None,
-    device_map: str | None = None,
+    spread: bool = False,
+    slices: int = 1,
 ) -> PreTrainedModel:
     """The model in `folder`, in evaluation mode, on the GPU where there is one.
 
-    Weights are read from safetensors only and no code that came with them is run. `device_map`
-    spreads it over several GPUs; `quantization` ('8bit', '4bit') needs the bitsandbytes extra.
+    Weights are read from safetensors only and no code that came with them is run. `spread` puts
+    its layers on all GPUs, one after the other; of `slices` processes each holds a part of every
+    layer (`tracecal.decode.parallel`). `quantization` ('8bit', '4bit') needs bitsandbytes.
     Raises `InputError` where the folder does not hold such a model or the extra is missing.
     """
+    device = "auto" if spread else "cuda" if torch.cuda.is_available() else None
     settings = {
         "dtype": getattr(torch, dtype),
         "attn_implementation": attention,
         "quantization_config": _quantized(quantization, dtype),
-        "device_map": device_map or ("cuda" if torch.cuda.is_available() else None),
+        "device_map": None if slices > 1 else device,
+        "distributed_config": DistributedConfig(tp_size=slices) if slices > 1 else None,
     }
     given = {name: value for name, value in settings.items() if value is not None}
     return with_all_weights(AutoModelForCausalLM, folder, **given).eval()

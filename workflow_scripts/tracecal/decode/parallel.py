@@ -1,0 +1,138 @@
+"""One model on several GPUs at once: tensor parallelism, one process for each GPU.
+
+Each process holds a slice of every layer, as the architecture's plan in Transformers has it, does
+the same work and comes to the same tokens; what the job's own process gives is the result.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import distributed
+from transformers import AutoConfig
+
+from tracecal.decode.model import load_model, loaded
+from tracecal.progress import LOGGER
+
+# Seconds that a process has to end by itself after another failed: mostly it fails alike.
+GRACE = 30.0
+# A large model's slices are not read equally fast.
+PATIENCE = timedelta(hours=2)
+
+
+def on_model(
+    work: Callable[..., Any],
+    folder: str | Path,
+    loading: Mapping[str, Any],
+    gpus: int,
+    *given: object,
+    **own: object,
+) -> Any:
+    """`work(model, *given, **own)` with the model in `folder`, on up to `gpus` of the GPUs here.
+
+    Several share every layer where its architecture and number of heads allow that; elsewhere each
+    holds some of the layers and waits for the others. `work` is a function of a module; `own`
+    stays in this process.
+    """
+    count = min(gpus, torch.cuda.device_count())
+    if count > 1 and _sliceable(folder, loading, count):
+        return in_parallel(count, work, folder, loading, *given, **own)
+    return work(load_model(folder, **loading, spread=count > 1), *given, **own)
+
+
+def _sliceable(folder: str | Path, loading: Mapping[str, Any], count: int) -> bool:
+    config = loaded(AutoConfig, folder).get_text_config()
+    heads = (config.num_attention_heads, config.num_key_value_heads or config.num_attention_heads)
+    return (
+        bool(config.base_model_tp_plan)
+        and not loading.get("quantization")
+        and all(number % count == 0 for number in heads)
+    )
+
+
+def in_parallel(
+    count: int,
+    work: Callable[..., Any],
+    folder: str | Path,
+    loading: Mapping[str, Any],
+    *given: object,
+    **own: object,
+) -> Any:
+    """As `on_model`, in `count` processes, each with a slice of the model on a device of its own.
+
+    Where one of the others fails and this one does not, this process ends too, with status 1: it
+    would wait for ever.
+    """
+    store = distributed.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
+    task = pickle.dumps((store.port, count, work, str(folder), dict(loading), given))
+    others = [_started(rank, task) for rank in range(1, count)]
+    over = threading.Event()
+    for other in others:
+        threading.Thread(target=_watch, args=(other, over), daemon=True).start()
+    try:
+        _join(store, 0, count)
+        return work(load_model(folder, **loading, slices=count), *given, **own)
+    finally:
+        over.set()
+        for other in others:
+            other.kill()
+            other.wait()
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+def _started(rank: int, task: bytes) -> subprocess.Popen:
+    """A process that does `task`, given to it by a pipe which it outlives by a moment only."""
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"LOCAL_RANK": str(rank), "PYTHONPATH": paths}
+    command = [sys.executable, "-m", __name__, str(rank)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    other.stdin.write(task)
+    other.stdin.flush()
+    return other
+
+
+def _watch(other: subprocess.Popen, over: threading.Event) -> None:
+    if other.wait() and not over.wait(GRACE):
+        LOGGER.error("error: one of the processes that share the model failed; it says above why")
+        os._exit(1)
+
+
+def _join(store: distributed.Store, rank: int, count: int) -> None:
+    gpu = torch.cuda.is_available()
+    if gpu:
+        torch.cuda.set_device(rank)
+    distributed.init_process_group(
+        "nccl" if gpu else "gloo",
+        store=store,
+        rank=rank,
+        world_size=count,
+        timeout=PATIENCE,
+        device_id=torch.device("cuda", rank) if gpu else None,
+    )
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def main() -> None:
+    """One of the other processes: its arguments come from the job's own, by a pipe."""
+    rank = int(sys.argv[1])
+    port, count, work, folder, loading, given = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    _join(distributed.TCPStore("127.0.0.1", port, count, is_master=False), rank, count)
+    work(load_model(folder, **loading, slices=count), *given)
+
+
+if __name__ == "__main__":
+    main()
