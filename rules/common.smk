@@ -26,14 +26,20 @@ from tracecal.config.resources import JobResources, has_gpu
 from tracecal import registry
 from tracecal.registry import protocol_rows
 from tracecal.provenance import code_version, hash_of, text_hash
-from tracecal.stage.folder import fingerprint
-from tracecal.storage.digest import REMEMBERED, digest
+from tracecal.stage.folder import check_model_folder, fingerprint
+from tracecal.storage.digest import REMEMBERED
 from tracecal.storage.records import unrecorded
 from tracecal.given import read_yaml
 from tracecal.tasks.asking import Asking
 
+# The files that the configuration comes from; Snakemake itself takes the last of two equal keys.
+GIVEN = list(map(os.path.relpath, workflow.configfiles))
+
 try:
-    CONFIG = load_config(config, "config")
+    if workflow.is_main_process:
+        for file in GIVEN:
+            read_yaml(file)
+    CONFIG = load_config(config, ", ".join(GIVEN) or "config")
     TASKS = load_tasks(CONFIG, ROOT)
     PAIRS = CONFIG.pairs()
     CHOSEN, LEFT_OUT = choose(CONFIG, TASKS)
@@ -60,6 +66,8 @@ WHOLE = sorted(s for s, model in MODELS.items() if model.shards == 1 and s not i
 SHARDED = sorted(s for s, model in MODELS.items() if model.shards > 1 and s not in ANSWERED)
 # Where steps keep their finished batches, one folder per step and (model, task), for all shards.
 JOURNALS = f"results/{CONFIG.run}/work/journals"
+# The models and tasks of the studies; others may be named and are not looked at.
+NEEDED = {name for pair in PAIRS for name in pair}
 STUDY = CONFIG.study.model_dump()
 MODEL_LABELS = {slug: MODELS[slug].name for slug in sorted(MODELS)}
 TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
@@ -140,16 +148,13 @@ def of_task(part):
 
 
 def held(folder):
-    """What a local model's folder holds, as a fingerprint; null where there is none to link."""
+    """What a local model's folder holds, as a fingerprint; where there is none the run stops."""
     path = Path(folder).expanduser()
-    return fingerprint(path) if path.is_dir() else None
-
-
-def rows_held(wildcards):
-    """Digests of the user's own files of a task's rows."""
-    task = TASKS[wildcards.task]
-    files = task.local_files() if task.source.path else []
-    return [digest(file) for file in files if Path(file).exists()]
+    try:
+        check_model_folder(path)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+    return fingerprint(path)
 
 
 def of_entry(table, wildcard):
@@ -228,7 +233,12 @@ MODEL_FILES = {
     "model": "<results>/models/{model}",
     "revision": "<results>/work/revisions/{model}.txt",
 }
-PROMPTING = {"loading": of_model("loading"), "chat": of_model("chat"), "seed": CONFIG.seed}
+# That `chat: true` wants a template changes no result: `generate` looks, by a resource.
+PROMPTING = {
+    "loading": of_model("loading"),
+    "chat": lambda wildcards: False if MODELS[wildcards.model].chat is False else None,
+    "seed": CONFIG.seed,
+}
 
 
 def requests(encoder=None, share=1.0, most_gpus=math.inf):

@@ -25,6 +25,7 @@ rule generate:
         "../envs/inference.yaml"
     resources:
         **requests(),
+        template=lambda wildcards: int(MODELS[wildcards.model].chat is True),
     params:
         **PROMPTING,
         code=code("decode/generate.py"),

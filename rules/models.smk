@@ -3,9 +3,22 @@
 #         packages
 # writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/ (unpacked ones)
 
+from tracecal.stage.folder import require_chat_template
+
 TRAINED = sorted(slug for slug, model in MODELS.items() if model.source.train)
 LINKED = sorted(slug for slug, model in MODELS.items() if model.source.path)
 PACKED = sorted(slug for slug, model in MODELS.items() if model.source.package)
+
+if workflow.is_main_process:
+    try:
+        for slug in sorted(NEEDED.intersection(LINKED)):
+            check_model_folder(Path(MODELS[slug].source.path).expanduser())
+        for slug in sorted(NEEDED.intersection(MODELS)):
+            made = Path(f"results/{CONFIG.run}/models/{slug}")
+            if MODELS[slug].chat and made.is_dir():
+                require_chat_template(made)
+    except InputError as error:
+        raise WorkflowError(f"model {slug!r}: {error}") from None
 
 
 localrules:

@@ -21,7 +21,6 @@ STAGED_ROWS = {
     for slug, task in sorted(TASKS.items())
     if task.source.hub
 }
-NEEDED = {name for pair in PAIRS for name in pair}
 # The studies' models that are not made here, and what decides how much they need.
 WEIGHTS = [
     MODELS[slug].model_dump(include={"slug", "dtype", "batch_size"})

@@ -2,11 +2,11 @@
 # reads   the task files, local data files, world/<family>.parquet
 # writes  tasks/{task}.parquet, splits/{task}.parquet
 
-from tracecal.given import MOST_BYTES, require_regular
+from tracecal.tasks.prepared import prepared_digest
 from tracecal.tasks.rows import Rows
 
 # The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own
-# changed is told by what they hold, and not by their times.
+# changed is told by the table that they make, and not by their times.
 TASK_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:
@@ -16,11 +16,23 @@ for slug, task in TASKS.items():
         TASK_ROWS[slug] = {"world": f"<results>/world/{task.source.world}.parquet"}
     else:
         TASK_ROWS[slug] = {"rows": ancient(task.local_files())}
-        for file in filter(os.path.exists, task.local_files()):
-            try:
-                require_regular(file, MOST_BYTES)
-            except InputError as error:
-                raise WorkflowError(str(error)) from None
+
+
+def rows_held(slug):
+    """A digest of the rows in a task's files of the user's own; null where it has none."""
+    spec = TASKS[slug]
+    if spec.source.path is None:
+        return None
+    version = code("tasks/prepare_task.py")({})
+    try:
+        return prepared_digest(spec.part(Rows), spec.local_files(), CONFIG.seed, version)
+    except InputError as error:
+        raise WorkflowError(f"task {slug!r}: {error}") from None
+
+
+if workflow.is_main_process:
+    for slug in NEEDED.intersection(TASKS):
+        rows_held(slug)
 
 
 localrules:
@@ -40,7 +52,7 @@ rule prepare_task:
     params:
         code=code("tasks/prepare_task.py"),
         spec=of_task(Rows),
-        held=rows_held,
+        held=lambda wildcards: rows_held(wildcards.task),
         seed=CONFIG.seed,
     message:
         "Preparing task {wildcards.task}"

@@ -70,7 +70,7 @@ WRONG = {
     ),
     "unknown estimator": (
         {"estimators": ["trcae"]},
-        r"c: estimators: unknown estimator 'trcae'; allowed: first_token_prob.*trace_plus",
+        r"c: estimators: unknown estimator 'trcae' \(did you mean 'trace'\?\); allowed: first_token_prob.*trace_plus",
     ),
     "estimator without its basis": (
         {"estimators": ["trace_uncalibrated"]},
@@ -193,6 +193,26 @@ def test_what_is_wrong_is_said_in_a_sentence(case):
     assert "\n" not in str(caught.value)
 
 
+def test_each_finding_has_a_line_and_what_is_allowed_stands_once():
+    wrong = [{"slug": "a", "sorce": {}, "source": {"paht": "x"}}, {"slug": "b", "lable": "B"}]
+    with pytest.raises(InputError) as caught:
+        load_config(changed(modles=[], models=wrong, splits={"cuont": 3}), "c")
+    lines = str(caught.value).split("\n")
+    for line, start in zip(
+        lines,
+        (
+            "c: unknown key 'modles' (did you mean 'models'?); allowed: run, seed, ",
+            "c: models[0]: unknown key 'sorce' (did you mean 'source'?); allowed: ",
+            "c: models[0].source: unknown key 'paht' (did you mean 'path'?); allowed: train, ",
+            "c: models[1]: unknown key 'lable' (did you mean 'label'?)",
+            "c: splits: unknown key 'cuont' (did you mean 'count'?); allowed: count, ",
+        ),
+        strict=True,
+    ):
+        assert line.startswith(start)
+    assert lines[3].endswith(")"), "what is allowed in a model was said before"
+
+
 def test_no_configuration_at_all():
     with pytest.raises(InputError, match="run: is required"):
         load_config({}, "c")
@@ -205,7 +225,16 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("label: [", r"mine\.yaml is not YAML"),
+        (
+            "label: A\nstop: [\ncorrectness: a\n",
+            r"mine\.yaml, line 4, column 1: not YAML \(.* from line 2",
+        ),
+        ("label: A\n\tstop: b\n", r"mine\.yaml, line 2, column 1: not YAML \(.*'\\t'"),
+        (
+            "label: A\nsource: {path: 'x{y}.csv'}\nfields: {question: q, references: a}\n"
+            "correctness: alias\n",
+            r"source: unknown field \{y\}; allowed: \{split\}, \{language\}",
+        ),
         ("label: A\nsource: {path: x.csv}\ncorrectness: numeric\n", "'fields' is required"),
         (
             "label: A\nsource: {world: arithmetic}\nprompt: '{question.__class__}'\n"
@@ -223,7 +252,7 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
         ),
         (
             "label: A\nlabel: B\nsource: {world: arithmetic}\ncorrectness: alias\n",
-            r"mine\.yaml is not YAML: line 1: the key 'label' is given twice",
+            r"mine\.yaml, line 2, column 1: not YAML \(the key 'label' is given twice\)",
         ),
         (
             "label: A\nsource: {world: arithmetic}\ncorrectness: alias\nprompt: '{question:d}'\n",
@@ -238,7 +267,7 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
             "half a character",
         ),
         ("a0: &a0 [x]\n" + BOMB, r"its aliases stand for [\d,]+ values"),
-        ("[" * 100_000, r"mine\.yaml is not"),
+        ("[" * 100_000, r"mine\.yaml.* not"),
     ],
 )
 def test_a_wrong_task_file_is_said_in_a_sentence(tmp_path, monkeypatch, text, message):
@@ -302,6 +331,12 @@ def test_a_run_reads_local_files_instead_of_the_hub():
     assert mlqa.local_files()[:2] == ["data/test-ar.jsonl", "data/test-de.jsonl"]
     assert len(mlqa.local_files()) == 14
     assert [part.name for part in svamp.parts()] == ["test"]
+    single = [{"slug": "svamp", "path": "rows.csv"}]
+    with pytest.raises(InputError, match=r"'training_split' needs '\{split\}' .*'rows/\{split\}"):
+        load_tasks(load_config(changed(tasks=single, study=study_of("svamp")), "c"), ROOT)
+    single[0]["training_limit"] = 0
+    alone = load_tasks(load_config(changed(tasks=single, study=study_of("svamp")), "c"), ROOT)
+    assert alone["svamp"].local_files() == ["rows.csv"]
     wrong = [{"slug": "mlqa", "path": "data/{split}.jsonl"}]
     with pytest.raises(InputError, match="task 'mlqa', read from data/.*'languages'"):
         load_tasks(load_config(changed(tasks=wrong, study=study_of("mlqa")), "c"), ROOT)

@@ -121,7 +121,11 @@ def test_a_template_that_fails_or_never_ends_or_drops_the_question_is_said(
     [
         (
             {"max_position_embeddings": 8},
-            r"example 'a' has \d+ tokens and .*reads 8.*max_characters",
+            r"example 'a' has \d+ tokens, .* reads 8;.*max_characters",
+        ),
+        (
+            {"max_position_embeddings": 60},
+            r"example 'a' has \d+ tokens, its answer up to 64, and .* reads 60",
         ),
         ({"vocab_size": 5}, "its model has 5: they are not of one model"),
     ],

@@ -33,6 +33,24 @@ def files(tmp_path_factory):
     return {"parquet": folder / "x.parquet", "arrow": folder / "x.arrow"}
 
 
+def test_a_result_that_lost_its_checksum_is_refused_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, model = Path("results/r/audits/m/t.json"), Path("results/r/models/m")
+    write_json({"a": 1}, path)
+    with atomic_folder(model) as part:
+        (part / "config.json").write_text("{}")
+    assert read_json(path) == {"a": 1}
+    assert read_json(model / "config.json") == {}, "the folder's checksum is its own"
+    seal.require_sum(model)
+    for one in (path, model):
+        seal.beside(one).unlink()
+        with pytest.raises(InputError, match=rf"{one} has lost its checksum.*--force {one}"):
+            seal.require_sum(one)
+    seal.require_sum(path, given=True)
+    Path("mine.json").write_text('{"a": 2}')
+    assert read_json("mine.json") == {"a": 2}, "what is not ours needs none"
+
+
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_every_single_flipped_bit_is_found(files, kind):
     content = files[kind].read_bytes()

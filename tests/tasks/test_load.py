@@ -54,7 +54,7 @@ def write_lines(path: Path, rows: list) -> Path:
 def shipped(name: str, path: str, **changes) -> TaskSpec:
     """A shipped task file, reading from `path`."""
     value = read_yaml(TASK_FILES / f"{name}.yaml")
-    value["source"] = local_source(value["source"], path)
+    value["source"] = local_source(value["source"], path, trained="{split}" in path)
     for key, change in changes.items():
         if key in value["source"]:
             value["source"][key] = change

@@ -18,13 +18,13 @@ pytestmark = pytest.mark.workflow
     [
         (
             {"modles": []},
-            "config: unknown key 'modles' (did you mean 'models'?); allowed: run, seed",
+            "wrong.yaml: unknown key 'modles' (did you mean 'models'?); allowed: run, seed",
         ),
         (
             {"estimators": ["trcae"]},
-            "config: estimators: unknown estimator 'trcae'; allowed: first",
+            "wrong.yaml: estimators: unknown estimator 'trcae' (did you mean 'trace'?); allowed: first",
         ),
-        ({"run": "../x"}, "config: run: '../x' cannot name files"),
+        ({"run": "../x"}, "wrong.yaml: run: '../x' cannot name files"),
         (
             {
                 "tasks": [{"slug": "arithmetic", "training_limit": 0}, {"slug": "extractive"}],
@@ -42,6 +42,47 @@ def test_a_wrong_configuration_stops_at_the_start(finished, changes, message):
     assert message in process.stdout
     assert "Traceback" not in process.stdout
     assert "rule " not in process.stdout
+
+
+MINE = {"label": "A", "fields": {"question": "q", "references": "a"}, "correctness": "alias"}
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "message"),
+    [
+        ("nowhere", "rows.csv", "model 'm': there is no folder nowhere in "),
+        ("empty", "rows.csv", "model 'm': there is no model in empty: config.json is missing"),
+        ("model", "none.csv", "task 'mine': none.csv cannot be read in "),
+        ("model", "wrong.csv", "task 'mine': wrong.csv: an empty task, none of its 1 row(s) has a"),
+    ],
+)
+def test_a_dry_run_finds_what_is_not_there(finished, model, rows, message):
+    root = finished.root
+    (root / "empty").mkdir(exist_ok=True)
+    if not (root / "model").exists():
+        (root / "model").symlink_to("results/smoke/models/demo-small")
+    (root / "rows.csv").write_text("q,a\nWho?,Ann\n")
+    (root / "wrong.csv").write_text("q,a\nWho?,\n")
+    (root / "mine.yaml").write_text(yaml.safe_dump(MINE | {"source": {"path": rows}}))
+    config = finished.variant(
+        "absent",
+        run="absent",
+        models=[{"slug": "m", "source": {"path": model}}],
+        tasks=[{"slug": "mine", "file": "mine.yaml"}],
+        study={"main": {"model": "m", "tasks": ["mine"]}},
+        estimators=["trace"],
+    )
+    process = finished.snakemake("--dry-run", config=config, check=False)
+    assert process.returncode == 1
+    assert message in process.stdout
+
+
+def test_a_key_that_is_given_twice_stops_the_run_with_its_line(finished):
+    path = finished.variant("twice")
+    path.write_text(path.read_text() + "seed: 1\nseed: 2\n")
+    process = finished.snakemake("--dry-run", config=path, check=False)
+    assert process.returncode == 1
+    assert re.search(r"twice\.yaml, line \d+, .*the key 'seed' is given twice", process.stdout)
 
 
 DAMAGED = ["features/demo-small/arithmetic", "scores/demo-small/extractive"]

@@ -24,7 +24,7 @@ with job(snakemake):
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(
         snakemake.output[0],
-        ask(tokenizer, task, asking, params.chat),
+        ask(tokenizer, task, asking, params.chat if not resources.template else True),
         TRACES,
         f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}",
         decode,

@@ -21,6 +21,11 @@ def require_columns(present: Sequence[str], needed: Sequence[str], path: str | P
         )
 
 
+def here(path: str | Path) -> str:
+    """For a sentence: where a relative path is looked for."""
+    return "" if Path(path).is_absolute() else f" in {Path.cwd()}, where Snakemake works"
+
+
 def listed(names: Sequence[str], most: int = 20) -> str:
     """Names for a sentence: all of them where they are few."""
     if len(names) <= most:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tracecal.errors import InputError
+from tracecal.errors import InputError, here
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
 MOST_SETTINGS = 2**24  # bytes of a file of settings, and values it may stand for
@@ -28,7 +28,7 @@ def require_regular(path: str | Path, most: int) -> None:
     try:
         found = Path(path).stat()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+        raise InputError(f"{path} cannot be read{here(path)}: {error.strerror}.") from error
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{path} is not a file; give one (no folder, pipe or device).")
     if found.st_size > most:
@@ -49,11 +49,21 @@ def read_yaml(path: str | Path) -> Any:
     try:
         value = yaml.load(content.decode(), _Loader)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
+        raise InputError(_not_yaml(path, error)) from error
     except RecursionError:
         raise InputError(f"{path} is not usable YAML: it is nested too deep.") from None
     require_small(value, str(path))
     return value
+
+
+def _not_yaml(path: str | Path, error: Exception) -> str:
+    """Where a YAML file cannot be read, and why."""
+    if mark := getattr(error, "problem_mark", None):
+        begun = f" from line {error.context_mark.line + 1}" if error.context_mark else ""
+        context = f"{error.context}{begun}: " if error.context else ""
+        where = f"{path}, line {mark.line + 1}, column {mark.column + 1}"
+        return f"{where}: not YAML ({context}{error.problem})."
+    return f"{path}: not YAML ({' '.join(str(error).split())})."
 
 
 def require_small(value: Any, where: str) -> None:
@@ -99,6 +109,7 @@ class _Loader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key in own]
         named = [key for key in keys if isinstance(key, Hashable)]
         if len(set(named)) < len(named):
-            line = node.start_mark.line + 1
-            raise yaml.YAMLError(f"line {line}: the key {_twice(named)!r} is given twice")
+            second = next(key for place, key in enumerate(own) if keys[place] in keys[:place])
+            problem = f"the key {_twice(named)!r} is given twice"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=second.start_mark)
         return super().construct_mapping(node, deep)

@@ -3,14 +3,23 @@
 import difflib
 import re
 import string
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from tracecal.errors import InputError
+from tracecal.errors import InputError, listed
 from tracecal.given import require_small
 
+UNKNOWN = "unknown_key"  # the type of a finding, among pydantic's own
 LONGEST_NAME = 100  # of the 255 bytes of most file systems; suffixes and hidden copies need some
 
 
@@ -19,21 +28,38 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _only_known_keys(cls, value: Any) -> Any:
+    def _only_known_keys(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(value, cls):
+            return value
         if not isinstance(value, dict):
-            raise ValueError(f"must be a mapping with keys {_names(cls.model_fields)}")
-        for key in value:
-            if key not in cls.model_fields:
-                near = difflib.get_close_matches(str(key), cls.model_fields, n=1)
-                hint = f" (did you mean {near[0]!r}?)" if near else ""
-                raise ValueError(f"unknown key {key!r}{hint}; allowed: {_names(cls.model_fields)}")
-        return value
+            raise ValueError(f"must be a mapping with keys {', '.join(cls.model_fields)}")
+        if not (wrong := unknown("key", value, cls.model_fields)):
+            return validate(value)
+        found = [{"type": UNKNOWN, "msg": wrong, "loc": (), "input": value}]
+        try:
+            validate({key: one for key, one in value.items() if key in cls.model_fields})
+        except ValidationError as error:
+            # What its own keys lack follows from a misspelt one; findings inside of them do not.
+            found += [one for one in error.errors() if one["loc"] and one["type"] != "missing"]
+        raise ValidationError.from_exception_data(cls.__name__, list(map(_as_raised, found)))
 
 
-def _names(fields: Any) -> str:
-    return ", ".join(fields)
+def _as_raised(item: Mapping[str, Any]) -> InitErrorDetails:
+    kind = PydanticCustomError(item["type"], "{msg}", {"msg": item["msg"]})
+    return InitErrorDetails(type=kind, loc=item["loc"], input=item["input"])
+
+
+def unknown(what: str, names: Iterable[Any], known: Iterable[str]) -> str:
+    """What is wrong with those of `names` that are not `known`, with the nearest; '' if nothing."""
+    known = list(known)
+    told = []
+    for name in (name for name in names if name not in known):
+        near = difflib.get_close_matches(str(name), known, n=1)
+        told.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
+    several = "s" if len(told) > 1 else ""
+    return f"unknown {what}{several} {listed(told)}; allowed: {', '.join(known)}" if told else ""
 
 
 def _slug(value: str) -> str:
@@ -91,14 +117,23 @@ def require_fields(template: str, allowed: Sequence[str], needed: Sequence[str])
 
 
 def parse(schema: type[Schema], value: Any, where: str) -> Schema:
-    """Validate `value`; raise `InputError` with a sentence per finding and its key's path."""
+    """Validate `value`; raise `InputError` with a line per finding and its key's path."""
     require_small(value, where)
     _refuse_markup(value, where)
     try:
         return schema.model_validate(value)
     except ValidationError as error:
         found = [item for item in error.errors() if not _follows(item, error.errors())]
-        raise InputError("; ".join(_sentence(where, item) for item in found)) from error
+        raise InputError("\n".join(_once(_sentence(where, item) for item in found))) from error
+
+
+def _once(sentences: Iterable[str]) -> Iterator[str]:
+    """The sentences, each list of what is allowed in the first that ends in it."""
+    told = set()
+    for sentence in sentences:
+        finding, _, allowed = sentence.partition("; allowed: ")
+        yield finding if allowed in told else sentence
+        told |= {allowed} - {""}
 
 
 def _refuse_markup(value: Any, where: str) -> None:
@@ -132,7 +167,9 @@ def _path(keys: Sequence[str | int]) -> str:
 def _follows(item: Any, items: Sequence[Any]) -> bool:
     """Whether a finding follows from one inside it: a wrong item leaves its list empty."""
     depth = len(item["loc"])
-    return any(len(one["loc"]) > depth and one["loc"][:depth] == item["loc"] for one in items)
+    return item["type"] != UNKNOWN and any(
+        len(one["loc"]) > depth and one["loc"][:depth] == item["loc"] for one in items
+    )
 
 
 def _sentence(where: str, item: Any) -> str:

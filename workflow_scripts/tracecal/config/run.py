@@ -19,11 +19,11 @@ from tracecal.config.encoders import Encoders, Sampling, require_encoders
 from tracecal.config.model import Dtype, Model
 from tracecal.config.self_evaluation import SelfEvaluation
 from tracecal.config.supervised import Lars, Probe
-from tracecal.errors import InputError
+from tracecal.errors import InputError, here
 from tracecal.given import read_yaml
 from tracecal.own import own_estimators
 from tracecal.registry import ESTIMATORS, IDS
-from tracecal.schema import Slug, Strict, parse
+from tracecal.schema import Slug, Strict, parse, unknown
 from tracecal.tasks.rows import local_source
 from tracecal.tasks.spec import TaskSpec, task_file
 
@@ -158,10 +158,8 @@ class Config(Strict):
         cls, ids: tuple[str, ...] | None, info: ValidationInfo
     ) -> tuple[str, ...] | None:
         own = [one.id for one in own_estimators(info.data.get("own_estimators"))]
-        for estimator in ids or ():
-            if estimator not in (*IDS, *own):
-                known = ", ".join((*IDS, *own))
-                raise ValueError(f"unknown estimator {estimator!r}; allowed: {known}")
+        if wrong := unknown("estimator", ids or (), (*IDS, *own)):
+            raise ValueError(wrong)
         for estimator in ESTIMATORS:
             missing = [base for base in estimator.built_on if base not in (ids or ())]
             if estimator.id in (ids or ()) and missing:
@@ -233,19 +231,20 @@ def load_tasks(config: Config, root: Path) -> dict[str, TaskSpec]:
 
 def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
     path = task_file(entry.slug, entry.file, root)
+    where = str(entry.file or path.relative_to(root))
     if not path.exists():
+        looked_for = where + (here(where) if entry.file else "")
         present = sorted(file.stem for file in (root / "config/tasks").glob("*.yaml"))
         raise InputError(
-            f"task {entry.slug!r}: there is no task file {entry.file or path.relative_to(root)} "
-            f"(a relative 'file' or 'path' is looked for in {Path.cwd()}, where Snakemake works); "
+            f"task {entry.slug!r}: there is no task file {looked_for}; "
             f"write one, or use one of {', '.join(present)}."
         )
-    where = str(entry.file or path.relative_to(root))
     value = read_yaml(path)
     spec = parse(TaskSpec, value, where)
     if entry.path is not None:
         where = f"task {entry.slug!r}, read from {entry.path}"
-        spec = parse(TaskSpec, value | {"source": local_source(value["source"], entry.path)}, where)
+        source = local_source(value["source"], entry.path, trained=entry.training_limit != 0)
+        spec = parse(TaskSpec, value | {"source": source}, where)
     if spec.source.world is not None and config.world is None:
         raise InputError(
             f"task {entry.slug!r} is of the world of public facts, which needs the key 'world'."

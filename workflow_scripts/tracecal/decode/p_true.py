@@ -36,7 +36,7 @@ def judging_prompts(
         for row in answered.iter_rows(named=True)
     )
     turns = ((example, [{"role": "user", "content": text}]) for example, text in texts)
-    return put(tokenizer, turns, chat, start)
+    return put(tokenizer, turns, 1, chat, start)
 
 
 def option_tokens(tokenizer: PreTrainedTokenizerBase, letter: str) -> list[int]:

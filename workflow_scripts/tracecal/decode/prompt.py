@@ -87,12 +87,14 @@ def ask(
 ) -> list[dict[str, Any]]:
     """The prompt of every example of `task`, as `put` makes them."""
     rows = task.iter_rows(named=True)
-    return put(tokenizer, ((row["example_id"], messages(asking, row)) for row in rows), chat)
+    conversations = ((row["example_id"], messages(asking, row)) for row in rows)
+    return put(tokenizer, conversations, asking.max_new_tokens, chat)
 
 
 def put(
     tokenizer: PreTrainedTokenizerBase,
     conversations: Iterable[tuple[str, list[dict[str, str]]]],
+    most: int,
     chat: bool | None = None,
     start: str = "",
 ) -> list[dict[str, Any]]:
@@ -100,8 +102,8 @@ def put(
 
     `chat` says whether to ask through the chat template; null: where the tokenizer has one. The
     template writes its special tokens itself, so only plain prompts get the tokenizer's. The
-    model's reply begins with `start`. Raises `InputError` where a template is wanted and missing,
-    or a prompt is more than the model can read.
+    model's reply begins with `start` and goes on for at most `most` tokens. Raises `InputError`
+    where a template is wanted and missing, or prompt and reply are more than the model can read.
     """
     chat = tokenizer.chat_template is not None if chat is None else chat
     if chat and tokenizer.chat_template is None:
@@ -110,19 +112,21 @@ def put(
     for example, turns in conversations:
         text = render(tokenizer, turns, chat) + start
         ids = tokenizer(text, add_special_tokens=not chat)["input_ids"]
-        _require_readable(ids, tokenizer, example)
+        _require_readable(ids, most, tokenizer, example)
         prompts.append({"example_id": example, "prompt": text, "prompt_token_ids": list(ids)})
     return prompts
 
 
-def _require_readable(ids: list[int], tokenizer: PreTrainedTokenizerBase, example: str) -> None:
+def _require_readable(
+    ids: list[int], most: int, tokenizer: PreTrainedTokenizerBase, example: str
+) -> None:
     """Raise `InputError` where a model has too small a context or vocabulary for a prompt."""
     context, vocabulary = _limits(tokenizer.name_or_path)
-    if len(ids) >= context:
+    if len(ids) + most > context:
         raise InputError(
-            f"the prompt of example {example!r} has {len(ids)} tokens and {tokenizer.name_or_path} "
-            f"reads {context:g}, its answer included; leave long rows out with the task's "
-            "'max_characters', or take a model that reads more."
+            f"the prompt of example {example!r} has {len(ids)} tokens, its answer up to {most}, "
+            f"and {tokenizer.name_or_path} reads {context:g}; leave long rows out with the task's "
+            "'max_characters', ask for shorter answers, or take a model that reads more."
         )
     if max(ids, default=0) >= vocabulary:
         raise InputError(

@@ -42,7 +42,7 @@ def second_turns(
             {"role": "user", "content": question},
         ]
         conversations.append((row["example_id"], turns))
-    return put(tokenizer, conversations, chat)
+    return put(tokenizer, conversations, REPLY_TOKENS, chat)
 
 
 def confidence_replies(

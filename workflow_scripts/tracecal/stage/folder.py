@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from tracecal.errors import InputError
+from tracecal.errors import InputError, here
 from tracecal.storage.digest import digest_of
-from tracecal.storage.files import atomic_folder
+from tracecal.storage.files import atomic_folder, read_json
 
 # How sentence-transformers declares that token states become an embedding.
 POOLING = "1_Pooling/config.json"
@@ -53,8 +53,21 @@ def fingerprint(folder: str | Path) -> str:
     return f"sha256:{digest_of(model_contents(folder))}"
 
 
+def require_chat_template(folder: Path) -> None:
+    """Raise `InputError` unless the tokenizer in a model's folder has a chat template."""
+    settings = folder / "tokenizer_config.json"
+    stated = read_json(settings) if settings.is_file() else {}
+    if not (folder / "chat_template.jinja").is_file() and not stated.get("chat_template"):
+        raise InputError(
+            "'chat: true' asks for a chat template and its tokenizer has none; leave 'chat' out to "
+            "ask it in plain text."
+        )
+
+
 def check_model_folder(folder: Path) -> None:
     """Raise `InputError` unless `folder` holds config.json and *.safetensors."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}{here(folder)}; name the model's.")
     if not (folder / "config.json").is_file():
         raise InputError(
             f"there is no model in {folder}: config.json is missing; give the folder that "

@@ -72,20 +72,33 @@ def write_sum(path: str | Path) -> None:
     beside(path).write_text(f"{digest(path)}  {place(path)}\n", encoding="utf-8")
 
 
-def require_sum(path: str | Path) -> None:
+def require_sum(path: str | Path, given: bool = False) -> None:
     """Raise `InputError` unless a file or folder matches the checksum beside it, and is its own.
 
-    What has none beside it is somebody else's, and taken as it is.
+    What has none beside it must be somebody else's, which is taken as it is: `given` to the
+    workflow, outside of its results, or within a folder that has one.
     """
     try:
         stated, _, owner = beside(path).read_text(encoding="utf-8").partition("  ")
     except FileNotFoundError:
+        if not given and _is_ours(Path(path)):
+            raise InputError(
+                f"{path} has lost its checksum, {beside(path)}, without which nothing tells "
+                f"whether it is sound. {regenerate(path)}"
+            ) from None
         return
     except (OSError, ValueError) as error:
         raise unreadable(beside(path), error) from error
     if stated != digest(path):
         raise unreadable(path, ValueError(f"it does not match its checksum in {beside(path)}"))
     _require_place(path, owner.removesuffix("\n"))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether `path` is a result with a checksum of its own."""
+    return path.parts[:1] == ("results",) and not any(
+        beside(folder).exists() for folder in path.parents if folder.name
+    )
 
 
 def beside(path: str | Path) -> Path:

@@ -8,11 +8,12 @@ time of a file's last change of any kind (ctime) is among them, which no copy ca
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from uuid import uuid4
 
 REMEMBERED = "TRACECAL_DIGESTS"
+State = tuple[int, ...]  # of a file: its size and its times in nanoseconds
 SETTLED = 2 * 10**9  # nanoseconds after which a clock tick cannot hide another change
 
 
@@ -47,11 +48,23 @@ def _visible(paths: Iterable[Path]) -> Iterable[Path]:
                 yield from _visible(path.iterdir())
 
 
+def remembered(key: str, compute: Callable[[], str]) -> str:
+    """A digest that depends on the text `key` alone: as noted before, else computed."""
+    note = _note(key)
+    found = (note and _recall(note, ())) or compute()
+    if note:
+        _remember(note, (), found)
+    return found
+
+
+def _note(key: str) -> Path | None:
+    memory = os.environ.get(REMEMBERED)
+    return Path(memory) / hashlib.sha256(key.encode()).hexdigest() if memory else None
+
+
 def _file_digest(path: Path) -> str:
     path = path.resolve()
-    state = _state(path)
-    memory = os.environ.get(REMEMBERED)
-    note = Path(memory) / hashlib.sha256(str(path).encode()).hexdigest() if memory else None
+    state, note = _state(path), _note(str(path))
     if note and (known := _recall(note, state)):
         return known
     with path.open("rb") as handle:
@@ -61,12 +74,12 @@ def _file_digest(path: Path) -> str:
     return found
 
 
-def _state(path: Path) -> tuple[int, int, int]:
+def _state(path: Path) -> State:
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
-def _recall(note: Path, state: tuple[int, int, int]) -> str | None:
+def _recall(note: Path, state: State) -> str | None:
     """The digest that was noted for a file in this state; null where the note is damaged."""
     try:
         *noted, found, check = note.read_text(encoding="ascii").split()
@@ -76,7 +89,7 @@ def _recall(note: Path, state: tuple[int, int, int]) -> str | None:
     return found if " ".join(noted) == _line(state) and check == _check(line) else None
 
 
-def _remember(note: Path, state: tuple[int, int, int], found: str) -> None:
+def _remember(note: Path, state: State, found: str) -> None:
     line = _line(state, found)
     own = note.with_name(f"{note.name}.{uuid4().hex}")
     try:
@@ -87,7 +100,7 @@ def _remember(note: Path, state: tuple[int, int, int], found: str) -> None:
         own.unlink(missing_ok=True)  # a disk that takes no notes costs time only
 
 
-def _line(state: tuple[int, int, int], *found: str) -> str:
+def _line(state: State, *found: str) -> str:
     return " ".join([*map(str, state), *found])
 
 

@@ -40,7 +40,7 @@ def read_rows(path: str | Path) -> list[Row]:
             f"{path} does not exist in {Path.cwd()}; place the data file there or correct the path."
         )
     require_regular(path, MOST_BYTES)
-    require_sum(path)
+    require_sum(path, given=True)
     try:
         rows = reader(path)
     except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
 
-from tracecal.schema import Repository, Revision, Strict
+from tracecal.schema import Repository, Revision, Strict, require_fields
 
 
 class Source(Strict):
@@ -36,8 +36,14 @@ class Source(Strict):
             raise ValueError(
                 "give exactly one of 'world' (embedded), 'path' (local file) and 'hub' (owner/name)"
             )
+        if self.path:
+            require_fields(self.path, ["split", "language"], [])
         if self.path and self.training_split and "{split}" not in self.path:
-            raise ValueError("'training_split' needs '{split}' in 'path'")
+            raise ValueError(
+                "'training_split' needs '{split}' in 'path', as each split has a file of its own: "
+                "write it in the place of the split's name, as in 'rows/{split}.jsonl', or do "
+                "without training rows (in a run: 'training_limit: 0')"
+            )
         key = "config" if self.hub else "path"
         if bool(self.languages) != ("{language}" in (getattr(self, key) or "")):
             raise ValueError(f"'languages' and '{{language}}' in '{key}' need each other")
@@ -58,9 +64,12 @@ class Source(Strict):
                 raise ValueError(f"{name!r} names no split or language of a hub source")
 
 
-def local_source(source: dict[str, Any], path: str) -> dict[str, Any]:
-    """A task file's `source` with its rows taken from local files at `path` instead."""
-    kept = {"languages", "split", "training_split"}
+def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, Any]:
+    """A task file's `source` with its rows taken from local files at `path` instead.
+
+    Unless there are rows to be `trained` on, its training split is left out.
+    """
+    kept = {"languages", "split"} | ({"training_split"} if trained else set())
     return {key: value for key, value in source.items() if key in kept} | {"path": path}
 
 

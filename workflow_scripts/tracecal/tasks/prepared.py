@@ -1,0 +1,28 @@
+"""What local rows come to: files that differ in nothing that is used are the same rows."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from tracecal.given import MOST_BYTES, require_regular
+from tracecal.storage.digest import digest, remembered
+from tracecal.tasks.rows import Rows
+
+
+def prepared_digest(spec: str, files: Sequence[str], seed: int, code: str) -> str:
+    """SHA-256 of the task's table that `files` make by `spec`, a `Rows` as JSON.
+
+    It is remembered for the contents of the files and the version of the `code`. Raises
+    `InputError` where a file is missing or not usable.
+    """
+    for file in files:
+        require_regular(file, MOST_BYTES)
+
+    def prepare() -> str:
+        # Slow to load, and not needed where the rows are known.
+        from tracecal.tasks.load import load_local
+
+        rows = load_local(Rows.model_validate_json(spec), files, seed)
+        return hashlib.sha256(rows.write_ndjson().encode()).hexdigest()
+
+    return remembered(json.dumps([spec, list(map(digest, files)), seed, code]), prepare)
