@@ -31,6 +31,11 @@ def test_every_key_is_listed_once():
     }
 
 
+@pytest.mark.parametrize("schema", [Config, TaskSpec])
+def test_every_key_says_what_it_means(schema):
+    assert [key.path for key in keys(schema) if not key.meaning] == []
+
+
 def test_required_keys_have_no_default():
     required = {key.path for key in keys(Config) if not key.default}
     assert {"run", "models[].slug", "study.main.model"} <= required

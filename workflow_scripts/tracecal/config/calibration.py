@@ -9,7 +9,9 @@ from tracecal.schema import Strict
 
 class Splits(Strict):
     count: PositiveInt = Field(20, description="random calibration/evaluation splits per task")
-    calibration_share: float = Field(0.35, gt=0, lt=1)
+    calibration_share: float = Field(
+        0.35, gt=0, lt=1, description="share of a task's examples that calibrators are fitted on"
+    )
 
 
 class Calibration(Strict):

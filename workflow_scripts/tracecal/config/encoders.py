@@ -6,16 +6,16 @@ from typing import Literal
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from tracecal.config.resources import JobResources
-from tracecal.config.sources import ModelSource
+from tracecal.config.sources import LAYERS, LEARNING_RATE, ModelSource
 from tracecal.schema import Strict
 
 
 class EncoderTraining(Strict):
     """A small encoder, trained from scratch on the world of public facts."""
 
-    layers: PositiveInt
-    width: PositiveInt
-    learning_rate: PositiveFloat
+    layers: PositiveInt = Field(description=LAYERS)
+    width: PositiveInt = Field(description="of the hidden states")
+    learning_rate: PositiveFloat = Field(description=LEARNING_RATE)
     examples: PositiveInt = Field(12000, description="training examples, from the corpus")
 
 
@@ -64,7 +64,7 @@ class Sampling(Strict):
     """Answers sampled beside the decoded one, and when two of them count as equivalent."""
 
     answers: int = Field(5, ge=2, description="sampled answers per prompt")
-    temperature: PositiveFloat = 1.0
+    temperature: PositiveFloat = Field(1.0, description="of the softmax that is sampled from")
     equivalence: Literal["nli", "exact"] = Field(
         "nli", description="nli: by encoders.entailment; exact: the same text after normalisation"
     )

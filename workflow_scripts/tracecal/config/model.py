@@ -14,10 +14,10 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 class Model(JobResources):
     """One language model of the study."""
 
-    slug: Slug
+    slug: Slug = Field(description="names the model's files")
     label: str | None = Field(None, description="name in tables; null: the slug")
     source: AnsweringSource
-    dtype: Dtype = "float32"
+    dtype: Dtype = Field("float32", description="of the weights and of what is computed")
     chat: bool | None = Field(
         None, description="ask through the chat template; null: where the tokenizer has one"
     )

@@ -33,7 +33,8 @@ def keys(schema: type[BaseModel], path: str = "") -> Iterator[Key]:
         here = f"{path}{name}{'[]' if repeated else ''}"
         default = _default(field)
         if nested and not default.startswith("{"):
-            yield Key(here, "list of mappings" if repeated else "mapping", default, _meaning(field))
+            takes = "list of mappings" if repeated else "mapping"
+            yield Key(here, takes, default, _meaning(field) or _summary(nested))
         if nested:
             yield from keys(nested, f"{here}.")
         else:
@@ -89,6 +90,12 @@ def _default(field: FieldInfo) -> str:
 def _short(text: str) -> str:
     text = text.replace("|", "\\|").replace("`", "'")
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _summary(schema: type[BaseModel]) -> str:
+    """The first sentence of a schema's docstring, as a meaning stands in the table."""
+    text = " ".join((schema.__doc__ or "").split(".")[0].split()).replace("`", "'")
+    return text[:1].lower() + text[1:]
 
 
 def _meaning(field: FieldInfo) -> str:

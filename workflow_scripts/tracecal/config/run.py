@@ -42,13 +42,17 @@ class World(Strict):
 class TaskEntry(Strict):
     """A task of the run: its file and what this run overrides in it."""
 
-    slug: Slug
+    slug: Slug = Field(description="names the task's files")
     file: str | None = Field(None, description="task file; null: config/tasks/<slug>.yaml")
     path: str | None = Field(
         None, description="local files instead of the file's source; may hold {split}, {language}"
     )
-    limit: PositiveInt | None = None
-    training_limit: int | None = Field(None, ge=0)
+    limit: PositiveInt | None = Field(
+        None, description="evaluation rows, a seeded subsample; null: as the task file says"
+    )
+    training_limit: int | None = Field(
+        None, ge=0, description="rows of role 'training'; null: as the task file says"
+    )
 
 
 class _OrderFree(Strict):
@@ -65,15 +69,15 @@ class _OrderFree(Strict):
 class MainStudy(_OrderFree):
     """The main comparison: every estimator on every task of one model."""
 
-    model: str
-    tasks: tuple[str, ...]
+    model: str = Field(description="slug of one of 'models'")
+    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
 
 
 class CrossStudy(_OrderFree):
     """The cross-model study: averages over `tasks` for each of `models`."""
 
-    models: tuple[str, ...]
-    tasks: tuple[str, ...]
+    models: tuple[str, ...] = Field(description="slugs of some of 'models'")
+    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
     broader: bool = Field(
         True,
         description="false: skip 'broader' methods for models that only this study uses; its "
@@ -82,6 +86,8 @@ class CrossStudy(_OrderFree):
 
 
 class Study(Strict):
+    """Which models are compared on which tasks."""
+
     main: MainStudy
     cross: CrossStudy | None = None
 
@@ -113,7 +119,7 @@ class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
     run: Slug = Field(description="results go to results/<run>/")
-    seed: int = Field(2026, ge=0)
+    seed: int = Field(2026, ge=0, description="of all that is random: samples of rows, splits, …")
     world: World | None = Field(
         None, description="public facts; needed by 'train' and 'world' sources"
     )

@@ -14,6 +14,7 @@ from pydantic import (
 from tracecal.logs.options import Format, Reading
 from tracecal.schema import Repository, Revision, Strict, require_fields
 
+LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -21,10 +22,10 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 class Training(Strict):
     """A small causal language model, trained from scratch in the workflow."""
 
-    layers: PositiveInt
-    width: PositiveInt
-    learning_rate: PositiveFloat
-    epochs: PositiveFloat = 1.0
+    layers: PositiveInt = Field(description=LAYERS)
+    width: PositiveInt = Field(description="of the hidden states")
+    learning_rate: PositiveFloat = Field(description=LEARNING_RATE)
+    epochs: PositiveFloat = Field(1.0, description="passes over the corpus")
     tokens_per_step: PositiveInt = Field(384, description="padded tokens in one optimiser step")
 
 

@@ -11,7 +11,7 @@ from pydantic import (
     model_validator,
 )
 
-from tracecal.config.sources import ModelSource
+from tracecal.config.sources import LAYERS, LEARNING_RATE, ModelSource
 from tracecal.errors import InputError
 from tracecal.registry import Estimator
 from tracecal.schema import Strict
@@ -21,8 +21,8 @@ from tracecal.tasks.rows import Rows
 class Fitting(Strict):
     """How an estimator is trained on the rows of role 'training'."""
 
-    learning_rate: PositiveFloat = 1e-4
-    weight_decay: NonNegativeFloat = 0.01
+    learning_rate: PositiveFloat = Field(1e-4, description=LEARNING_RATE)
+    weight_decay: NonNegativeFloat = Field(0.01, description="of the optimiser, AdamW")
     batch_size: PositiveInt = Field(32, description="rows in one optimiser step")
     epochs: PositiveInt = Field(40, description="at most")
     patience: PositiveInt = Field(4, description="epochs without a better held-out loss")
@@ -32,7 +32,7 @@ class Fitting(Strict):
 class LarsFitting(Fitting):
     """The same; an encoder from scratch takes larger steps than one that knows a language."""
 
-    learning_rate: PositiveFloat = 1e-3
+    learning_rate: PositiveFloat = Field(1e-3, description=LEARNING_RATE)
 
 
 class Probe(Strict):
@@ -50,7 +50,7 @@ class Probe(Strict):
 class SmallEncoder(Strict):
     """An encoder over the language model's own tokens, trained from scratch."""
 
-    layers: PositiveInt = 1
+    layers: PositiveInt = Field(1, description=LAYERS)
     width: PositiveInt = Field(64, description="a multiple of 16")
 
     @field_validator("width")

@@ -12,9 +12,9 @@ PROMPT_FIELDS = ("question", "context")
 class Shot(Strict):
     """A worked example shown before the question."""
 
-    question: str
-    answer: str
-    context: str | None = None
+    question: str = Field(description="fills {question}")
+    answer: str = Field(description="what the model is shown to have answered")
+    context: str | None = Field(None, description="fills {context}")
 
 
 class Ending(Strict):
@@ -33,12 +33,12 @@ class Ending(Strict):
 class Asking(Ending):
     """How a task's examples are put to a model."""
 
-    system: str | None = None
+    system: str | None = Field(None, description="system text before the conversation")
     prompt: str = Field(
         "{question}", description="the user's message; may hold {question}, {context}"
     )
-    few_shot: tuple[Shot, ...] = ()
-    max_new_tokens: PositiveInt = 64
+    few_shot: tuple[Shot, ...] = Field((), description="worked examples before the question")
+    max_new_tokens: PositiveInt = Field(64, description="tokens after which an answer is cut")
 
     @field_validator("prompt")
     @classmethod

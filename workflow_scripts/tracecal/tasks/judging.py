@@ -16,7 +16,7 @@ class Judging(Ending):
     )
     correctness: Literal[
         "numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"
-    ]
+    ] = Field(description="the rule by which an answer is right; see README.md")
     f1_threshold: float = Field(
         0.5, gt=0, le=1, description="squad_f1: right from this F1 with a reference on"
     )

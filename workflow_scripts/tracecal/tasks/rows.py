@@ -95,11 +95,11 @@ class Fields(Strict):
 
     id: str | None = Field(None, description="null: the id is a hash of question and context")
     group: str | None = Field(None, description="variants and translations of one example share it")
-    question: str
-    context: str | None = None
+    question: str = Field(description="what is asked; rows without it are dropped")
+    context: str | None = Field(None, description="a passage that the question is about")
     references: str | list[str] = Field(description="one field, or several that are joined")
     distractors: str | None = Field(None, description="known false answers")
-    language: str | None = None
+    language: str | None = Field(None, description="null: the task's 'language'")
 
 
 class Rows(Strict):

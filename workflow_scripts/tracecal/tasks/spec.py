@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from pydantic import Field
+
 from tracecal.schema import Strict
 from tracecal.tasks.asking import Asking
 from tracecal.tasks.judging import Judging
@@ -11,7 +13,7 @@ from tracecal.tasks.rows import Rows
 class TaskSpec(Rows, Asking, Judging):
     """One task file. Each rule is handed only the part that it uses."""
 
-    label: str
+    label: str = Field(description="names the task in tables and figures")
 
     def part(self, kind: type[Strict]) -> str:
         """The settings of one part (`Rows`, `Asking` or `Judging`) as JSON."""
