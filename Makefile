@@ -4,20 +4,24 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo report status test test-real validate test-slurm soak bench lint format clean
+.PHONY: help demo run report status test test-real validate test-slurm soak bench lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
+# A configuration of one's own: make run CONFIG=config/mine.yaml
+CONFIG ?= config/config.yaml
+
 demo: .venv/installed ## sets up .venv and runs the embedded default
-	@$(BIN)/python workflow_scripts/run.py results/demo/logs/run.log --cores $(CORES) all costs
-	@$(BIN)/python workflow_scripts/headline.py
+	@$(MAKE) --no-print-directory run CONFIG=config/config.yaml
+
+run: .venv/installed ## runs your configuration: CONFIG=config/mine.yaml
+	@$(BIN)/python workflow_scripts/run.py --cores $(CORES) all costs --configfile $(CONFIG)
+	@$(BIN)/python workflow_scripts/headline.py --configfile $(CONFIG)
 
 report: demo ## the demo's tables and figures as pages for a browser, in report.zip
 	$(BIN)/snakemake all costs --report report.zip
 
-# Which jobs are done, running, failed and remaining: make status CONFIG=config/mine.yaml
-CONFIG ?= config/config.yaml
 status: .venv/installed ## jobs done, running, failed, remaining: CONFIG=config/mine.yaml
 	@$(BIN)/python workflow_scripts/status.py --configfile $(CONFIG)
 

@@ -86,13 +86,38 @@ def test_the_file_holds_all_that_was_printed_and_the_status_is_snakemakes(tmp_pa
         "rule all:\n    input: 'a.txt'\nrule a:\n    output: 'a.txt'\n    message: 'Making a'\n"
         f"    shell: 'touch a.txt; echo printed by the job; exit {status}'\n"
     )
+    (tmp_path / "mine.yaml").write_text("run: mine\n")
+    start = [sys.executable, ROOT / "workflow_scripts/run.py", "--cores", "1"]
     process = subprocess.run(
-        [sys.executable, ROOT / "workflow_scripts/run.py", "logs/run.log", "--cores", "1"],
+        [*start, "--configfile", "mine.yaml"],
         cwd=tmp_path,
         text=True,
         capture_output=True,
     )
     assert process.returncode == status
-    assert "printed by the job" in (tmp_path / "logs/run.log").read_text()
+    assert "printed by the job" in (tmp_path / "results/mine/logs/run.log").read_text()
     assert "printed by the job" not in process.stdout
-    assert ("logs/run.log" in process.stdout) is bool(status)
+    assert ("results/mine/logs/run.log" in process.stdout) is bool(status)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (None, "error: mine.yaml cannot be read in "),
+        ("run: mine\nmodels: [\n", "error: mine.yaml, line 3, column 1: not YAML"),
+        ("run: mine\nmodles: []\n", "mine.yaml: unknown key 'modles' (did you mean 'models'?)"),
+    ],
+)
+def test_what_stops_a_run_before_it_begins_is_shown_whole(tmp_path, config, said):
+    if config is not None:
+        (tmp_path / "mine.yaml").write_text(config)
+    start = [sys.executable, ROOT / "workflow_scripts/run.py", "--cores", "1", "--dry-run"]
+    process = subprocess.run(
+        [*start, "--snakefile", ROOT / "Snakefile", "--configfile", "mine.yaml"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+    )
+    assert process.returncode == 1
+    assert said in process.stdout + process.stderr
+    assert "Traceback" not in process.stdout + process.stderr
