@@ -38,17 +38,21 @@ class Checkout:
 
     def snakemake(self, *arguments: str, config: str | Path = SMOKE, check=True):
         """Run Snakemake; return the finished process with its output as text."""
-        process = subprocess.run(
-            command(*arguments, config=config),
+        process = self.call(*command(*arguments, config=config))
+        if check and process.returncode:
+            pytest.fail(f"snakemake ended with {process.returncode}:\n{process.stdout[-6000:]}")
+        return process
+
+    def call(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run any command in the checkout; what it prints is text, errors among it."""
+        return subprocess.run(
+            command,
             cwd=self.root,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, "COLUMNS": "200"},
         )
-        if check and process.returncode:
-            pytest.fail(f"snakemake ended with {process.returncode}:\n{process.stdout[-6000:]}")
-        return process
 
     def scheduled(self, config: str | Path = SMOKE) -> dict[str, int]:
         """How many jobs of each rule a dry run schedules, the target `all` left out.

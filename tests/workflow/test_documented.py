@@ -1,0 +1,64 @@
+"""Every command of Snakemake that README, docs and comments of config/ give can be planned."""
+
+import re
+import shlex
+import sys
+
+import pytest
+import yaml
+
+from workflow.checkout import REPOSITORY, copied_repository
+
+pytestmark = pytest.mark.workflow
+
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PAGES += sorted((REPOSITORY / "config").glob("*.yaml"))
+# What follows two spaces after the last option, or a '#', is a remark.
+COMMAND = re.compile(r"^(?:#? {2,4})?(snakemake .+?)(?: {3,}[^-]*| +#.*)?$", re.MULTILINE)
+COMMANDS = sorted(
+    {
+        " ".join(command.split())
+        for page in PAGES
+        for command in COMMAND.findall(page.read_text(encoding="utf-8"))
+        # The plugin is not of this environment; its commands are run in tests/slurm.
+        if "--profile" not in command
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A checkout in which somebody has written config/mine.yaml."""
+    made = copied_repository(tmp_path_factory.mktemp("documented"))
+    (made.root / "config/mine.yaml").write_text(yaml.safe_dump(made.smoke()), encoding="utf-8")
+    return made
+
+
+def test_there_are_commands():
+    assert "snakemake --cores all --configfile config/mine.yaml" in COMMANDS
+    assert "snakemake needs --cores 1 --configfile config/paper.yaml" in COMMANDS
+    assert "snakemake --cores all --configfile config/config.yaml config/evening.yaml" in COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_can_be_planned(checkout, command):
+    snakemake, *arguments = shlex.split(command)
+    process = checkout.call(sys.executable, "-m", snakemake, *arguments, "--dry-run")
+    assert process.returncode == 0, process.stdout[-3000:]
+    assert "This was a dry-run" in process.stdout
+
+
+def test_the_prompt_that_a_model_is_sent_is_shown(finished):
+    (line,) = re.findall(
+        r"^python (workflow_scripts/show_prompt\.py MODEL TASK)", PAGES[0].read_text(), re.MULTILINE
+    )
+    line = line.replace("MODEL", "demo-small").replace("TASK", "arithmetic")
+    process = finished.call(sys.executable, *line.split(), "--configfile", "config/smoke.yaml")
+    assert process.returncode == 0, process.stdout
+    assert process.stdout.strip()
+
+
+def test_pages_that_are_linked_are_there():
+    for page in PAGES[: 1 + len(list((REPOSITORY / "docs").glob("*.md")))]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
