@@ -9,6 +9,10 @@ if not workflow.config_settings.configfiles:
     configfile: "config/config.yaml"
 
 
+# Read with --sdm apptainer alone: what Containerfile makes, see docs/cluster.md.
+container: "trace.sif"
+
+
 report: "report/workflow.rst"
 
 

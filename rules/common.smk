@@ -31,6 +31,8 @@ from tracecal.storage.digest import REMEMBERED
 from tracecal.storage.records import unrecorded
 from tracecal.given import read_yaml
 from tracecal.tasks.asking import Asking
+from tracecal.tasks.prepared import prepared_digest
+from tracecal.tasks.rows import Rows
 
 # The files that the configuration comes from; Snakemake itself takes the last of two equal keys.
 GIVEN = list(map(os.path.relpath, workflow.configfiles))
@@ -78,7 +80,7 @@ os.environ[REMEMBERED] = str(Path(f"results/{CONFIG.run}/work/digests").resolve(
 
 # Jobs that start later, each reading all rules again, are of the code and the configuration as
 # they were when the run started, whatever becomes of the files: a job runs that code or stops.
-CODE = {} if workflow.is_main_process else frozen_code(workflow.config_settings.configfiles[0])
+CODE = {} if workflow.is_main_process else frozen_code(workflow.config_settings.configfiles)
 
 
 onstart:
@@ -155,6 +157,18 @@ def held(folder):
     except InputError as error:
         raise WorkflowError(str(error)) from None
     return fingerprint(path)
+
+
+def rows_held(slug):
+    """A digest of the rows in a task's files of the user's own; null where it has none."""
+    spec = TASKS[slug]
+    if spec.source.path is None:
+        return None
+    version = code("tasks/prepare_task.py")({})
+    try:
+        return prepared_digest(spec.part(Rows), spec.local_files(), CONFIG.seed, version)
+    except InputError as error:
+        raise WorkflowError(f"task {slug!r}: {error}") from None
 
 
 def of_entry(table, wildcard):

@@ -2,9 +2,6 @@
 # reads   the task files, local data files, world/<family>.parquet
 # writes  tasks/{task}.parquet, splits/{task}.parquet
 
-from tracecal.tasks.prepared import prepared_digest
-from tracecal.tasks.rows import Rows
-
 # The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own
 # changed is told by the table that they make, and not by their times.
 TASK_ROWS = {}
@@ -16,19 +13,6 @@ for slug, task in TASKS.items():
         TASK_ROWS[slug] = {"world": f"<results>/world/{task.source.world}.parquet"}
     else:
         TASK_ROWS[slug] = {"rows": ancient(task.local_files())}
-
-
-def rows_held(slug):
-    """A digest of the rows in a task's files of the user's own; null where it has none."""
-    spec = TASKS[slug]
-    if spec.source.path is None:
-        return None
-    version = code("tasks/prepare_task.py")({})
-    try:
-        return prepared_digest(spec.part(Rows), spec.local_files(), CONFIG.seed, version)
-    except InputError as error:
-        raise WorkflowError(f"task {slug!r}: {error}") from None
-
 
 if workflow.is_main_process:
     for slug in NEEDED.intersection(TASKS):

@@ -25,6 +25,17 @@ def test_a_conda_environment_agrees_with_the_lock(name):
     assert pins(listed).items() <= LOCK.items()
 
 
+def test_the_container_is_made_as_the_environment_of_the_demo():
+    def installed(name):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        return re.findall(r"pip install .*?((?:--no-deps )?-r requirements[-a-z]*\.txt)", text)
+
+    made = (ROOT / "Makefile").read_text(encoding="utf-8").split(".venv/installed: req")[1]
+    lines = re.findall(r"pip install .*?((?:--no-deps )?-r requirements[-a-z]*\.txt)", made)
+    assert installed("Containerfile") == lines[:2]
+    assert len(lines[:2]) == 2
+
+
 def test_what_is_used_directly_agrees_with_the_lock():
     direct = pins((ROOT / "requirements.in").read_text().split("\n"))
     assert direct.items() <= LOCK.items()

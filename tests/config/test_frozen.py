@@ -40,4 +40,8 @@ def test_the_code_that_a_run_starts_is_frozen_too(tmp_path):
     value = {"run": "x", "tasks": []}
     first, second = (freeze(value, tmp_path, tmp_path, {"a.py": one}) for one in "12")
     assert first != second
-    assert frozen_code(first) == {"a.py": "1"}
+    assert frozen_code([first]) == {"a.py": "1"}
+
+
+def test_a_module_of_another_workflow_has_nothing_frozen(tmp_path):
+    assert frozen_code([]) == frozen_code([tmp_path / "config.yaml"]) == {}

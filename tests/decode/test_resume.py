@@ -24,7 +24,7 @@ from tracecal.decode.record import identity, recorded, share_of
 from tracecal.decode.sampling import SAMPLES, sample_task
 from tracecal.storage.journal import Journal
 
-KILLS = 60
+KILLS, RESUMED = 60, 40  # as docs/failures.md says
 TESTS = Path(__file__).resolve().parent.parent
 
 
@@ -54,7 +54,7 @@ def test_killed_sixty_times_the_file_is_the_same(start, tmp_path):
     expected = (whole / "traces.arrow").read_bytes()
     chance = random.Random(2026)
     kills = resumed = attempt = 0
-    while kills < KILLS or resumed < 40:
+    while kills < KILLS or resumed < RESUMED:
         folder = tmp_path / f"attempt{attempt}"
         attempt += 1
         while not (folder / "traces.arrow").exists():
@@ -72,8 +72,6 @@ def test_killed_sixty_times_the_file_is_the_same(start, tmp_path):
         assert (found, decoded) == (48, []), "nothing finished is decoded again"
         assert (folder / "traces.arrow").read_bytes() == expected
         assert attempt < 500
-    assert kills >= 50
-    assert resumed >= 40
 
 
 def journalled(folder):

@@ -6,7 +6,7 @@ in between takes effect in the next run, not in half of this one.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,10 @@ def freeze(
     return frozen / "config.yaml"
 
 
-def frozen_code(config: str | Path) -> dict[str, str]:
-    """The versions of scripts that were frozen with a configuration."""
-    return json.loads(Path(config).with_name(CODE).read_text(encoding="utf-8"))
+def frozen_code(configs: Sequence[str | Path]) -> dict[str, str]:
+    """The versions of scripts that were frozen with the one of `configs`, a run's.
+
+    Empty where nothing was: another workflow, which has this one as a module, freezes nothing.
+    """
+    stated = Path(configs[0]).with_name(CODE) if configs else None
+    return json.loads(stated.read_text(encoding="utf-8")) if stated and stated.exists() else {}
