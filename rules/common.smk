@@ -12,6 +12,8 @@ from snakemake.logging import logger
 
 # Of this file, not of the main Snakefile: another workflow may use this one as a module.
 ROOT = Path(str(workflow.current_basedir)).parent
+if {"{", "}"}.intersection(str(ROOT)):
+    raise WorkflowError(f"{ROOT}: Snakemake reads braces as wildcards; rename the folder.")
 SCRIPTS = ROOT / "workflow_scripts"
 sys.path.insert(0, str(SCRIPTS))
 # Scripts run in processes of their own, which find the package by this.

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
@@ -148,7 +149,8 @@ class Small:
 
 def kill(process: subprocess.Popen) -> None:
     """End a run and all its jobs at once, as a power cut does."""
-    os.killpg(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it has ended by itself, with all its jobs
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

@@ -13,10 +13,12 @@ must refuse it.
 import argparse
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from soak.small import EDITS, RESULTS, START, Small, kill
@@ -36,15 +38,15 @@ def disturb(small: Small, kind: str, rng: random.Random) -> str | None:
     """Do what a round of this kind does before its run may end; the file whose bit was flipped."""
     if kind == "kill":
         process = small.begin()
-        time.sleep(rng.uniform(1, 60))
+        pause(process, rng.uniform(1, 60))
         kill(process)
     elif kind == "edit while it runs":
         process, name = small.begin(), rng.choice(sorted(EDITS))
-        time.sleep(rng.uniform(1, 40))
+        pause(process, rng.uniform(1, 40))
         edited = small.state | {name: 1 - small.state[name]}
         before = dict(small.state)
         small.become(edited)
-        time.sleep(rng.uniform(0, 20))
+        pause(process, rng.uniform(0, 20))
         small.become(before)
         process.wait()
     elif kind == "flip":
@@ -55,6 +57,12 @@ def disturb(small: Small, kind: str, rng: random.Random) -> str | None:
         path.write_bytes(content)
         return name
     return None
+
+
+def pause(process: subprocess.Popen, seconds: float) -> None:
+    """Let a run go on for so long, or to its end where that comes first."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
 
 
 def refused(path: Path) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from workflow.checkout import REPOSITORY, Checkout
+from workflow.checkout import REPOSITORY, Checkout, copied_repository
 
 pytestmark = pytest.mark.workflow
 
@@ -14,6 +14,19 @@ module trace:
 
 use rule * from trace{renamed}
 """
+
+
+def test_the_working_directory_can_be_another_folder(tmp_path):
+    folder, target = tmp_path / "else where {x}", "results/smoke/tables/trace_plus_features.csv"
+    outer = Checkout(REPOSITORY)
+    outer.snakemake(target, "--directory", str(folder))
+    assert "decayed_entropy_conf_2" in (folder / target).read_text(encoding="utf-8")
+
+
+def test_braces_in_the_workflows_own_folder_are_refused_in_a_sentence(tmp_path):
+    process = copied_repository(tmp_path / "a{b}").snakemake("--dry-run", check=False)
+    assert process.returncode == 1
+    assert "Snakemake reads braces as wildcards; rename the folder" in process.stdout
 
 
 @pytest.mark.parametrize("renamed", ["", " as trace_*"])

@@ -37,6 +37,45 @@ def test_rows_and_weights_are_what_they_hold_whatever_their_times(small):
     (small.root / "model/added_tokens.json").unlink()
 
 
+def test_rows_that_come_to_the_same_table_are_the_same(small):
+    finished, rows = scheduled(small), small.root / "rows.jsonl"
+    before = rows.read_bytes()
+    first, *others = before.splitlines(keepends=True)
+    rows.write_bytes(b"".join([*others, first, first, b'{"q": "", "a": "dropped"}\r\n']))
+    assert scheduled(small) == finished, "order, repetitions and rows that are dropped"
+    rows.write_bytes(b"".join(others))
+    assert {"prepare_task", "generate"} <= scheduled(small)
+    rows.write_bytes(before)
+
+
+def test_a_template_that_is_asked_for_is_the_one_that_is_taken_anyway(small, tmp_path):
+    text = (small.root / "small.yaml").read_text(encoding="utf-8")
+    template, traces = (
+        small.root / "model/chat_template.jinja",
+        str(RESULTS / "traces/m/sums.arrow"),
+    )
+
+    def planned(chat):
+        said = text.replace("chat: false", f"chat: {chat}")
+        (small.root / "small.yaml").write_text(said, encoding="utf-8")
+        return small.run("--dry-run", traces).stdout
+
+    template.write_text("{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    planned("null")
+    assert small.run(traces).returncode == 0
+    assert "Nothing to be done" in planned("null")
+    assert "Nothing to be done" in planned("true")
+    assert "generate" in planned("false")
+    template.unlink()
+    planned("null")
+    assert small.run(traces).returncode == 0
+    assert "model 'm': 'chat: true' asks for a chat template and its tokenizer has none" in (
+        planned("true")
+    )
+    (small.root / "small.yaml").write_text(text, encoding="utf-8")
+    small.finish()
+
+
 def test_a_folder_that_now_leads_elsewhere_is_another_model(small):
     finished, model = scheduled(small), small.root / "model"
     shutil.copytree(model, small.root / "v1")
