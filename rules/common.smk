@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from string import ascii_lowercase
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -287,14 +288,14 @@ def requests(encoder=None, share=1.0, most_gpus=math.inf):
     }
 
 
-# The report's pages, numbered as Snakemake sorts them by name, and what each of them shows: a
-# figure's label, or a table's title and caption.
+# The report's pages and the results on each, numbered and lettered as Snakemake sorts them by name.
+# Tables and figures have a title and a caption, the explorer has a title alone.
 CONTENTS = read_yaml(ROOT / "report/contents.yaml")
 PAGES = {question: f"{place} {question}" for place, question in enumerate(CONTENTS, 1)}
 LISTED = {
-    name: (question, words if isinstance(words, str) else words["title"])
-    for question, listed in CONTENTS.items()
-    for name, words in listed.items()
+    name: (question, f"{page}{letter} {words if isinstance(words, str) else words['title']}")
+    for page, (question, listed) in enumerate(CONTENTS.items(), 1)
+    for letter, (name, words) in zip(ascii_lowercase, listed.items())
 }
 WORDS = {
     name: words
@@ -304,10 +305,11 @@ WORDS = {
 }
 
 
-def shown(name, question=None):
+def shown(name, question=None, kind=None):
     """On which page the report shows a result, and as what. `name` may hold wildcards.
 
-    The page is that of `question` where it is given, else the one that lists the name.
+    The page is that of `question` where it is given, else the one that lists the name. `kind` is
+    told where it is not a table.
     """
 
     def listed(wildcards):
@@ -315,7 +317,9 @@ def shown(name, question=None):
 
     return {
         "category": lambda wildcards: PAGES[question or listed(wildcards)[0]],
-        "labels": lambda wildcards: {"result": listed(wildcards)[1]},
+        "labels": lambda wildcards: {
+            "result": listed(wildcards)[1] + (f" ({kind})" if kind else "")
+        },
     }
 
 

@@ -23,7 +23,7 @@ rule tabulate_costs:
         csv="<results>/tables/costs.csv",
         html=report(
             "<results>/tables/costs.html",
-            caption="../report/table.rst",
+            caption="../report/caption.rst",
             **shown("costs"),
         ),
     log:

@@ -46,8 +46,8 @@ rule draw:
         pdf="<results>/figures/{figure}.pdf",
         svg=report(
             "<results>/figures/{figure}.svg",
-            caption="../report/figure.rst",
-            **shown("{figure}"),
+            caption="../report/caption.rst",
+            **shown("{figure}", kind="figure"),
         ),
     log:
         "<logs>/draw/{figure}.log",
@@ -58,6 +58,7 @@ rule draw:
     params:
         code=code("draw/draw.py", "tracecal.figures.{figure}"),
         settings=of_entry(FIGURE_SETTINGS, "figure"),
+        words=lambda wildcards: WORDS[wildcards.figure],
     message:
         "Drawing the figure {wildcards.figure}"
     script:

@@ -16,7 +16,7 @@ rule make_explorer:
         report(
             "<results>/explorer.html",
             caption="../report/explorer.rst",
-            **shown("explorer"),
+            **shown("explorer", kind="explorer"),
         ),
     log:
         "<logs>/make_explorer.log",

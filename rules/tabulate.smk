@@ -21,7 +21,7 @@ rule tabulate:
         tex="<results>/tables/{table}.tex",
         csv="<results>/tables/{table}.csv",
         html=report(
-            "<results>/tables/{table}.html", caption="../report/table.rst", **shown("{table}")
+            "<results>/tables/{table}.html", caption="../report/caption.rst", **shown("{table}")
         ),
     log:
         "<logs>/tabulate/{table}.log",

@@ -1,6 +1,5 @@
 """The report's table of contents and the captions that several tables share."""
 
-import re
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,7 +37,7 @@ WORDS = {
 def caption(words):
     """A caption as the report shows it: the template's text, before it is made HTML."""
     environment = Environment(trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((REPORT / "table.rst").read_text(encoding="utf-8"))
+    template = environment.from_string((REPORT / "caption.rst").read_text(encoding="utf-8"))
     return template.render(snakemake=SimpleNamespace(params=SimpleNamespace(words=words)))
 
 
@@ -47,21 +46,16 @@ def test_every_table_and_figure_is_listed_once():
     assert listed == Counter([*TABLES, *FIGURES, "explorer"])
 
 
-def test_labels_tell_results_of_a_page_apart_and_figures_from_tables():
+def test_titles_tell_the_results_of_a_page_apart():
     for shown in CONTENTS.values():
-        labels = {
-            name: words if isinstance(words, str) else words["title"]
-            for name, words in shown.items()
-        }
-        assert len(set(labels.values())) == len(labels)
-        figures = {name for name, label in labels.items() if label.endswith("(figure)")}
-        assert figures == set(FIGURES) & set(shown)
+        titles = [words if isinstance(words, str) else words["title"] for words in shown.values()]
+        assert len(set(titles)) == len(titles)
 
 
-def test_every_table_has_a_title_and_a_caption_of_its_own():
-    assert set(WORDS) == set(TABLES)
+def test_every_table_and_figure_has_a_title_and_a_caption_of_its_own():
+    assert set(WORDS) == {*TABLES, *FIGURES}
     for part in ("title", "caption"):
-        assert len({words[part] for words in WORDS.values()}) == len(TABLES)
+        assert len({words[part] for words in WORDS.values()}) == len(WORDS)
     assert min(len(words["caption"]) for words in WORDS.values()) > 100
     assert all(words["caption"].strip().endswith(".") for words in WORDS.values())
 
@@ -81,20 +75,3 @@ def test_the_report_shows_a_caption_letter_by_letter():
         *("<document", 'source="<string>">', "<paragraph>"),
         *text.split(),
     ]
-
-
-def figure_caption(name):
-    environment = Environment(trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((REPORT / "figure.rst").read_text(encoding="utf-8"))
-    wildcards = SimpleNamespace(figure=name)
-    return template.render(snakemake=SimpleNamespace(wildcards=wildcards))
-
-
-def test_a_shared_caption_tells_its_figures_apart():
-    text = (REPORT / "figure.rst").read_text(encoding="utf-8")
-    names = re.findall(r'^"(\w+)": "$', text, re.M)
-    captions = [figure_caption(name) for name in names]
-    assert set(names) == set(FIGURES)
-    assert len(set(captions)) == len(names)
-    assert min(map(len, captions)) > 100
-    assert not any(re.search(r"[{}%]{2}|\"", text) for text in captions)

@@ -3,9 +3,11 @@
 import random
 import warnings
 from importlib import import_module
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from scripts import run_script
@@ -99,19 +101,29 @@ def test_landscape_lines_stand_at_the_best_baselines():
     assert dotted[1].get_ydata()[0] == pytest.approx(means.filter(metric="auroc")["value"].max())
 
 
-def test_a_reversed_score_is_drawn_hollow_at_the_edge_and_its_label_with_it():
+def test_points_far_below_chance_stand_in_a_strip_and_all_others_where_they_belong():
+    lowest, just_below = 0.2, 0.47
+    auroc = {"entropy_slope": lowest, "seq_logp": just_below}
     metrics = METRICS.with_columns(
-        value=pl.when(pl.col("estimator") == "entropy_slope", pl.col("metric") == "brier")
-        .then(0.01)
+        value=pl.when(pl.col("metric") == "auroc")
+        .then(pl.col("estimator").replace_strict(auroc, default=0.7))
         .otherwise("value")
     )
-    figure = landscape(metrics, ENTRIES, MODELS, CROSS)
-    hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"]
-    named = next(text for text in figure.axes[0].texts if text.get_text() == "Entropy Slope")
-    bottom, _ = figure.axes[0].get_ylim()
-    assert len(hollow) == 1
-    assert named.xy == (pytest.approx(0.01), hollow[0].get_ydata()[0])
-    assert hollow[0].get_ydata()[0] > bottom
+    axes = landscape(metrics, ENTRIES, MODELS, CROSS).axes[0]
+    (strip,) = (
+        patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches
+    )
+    heights = [y for line in axes.lines if line.get_marker() != "None" for y in line.get_ydata()]
+    inside = [y for y in heights if y < strip.y1]
+    assert len(inside) == 1
+    assert strip.y0 < inside[0] < strip.y1 < just_below
+    assert axes.get_ylim()[0] == pytest.approx(strip.y0)
+    assert sorted(set(heights) - set(inside)) == pytest.approx([just_below, 0.7])
+    ticks = dict(zip(axes.get_yticks(), axes.get_yticklabels(), strict=True))
+    below = next(label for y, label in ticks.items() if y < strip.y1)
+    assert below.get_text() == f"< {strip.y1:.2f}"
+    assert all(float(label.get_text()) == pytest.approx(y, abs=0.006)
+               for y, label in ticks.items() if y > strip.y1)  # fmt: skip
 
 
 def test_figures_do_with_what_there_is():
@@ -191,7 +203,7 @@ def draw(name, folder, metrics=METRICS, models=MODELS, entries=ENTRIES):
         "overview": lambda: overview(metrics, entries, models, BOTH),
         "landscape": lambda: landscape(metrics, entries, models, CROSS),
     }[name]()
-    style.save(figure, folder / "f.pdf", folder / "f.svg")
+    style.save(figure, folder / "f.pdf", folder / "f.svg", "A <title>", "What it shows & how.")
     return (folder / "f.pdf").read_bytes(), (folder / "f.svg").read_bytes()
 
 
@@ -213,6 +225,37 @@ def test_hostile_labels_are_drawn_as_they_are(name, tmp_path):
         warnings.simplefilter("error")
         _, svg = draw(name, tmp_path, models=models, entries=entries)
     assert b"<script" not in svg
+
+
+def luminance(color):
+    """WCAG 2's relative luminance."""
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+def test_points_stand_out_from_paper_and_names_can_be_read():
+    looks = [*style.FAMILIES.values(), style.TRACE, style.TRACE_PLUS, style.LOCAL_PEAK, style.OTHER]
+    assert min(1.05 / (luminance(look.color) + 0.05) for look in looks) >= 3
+    assert min(1.05 / (luminance(look.text) + 0.05) for look in looks) >= 4.5
+
+
+def test_shapes_alone_tell_estimators_apart():
+    looks = [*style.FAMILIES.values(), style.TRACE, style.TRACE_PLUS, style.OTHER]
+    assert len({look.marker for look in [*looks, style.BEST_BASELINE]}) == len(looks) + 1
+    assert len({look.line for look in (style.TRACE, style.TRACE_PLUS, style.LOCAL_PEAK)}) == 3
+
+
+@pytest.mark.parametrize("name", ["overview", "landscape"])
+def test_an_svg_holds_text_and_both_formats_say_what_they_show(name, tmp_path):
+    pdf, svg = draw(name, tmp_path)
+    drawn = ElementTree.fromstring(svg)
+    space = "{http://www.w3.org/2000/svg}"
+    assert [drawn[place].tag for place in (0, 1)] == [space + "title", space + "desc"]
+    assert [drawn[place].text for place in (0, 1)] == ["A <title>", "What it shows & how."]
+    written = {element.text for element in drawn.iter(space + "text")}
+    assert {"TRACE", "TRACE+", "Beam"} <= {text.strip() for text in written}
+    assert b"/Title (A <title>)" in pdf
+    assert b"/Subject (What it shows & how.)" in pdf
 
 
 def test_every_family_keeps_its_colour():
@@ -275,7 +318,10 @@ def test_the_script_draws_a_figure_by_its_name(figure, study, tmp_path):
         tmp_path,
         input={"means": tmp_path / "averages.parquet"},
         output={kind: tmp_path / f"out.{kind}" for kind in ("pdf", "svg")},
-        params={"settings": {"estimators": estimators, "models": MODELS, "study": study}},
+        params={
+            "settings": {"estimators": estimators, "models": MODELS, "study": study},
+            "words": {"title": "Title", "caption": "Caption."},
+        },
         modules=(f"tracecal.figures.{figure}",),
         figure=figure,
     )

@@ -27,7 +27,10 @@ def example(question="Who founded it?", tokens=("The", " cat", " sat"), probabil
     surprisal = values.get("surprisal", [0.2 * (i % 5) for i in range(n)])
     frame = pl.DataFrame({"example_id": ["e"], "surprisal": [surprisal], "entropy": [entropy]})
     features = answer_features(frame).select(FEATURES).row(0, named=True)
-    return Example(question, "".join(tokens), tokens, surprisal, entropy, features, probability)
+    judged = values.get("correct", False), ["Rome, Italy"]
+    return Example(
+        question, "".join(tokens), *judged, tokens, surprisal, entropy, features, probability
+    )
 
 
 ODD = {
@@ -93,6 +96,17 @@ def test_it_shows_the_examples_own_numbers():
     assert [token.get_text() for token in tokens if token.get_text()] == ["The", "cat", "sat"]
 
 
+def test_it_says_that_the_answer_is_wrong_and_how_sure_it_sounds():
+    def written(correct):
+        shown = example(surprisal=[0.0, 0.1, 0.2], correct=correct)
+        return " ".join(" ".join(t.get_text() for t in texts(framework(shown))[0]).split())
+
+    assert "(a) A wrong answer" in written(False)
+    assert "✗ wrong: it is Rome, Italy" in written(False)
+    assert f"mean probability of its tokens {np.exp(-0.1):.2f}" in written(False)
+    assert "wrong" not in written(True)
+
+
 def test_without_trace_plus_no_probability_is_claimed():
     written = "\n".join(t.get_text() for t in texts(framework(example(probability=None)))[0])
     assert "probability\nof being right" in written
@@ -101,7 +115,8 @@ def test_without_trace_plus_no_probability_is_claimed():
 @pytest.mark.parametrize("name", ["plain", "Chinese"])
 def test_the_same_answer_gives_the_same_bytes(name, tmp_path):
     for turn in "ab":
-        style.save(framework(ODD[name]), tmp_path / f"{turn}.pdf", tmp_path / f"{turn}.svg")
+        paths = tmp_path / f"{turn}.pdf", tmp_path / f"{turn}.svg"
+        style.save(framework(ODD[name]), *paths, "Title", "Description.")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
     assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
@@ -158,6 +173,7 @@ def test_the_adapter_draws_the_peak_of_the_main_study(tmp_path, pytestconfig):
     answer_features(frame).write_parquet(tmp_path / "f.parquet")
     ids = ["flat", "sharp"]
     questions = {"example_id": [*ids, "other"], "question": ["Q flat?", "Q sharp?", "Q other?"]}
+    questions["references"] = [["blunt"], ["keen", "acute"], ["another"]]
     pl.DataFrame(questions).write_parquet(tmp_path / "q.parquet")
     pl.DataFrame({"example_id": ids, "correct": False}).write_parquet(tmp_path / "l.parquet")
     splits = {
@@ -168,7 +184,7 @@ def test_the_adapter_draws_the_peak_of_the_main_study(tmp_path, pytestconfig):
     pl.DataFrame(splits).write_parquet(tmp_path / "p.parquet")
     drawn = []
     keep = style.save
-    style.save = lambda figure, pdf, svg: (drawn.append(figure), keep(figure, pdf, svg))
+    style.save = lambda figure, *others: (drawn.append(figure), keep(figure, *others))
 
     def run(pairs):
         run_script(
@@ -182,15 +198,18 @@ def test_the_adapter_draws_the_peak_of_the_main_study(tmp_path, pytestconfig):
                 "predictions": [tmp_path / "p.parquet"],
             },
             output={"pdf": tmp_path / "o.pdf", "svg": tmp_path / "o.svg"},
-            params={"settings": {"pairs": pairs}},
+            params={
+                "settings": {"pairs": pairs},
+                "words": {"title": "The method", "caption": "An answer & its trace."},
+            },
             modules=("tracecal.figures.framework",),
             figure="framework",
         )
 
     try:
         run([["m", "t"]])
-        written = "\n".join(text.get_text() for text in texts(drawn[0])[0])
-        assert "Q sharp?" in written
+        written = " ".join(" ".join(text.get_text() for text in texts(drawn[0])[0]).split())
+        assert "Q sharp?" in written and "it is keen" in written
         assert "probability 0.60" in written
         with pytest.raises(SystemExit):
             run([])

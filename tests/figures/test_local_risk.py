@@ -51,13 +51,14 @@ def test_it_fits_its_column_and_nothing_is_cut():
 
 def test_without_an_answer_it_says_so(tmp_path):
     figure = local_risk_aggregation(SELECTED.clear())
-    style.save(figure, tmp_path / "f.pdf", tmp_path / "f.svg")
+    style.save(figure, tmp_path / "f.pdf", tmp_path / "f.svg", "Title", "Description.")
     assert [text.get_text() for text in figure.texts] != []
 
 
 def test_the_same_answers_give_the_same_bytes(tmp_path):
     for name, frame in (("a", SELECTED), ("b", SELECTED.reverse())):
         figure = local_risk_aggregation(frame)
-        style.save(figure, tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg")
+        paths = tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg"
+        style.save(figure, *paths, "Title", "Description.")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()

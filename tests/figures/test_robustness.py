@@ -5,7 +5,6 @@ from statistics import fmean, stdev
 
 import polars as pl
 import pytest
-from matplotlib.text import Text
 
 from tables import synthetic
 from tracecal.analyse.averages import averages, over_splits
@@ -13,7 +12,12 @@ from tracecal.analyse.calibration_size import SHARES
 from tracecal.analyse.length_stratified import STRATA
 from tracecal.analyse.reliability_selective import BINS, CURVE, POOLED
 from tracecal.figures import style
-from tracecal.figures.robustness_panels import reliability_lines, risk_lines, robustness_panels
+from tracecal.figures.robustness_panels import (
+    reference,
+    reliability_lines,
+    risk_lines,
+    robustness_panels,
+)
 from tracecal.paper import published
 from tracecal.paper.beside import side_by_side
 from tracecal.registry import ESTIMATORS, REPRESENTATIVE
@@ -248,23 +252,46 @@ def test_reliability_pools_the_splits_and_drops_sparse_bins():
     assert (line.entry.id, line.x, line.y) == ("mars", pytest.approx([0.25]), pytest.approx([0.05]))
 
 
-def test_risk_is_the_mean_over_splits():
-    first = next(risk_lines(curves()[1], FEW))
-    assert (first.x[0], first.x[-1]) == (0.01, 1.0)
-    assert first.y[-1] == pytest.approx(0.55)
-    assert first.spread[0] == pytest.approx(stdev([0, 0.1]))
+def test_risk_is_compared_with_trace_plus_in_the_same_split():
+    curve = pl.DataFrame(
+        [
+            ("mars", 0, 0.5, 0.30),
+            ("mars", 1, 0.5, 0.50),
+            ("mars", 0, 0.01, 1.0),
+            ("trace_plus", 0, 0.5, 0.25),
+            ("trace_plus", 1, 0.5, 0.35),
+        ],
+        schema=CURVE,
+        orient="row",
+    )
+    mars, own = risk_lines(curve, FEW)
+    assert (mars.entry.id, mars.x, mars.y) == ("mars", [0.5], pytest.approx([0.1]))
+    assert mars.spread == pytest.approx([stdev([0.05, 0.15])])
+    assert (own.entry.id, own.y, own.spread) == ("trace_plus", [0], [0])
 
 
-def test_six_panels_name_every_estimator_without_overlap():
+def test_without_trace_plus_the_last_one_is_compared_with():
+    assert reference(FEW).id == "trace_plus"
+    assert reference(FEW[:2]) == FEW[1]
+
+
+def test_six_panels_say_what_changes_and_the_legend_names_every_estimator():
     figure = draw()
-    assert len(figure.axes) == 6
-    figure.draw_without_rendering()
-    for axes in figure.axes:
-        assert {text.get_text() for text in axes.texts} == {entry.label for entry in FEW}
-        boxes = [Text.get_window_extent(text) for text in axes.texts]
-        for i, box in enumerate(boxes):
-            assert box.x1 <= figure.bbox.x1
-            assert not any(box.padded(0, -1).overlaps(other) for other in boxes[:i])
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert [title[:3] for title in titles] == ["(a)", "(b)", "(c)", "(d)", "(e)", "(f)"]
+    assert len({title[4:] for title in titles}) == 6
+    keys = figure.legends[0]
+    assert [text.get_text().strip() for text in keys.get_texts()] == [one.label for one in FEW]
+    drawn = [(one.get_marker(), one.get_linestyle()) for one in keys.get_lines()]
+    assert len(set(drawn)) == len(FEW)
+
+
+def test_shares_stand_at_their_own_distance():
+    axes = draw().axes[0]
+    assert list(axes.get_xticks()) == list(SHARES)
+    middle = next(one for one in FEW[2:3])
+    line = next(c for c in axes.containers if c.lines[0].get_marker() == style.look(middle).marker)
+    assert list(line.lines[0].get_xdata()) == pytest.approx(list(SHARES))
 
 
 def test_the_figure_does_with_what_there_is():
@@ -282,6 +309,7 @@ def test_the_same_data_give_the_same_bytes(tmp_path):
         sizes, bins, curve, lengths = frames
         sizes, lengths = averaged_parts(sizes, lengths)
         figure = robustness_panels(sizes, bins, curve, lengths, FEW, STUDY)
-        style.save(figure, tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg")
+        paths = tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg"
+        style.save(figure, *paths, "Title", "Description.")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()

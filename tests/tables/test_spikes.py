@@ -142,15 +142,19 @@ def figure(frame=None):
 
 def test_the_figure_draws_the_strata_and_the_fifths():
     frame = answers()
-    left, right = figure(frame).axes
+    strata, fifths, percentiles = figure(frame).axes
     rates = spike_strata(frame, BOOTSTRAP)
-    drawn = {y for line in left.lines for y in line.get_ydata()}
-    assert set(rates["incorrect_rate"]) <= drawn
-    fifths = spike_quintiles(frame, BOOTSTRAP)
-    lines = [list(line.get_ydata()) for line in right.lines]
-    for column in fifths.columns:
-        if column.endswith("_percentile"):
-            assert fifths[column].to_list() in lines
+    quintiles = spike_quintiles(frame, BOOTSTRAP)
+    for axes, wanted in (
+        (strata, rates.sort("spike_stratum", descending=True)),
+        (fifths, quintiles),
+    ):
+        bars = [bar.get_height() for bar in axes.patches]
+        assert bars == pytest.approx(wanted["incorrect_rate"].to_list())
+        assert axes.get_ylim() == (0, 1)
+    drawn = [list(line.get_ydata()) for line in percentiles.lines]
+    columns = [name for name in quintiles.columns if name.endswith("_percentile")]
+    assert sorted(drawn) == sorted(quintiles[name].to_list() for name in columns)
 
 
 def test_the_figure_fits_its_column_and_nothing_is_cut():
@@ -173,6 +177,7 @@ def test_the_same_answers_give_the_same_bytes(tmp_path):
         ("a", answers()),
         ("b", answers().sample(fraction=1, shuffle=True, seed=1)),
     ):
-        style.save(figure(frame), tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg")
+        paths = tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg"
+        style.save(figure(frame), *paths, "Title", "Description.")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()

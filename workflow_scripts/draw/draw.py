@@ -8,4 +8,5 @@ from tracecal.job import job
 with job(snakemake):
     figure = import_module(f"tracecal.figures.{snakemake.wildcards.figure}")
     drawn = figure.draw(**dict(snakemake.input.items()), **snakemake.params.settings)
-    style.save(drawn, snakemake.output.pdf, snakemake.output.svg)
+    words = snakemake.params.words
+    style.save(drawn, snakemake.output.pdf, snakemake.output.svg, words["title"], words["caption"])

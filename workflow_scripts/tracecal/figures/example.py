@@ -24,10 +24,15 @@ TRACE = ["example_id", "answer", "tokens", "surprisal", "entropy"]
 
 
 class Example(NamedTuple):
-    """An answer, its trace (nats), its `FEATURES`, and TRACE+'s probability where there is one."""
+    """An answer, its trace (nats), its `FEATURES`, and TRACE+'s probability where there is one.
+
+    `correct` is the verdict on it, `references` are what it was judged by.
+    """
 
     question: str
     answer: str
+    correct: bool
+    references: Sequence[str]
     tokens: Sequence[str]
     surprisal: Sequence[float]
     entropy: Sequence[float]
@@ -54,7 +59,7 @@ def read_example(
         read_traces(path, TRACE).with_columns(task=pl.lit(task))
         for path, (_, task) in zip(traces, pairs, strict=True)
     )
-    questions = read_pairs(tasks, pairs, ["example_id", "question"])
+    questions = read_pairs(tasks, pairs, ["example_id", "question", "references"])
     judged = read_pairs(labels, pairs, ["example_id", "correct"])
     for others in (questions.drop("model"), traced, judged.drop("model")):
         answers = answers.join(others, on=key, validate="1:1")
@@ -67,7 +72,8 @@ def read_example(
     fitted = read_pairs(predictions, pairs, ["estimator", "example_id", "probability"])
     own = fitted.filter(estimator="trace_plus", **{name: example[name] for name in key})
     return Example(
-        *(example[name] for name in ("question", "answer", "tokens", "surprisal", "entropy")),
+        *(example[name] for name in ("question", "answer", "correct", "references")),
+        *(example[name] for name in ("tokens", "surprisal", "entropy")),
         {name: example[name] for name in FEATURES},
         own["probability"].mean(),
     )

@@ -16,7 +16,8 @@ from tracecal.writers.table import number
 
 HEIGHT = 2.6
 SURPRISAL, ENTROPY = style.FAMILIES["likelihood"].color, style.FAMILIES["entropy"].color
-PEAK = style.TRACE.color
+PEAK = style.LOCAL_PEAK.color
+WRONG = style.TRACE_PLUS.color
 # Stages from left to right: where each begins and how wide it is, in inches.
 ANSWER, TRACED, RISK, SCORE = (0.04, 1.12), (1.38, 1.62), (3.2, 1.64), (5.08, 1.18)
 TOP, BOTTOM = HEIGHT - 0.27, 0.06
@@ -44,7 +45,8 @@ def framework(example: Example) -> Figure:
         page = _panel(figure, 0, 0, style.TEXT_WIDTH, HEIGHT)
         page.set(xlim=(0, style.TEXT_WIDTH), ylim=(0, HEIGHT))
         stages = (ANSWER, TRACED, RISK, SCORE)
-        names = ("Decoded answer", "Decoding trace", "Local risk operators", "Confidence")
+        answer = "A right answer" if example.correct else "A wrong answer"
+        names = (answer, "Decoding trace", "Local risk operators", "Confidence")
         for letter, name, (left, _) in zip("abcd", names, stages, strict=True):
             _write(page, left, HEIGHT - 0.06, f"({letter}) {name}", size=style.NORMAL, bold=True)
         middle = (TOP + BOTTOM) / 2
@@ -67,18 +69,26 @@ def peak_window(entropy: Sequence[float], window: int = WINDOW) -> tuple[int, in
 
 def _answer(page: Axes, example: Example) -> None:
     left, width = ANSWER
+    left, inside = left + 0.07, width - 0.14
     middle = (TOP + BOTTOM) / 2
-    for low, title, text, about in (
-        (middle + 0.05, "Prompt", example.question, ""),
-        (BOTTOM, "Answer", example.answer, "decoded once, kept as it is"),
+    sure = float(np.exp(-np.mean(example.surprisal)))
+    verdict = "✓ right" if example.correct else f"✗ wrong: it is {example.references[0]}"
+    # Bold type is wider than what is measured.
+    judged = wrapped(page.figure, verdict, 0.86 * inside, lines=2)
+    note = wrapped(page.figure, f"mean probability of its tokens {number(sure, 2)}", inside, 2)
+    below = BOTTOM + 0.06 + 2 * LINE
+    color = style.INK if example.correct else WRONG
+    _write(page, left, BOTTOM + 0.06, note, color=style.MUTED, va="bottom")
+    _write(page, left, below, judged, color=color, bold=True, va="bottom")
+    for low, title, text, lines in (
+        (middle + 0.05, "Prompt", example.question, 6),
+        (BOTTOM, "Answer", example.answer, 3 - judged.count("\n")),
     ):
-        _box(page, left, low, width, TOP - middle - 0.05)
+        _box(page, ANSWER[0], low, width, TOP - middle - 0.05)
         top = low + TOP - middle - 0.12
-        _write(page, left + 0.07, top, title, bold=True)
-        shown = wrapped(page.figure, text, width - 0.14, lines=4 if about else 6)
-        _write(page, left + 0.07, top - LINE - 0.02, shown or "(no text)")
-        note = wrapped(page.figure, about, width - 0.14, lines=2)
-        _write(page, left + 0.07, low + 0.06, note, color=style.MUTED, va="bottom")
+        _write(page, left, top, title, bold=True)
+        shown = wrapped(page.figure, text, inside, lines)
+        _write(page, left, top - LINE - 0.02, shown or "(no text)")
 
 
 def _trace(figure: Figure, example: Example) -> None:
@@ -148,8 +158,8 @@ def _operators(figure: Figure, page: Axes, example: Example) -> None:
         _write(page, left + 0.53, top, name, bold=True)
         _write(page, left + 0.53, top - LINE, text)
         for place, look in enumerate(used_by):
-            x = left + width - 0.17 + 0.09 * place
-            page.plot(x, top - 0.05, "o", ms=3.6, mew=0, c=look.color)
+            x = left + width - 0.18 + 0.1 * place
+            page.plot(x, top - 0.05, mew=0, **style.point(look))
 
 
 def _draw_global(axes: Axes, entropy: np.ndarray) -> None:
@@ -195,7 +205,7 @@ def _scores(page: Axes, example: Example) -> None:
         _box(page, left, low, width, height, edge=look.color)
         _arrow(page, sum(RISK), left, low + height / 2, look.color)
         top = low + height - 0.07
-        page.plot(left + 0.1, top - 0.05, "o", ms=4.2, mew=0, c=look.color)
+        page.plot(left + 0.1, top - 0.05, mew=0, **style.point(look))
         _write(page, left + 0.18, top, title, color=look.text, bold=True)
         _write(page, left + 0.07, top - LINE - 0.04, text)
         _write(page, left + 0.07, low + 0.07, result, color=look.text, bold=True, va="bottom")

@@ -70,5 +70,4 @@ def _width(figure: Figure, text: str) -> float:
 
 @cache
 def _characters() -> frozenset[int]:
-    family = style.RC["font.family"]
-    return frozenset(get_font(findfont(FontProperties(family=family))).get_charmap())
+    return frozenset(get_font(findfont(FontProperties(family=style.FONTS[0]))).get_charmap())

@@ -1,45 +1,49 @@
-"""Labels beside points, placed where they cover least, and at the ends of lines."""
+"""Labels beside points, placed where they cover least."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.path import Path
-from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
-from scipy.optimize import isotonic_regression
 
 from tracecal.figures import style
 
-SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-DISTANCES = (4.5, 9, 15, 22, 30)
+# On which side of its point a label's middle lies: all around a square, those beside it first.
+STEPS = (0, 0.5, -0.5, 1, -1)
+SIDES = [(side, up) for up in STEPS for side in (1, -1)]
+SIDES += [(across, side) for across in STEPS[:3] for side in (1, -1)]
+DISTANCES = (4.5, 9, 15, 22, 30, 40)
 POINT = 3.8
 BERTH = 2.0  # points between a label and the point of something else
 CLEARANCE = 3.0  # points between labels on one line
-UNREADABLE = 4.0  # how much worse it is that labels share an area than that one hides a point
+MISNAMED = 60.0  # the area in square points that it is worth to be nearer to its own point
+HIDDEN = 10.0  # how much worse it is that a label hides a point than that it takes as much room
+OUTSIDE = 20.0  # the same of a label outside its panel
+UNREADABLE = 12.0  # how much worse it is that labels share an area than that one hides a point
 DETOUR = 2.0  # the area in square points that a point of distance is worth
 KEPT = 400  # placements of the labels so far that the search carries on
+TRIED = 32  # places of each label, the cheapest by themselves
 
 
 class Label(NamedTuple):
-    """Text that belongs to the point (x, y); `line` colours what leads to it, if not as `color`."""
+    """Text that belongs to the point (x, y)."""
 
     x: float
     y: float
     text: str
     color: str
     bold: bool
-    line: str = ""
 
 
 class Spot(NamedTuple):
     """A place for a label: distance from its point in points, and direction."""
 
     distance: float
-    across: int
-    up: int
+    across: float
+    up: float
 
 
 class Place(NamedTuple):
@@ -55,59 +59,18 @@ SPOTS = [Spot(distance, across, up) for distance in DISTANCES for across, up in 
 
 
 def place(axes: Axes, labels: Sequence[Label], points: Sequence[tuple[float, float]]) -> None:
-    """Write each label at the nearest free place around its point.
+    """Write each label at the nearest free place around its point, with a line that leads to it.
 
     The layout of the figure must be settled; labels keep clear of points, of each other, of each
-    other's lines and of the panel's edges as far as there is room.
+    other's lines and of the panel's edges as far as there is room, and stay nearer to their own
+    point than to any other.
     """
     axes.figure.set_layout_engine("none")
     drawn = [_around(axes.transData.transform(point), POINT * _scale(axes)) for point in points]
     options = [_places(axes, label, drawn) for label in labels]
     chosen = _cheapest(options, CLEARANCE * _scale(axes))
     for label, one in zip(labels, chosen, strict=True):
-        _write(axes, label, one.spot)
-
-
-def name_ends(axes: Axes, labels: Sequence[Label]) -> list[Annotation]:
-    """Write labels beside the panel's right edge; the layout then leaves them room."""
-    line = {"arrowstyle": "-", "lw": 0.5, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
-    return [
-        axes.annotate(
-            label.text,
-            (label.x, label.y),
-            (1.05, 0.5),
-            textcoords="axes fraction",
-            va="center",
-            color=label.color,
-            fontsize=style.SMALL,
-            fontweight=_weight(label),
-            arrowprops=line | {"color": label.line or label.color},
-            annotation_clip=False,
-            zorder=1.5,
-        )
-        for label in labels
-    ]
-
-
-def spread_names(axes: Axes, names: Sequence[Annotation]) -> None:
-    """Move names to the heights of their ends, as near as leaves each a line of its own.
-
-    The layout must be settled. Names of one height keep the order in which they are given, the
-    first at the bottom.
-    """
-    axes.figure.set_layout_engine("none")
-    if not names:
-        return
-    to_axes = axes.transData + axes.transAxes.inverted()
-    height = 1.15 * style.SMALL * _scale(axes) / axes.bbox.height
-    ends = [to_axes.transform(name.xy)[1] for name in names]
-    order = sorted(range(len(names)), key=ends.__getitem__)
-    steps = height * np.arange(len(names))
-    # Least squares with a distance between neighbours is isotonic regression without it.
-    heights = isotonic_regression([ends[i] for i in order] - steps).x + steps
-    heights += max(0.0, -heights[0]) - max(0.0, heights[-1] - 1)
-    for i, y in zip(order, heights, strict=True):
-        names[i].xyann = (1.05, float(y))
+        _write(axes, label, one)
 
 
 def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[Place]:
@@ -131,7 +94,7 @@ def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[
 
 
 def _places(axes: Axes, label: Label, drawn: Sequence[Bbox]) -> list[Place]:
-    """Where the label could stand, the nearest first."""
+    """Where the label could stand, the cheapest first, and of those the nearest."""
     probe = axes.text(label.x, label.y, label.text, fontsize=style.SMALL, fontweight=_weight(label))
     extent = probe.get_window_extent()
     probe.remove()
@@ -144,24 +107,23 @@ def _places(axes: Axes, label: Label, drawn: Sequence[Bbox]) -> list[Place]:
         box = Bbox.from_bounds(left, bottom, extent.width, extent.height)
         cost = _own_cost(spot, box, (x, y), drawn, axes)
         places.append(Place(spot, box, (x, y), cost))
-    return places
+    return sorted(places, key=lambda place: place.cost)[:TRIED]
 
 
-def _write(axes: Axes, label: Label, spot: Spot) -> None:
-    line = {"arrowstyle": "-", "color": label.color, "lw": 0.5, "shrinkA": 0, "shrinkB": 3}
+def _write(axes: Axes, label: Label, place: Place) -> None:
     axes.annotate(
         label.text,
         (label.x, label.y),
-        (spot.across * spot.distance, spot.up * spot.distance),
+        (_middle(place.box) - place.point) / _scale(axes),
         textcoords="offset points",
-        ha=("center", "left", "right")[spot.across],
-        va=("center", "bottom", "top")[spot.up],
+        ha="center",
+        va="center",
         color=label.color,
         fontsize=style.SMALL,
         fontweight=_weight(label),
-        zorder=9,
-        arrowprops=line if spot.distance > DISTANCES[0] else None,
-        path_effects=[patheffects.withStroke(linewidth=1.5, foreground="white")],
+        zorder=2,  # above the panel's own lines, which it hides, and below points
+        bbox={"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none"},
+        arrowprops={"arrowstyle": "-", "color": label.color, "lw": 0.5, "shrinkA": 0, "shrinkB": 2},
     )
 
 
@@ -179,22 +141,29 @@ def _own_cost(
 ) -> float:
     """The area of points that a label hides, that its line crosses, and that is off the panel.
 
-    Distance counts as well, so that a label leaves its point only to uncover something.
+    Distance counts as well, so that a label leaves its point only to uncover something; and other
+    points that are nearer to it.
     """
     others = [other for other in drawn if not other.contains(*point)]
-    berth = BERTH * _scale(axes)
+    berth, area = BERTH * _scale(axes), _scale(axes) ** 2
     hidden = sum(_overlap(box, other.padded(berth)) for other in others)
     outside = _area(box) - _overlap(box, axes.bbox)
     crossed = sum(_area(other) for other in others if _crosses(spot, point, box, other))
-    return hidden + 3 * outside + 3 * crossed + DETOUR * spot.distance * _scale(axes) ** 2
+    own = _apart(box, point)
+    misnamed = sum(_apart(box, _middle(other)) <= own for other in others)
+    away = (DETOUR * spot.distance + MISNAMED * misnamed) * area
+    return HIDDEN * (hidden + crossed) + OUTSIDE * outside + away
 
 
 def _shared(place: Place, other: Place, clearance: float) -> float:
     """What two labels, their lines included, take of each other: the same seen from either."""
+    lines = (Path([one.point, _middle(one.box)]) for one in (place, other))
+    meet = next(lines).intersects_path(next(lines), filled=False)
     return (
-        UNREADABLE * _overlap(place.box.padded(clearance, 0), other.box)
-        + 3 * _area(other.box) * _crosses(place.spot, place.point, place.box, other.box)
-        + 3 * _area(place.box) * _crosses(other.spot, other.point, other.box, place.box)
+        HIDDEN * meet * min(_area(place.box), _area(other.box))
+        + UNREADABLE * _overlap(place.box.padded(clearance, 0), other.box)
+        + HIDDEN * _area(other.box) * _crosses(place.spot, place.point, place.box, other.box)
+        + HIDDEN * _area(place.box) * _crosses(other.spot, other.point, other.box, place.box)
     )
 
 
@@ -202,12 +171,22 @@ def _crosses(spot: Spot, point: tuple[float, float], own: Bbox, box: Bbox) -> bo
     """Whether the line from a point to its own label, where it has one, runs through a box."""
     if spot.distance == DISTANCES[0]:
         return False
-    return Path([point, (own.p0 + own.p1) / 2]).intersects_bbox(box, filled=False)
+    return Path([point, _middle(own)]).intersects_bbox(box, filled=False)
+
+
+def _middle(box: Bbox) -> np.ndarray:
+    return (box.p0 + box.p1) / 2
 
 
 def _overlap(box: Bbox, other: Bbox) -> float:
     shared = Bbox.intersection(box, other)
     return _area(shared) if shared else 0.0
+
+
+def _apart(box: Bbox, point: Sequence[float]) -> float:
+    """The distance of a point from a box, 0 inside it."""
+    x, y = point
+    return math.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0))
 
 
 def _area(box: Bbox) -> float:

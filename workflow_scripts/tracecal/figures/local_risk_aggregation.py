@@ -13,7 +13,7 @@ from tracecal.storage.files import read_parquet
 HEIGHT = 2.7
 COLORS = "YlOrRd"
 MEAN = style.FAMILIES["entropy"]
-PEAK = style.FAMILIES["trajectory"]
+PEAK = style.LOCAL_PEAK
 
 
 def draw(selected: str) -> Figure:
@@ -34,7 +34,7 @@ def local_risk_aggregation(selected: pl.DataFrame) -> Figure:
         tokens, scores = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
         _heat_map(figure, tokens, ordered)
         _dumbbells(scores, ordered)
-        style.panel_title(tokens, "a", "Token risk, nats")
+        style.panel_title(tokens, "a", "Entropy, nats")
         style.panel_title(scores, "b", "Mean and peak")
         style.legend(figure, [style.key("Mean", MEAN), style.key("Local peak", PEAK)])
     return figure
@@ -45,7 +45,7 @@ def _heat_map(figure: Figure, axes: Axes, ordered: pl.DataFrame) -> None:
     grid = np.full((ordered.height, longest), np.nan)
     for row, entropy in enumerate(ordered["entropy"]):
         grid[row, : len(entropy)] = entropy
-    axes.set_facecolor(style.FAINT)
+    axes.patch.set(hatch="//////", ec=style.FAINT)
     edges = np.arange(longest + 1) + 0.5, np.arange(ordered.height + 1) - 0.5
     mesh = axes.pcolormesh(*edges, grid, cmap=COLORS, vmin=0, edgecolors="face", lw=0.2)
     for row, start in enumerate(ordered["peak_start"]):
@@ -64,8 +64,8 @@ def _dumbbells(axes: Axes, ordered: pl.DataFrame) -> None:
     means, peaks = ordered["mean_risk"].to_list(), ordered["local_peak"].to_list()
     axes.hlines(rows, means, peaks, color=style.FAINT, lw=1.5, zorder=2)
     for values, look in ((means, MEAN), (peaks, PEAK)):
-        axes.plot(values, rows, look.marker, color=look.color, ms=3.4, mew=0, zorder=3)
+        axes.plot(values, rows, ls="", mew=0, zorder=3, **style.point(look))
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(left=0)
-    axes.set_xlabel("Nats")
+    axes.set_xlabel("Entropy, nats")

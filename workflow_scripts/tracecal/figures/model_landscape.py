@@ -19,6 +19,7 @@ from tracecal.tables.settings import Entry
 
 Labels = Mapping[str, str]
 CHANCE = 0.5
+STRIP = 0.05  # of AUROC: the height of what stands for all below the axis
 
 
 class Point(NamedTuple):
@@ -50,7 +51,13 @@ def model_landscape(
         for axes, (model, found) in zip(grid.flat, panels.items(), strict=False):
             _panel(axes, models[model], found, floor)
         _share_axes(grid, len(panels))
-        _legend(figure, [point.entry for found in panels.values() for point in found], floor)
+        if floor is not None:
+            _strip(grid[0, 0], floor)
+            for axes in grid.flat:
+                axes.axhspan(floor - STRIP, floor, color=style.FAINT, lw=0, zorder=0)
+        dotted = Line2D([], [], color=style.MUTED, lw=0.7, ls=":", label=" Best non-TRACE")
+        shown = style.family_keys(point.entry for found in panels.values() for point in found)
+        style.legend(figure, [*shown, dotted])
         figure.draw_without_rendering()
         for axes, found in zip(grid.flat, panels.values(), strict=False):
             _name(axes, found, floor)
@@ -80,11 +87,13 @@ def _floor(found: Sequence[Point]) -> float | None:
 
     A reversed score (a slope, say) would squeeze all others into a corner.
     """
-    above = [point.auroc for point in found if point.auroc >= CHANCE]
     below = [point for point in found if point.auroc < CHANCE - 0.05]
     named = [point for point in found if point.entry.role == "trace"]
     few = len(below) <= len(found) / 4 and not any(point in below for point in named)
-    return min(above) - 0.05 if below and above and few else None
+    if not below or not few:
+        return None
+    lowest = min(point.auroc for point in found if point not in below)
+    return math.floor((lowest - 0.01) / STRIP) * STRIP
 
 
 def _size(columns: int, rows: int) -> tuple[float, float]:
@@ -100,25 +109,25 @@ def _panel(axes: Axes, label: str, found: Sequence[Point], floor: float | None) 
         axes.axhline(by_auroc.auroc, color=style.MUTED, lw=0.7, ls=":", zorder=1)
     for point in found:
         look = style.look(point.entry)
-        x, y = _drawn(point, floor)
-        below = y != point.auroc
-        axes.plot(
-            x,
-            y,
-            look.marker,
-            markersize=6 if point.entry.role == "trace" else 4.2,
-            markerfacecolor="white" if below else look.color,
-            markeredgecolor=look.color if below else "white",
-            markeredgewidth=0.8 if below else 0.4,
-            zorder=look.order,
-        )
+        edge = {"mec": "white", "mew": 0.4, "zorder": look.order}
+        axes.plot(*_drawn(point, floor), ls="", **style.point(look), **edge)
     axes.margins(0.12)
     axes.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
     axes.locator_params(axis="y", nbins=5)
 
 
 def _drawn(point: Point, floor: float | None) -> tuple[float, float]:
-    return point.brier, point.auroc if floor is None else max(point.auroc, floor)
+    """Where a point stands: in the middle of the strip where it is below the axis."""
+    below = floor is not None and point.auroc < floor
+    return point.brier, floor - STRIP / 2 if below else point.auroc
+
+
+def _strip(axes: Axes, floor: float) -> None:
+    """Below the axis, apart from it, a strip without a scale; panels share it as their axes."""
+    axes.set_ylim(bottom=floor - STRIP)
+    ticks = [tick for tick in axes.get_yticks() if floor <= tick <= axes.get_ylim()[1]]
+    labels = [f"{tick:.2f}" for tick in ticks]
+    axes.set_yticks([floor - STRIP / 2, *ticks], [f"< {floor:.2f}", *labels])
 
 
 def _share_axes(grid: np.ndarray, panels: int) -> None:
@@ -142,12 +151,3 @@ def _name(axes: Axes, found: Sequence[Point], floor: float | None) -> None:
         for p in named + baselines
     ]
     place(axes, labels, [_drawn(point, floor) for point in found])
-
-
-def _legend(figure: Figure, entries: Sequence[Entry], floor: float | None) -> None:
-    dotted = Line2D([], [], color=style.MUTED, lw=0.7, ls=":", label=" Best non-TRACE")
-    keys = [*style.family_keys(entries), dotted]
-    if floor is not None:
-        hollow = {"marker": "o", "mfc": "white", "mec": style.MUTED}
-        keys.append(Line2D([], [], ls="", label="Below the axis", **hollow))
-    style.legend(figure, keys)

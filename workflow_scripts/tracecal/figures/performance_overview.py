@@ -127,12 +127,12 @@ def _dot(axes: Axes, height: float, average: Average, look: style.Look) -> None:
         average.mean,
         height,
         xerr=average.sd,
-        fmt=look.marker,
-        color=look.color,
+        ls="",
         zorder=look.order,
         elinewidth=0.7,
         capsize=0,
-        markeredgewidth=0,
+        mew=0,
+        **style.point(look),
     )
 
 

@@ -1,7 +1,6 @@
 """The robustness panels: calibration size, reliability and selective prediction, answer length."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -13,16 +12,18 @@ from matplotlib.ticker import PercentFormatter
 from tracecal.analyse.length_stratified import STRATA
 from tracecal.analyse.reliability_selective import BINS, CURVE
 from tracecal.figures import style
-from tracecal.figures.labels import Label, name_ends, spread_names
 from tracecal.storage.files import read_parquet
 from tracecal.tables import averages
 from tracecal.tables.averages import COLUMNS, MISSING
 from tracecal.tables.settings import Entry
 
+PERCENT = PercentFormatter(1, decimals=0, symbol=" %")
 METRICS = {"brier": "Brier ↓", "auroc": "AUROC ↑"}
-ROW_HEIGHT = 1.55
-APART = 0.07  # of the distance between two ticks
+HEIGHT = 5.0
+APART = 0.09  # of the distance between the two nearest ticks
 FILLED = 0.01  # a bin with fewer of the predictions is not drawn
+KEPT = 0.1  # the risk of fewer of the answers jumps
+MARKED = 0.2  # of coverage between two marks on a curve
 
 
 class Line(NamedTuple):
@@ -61,42 +62,44 @@ def robustness_panels(
     stratified = averages.select(stratified, entries, "main", study)
     shares = sorted(set(sizes["calibration_share"]))
     with style.applied():
-        figure = Figure(figsize=(style.TEXT_WIDTH, 3 * ROW_HEIGHT))
+        figure = Figure(figsize=(style.TEXT_WIDTH, HEIGHT))
         grid = figure.subplots(3, 2)
-        named = {}
-        for axes, metric in zip(grid[0], METRICS, strict=True):
-            lines = averaged_lines(sizes, "calibration_share", shares, metric, entries)
-            named[axes] = _draw(axes, _apart(lines))
-            _describe(axes, "a", METRICS[metric], "share of the answers that calibrates")
-            axes.set_xticks(range(len(shares)), [f"{100 * share:.3g} %" for share in shares])
-        named[grid[1, 0]] = _reliability(grid[1, 0], reliability_lines(bins, entries))
-        named[grid[1, 1]] = _risk(grid[1, 1], risk_lines(curve, entries))
-        for axes, metric in zip(grid[2], METRICS, strict=True):
-            lines = averaged_lines(stratified, "stratum", STRATA, metric, entries)
-            named[axes] = _draw(axes, _apart(lines), ls=":")
-            _describe(axes, "c", METRICS[metric], "length of the answer")
-            axes.set_xticks(range(len(STRATA)), STRATA)
-        names = {axes: name_ends(axes, labels) for axes, labels in named.items()}
-        figure.draw_without_rendering()
-        for axes, texts in names.items():
-            spread_names(axes, texts)
+        for axes, letter, (metric, name) in zip(grid[0], "ab", METRICS.items(), strict=True):
+            _draw(axes, _apart(averaged_lines(sizes, "calibration_share", shares, metric, entries)))
+            _describe(
+                axes, letter, f"{name} by calibration size", "share of answers that calibrates"
+            )
+            axes.set_xticks(shares)
+            axes.xaxis.set_major_formatter(PERCENT)
+        _reliability(grid[1, 0], reliability_lines(bins, entries))
+        _risk(grid[1, 1], list(risk_lines(curve, entries)), reference(entries).label)
+        strata = range(len(STRATA))
+        ranked = stratified.with_columns(pl.col("stratum").replace_strict(STRATA, strata))
+        for axes, letter, (metric, name) in zip(grid[2], "ef", METRICS.items(), strict=True):
+            _draw(axes, _apart(averaged_lines(ranked, "stratum", strata, metric, entries)))
+            _describe(axes, letter, f"{name} by answer length", "length of the answer")
+            axes.set_xticks(strata, STRATA)
+        looks = [(entry.label, style.look(entry)) for entry in entries]
+        style.legend(figure, [style.key(f" {name}", look, look.line) for name, look in looks])
     return figure
 
 
 def averaged_lines(
     selected: pl.DataFrame,
     column: str,
-    parts: Sequence[object],
+    parts: Sequence[float],
     metric: str,
     entries: Sequence[Entry],
 ) -> Iterator[Line]:
-    """Averages over tasks of each part of `column`, drawn at 0, 1, ..., as far as defined."""
+    """Averages over tasks of each part of `column`, drawn at its value, as far as defined."""
     model = selected["model"][0]
     overall = [averages.over_tasks(selected.filter(pl.col(column) == part)) for part in parts]
     for entry in entries:
         found = [one.get((model, entry.id, metric), MISSING) for one in overall]
         defined = [
-            (x, one.mean, one.sd or 0.0) for x, one in enumerate(found) if one.mean is not None
+            (x, one.mean, one.sd or 0.0)
+            for x, one in zip(parts, found, strict=True)
+            if one.mean is not None
         ]
         if defined:
             yield Line(entry, *zip(*defined, strict=True))
@@ -112,10 +115,23 @@ def reliability_lines(bins: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[
             yield Line(entry, *((own[name] / own["n"]).to_list() for name in own.columns[3:]))
 
 
+def reference(entries: Sequence[Entry]) -> Entry:
+    """What risks are compared with: TRACE+, or the last one where it is not among them."""
+    return next((entry for entry in entries if entry.id == "trace_plus"), entries[-1])
+
+
 def risk_lines(curve: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[Line]:
-    """Mean over splits of the risk at each coverage, and its s.d."""
-    risk = pl.col("risk")
-    means = curve.group_by("estimator", "coverage").agg(mean=risk.mean(), sd=risk.std())
+    """How much higher the risk is at each coverage than the reference's in the same split.
+
+    The mean over splits, and its s.d.
+    """
+    key = ["split", "coverage"]
+    curve = curve.filter(pl.col("coverage") >= KEPT)
+    compared = curve.join(
+        curve.filter(estimator=reference(entries).id), on=key, suffix="_reference"
+    )
+    more = pl.col("risk") - pl.col("risk_reference")
+    means = compared.group_by("estimator", "coverage").agg(mean=more.mean(), sd=more.std())
     for entry in entries:
         own = means.filter(estimator=entry.id).sort("coverage")
         if len(own):
@@ -126,52 +142,41 @@ def _apart(lines: Iterator[Line]) -> list[Line]:
     """Lines a little beside one another, so that none hides another's spread."""
     found = list(lines)
     middle = (len(found) - 1) / 2
+    places = np.unique([x for line in found for x in line.x])
+    step = APART * np.diff(places).min(initial=1.0)
     return [
-        line._replace(x=[x + APART * (place - middle) for x in line.x])
+        line._replace(x=[x + step * (place - middle) for x in line.x])
         for place, line in enumerate(found)
     ]
 
 
-def _draw(axes: Axes, lines: Sequence[Line], ls: str = "-") -> list[Label]:
-    """Draw the lines with their spreads; the labels of their right ends."""
+def _draw(axes: Axes, lines: Sequence[Line]) -> None:
+    """Draw the lines with their spreads."""
     for entry, x, y, spread in lines:
         look = style.look(entry)
-        axes.errorbar(
-            x,
-            y,
-            yerr=spread or None,
-            color=look.color,
-            marker=look.marker,
-            markersize=3.2,
-            markeredgewidth=0,
-            ls=ls,
-            elinewidth=0.5,
-            zorder=look.order,
-        )
+        shown = {"ls": look.line, "mew": 0, "elinewidth": 0.5, "zorder": look.order}
+        axes.errorbar(x, y, yerr=spread or None, **shown, **style.point(look))
     if not lines:
         axes.set_yticks([])
         axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=style.MUTED)
-    return _ends(lines)
 
 
-def _reliability(axes: Axes, lines: Iterator[Line]) -> list[Label]:
+def _reliability(axes: Axes, lines: Iterator[Line]) -> None:
     axes.plot([0, 1], [0, 1], color=style.MUTED, lw=0.7, ls=":", zorder=1)
-    _describe(axes, "b", "Reliability", "predicted probability")
+    _describe(axes, "c", "Reliability", "predicted probability")
     axes.set_ylabel("accuracy", fontsize=style.SMALL, color=style.MUTED)
-    return _draw(axes, list(lines))
+    _draw(axes, list(lines))
 
 
-def _risk(axes: Axes, lines: Iterator[Line]) -> list[Label]:
-    found = list(lines)
-    for entry, x, y, spread in found:
+def _risk(axes: Axes, lines: Sequence[Line], reference: str) -> None:
+    for entry, x, y, spread in lines:
         look = style.look(entry)
         low, high = np.subtract(y, spread), np.add(y, spread)
         axes.fill_between(x, low, high, color=look.color, alpha=0.12, lw=0, zorder=1)
-        axes.plot(x, y, color=look.color, zorder=look.order)
-    axes.set_ylim(bottom=0)
-    _describe(axes, "b", "Risk ↓", "coverage: share of the answers kept")
-    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-    return _ends(found)
+        marked = {"ls": look.line, "mew": 0, "zorder": look.order, "markevery": MARKED}
+        axes.plot(x, y, **marked, **style.point(look))
+    _describe(axes, "d", f"Risk minus that of {reference} ↓", "coverage: share of the answers kept")
+    axes.xaxis.set_major_formatter(PERCENT)
 
 
 def _describe(axes: Axes, letter: str, title: str, below: str) -> None:
@@ -179,18 +184,3 @@ def _describe(axes: Axes, letter: str, title: str, below: str) -> None:
     axes.set_xlabel(below, fontsize=style.SMALL, color=style.MUTED)
     axes.locator_params(axis="y", nbins=5)
     axes.grid(axis="y")
-
-
-def _ends(lines: Sequence[Line]) -> list[Label]:
-    """Names for the right ends, from the line that lies lowest on the whole to the highest."""
-    return [
-        Label(
-            line.x[-1],
-            line.y[-1],
-            line.entry.label,
-            style.look(line.entry).text,
-            line.entry.role == "trace",
-            style.look(line.entry).color,
-        )
-        for line in sorted(lines, key=lambda line: fmean(line.y))
-    ]

@@ -1,9 +1,15 @@
-"""The look of every figure: sizes, fonts, one colour and marker per family, and how it is saved."""
+"""The look of every figure: sizes, fonts, one colour and marker per family, and how it is saved.
+
+Colours stand out from white at least as 3:1, and shapes alone tell TRACE and TRACE+ from each other
+and from the families, in grey print too.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
+from xml.sax.saxutils import escape
 
 import matplotlib
 import matplotlib.style
@@ -11,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tracecal.storage.files import atomic_write
+from tracecal.storage.files import atomic_write, write_text
 from tracecal.tables.settings import Entry
 
 COLUMN_WIDTH = 3.03
@@ -21,28 +27,36 @@ INK, MUTED, FAINT = "#1c1f23", "#666d75", "#dfe3e7"
 
 
 class Look(NamedTuple):
-    """Colour, marker and stacking of an estimator's points, and the colour of its name."""
+    """How an estimator is drawn: `size` is its marker's, `order` its place in the stack, `text` the
+    colour of its name."""
 
     color: str
     marker: str
+    size: float = 4.0
     order: int = 3
+    line: str = "-"
     text: str = INK
 
 
-TRACE = Look("#E69F00", "o", 5, "#B07400")
-TRACE_PLUS = Look("#C8321E", "o", 6, "#C8321E")
-BEST_BASELINE = Look("#1c1f23", "X", 7)
+TRACE = Look("#C77700", "D", 4.4, 5, "--", "#9A5B00")
+TRACE_PLUS = Look("#AE1E1E", "*", 7.5, 6, "-", "#AE1E1E")
+# TRACE's operator M: the mean of the most uncertain window of an answer.
+LOCAL_PEAK = TRACE._replace(marker="^", line=":")
+BEST_BASELINE = Look("#1c1f23", "X", 4.6, 7)
 FAMILIES: Mapping[str, Look] = {
     "likelihood": Look("#2F5D8A", "o"),
-    "entropy": Look("#74AEDB", "s"),
-    "trajectory": Look("#9BA1A8", "^"),
-    "beam": Look("#4A5058", "D"),
-    "semantic": Look("#3E9C93", "P"),
+    "entropy": Look("#4C8FC4", "s", 3.6),
+    "trajectory": Look("#7F868E", ">"),
+    "beam": Look("#4A5058", "v"),
+    "semantic": Look("#2A8C82", "P", 4.6),
 }
-OTHER = Look("#B9BEC4", "v")
+OTHER = Look("#868D95", "h")
+# Another face, of nearly the same widths, serves where an SVG is shown without the first.
+FONTS = ["DejaVu Sans", "Verdana"]
 
 RC = {
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    "font.sans-serif": FONTS,
     "font.size": NORMAL,
     "axes.titlesize": NORMAL,
     "axes.labelsize": NORMAL,
@@ -79,7 +93,7 @@ RC = {
     "legend.columnspacing": 1.1,
     "figure.constrained_layout.use": True,
     "pdf.fonttype": 42,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "tracecal",
     "savefig.dpi": 300,
 }
@@ -105,9 +119,14 @@ def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(across, len(handles)))
 
 
-def key(name: str, drawn: Look) -> Line2D:
-    """A legend entry."""
-    return Line2D([], [], ls="", color=drawn.color, marker=drawn.marker, mew=0, label=name)
+def key(name: str, drawn: Look, line: str = "") -> Line2D:
+    """A legend entry: a point, or a `line` through one."""
+    return Line2D([], [], ls=line, mew=0, label=name, **point(drawn))
+
+
+def point(drawn: Look) -> dict[str, object]:
+    """A look's marker, as Matplotlib's arguments."""
+    return {"color": drawn.color, "marker": drawn.marker, "ms": drawn.size}
 
 
 def family_keys(entries: Iterable[Entry]) -> list[Line2D]:
@@ -120,10 +139,16 @@ def panel_title(axes: Axes, letter: str, text: str) -> None:
     axes.set_title(f"({letter}) {text}")
 
 
-def save(figure: Figure, pdf: str | Path, svg: str | Path) -> None:
-    """Write both formats, the same bytes for the same figure."""
-    dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, description: str) -> None:
+    """Write both formats, the same bytes for the same figure; both say what they show.
+
+    Text in the SVG is text: it can be found, copied and read aloud.
+    """
     with applied():
-        for path, kind in ((pdf, "pdf"), (svg, "svg")):
-            with atomic_write(path) as part:
-                figure.savefig(part, format=kind, metadata=dateless[kind])
+        with atomic_write(pdf) as part:
+            told = {"Title": title, "Subject": description, "CreationDate": None}
+            figure.savefig(part, format="pdf", metadata=told)
+        drawn = StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Title": title, "Date": None})
+    head, body = drawn.getvalue().split("</title>", 1)
+    write_text(f"{head}</title>\n <desc>{escape(description)}</desc>{body}", svg)
