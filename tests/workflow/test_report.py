@@ -2,17 +2,22 @@
 
 import json
 import re
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+import yaml
+
+from explore.chromium import Chromium, installed
 
 pytestmark = pytest.mark.workflow
+STYLE = Path(__file__).resolve().parents[2] / "report/style.css"
 
 
 @pytest.fixture(scope="module")
 def report(finished, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.zip"
-    finished.snakemake("--report", str(path))
+    finished.snakemake("--report", str(path), "--report-stylesheet", str(STYLE))
     with ZipFile(path) as pages:
         yield pages
 
@@ -48,10 +53,64 @@ def test_the_landing_page_names_the_run_and_links_to_every_page(told):
     text = told["workflow_desc"]
     assert "smoke" in text and "Demo-Small" in text and "arithmetic" in text
     assert text.count("app.showCategory") == len(told["categories"])
-    assert "app.showResultInfo('results/smoke/explorer.html')" in text
     assert "problematic" not in text and "system-message" not in text
 
 
 def test_the_explorer_lies_in_the_report_as_it_is(report, finished):
     inside = next(name for name in report.namelist() if name.endswith("/explorer.html"))
     assert report.read(inside) == (finished.root / "results/smoke/explorer.html").read_bytes()
+
+
+def test_results_of_a_page_are_in_the_order_of_the_contents(told):
+    contents = yaml.safe_load((STYLE.parent / "contents.yaml").read_text(encoding="utf-8"))
+    wanted = [name for page in contents.values() for name in page]
+    for page, parts in told["categories"].items():
+        if "Beside" in page:
+            continue
+        shown = sorted(
+            (told["results"][path]["labels"]["result"], path.split("/")[-1].split(".")[0])
+            for part in parts.values()
+            for path in part
+        )
+        names = [name for _, name in shown]
+        assert names == sorted(names, key=wanted.index)
+
+
+@pytest.fixture(scope="module")
+def browser(report, tmp_path_factory):
+    """The report's landing page on a small screen."""
+    program = installed()
+    if program is None:
+        pytest.skip("no Chromium here (Debian's package is called chromium)")
+    folder = tmp_path_factory.mktemp("opened")
+    report.extractall(folder)
+    browser = Chromium(program, folder / "profile", width=1280, height=900)
+    browser.open(folder / "report/report.html")
+    browser.wait_for("document.querySelector('.prose')")
+    yield browser
+    browser.close()
+
+
+def test_it_opens_with_all_of_its_introduction_in_sight(browser):
+    box = browser.ask("(({left, top, right, bottom}) => [left, top, right, bottom])"
+                      "(document.querySelector('.prose').getBoundingClientRect())")  # fmt: skip
+    navigation = browser.ask("document.querySelector('nav').getBoundingClientRect().right")
+    width, height = browser.ask("[innerWidth, innerHeight]")
+    assert navigation <= box[0] and box[1] >= 0
+    assert box[2] <= width and box[3] <= height
+
+
+def test_its_links_lead_where_they_say(browser):
+    link = "[...document.querySelectorAll('.prose a')].find((one) => one.textContent === {!r})"
+    page = "2 Where does it win?"
+    browser.ask(f"{link.format(page)}.click()")
+    browser.wait_for(
+        f"[...document.querySelectorAll('nav a')].some((one) => one.text === {page!r})"
+    )
+    assert "Cross-model comparison, task by task" in browser.ask(
+        "document.querySelector('nav').innerText"
+    )
+    browser.ask(f"{link.format('explorer')}.click()")
+    browser.wait_for("document.querySelector('iframe')")
+    assert browser.ask("document.querySelector('iframe').src").endswith("/explorer.html")
+    assert browser.complaints == []
