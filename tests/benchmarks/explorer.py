@@ -8,6 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import polars as pl
+
 from explore.chromium import Chromium, installed
 from explore.synthetic import MODELS, TASKS, answers
 from tracecal.explore.contents import contents
@@ -15,7 +17,11 @@ from tracecal.explore.page import page
 from tracecal.registry import ESTIMATORS
 
 ENTRIES = [[one.id, one.label, one.group, one.role, one.citation] for one in ESTIMATORS]
-ANSWERS, LONGEST = 10_000, 60
+ANSWERS, LONGEST = 10_000, 120
+# Worked examples, as prompts of base models hold them.
+EXAMPLES = (
+    "Question: how many mills stand by the river? Answer: seven old ones, to the north.\n" * 18
+)
 CHANGE = (
     "(() => {{ const c = document.getElementById('{control}'); const before = performance.now();"
     " c.value = '{value}'; c.dispatchEvent(new Event('input'));"
@@ -27,6 +33,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "explorer.html"
         frame = answers(ANSWERS // 4, ENTRIES, LONGEST)
+        frame = frame.with_columns(prompt=pl.lit(EXAMPLES) + pl.col("prompt"))
         before = time.perf_counter()
         data = contents(frame, ENTRIES, MODELS, TASKS, "benchmark", frame.height)
         path.write_text(page(data), encoding="utf-8")
@@ -38,6 +45,9 @@ def main() -> None:
         before = time.perf_counter()
         browser.open(path)
         print(f"loaded in {time.perf_counter() - before:.2f} s")
+        before = time.perf_counter()
+        browser.open(path)
+        print(f"loaded again in {time.perf_counter() - before:.2f} s")
         steps = [("by", "mars"), ("order", "up"), ("outcome", "wrong"), ("find", "seven old"),
                  ("find", "seven old m")]  # fmt: skip
         for control, value in steps:

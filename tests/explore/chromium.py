@@ -85,6 +85,11 @@ class Chromium:
             for kind in ("keyDown", "keyUp"):
                 self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
+    def point(self, x: float, y: float) -> None:
+        """Press and release at a place of the window, in CSS pixels."""
+        for kind in ("mousePressed", "mouseReleased"):
+            self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot")["data"]))
 

@@ -193,6 +193,26 @@ def test_the_overview_counts_what_the_filters_leave(browser, explorer):
     assert sum(int(n) for n, word in counts if word == "wrong") == (~shown["correct"]).sum()
 
 
+@pytest.mark.parametrize("chart", ["histogram", "coverage"])
+def test_the_threshold_is_dragged_on_the_charts(browser, explorer, chart):
+    browser.open(explorer, "#threshold=0.9")
+    wanted = 0.3 if chart == "histogram" else 0.5
+    # Where the chart has that share of its axis, wherever the page has drawn it.
+    x, y = browser.ask(
+        f"(() => {{ const chart = document.getElementById({chart!r});"
+        f" const place = new DOMPoint(across({wanted}), up(0.5)).matrixTransform(chart.getScreenCTM());"
+        " return [place.x, place.y]; })()"
+    )
+    browser.point(x, y)
+    threshold = float(text(browser, "#at"))
+    if chart == "histogram":
+        assert threshold == pytest.approx(wanted, abs=0.011)
+    else:
+        half = ANSWERS["probability.trace_plus"].sort(descending=True)[31]
+        assert half - 0.01 < threshold <= half
+        assert re.match(r"At or above it: 3[2-4] answers", text(browser, "#kept"))
+
+
 def test_the_calibration_error_is_the_metrics(browser, explorer):
     browser.open(explorer, "#by=seq_logp")
     p, right = ANSWERS["probability.seq_logp"].to_numpy(), ANSWERS["correct"].to_numpy()

@@ -51,4 +51,5 @@ def _fingerprint(source: str) -> str:
 
 def _packed(data: dict[str, Any]) -> str:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    # Level 9 takes seven times as long and saves 2 %.
+    return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()

@@ -20,17 +20,28 @@ class Overview {
       [name, document.getElementById(name)]));
     const slider = document.getElementById("threshold");
     slider.addEventListener("input", () => setThreshold(String(Number(slider.value))));
-    const drag = (event) => {
-      const { left, width } = this.charts.histogram.getBoundingClientRect();
-      const place = (event.clientX - left) / width * FRAME.width;
-      const share = (place - FRAME.left) / (FRAME.width - FRAME.left - FRAME.right);
-      setThreshold(String(Math.round(100 * Math.max(0, Math.min(1, share))) / 100));
+    this.draggable("histogram", (share) => share, setThreshold);
+    this.draggable("coverage", (share) => {
+      const place = Math.min(this.judged.length, Math.round(share * this.judged.length)) - 1;
+      return place < 0 ? 1 : this.judged[place].p;
+    }, setThreshold);
+  }
+
+  // A pointer on a chart chooses the threshold that belongs to its place on the horizontal axis.
+  draggable(name, threshold, setThreshold) {
+    const chart = this.charts[name];
+    const drag = ({ clientX }) => {
+      const { x } = new DOMPoint(clientX, 0).matrixTransform(chart.getScreenCTM().inverse());
+      const share = (x - FRAME.left) / (FRAME.width - FRAME.left - FRAME.right);
+      const chosen = threshold(Math.max(0, Math.min(1, share)));
+      // Down, so that the answer that was pointed at is kept.
+      setThreshold(String(Math.floor(100 * chosen + 1e-9) / 100));
     };
-    this.charts.histogram.addEventListener("pointerdown", (event) => {
-      this.charts.histogram.setPointerCapture(event.pointerId);
+    chart.addEventListener("pointerdown", (event) => {
+      chart.setPointerCapture(event.pointerId);
       drag(event);
     });
-    this.charts.histogram.addEventListener("pointermove", (event) => {
+    chart.addEventListener("pointermove", (event) => {
       if (event.buttons) drag(event);
     });
   }
@@ -42,6 +53,7 @@ class Overview {
     const judged = chosen.filter((at) => probability[at] !== null)
       .map((at) => ({ p: probability[at], right: correct[at] }))
       .sort((a, b) => b.p - a.p);
+    this.judged = judged;
     const threshold = Number(state.threshold);
     const kept = judged.filter(({ p }) => p >= threshold);
     this.histogram(judged, threshold);
