@@ -34,7 +34,6 @@ include: "rules/analyse.smk"
 include: "rules/tables.smk"
 include: "rules/tabulate.smk"
 include: "rules/draw.smk"
-include: "rules/costs.smk"
 include: "rules/explore.smk"
 
 
@@ -43,14 +42,16 @@ RENDERED += expand("<results>/tables/{name}_vs_paper.{kind}", name=BESIDE, kind=
 RENDERED += ["<results>/tables/references.bib"]
 RENDERED += expand("<results>/figures/{name}.{kind}", name=FIGURES, kind=["pdf", "svg"])
 RENDERED += ["<results>/explorer.html"]
+EVERYTHING = ["<results>/config.yaml", pairs("<results>/calibrators/{model}/{task}.json"), RENDERED]
+
+
+include: "rules/costs.smk"
 
 
 rule all:
     default_target: True
     input:
-        "<results>/config.yaml",
-        pairs("<results>/calibrators/{model}/{task}.json"),
-        RENDERED,
+        EVERYTHING,
 
 
 # The same tables and figures, from the finished (model, task) pairs alone.

@@ -1,6 +1,6 @@
 # What the run cost, step by step. A target of its own: times differ from run to run, and what
 # `all` makes is the same byte for byte.
-# reads   metrics.parquet (so that the measured jobs are over), benchmarks/, traces/, beams/, samples/
+# reads   benchmarks/, traces/, beams/, samples/; all else, so that the measured jobs are over
 # writes  tables/costs.{tex,csv,html}
 
 
@@ -17,7 +17,8 @@ rule costs:
 # Benchmark files are no files of the workflow's graph; the rule reads those that are there.
 rule tabulate_costs:
     input:
-        metrics="<results>/metrics.parquet",
+        EVERYTHING,
+        config="<results>/config.yaml",
     output:
         tex="<results>/tables/costs.tex",
         csv="<results>/tables/costs.csv",

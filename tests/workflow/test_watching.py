@@ -77,6 +77,18 @@ def test_the_state_can_be_asked_while_a_run_goes_on(half):
     assert "the end is expected at" in text
 
 
+def test_costs_are_gathered_after_all_other_jobs(finished):
+    jobs = {}
+    for target in ("all", "costs"):
+        output = finished.snakemake("--dry-run", "--forceall", target).stdout
+        table = output.split("Job stats:")[1].split("\n\n")[0]
+        jobs[target] = dict(re.findall(r"^(\w+) +(\d+)$", table, re.M))
+    for own in ("all", "total"):
+        del jobs["all"][own]
+    assert jobs["costs"].items() >= jobs["all"].items()
+    assert jobs["costs"]["tabulate_costs"] == "1"
+
+
 def test_costs_are_gathered_from_every_benchmark(finished):
     finished.snakemake("costs")
     path = finished.root / "results/smoke/tables/costs.csv"

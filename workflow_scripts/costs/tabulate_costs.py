@@ -8,7 +8,7 @@ from tracecal.writers.write import write_table
 
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
-    results = Path(snakemake.input.metrics).parent
+    results = Path(snakemake.input.config).parent
     benchmarks = read_benchmarks(results / "benchmarks", list(params.models))
     frame = costs(benchmarks, count_tokens(results, params.pairs))
     table = costs_table(frame, params.models, **params.words)
