@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report status test test-real validate test-slurm soak bench lint format clean
+.PHONY: help demo run report pictures status test test-real validate test-slurm soak bench lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,9 @@ run: .venv/installed ## runs your configuration: CONFIG=config/mine.yaml
 
 report: demo ## the demo's tables and figures as pages for a browser, in report.zip
 	$(BIN)/snakemake all costs --report report.zip --report-stylesheet report/style.css
+
+pictures: demo ## the pictures of README and docs, from the demo, with Chromium
+	$(BIN)/python workflow_scripts/pictures.py
 
 status: .venv/installed ## jobs done, running, failed, remaining: CONFIG=config/mine.yaml
 	@$(BIN)/python workflow_scripts/status.py --configfile $(CONFIG)
@@ -82,4 +85,4 @@ format: .venv/installed ## mends the style
 	@touch $@
 
 clean: ## removes environments and results
-	rm -rf .venv .venv-slurm results .snakemake
+	rm -rf .venv .venv-slurm results/*/ .snakemake

@@ -297,7 +297,7 @@ def test_touching_every_tracked_file_reruns_nothing(finished):
 
 def test_a_fresh_clone_with_results_and_metadata_reruns_nothing(finished, tmp_path):
     clone = copied_repository(tmp_path)
-    shutil.copytree(finished.root / "results", clone.root / "results", symlinks=True)
+    shutil.copytree(finished.root / "results/smoke", clone.root / "results/smoke", symlinks=True)
     shutil.copytree(finished.root / ".snakemake/metadata", clone.root / ".snakemake/metadata")
     assert clone.scheduled() == {}
 

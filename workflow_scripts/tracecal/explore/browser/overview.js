@@ -1,6 +1,6 @@
 // The overview: how confidence and correctness go together in the answers that the filters leave.
 
-const FRAME = { width: 280, height: 120, left: 30, right: 6, top: 6, bottom: 16 };
+const FRAME = { width: 280, height: 100, left: 30, right: 6, top: 6, bottom: 16 };
 const BINS = 20;
 // As the metric: equal-width bins.
 const RELIABILITY_BINS = 15;
