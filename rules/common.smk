@@ -289,20 +289,15 @@ def requests(encoder=None, share=1.0, most_gpus=math.inf):
 
 
 # The report's pages and the results on each, numbered and lettered as Snakemake sorts them by name.
-# Tables and figures have a title and a caption, the explorer has a title alone.
+# Each has a title and a caption.
 CONTENTS = read_yaml(ROOT / "report/contents.yaml")
 PAGES = {question: f"{place} {question}" for place, question in enumerate(CONTENTS, 1)}
 LISTED = {
-    name: (question, f"{page}{letter} {words if isinstance(words, str) else words['title']}")
+    name: (question, f"{page}{letter} {words['title']}")
     for page, (question, listed) in enumerate(CONTENTS.items(), 1)
     for letter, (name, words) in zip(ascii_lowercase, listed.items())
 }
-WORDS = {
-    name: words
-    for listed in CONTENTS.values()
-    for name, words in listed.items()
-    if not isinstance(words, str)
-}
+WORDS = {name: words for listed in CONTENTS.values() for name, words in listed.items()}
 
 
 def shown(name, question=None, kind=None):

@@ -15,7 +15,7 @@ rule make_explorer:
     output:
         report(
             "<results>/explorer.html",
-            caption="../report/explorer.rst",
+            caption="../report/caption.rst",
             **shown("explorer", kind="explorer"),
         ),
     log:
@@ -32,6 +32,7 @@ rule make_explorer:
         run=CONFIG.run,
         seed=CONFIG.seed,
         answers=CONFIG.explorer.answers,
+        words=WORDS["explorer"],
     message:
         "Making the answer explorer"
     script:

@@ -9,12 +9,13 @@ import subprocess
 import time
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tracecal.explore.pictures import BROWSERS
+
 PATIENCE = 20
 
 
 def installed() -> str | None:
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 class Chromium:

@@ -14,8 +14,8 @@ CONTENTS = yaml.safe_load((ROOT / "report/contents.yaml").read_text(encoding="ut
 NAMES = [
     name
     for shown in CONTENTS.values()
-    for name, words in shown.items()
-    if not isinstance(words, str) and name != "costs"
+    for name in shown
+    if (MODULES / f"{name}.py").exists() and name != "costs"
 ]
 
 

@@ -1,0 +1,42 @@
+"""Pictures of a finished run, for README and docs."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tracecal.errors import InputError
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# Pages that are shown as they open on a screen: their files in the run's folder.
+PAGES = {"explorer.png": "explorer.html"}
+SIZE = "1280,720"
+
+
+def picture(run: Path, name: str) -> bytes:
+    """What belongs into the file `name`: a page of the run as PNG, or a figure's own SVG.
+
+    Raises `InputError` where the run has not come so far, or where there is no browser.
+    """
+    source = run / PAGES.get(name, f"figures/{name}")
+    if not source.exists():
+        raise InputError(f"{source} is not there for {name}; finish the run first: make demo")
+    return _screenshot(source) if name in PAGES else source.read_bytes()
+
+
+def _screenshot(page: Path) -> bytes:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise InputError(f"there is no browser here; install one of {', '.join(BROWSERS)}")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        shown = Path(folder) / "page.png"
+        switches = ["--headless", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}"]
+        if os.geteuid() == 0:
+            switches.append("--no-sandbox")
+        own = [f"--user-data-dir={folder}/profile", f"--screenshot={shown}"]
+        # Time passes as fast as the page can use it, until the answers are unpacked.
+        waiting = "--virtual-time-budget=10000"
+        command = [browser, *switches, *own, waiting, page.resolve().as_uri()]
+        subprocess.run(command, check=True, capture_output=True)
+        return shown.read_bytes()
