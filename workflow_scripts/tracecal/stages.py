@@ -3,10 +3,15 @@
 Read from what Snakemake prints while it runs, so that nothing of the run itself is touched.
 """
 
+import argparse
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from statistics import fmean
+
+from tracecal.given import read_yaml
 
 _COUNT = re.compile(r"(\w+) +(\d+)$")
 _STARTED = re.compile(r"Job (\d+): (.+)$")
@@ -29,7 +34,7 @@ class Stages:
         self._counting = False
 
     def read(self, line: str, now: float) -> str | None:
-        """Take in one line; return it where a person should see it at once: an error."""
+        """Take in one line; return it where a person should see it at once: a job's error."""
         line = line.rstrip("\n")
         if line.startswith("Job stats:"):
             self._counting, self.begun = not self.jobs, now if self.begun is None else self.begun
@@ -46,7 +51,7 @@ class Stages:
             self.took[job[2]].append(now - began)
         elif job := _FAILED.match(line):  # stands below "Error in rule"
             self.running.pop(job[1], None)
-        elif _ERROR.match(line):
+        elif _ERROR.match(line) and self.begun is not None:
             return line
         return None
 
@@ -73,6 +78,19 @@ class Stages:
         parts += [f"about {_clock(left)} left" if left is not None else "estimating time left"]
         parts += sorted(message for _, message in self.running.values())[:2]
         return "  ".join(parts)
+
+
+def log_of(arguments: Sequence[str]) -> Path:
+    """Where all that a run prints goes, results/<run>/logs/run.log, by Snakemake's arguments.
+
+    Raises `InputError` where a file of its configuration is not there or not YAML: Snakemake would
+    not say which file, or where in it.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", default=["config/config.yaml"])
+    named = [read_yaml(path) for path in parser.parse_known_args(arguments)[0].configfile]
+    runs = [value["run"] for value in named if isinstance(value, dict) and "run" in value]
+    return Path("results", Path(str(runs[-1])).name if runs else "", "logs/run.log")
 
 
 def _clock(seconds: float) -> str:

@@ -1,0 +1,67 @@
+"""Rows are what their table holds; what that is, is worked out once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts import run_script
+from tracecal.errors import InputError
+from tracecal.storage.digest import REMEMBERED
+from tracecal.tasks import load
+from tracecal.tasks.prepared import prepared_digest
+from tracecal.tasks.rows import Rows
+
+ROWS = [{"q": f"What is {n} + 1?", "a": str(n + 1)} for n in range(9)]
+SPEC = Rows.model_validate(
+    {"source": {"path": "rows.jsonl"}, "fields": {"question": "q", "references": "a"}}
+).model_dump_json()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(REMEMBERED, str(tmp_path / "digests"))
+
+
+def held(rows, seed=1, code="c", ends="\n"):
+    text = "".join(json.dumps(row) + ends for row in rows)
+    Path("rows.jsonl").write_bytes(text.encode())
+    return prepared_digest(SPEC, ["rows.jsonl"], seed, code)
+
+
+def test_what_changes_no_row_of_the_table_changes_nothing():
+    first = held(ROWS)
+    assert held(ROWS[::-1], ends="\r\n") == first
+    assert held([*ROWS, ROWS[0], {"q": "", "a": "1"}, {"q": "Who?", "a": None}]) == first
+    assert held([row | {"unused": 1} for row in ROWS]) == first
+    assert held(ROWS[1:]) != first
+    assert held([ROWS[0] | {"a": "2 "}, *ROWS[1:]]) != first
+
+
+def test_rows_that_are_known_are_not_read_again(monkeypatch):
+    first = held(ROWS)
+    monkeypatch.setattr(load, "load_local", None)
+    assert prepared_digest(SPEC, ["rows.jsonl"], 1, "c") == first
+    with pytest.raises(TypeError):
+        prepared_digest(SPEC, ["rows.jsonl"], 1, "another version of the code")
+
+
+def test_a_file_that_is_not_there_is_said_with_where_it_was_looked_for(tmp_path):
+    with pytest.raises(InputError, match=f"rows.jsonl cannot be read in {tmp_path}"):
+        prepared_digest(SPEC, ["rows.jsonl"], 1, "c")
+
+
+def test_rows_that_change_while_a_run_goes_on_are_refused(tmp_path):
+    params = {"spec": SPEC, "seed": 1, "held": held(ROWS)}
+
+    def prepare():
+        files = {"input": {"rows": "rows.jsonl"}, "output": {"task": tmp_path / "out.parquet"}}
+        run_script("tasks/prepare_task.py", tmp_path, params=params, **files, task="mine")
+
+    prepare()
+    held(ROWS[1:])
+    with pytest.raises(SystemExit):
+        prepare()
+    log = (tmp_path / "logs/job.log").read_text(encoding="utf-8")
+    assert "the rows of mine were changed after this run had started" in log
