@@ -87,7 +87,7 @@ def test_every_setting_that_the_example_leaves_out_is_valid():
     more = more.replace("  - {slug: svamp, limit: 300}", "  # - {slug: svamp, limit: 300}")
     said, before = (yaml.safe_load(one) for one in (more, text))
     assert set(said) >= set(before) | {"estimators", "beams", "splits", "probe", "lars"}
-    assert said["models"][0].keys() >= {"gpus", "device_map", "memory_gb", "hours"}
+    assert said["models"][0].keys() >= {"gpus", "memory_gb", "hours"}
     assert said["tasks"][0]["path"] == "data/svamp/{split}.jsonl"
     config = load_config(said, "c")
     assert load_tasks(config, ROOT)["svamp"].local_files()[0] == "data/svamp/test.jsonl"
