@@ -198,6 +198,21 @@ def test_no_line_to_a_label_runs_under_another(seed):
             assert not any(line.intersects_bbox(box) for j, box in enumerate(boxes) if j != i)
 
 
+def test_every_label_is_led_to_its_own_point_and_no_other_is_nearer():
+    points = [(60.0, 50.0), (72.0, 50.0), (140.0, 60.0)]
+    axes = empty_panel()
+    place(axes, [Label(*point, "TRACE", "black", False) for point in points[:2]], points)
+    scale = axes.figure.dpi / 72
+    for text, box in zip(axes.texts, text_boxes(axes), strict=True):
+        assert text.arrow_patch is not None
+        gaps = {
+            point: max(box.x0 - point[0] * scale, point[0] * scale - box.x1, 0)
+            + max(box.y0 - point[1] * scale, point[1] * scale - box.y1, 0)
+            for point in points
+        }
+        assert min(gaps, key=gaps.get) == text.xy
+
+
 def draw(name, folder, metrics=METRICS, models=MODELS, entries=ENTRIES):
     figure = {
         "overview": lambda: overview(metrics, entries, models, BOTH),

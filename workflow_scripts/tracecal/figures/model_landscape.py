@@ -125,7 +125,8 @@ def _drawn(point: Point, floor: float | None) -> tuple[float, float]:
 def _strip(axes: Axes, floor: float) -> None:
     """Below the axis, apart from it, a strip without a scale; panels share it as their axes."""
     axes.set_ylim(bottom=floor - STRIP)
-    ticks = [tick for tick in axes.get_yticks() if floor <= tick <= axes.get_ylim()[1]]
+    # A tick on the strip's edge would run into its name.
+    ticks = [tick for tick in axes.get_yticks() if floor + STRIP / 2 < tick <= axes.get_ylim()[1]]
     labels = [f"{tick:.2f}" for tick in ticks]
     axes.set_yticks([floor - STRIP / 2, *ticks], [f"< {floor:.2f}", *labels])
 
