@@ -74,7 +74,7 @@ JOURNALS = f"results/{CONFIG.run}/work/journals"
 # The models and tasks of the studies; others may be named and are not looked at.
 NEEDED = {name for pair in PAIRS for name in pair}
 STUDY = CONFIG.study.model_dump()
-MODEL_LABELS = {slug: MODELS[slug].name for slug in sorted(MODELS)}
+MODEL_LABELS = {slug: model.name for slug, model in MODELS.items()}
 TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
 
 

@@ -27,7 +27,7 @@ rule make_explorer:
         page=[text_hash(source) for source in SOURCES],
         pairs=lambda wildcards: wanted_pairs(),
         estimators=entries(CHOSEN),
-        models=lambda wildcards: MODEL_LABELS,
+        models=lambda wildcards: dict(sorted(MODEL_LABELS.items())),
         tasks=lambda wildcards: TASK_LABELS,
         run=CONFIG.run,
         seed=CONFIG.seed,

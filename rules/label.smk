@@ -1,6 +1,6 @@
 # Correctness: the prediction that each answer states, and whether it is correct.
 # reads   traces/{model}/{task}.arrow, tasks/{task}.parquet
-# writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet
+# writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet, analyses/language_accuracy.parquet
 
 from tracecal.tasks.judging import Judging
 
@@ -34,7 +34,8 @@ rule accuracy:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         tasks=pairs("<results>/tasks/{task}.parquet"),
     output:
-        "<results>/analyses/accuracy.parquet",
+        accuracy="<results>/analyses/accuracy.parquet",
+        languages="<results>/analyses/language_accuracy.parquet",
     log:
         "<logs>/accuracy.log",
     conda:

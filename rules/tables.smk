@@ -21,24 +21,34 @@ def made(*analyses, studies=("main",), estimators=COMPARED, **more):
     }
 
 
+def compares(*analyses, estimators=COMPARED, **more):
+    """As `made`, of a table that compares estimators, fits or answers.
+
+    It also tells how many answers are right, which estimators score fewer, and whether those that
+    a calibration part holds are enough for as many weights as a fit has.
+    """
+    shown = {entry[0] for entry in estimators} | {"trace_plus"}
+    weights = max(len(one.inputs) for one in registry.ESTIMATORS if one.id in shown)
+    share = CONFIG.splits.calibration_share
+    every = dict.fromkeys([*analyses, "averages", "accuracy"])
+    return made(*every, estimators=estimators, weights=weights, calibration_share=share, **more)
+
+
 def rows_of(table):
     """The chosen estimators among those that a table of averages shows."""
     return entries(one for one in CHOSEN if one.id in shown_in(table))
 
 
-# How many weights TRACE+ fits, and on which share of the answers.
-FITTED = {
-    "weights": len(registry.TRACE_PLUS_FEATURES),
-    "calibration_share": CONFIG.splits.calibration_share,
-}
 MADE = {
-    "main_comparison": made("averages", "improvements", "accuracy", **FITTED),
-    "languages": made("averages", "improvements", "language_averages", "language_improvements"),
-    "hyperparameter_sensitivity": made("hyperparameter_sensitivity", estimators=[]),
-    "position_shift": made("position_shift", estimators=[]),
-    "spike_strata": made("spike_strata", estimators=[]),
-    "spike_modeling": made("spike_modeling_averages", estimators=[]),
-    "cross_task_transfer": made("cross_task_transfer_improvements"),
+    "main_comparison": compares("improvements"),
+    "languages": compares(
+        "improvements", "language_averages", "language_improvements", "language_accuracy"
+    ),
+    "hyperparameter_sensitivity": compares("hyperparameter_sensitivity", estimators=[]),
+    "position_shift": compares("position_shift", estimators=[]),
+    "spike_strata": compares("spike_strata", estimators=[]),
+    "spike_modeling": compares("spike_modeling_averages", estimators=[]),
+    "cross_task_transfer": compares("cross_task_transfer_improvements"),
     "protocol_comparison": made(studies=[], estimators=[], methods=protocol_rows(CHOSEN)),
     "trace_plus_features": made(
         studies=[],
@@ -46,30 +56,28 @@ MADE = {
         features=list(registry.TRACE_PLUS_FEATURES),
         excluded=list(registry.LIKELIHOOD),
     ),
-    **{name: made("averages", estimators=rows_of(name)) for name in ROWS},
-    "ablation": made("averages", estimators=rows_of("ablation"), studies=["main", "cross"]),
-    "broader_uq": made(
-        "averages",
+    **{name: compares(estimators=rows_of(name)) for name in ROWS},
+    "ablation": compares(estimators=rows_of("ablation"), studies=["main", "cross"]),
+    "broader_uq": compares(
         estimators=rows_of("broader_uq"),
         requires={one.id: one.requires for one in CHOSEN if one.id in shown_in("broader_uq")},
     ),
 }
 if FOLLOWED:
     MADE |= {
-        name: made(name, estimators=REPRESENTATIVE)
+        name: compares(name, estimators=REPRESENTATIVE)
         for name in ["localized_global_errors", "localized_error_subtypes"]
     } | {
-        name: made(f"{name}_averages", estimators=REPRESENTATIVE)
+        name: compares(f"{name}_averages", estimators=REPRESENTATIVE)
         for name in ["calibration_size", "reliability_selective", "length_stratified"]
     }
 if STUDY["cross"]:
     MADE |= {
-        "cross_model": made("improvements", "accuracy", studies=["cross"], **FITTED),
-        "cross_model_task_details": made("improvements", studies=["cross"]),
-        "cross_model_best_estimators": made("improvements", studies=["cross"]),
+        name: compares("improvements", studies=["cross"])
+        for name in ["cross_model", "cross_model_task_details", "cross_model_best_estimators"]
     }
 if "trace_plus" in {one.id for one in CHOSEN}:
-    MADE["risk_coverage"] = made("risk_coverage", studies=["all"], estimators=[])
+    MADE["risk_coverage"] = made("risk_coverage", "accuracy", studies=["all"], estimators=[])
 
 # Averages of a single estimator compare nothing.
 TABLES = [name for name in MADE if name not in ROWS or len(MADE[name]["estimators"]) > 1]
@@ -78,42 +86,54 @@ try:
     PAPER = published.read()
 except InputError as error:
     raise WorkflowError(str(error)) from None
-BESIDE = [table for table in TABLES if table in PAPER]
+BESIDE = [
+    table for table in TABLES if published.shared(PAPER.get(table, []), list(MODELS), list(TASKS))
+]
+# What the paper has is printed as it has it, where the configuration says so.
+AS_PRINTED = {*PAPER, "trace_plus_features"} if CONFIG.tables.as_printed else set()
+SHORT_MODELS = {slug: model.short_label or model.name for slug, model in MODELS.items()}
+SHORT_TASKS = {slug: task.short_label or task.label for slug, task in TASKS.items()}
 
 
 def labels(wildcards):
-    """The labels of a table's models and tasks, its studies, and what it alone asks for."""
+    """The labels of a table's models and tasks, its studies, and what it alone asks for.
+
+    Models are in the order of the configuration. The tables of the cross-model study have short
+    names, as the paper's.
+    """
     studies = MADE[wildcards.table]["studies"]
+    model_labels = SHORT_MODELS if wildcards.table == "cross_model_task_details" else MODEL_LABELS
+    task_labels = SHORT_TASKS if [*studies] == ["cross"] else TASK_LABELS
     models = {
         slug for study in studies.values() for slug in study.get("models", [study.get("model")])
     }
     tasks = {slug for study in studies.values() for slug in study["tasks"]}
     return {
-        "models": {slug: MODEL_LABELS[slug] for slug in sorted(models)},
-        "tasks": {slug: TASK_LABELS[slug] for slug in sorted(tasks)},
+        "models": {slug: label for slug, label in model_labels.items() if slug in models},
+        "tasks": {slug: task_labels[slug] for slug in sorted(tasks)},
         "studies": studies,
         "more": MADE[wildcards.table]["more"],
     }
 
 
 def words(wildcards):
-    """A table's title and caption."""
+    """A table's title and caption; what it says of additions is left out with them."""
     main, cross = STUDY["main"], STUDY["cross"] or {"models": [], "tasks": []}
     baselines = [one for one in CHOSEN if one.role == "baseline"]
     finished = wanted_pairs()
 
-    def named(study, models):
+    def named(study, models, labels):
         done = {task for model, task in finished if model in models}
-        return listed([TASK_LABELS[task] for task in sorted({*study["tasks"]} & done)] or ["none"])
+        return listed([labels[task] for task in sorted({*study["tasks"]} & done)] or ["none"])
 
     facts = {
         "model": MODEL_LABELS[main["model"]],
-        "tasks": named(main, [main["model"]]),
-        "cross_tasks": named(cross, cross["models"]),
+        "tasks": named(main, [main["model"]], TASK_LABELS),
+        "cross_tasks": named(cross, cross["models"], SHORT_TASKS),
         "task_count": count(len(main_pairs(wildcards)), "task"),
         "model_count": count(len({m for m, _ in finished if m in cross["models"]}), "model"),
         "baseline_count": count(len(baselines), "baseline"),
         "mean": f"the mean over {count(CONFIG.splits.count, 'random calibration/evaluation split')}",
         "confidence": f"{CONFIG.risk_control.confidence:g}",
     }
-    return filled(WORDS[wildcards.table], facts)
+    return filled(WORDS[wildcards.table], facts, wildcards.table in AS_PRINTED)

@@ -34,6 +34,7 @@ rule tabulate:
         words=words,
         settings=labels,
         estimators=lambda wildcards: MADE[wildcards.table]["estimators"],
+        as_printed=lambda wildcards: wildcards.table in AS_PRINTED,
     message:
         "Tabulating {wildcards.table}"
     script:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = "booktabs multirow graphicx natbib".split()
+PACKAGES = "booktabs multirow natbib pifont".split()
 
 MINIMAL = r"\documentclass{article}" + "".join(rf"\usepackage{{{name}}}" for name in PACKAGES)
 

@@ -79,12 +79,24 @@ def intervals(*values):
 
 def accuracy(models=MODELS, tasks=TASKS, seed=1):
     draw = random.Random(seed)
-    pairs = [(model, task, draw.randint(20, 80)) for model in models for task in tasks]
+    pairs = [(m, t, draw.randint(20, 80)) for m in sorted(models) for t in sorted(tasks)]
     return pl.DataFrame(
         [(model, task, 100, right, right / 100) for model, task, right in pairs],
         schema=["model", "task", "n", "correct", "accuracy"],
         orient="row",
     )
+
+
+def answered(models, tasks, scored=()):
+    """What tables that compare read of answers: how many are right, and who scores how many.
+
+    Of 100 answers `scored` tells (model, task, estimator, n); `seq_logp` scores all.
+    """
+    everyone = [(model, task, "seq_logp", 100.0) for model in models for task in tasks]
+    names = ["model", "task", "estimator", "n"]
+    averages = pl.DataFrame([*everyone, *scored], schema=names, orient="row")
+    averages = averages.with_columns(study=pl.lit(None, pl.String), metric=pl.lit("brier"))
+    return {"averages": averages, "accuracy": accuracy(models, tasks)}
 
 
 # How many weights TRACE+ fits, and on which share of the answers.

@@ -28,7 +28,8 @@ def table(name, entries=ENTRIES, studies=STUDIES, requires=None):
     if name != "ablation":
         own.pop("cross", None)
     given = synthetic.settings(chosen, MODELS, TASKS, {"requires": requires or {}}, **own)
-    frames = {"averages": averages(METRICS, studies)}
+    means, right = averages(METRICS, studies), synthetic.accuracy(sorted(MODELS), sorted(TASKS))
+    frames = {"averages": means, "accuracy": right}
     return import_module(f"tracecal.tables.{name}").table(frames, given)
 
 
@@ -81,7 +82,7 @@ def test_without_a_cross_study_only_the_main_columns_stand():
 
 def test_what_an_estimator_needs_is_said():
     rows = rows_of(table("broader_uq", requires={"trace": "", "trace_plus": "C"}))
-    assert rows["trace"]["requires"] == "–"
+    assert rows["trace"]["requires"] is None
     assert rows["trace_plus"]["requires"] == "C"
 
 

@@ -113,7 +113,7 @@ def test_the_main_comparison_marks_wins_that_are_not_supported():
     assert marks(table, "u_brier")[-3:] == ["§", "", ""], "an interval that begins at zero"
     assert marks(table, "t_auroc")[-3:] == ["§", "", ""], "no interval"
     text = latex.render(table)
-    assert r"Improvement & +0.080 & +0.080$^{\S}$ & +0.010$^{\S}$" in text
+    assert r"Improvement & +0.080 & +0.080\S{} & +0.010\S{}" in text
     assert table.notes[-1].startswith("§ TRACE+ is better, but")
 
 
@@ -130,7 +130,7 @@ def test_without_one_side_there_are_no_improvements(entries):
     assert not any("Improvement" in note for note in table.notes)
     for make in (cross_model_task_details, cross_model_best_estimators):
         found = cross(make, entries)
-        assert "there is nothing to compare" in found.notes[0]
+        assert "there is nothing to compare" in found.footnotes[0]
         assert {row["brier_improvement"] for row in lines(found)} == {""}
 
 
@@ -160,7 +160,11 @@ def test_a_loss_is_neither_marked_nor_supported():
 
 def test_task_details_by_hand():
     table = cross(cross_model_task_details)
-    assert [group.title for group in table.groups] == ["M", "N"]
+    named = [[row[0].text for row in group.rows] for group in table.groups]
+    assert named == [["M", ""], ["N", ""]], "a model's name stands in its first row"
+    assert [row[-1].text for row in table.rows[:2]] == [
+        f"{row['right']}/{row['answers']}" for row in lines(table)[:2]
+    ]
     found = {(row["model"], row["task"]): row for row in lines(table)}
     assert list(found) == list(VALUES)
     row = found["m", "u"]
@@ -210,7 +214,7 @@ def test_undefined_auroc_is_a_dash_and_noted():
     table = cross(cross_model_task_details, frame=pl.concat([kept, undefined]))
     row = next(row for row in lines(table) if (row["model"], row["task"]) == ("n", "t"))
     assert row["auroc_best_baseline_id"] == row["auroc_improvement"] == ""
-    assert any("N on Task T (2 of 2 splits)" in note for note in table.notes)
+    assert any("N on Task T (2 of 2 splits)" in note for note in table.footnotes)
 
 
 PAPER = published.read()

@@ -7,6 +7,7 @@ from tables import synthetic
 from tables.synthetic import ENTRIES, MODELS, TASKS
 from tracecal.analyse.averages import averages
 from tracecal.analyse.improvements import gains
+from tracecal.calibrate.accuracy import ACCURACY
 from tracecal.tables import languages as module
 from tracecal.writers import csv, html, latex
 
@@ -34,6 +35,15 @@ def table_of(frame):
     frames = synthetic.frames(METRICS, ENTRIES, main=STUDY) | {
         "language_averages": means,
         "language_improvements": gains(means, baselines, by=["language"]),
+        "language_accuracy": pl.DataFrame(
+            [
+                (MODEL, TASK, n, right, right / n, language)
+                for language, n, right in (("de", 60, 30), ("zh", 40, 4))
+                if language in set(frame["language"])
+            ],
+            schema=ACCURACY | {"language": pl.String},
+            orient="row",
+        ),
     }
     return module.table(frames, synthetic.settings(ENTRIES, MODELS, TASKS, main=STUDY))
 
@@ -83,6 +93,15 @@ def test_undefined_splits_are_marked_and_counted():
     )
     made = table_of(frame)
     marks = {row[0].text: [cell.mark for cell in row] for row in made.rows}
-    assert marks["de"] == marks["all"] == [""] * 8
-    assert marks["zh"] == ["", "", *["", "†"] * 3]
-    assert made.notes[0].endswith("leaves out: AUROC of zh in 1 of 3 splits.")
+    assert marks["de"] == marks["all"] == [""] * 10
+    assert marks["zh"] == [""] * 4 + ["", "†"] * 3
+    assert made.footnotes[0].endswith("leaves out: AUROC of zh in 1 of 3 splits.")
+
+
+def test_right_answers_stand_beside_each_language_and_too_few_are_said_to_be():
+    made = table("de", "zh")
+    rows = {row[0].text: [cell.text for cell in row] for row in made.rows}
+    assert rows["de"][2:4] == ["0.500", "30/60"]
+    assert rows["zh"][2:4] == ["0.100", "4/40"]
+    assert made.notes[0].endswith("hangs on single answers: zh (4).")
+    assert not table("de").notes

@@ -40,7 +40,8 @@ VALUES = ALL | {"truthfulqa": (0.64, 0.63), None: (0.7675, 0.7605)}
 
 def made(values=VALUES, **options):
     settings = synthetic.settings([], MODEL, TASKS, main=MAIN)
-    return module.table({"position_shift": analysis(values, **options)}, settings)
+    frames = synthetic.answered(MODEL, TASKS)
+    return module.table(frames | {"position_shift": analysis(values, **options)}, settings)
 
 
 def lines(table):
@@ -90,9 +91,9 @@ def test_every_published_value_has_its_place():
 def test_what_is_undefined_is_a_dash_and_a_note():
     table = made(VALUES | {"svamp": (None, None)}, undefined=3)
     assert lines(table)["svamp"]["shifted"] == lines(table)["svamp"]["difference"] == ""
-    assert any("SVAMP (3 of 20 splits)" in note for note in table.notes)
+    assert any("SVAMP (3 of 20 splits)" in note for note in table.footnotes)
 
 
 def test_a_task_without_results_is_named():
     some = {task: pair for task, pair in VALUES.items() if task != "truthfulqa"}
-    assert made(some).notes[0] == "No results yet on TruthfulQA."
+    assert made(some).footnotes[0] == "No results yet on TruthfulQA."

@@ -3,6 +3,7 @@
 import csv as csv_module
 import io
 
+import polars as pl
 import pytest
 
 from tables import synthetic
@@ -34,7 +35,10 @@ CONTROLS = {
 
 def risk_coverage(controls, models, tasks):
     frame = gathered(list(controls.values()), list(controls))
-    return risk_table({"risk_coverage": frame}, synthetic.settings([], models, tasks))
+    rows = [(model, task, 0.4) for model, task in controls]
+    accuracy = pl.DataFrame(rows, schema=["model", "task", "accuracy"], orient="row")
+    frames = {"risk_coverage": frame, "accuracy": accuracy}
+    return risk_table(frames, synthetic.settings([], models, tasks))
 
 
 def read(table):
@@ -61,10 +65,20 @@ def test_that_nothing_can_be_promised_is_said():
     line = read(table)["m2", "t"]
     wanted = [line[f"{name}_0.05"] for name in ("threshold", "coverage", "error", "kept")]
     assert wanted == ["", "0.0", "", "0"]
-    assert any(note.startswith("none (m): no threshold can promise") for note in table.notes)
-    assert "none (992) & 0.000 & -- & 0.710 & 0.400 & 0.150" in latex.render(table)
+    assert any(note.startswith("none (m): no threshold can promise") for note in table.footnotes)
+    assert "0.600 & none (992) & 0.000 & -- & 0.710 & 0.400 & 0.150" in latex.render(table)
     all_kept = {("m1", "u"): CONTROLS["m1", "u"]}
-    assert not any("none (m):" in note for note in risk_coverage(all_kept, MODELS, TASKS).notes)
+    assert not risk_coverage(all_kept, MODELS, TASKS).footnotes
+
+
+def test_rates_that_are_kept_nowhere_leave_the_print_for_a_note():
+    some = {pair: one for pair, one in CONTROLS.items() if pair != ("m1", "u")}
+    table = risk_coverage(some, MODELS, TASKS)
+    assert {column.group for column in table.columns} == {"", "Error rate ≤ 0.2"}
+    assert table.footnotes[0] == "No threshold can promise an error rate of 0.05 anywhere."
+    assert read(table)["m2", "t"]["enough_0.05"] == "992"
+    none = {("m1", "t"): CONTROLS["m1", "t"]}
+    assert len({column.group for column in risk_coverage(none, MODELS, TASKS).columns}) == 3
 
 
 @pytest.mark.parametrize("writer", [latex, html, csv])

@@ -10,7 +10,7 @@ import pytest
 from tables import synthetic
 from tables.synthetic import ENTRIES, MODELS, TASKS, rows
 from tracecal.errors import InputError
-from tracecal.tables import cross_model, improved, main_comparison
+from tracecal.tables import answered, cross_model, main_comparison
 from tracecal.tables.settings import Entry
 from tracecal.writers import csv, html, latex
 
@@ -102,13 +102,13 @@ def test_tasks_are_alphabetical_and_groups_follow_the_families():
         *["Avg."] * 2,
     ]
     assert [group.title for group in table.groups][:3] == [
-        "Token- and sequence-level baselines",
-        "Beam baselines",
+        "Token- and sequence-level confidence baselines",
+        "Beam-distribution baselines",
         "",
     ]
     study = {"model": "tiny_a", "tasks": list(TASKS)}
     every = main_table(synthetic.study(splits=2), ENTRIES, MODELS, TASKS, study)
-    assert every.groups[1].title == "Trajectory and beam baselines"
+    assert every.groups[1].title == "Trajectory and beam-distribution baselines"
     assert r"A~\citep{key_a}" in latex.render(table)
     assert r"\citep{xu2026trace}" not in latex.render(table)
 
@@ -118,8 +118,8 @@ def test_undefined_splits_are_left_out_and_counted():
     found = read(table)
     assert float(found["B"]["t_auroc"]) == pytest.approx(0.9)
     assert found["B"]["t_auroc_undefined_splits"] == "1"
-    assert any("AUROC on Task <1> in 1 of 2 splits (B)" in note for note in table.notes)
-    assert r"0.900}$^{\dagger}$" in latex.render(table)
+    assert any("AUROC on Task <1> in 1 of 2 splits (B)" in note for note in table.footnotes)
+    assert r"0.900}$\dagger$" in latex.render(table)
 
 
 def test_an_estimator_without_a_value_on_a_task_has_a_dash_and_no_average():
@@ -127,7 +127,7 @@ def test_an_estimator_without_a_value_on_a_task_has_a_dash_and_no_average():
     found = read(table)
     assert found["B"]["t_auroc"] == found["B"]["average_auroc"] == ""
     assert float(found["A"]["average_auroc"]) == pytest.approx(0.6)
-    assert "– Undefined (2 cells): AUROC on Task <1> (B)." in table.notes
+    assert "– Undefined (2 cells): AUROC on Task <1> (B)." in table.footnotes
     assert "0.210 & -- & " in latex.render(table)
 
 
@@ -135,8 +135,8 @@ def test_a_task_undefined_for_all_is_left_out_of_the_average():
     one_class = {(e, "t"): (0.1, 0.1, None, None) for e in ("a", "b", "trace_plus")}
     table = main(small(one_class))
     assert float(read(table)["B"]["average_auroc"]) == pytest.approx(0.7)
-    assert "– Undefined (3 cells): AUROC on Task <1> (all estimators)." in table.notes
-    assert "Avg. leaves out AUROC on Task <1>." in table.notes
+    assert "– Undefined (3 cells): AUROC on Task <1> (all estimators)." in table.footnotes
+    assert "Avg. leaves out AUROC on Task <1>." in table.footnotes
 
 
 def test_all_estimators_partly_undefined_mark_the_column():
@@ -150,14 +150,20 @@ def test_answers_without_a_score_are_noted():
     metrics = small().with_columns(
         n=pl.when(pl.col("estimator") == "b", pl.col("task") == "u").then(52).otherwise(65)
     )
-    notes = main(metrics).notes
-    assert notes[:1] == (
+    table = main(metrics)
+    assert table.footnotes == (
         "‡ Without a score for some answers: B on Task & 2 (80.0% of the answers).",
     )
+    marked = [row[0].text for row in table.rows if any("‡" in cell.mark for cell in row)]
+    assert marked == ["B"]
+    compared = cross(metrics)
+    assert compared.footnotes == table.footnotes
+    best = [cell.text for cell in compared.rows[0] if "‡" in cell.mark]
+    assert best == ["0.160", "0.750"], "B is the best baseline"
 
 
 def test_a_task_without_results_is_noted_and_no_results_refused():
-    assert main(small().filter(task="t")).notes[0] == "No results yet on Task & 2."
+    assert main(small().filter(task="t")).footnotes[0] == "No results yet on Task & 2."
     with pytest.raises(InputError, match="no row for the model"):
         main(small().filter(task="none"))
 
@@ -177,7 +183,7 @@ def test_cross_model_takes_the_best_baseline_of_each_metric():
     assert emphasis(table, "brier_best_baseline")[0] == "best"
     assert emphasis(table, "brier_trace_plus")[0] is None
     text = latex.render(table)
-    assert r"$-$0.005 & +0.050$^{\S}$ & 1/2 & 1/2 & 0 & 0 \\" in text, "no interval, no support"
+    assert r"$-$0.005 & +0.050\S{} & 1/2 & 1/2 & 0 & 0 & 3/8 \\" in text, "no support"
 
 
 def right_answers(**correct):
@@ -185,8 +191,9 @@ def right_answers(**correct):
     rows = [("m", task, 1000, right, right / 1000) for task, right in correct.items()]
     names = ["model", "task", "n", "correct", "accuracy"]
     accuracy = pl.DataFrame(rows, schema=names, orient="row")
-    settings = synthetic.settings(SMALL, {"m": "M"}, NAMES, main={"model": "m", "tasks": ["t"]})
-    return improved.right_answers(accuracy, settings)
+    study = {"model": "m", "tasks": sorted(correct)}
+    settings = synthetic.settings(SMALL, {"m": "M"}, NAMES, main=study)
+    return answered.notes({"accuracy": accuracy}, settings)
 
 
 def test_right_answers_are_counted_and_too_few_are_said_to_be():
@@ -195,9 +202,9 @@ def test_right_answers_are_counted_and_too_few_are_said_to_be():
         "Right answers (accuracy): Task <1> 229 of 1000 (0.229); Task & 2 771 of 1000 (0.771)."
     ]
     _, warning = right_answers(t=228, u=900)
-    assert warning.endswith("So it is for Task <1> (about 80); Task & 2 (about 35).")
+    assert warning.endswith("So it is for Task <1> (about 80) and Task & 2 (about 35).")
     assert any(note.startswith("Right answers") for note in main(small()).notes)
-    assert any(note.startswith("Right answers") for note in cross(small()).notes)
+    assert cross(small()).rows[0][-1].text == "3/8"
 
 
 def test_equal_values_are_no_win():
@@ -211,7 +218,7 @@ def test_overall_is_the_mean_over_models_and_the_sum_of_wins():
     study = {"models": list(MODELS), "tasks": list(TASKS)}
     table = cross_table(metrics, synthetic.accuracy(), ENTRIES, MODELS, TASKS, study)
     *models, overall = read(table).values()
-    assert [row["model"] for row in models] == sorted(MODELS)
+    assert [row["model"] for row in models] == list(MODELS), "in the order of the configuration"
     for key in ("brier_improvement", "auroc_trace_plus", "accuracy"):
         mean = sum(float(row[key]) for row in models) / 3
         assert float(overall[key]) == pytest.approx(mean)
@@ -224,7 +231,7 @@ def test_overall_is_the_mean_over_models_and_the_sum_of_wins():
 )
 def test_a_missing_side_is_noted(entries, note):
     table = cross(small(), entries)
-    assert note in table.notes[0]
+    assert note in table.footnotes[0]
     assert read(table)["M"]["brier_improvement"] == ""
     assert "–" in html.render(table)
 
@@ -233,7 +240,7 @@ def test_undefined_auroc_is_noted_across_models():
     one_class = {(e, "t"): (0.1, 0.1, None, None) for e in ("a", "b", "trace_plus")}
     table = cross(small(one_class))
     assert read(table)["M"]["auroc_tasks"] == "1"
-    assert any("M on Task <1> (2 of 2 splits)" in note for note in table.notes)
+    assert any("M on Task <1> (2 of 2 splits)" in note for note in table.footnotes)
 
 
 @pytest.mark.parametrize("writer", [latex, csv, html])

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import polars as pl
 import pytest
@@ -192,7 +193,9 @@ def test_html_escapes_labels_and_stands_alone():
     read = Text(page)
     assert "script" not in read.tags
     assert "".join(read.text).count(HOSTILE) == 5
-    assert not re.search(r"https?:|src=|href=|url\(|@import", page)
+    link = re.search(r'download="t.csv" href="data:text/csv;charset=utf-8,([^"]*)"', page)
+    assert unquote(link[1]) == csv.render(table(HOSTILE)), "the page saves its own CSV"
+    assert not re.search(r"https?:|src=|href=|url\(|@import", page.replace(link[0], ""))
     assert "<strong>0.100</strong>" in page
     assert "<u>0.123</u>" in page
     assert 'class="center absent">–</td>' in page

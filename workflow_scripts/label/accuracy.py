@@ -1,17 +1,21 @@
-"""The share of correct answers of each model on each task."""
+"""The share of correct answers of each model on each task, over all languages and for each."""
 
 from pathlib import Path
 
 import polars as pl
 
-from tracecal.calibrate.accuracy import accuracy_row
+from tracecal.calibrate.accuracy import accuracy_by_language, accuracy_row
 from tracecal.job import job
 from tracecal.storage.files import read_parquet, write_parquet
 from tracecal.tasks.roles import evaluated
 
 with job(snakemake):
-    rows = []
+    rows, divided = [], []
     for labels, task in zip(snakemake.input.labels, snakemake.input.tasks, strict=True):
         judged = evaluated(read_parquet(labels, ["example_id", "correct"]), task)
-        rows.append(accuracy_row(judged, Path(labels).parent.name, Path(labels).stem))
-    write_parquet(pl.concat(rows), snakemake.output[0])
+        pair = Path(labels).parent.name, Path(labels).stem
+        rows.append(accuracy_row(judged, *pair))
+        languages = read_parquet(task, ["example_id", "language"])
+        divided.append(accuracy_by_language(judged, languages, *pair))
+    write_parquet(pl.concat(rows), snakemake.output.accuracy)
+    write_parquet(pl.concat(divided), snakemake.output.languages)

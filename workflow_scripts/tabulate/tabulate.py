@@ -5,6 +5,7 @@ from importlib import import_module
 from tracecal.job import job
 from tracecal.storage.files import read_parquet
 from tracecal.tables.settings import Entry, Settings
+from tracecal.writers.table import as_printed
 from tracecal.writers.write import write_table
 
 with job(snakemake):
@@ -16,4 +17,7 @@ with job(snakemake):
         estimators=[Entry(*fields) for fields in params.estimators],
     )
     module = import_module(f"tracecal.tables.{snakemake.wildcards.table}")
-    write_table(module.table(frames, settings), output.tex, output.csv, output.html)
+    table = module.table(frames, settings)
+    if params.as_printed:
+        table = as_printed(table)
+    write_table(table, output.tex, output.csv, output.html)

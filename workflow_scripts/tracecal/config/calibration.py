@@ -28,7 +28,7 @@ class RiskControl(Strict):
     """Thresholds on TRACE+ with a guarantee on the errors among the answers kept."""
 
     error_rates: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
-        (0.05, 0.1, 0.2, 0.3),
+        (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
         min_length=1,
         description="wished error rates among the answers kept (selective risk), a threshold each",
     )

@@ -16,6 +16,9 @@ class Model(JobResources):
 
     slug: Slug = Field(description="names the model's files")
     label: str | None = Field(None, description="name in tables; null: the slug")
+    short_label: str | None = Field(
+        None, description="name in cross_model_task_details; null: the label"
+    )
     source: AnsweringSource
     dtype: Dtype = Field("float32", description="of the weights and of what is computed")
     chat: bool | None = Field(

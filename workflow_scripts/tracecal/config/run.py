@@ -56,7 +56,7 @@ class TaskEntry(Strict):
 
 
 class _OrderFree(Strict):
-    """Lists whose order in the config means nothing: tables and figures go by slug."""
+    """Lists whose order means nothing: tables have models in the order of the key `models`."""
 
     @field_validator("models", "tasks", check_fields=False)
     @classmethod
@@ -106,6 +106,16 @@ class Audit(Strict):
     )
 
 
+class Tables(Strict):
+    """How the tables are printed; their CSVs hold all numbers either way."""
+
+    as_printed: bool = Field(
+        False,
+        description="true: tables that the paper has in its rows and columns alone; false: with "
+        "intervals, supported wins, right answers, definitions and further methods",
+    )
+
+
 class Explorer(Strict):
     """The page that shows answers one by one."""
 
@@ -143,6 +153,7 @@ class Config(Strict):
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
+    tables: Tables = Tables()
     explorer: Explorer = Explorer()
 
     @field_validator("models", "tasks")

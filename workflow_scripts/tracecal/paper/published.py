@@ -7,6 +7,7 @@ contradicts itself. The row names what the number belongs to, the scope what it 
 """
 
 import csv
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +54,22 @@ def read(path: Path = PAPER) -> dict[str, list[Published]]:
             seen.add(key)
             tables.setdefault(table, []).append(one)
     return tables
+
+
+def shared(
+    published: Sequence[Published], models: Collection[str], tasks: Collection[str]
+) -> list[Published]:
+    """Those that are about `models` and `tasks` alone: a run of others has none of them."""
+    ids = {"model": {*models, ""}, "task": {*tasks, "average"}}
+
+    def known(one: Published) -> bool:
+        return all(
+            {*text.split()} <= ids[kind]
+            for key, text in one.conditions.items()
+            if (kind := key.removeprefix("main_").removeprefix("cross_").removesuffix("s")) in ids
+        )
+
+    return [one for one in published if known(one)]
 
 
 def _sound(fields: list[str]) -> bool:

@@ -20,4 +20,5 @@ def table(frames: Frames, settings: Settings) -> Table:
         settings,
         further={"requires": Column(("requires",), "Req.")},
         notes=[REQUIREMENTS, *shown],
+        heading="Method",
     )

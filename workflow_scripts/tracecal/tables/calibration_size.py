@@ -1,67 +1,85 @@
 """The main study's averages at several calibration sizes, size by size."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
-from tracecal.tables.phrases import BETTER, METRICS, NAMES, method, undefined
-from tracecal.tables.settings import Frames, Settings, present_tasks
-from tracecal.tables.words import listed
-from tracecal.writers.table import Column, Table, ranked
+from tracecal.tables import answered
+from tracecal.tables.phrases import BETTER, METRICS, NAMES, by, frame_of, named, partly, partly_note
+from tracecal.tables.settings import Entry, Frames, Settings, present_tasks
+from tracecal.writers.table import Column, Table, better_of
 
 SHARE = "calibration_share"
+NAME = "calibration_size"
+ROW = (SHARE, "metric")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `calibration_size_averages`: a row per size and estimator."""
+    """From `calibration_size_averages`: a row per size and metric, a column per estimator."""
     chosen = settings.select(frames["calibration_size_averages"], "main")
     present, shares = present_tasks(chosen), sorted(set(chosen[SHARE]))
-    columns = [Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ") for m in METRICS]
+    shown = [entry for entry in settings.estimators if entry.id in set(chosen["estimator"])]
+    missing = answered.fewer(frames, settings)
+    direction = pl.col("metric").replace_strict(BETTER)
+    first = pl.col(SHARE).is_first_distinct()
+    size = pl.col(SHARE).map_elements(percent, return_dtype=pl.String)
     return Table(
-        name="calibration_size",
+        name=NAME,
         title=settings.title,
         caption=settings.caption,
-        frame=_frame(chosen.filter(study="main"), present, settings),
-        columns=(method(), *ranked(columns, within=SHARE)),
-        section=pl.col(SHARE),
-        titles={share: f"{percent(share)} for calibration" for share in shares},
-        emphasis="Bold: best at that size; underlined: second best; values that print alike share "
-        "the mark.",
-        notes=(
-            *settings.absent_tasks("main", present),
-            *_undefined(chosen, shares, settings),
+        frame=_frame(chosen.filter(study="main"), shares, shown).with_columns(
+            model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
         ),
-        wide=False,
+        columns=(
+            Column(
+                (SHARE,),
+                "Calib.",
+                align="left",
+                printed=pl.when(first).then(size).otherwise(pl.lit("")),
+            ),
+            Column(("metric",), "Metric", align="left", printed=pl.col("metric").replace(NAMES)),
+            *better_of([_column(entry, missing) for entry in shown], direction),
+        ),
+        section=pl.col(SHARE),
+        emphasis="Bold: best of the row; values that print alike share the mark.",
+        footnotes=(
+            *settings.absent_tasks("main", present),
+            *partly_note(
+                {f" at {percent(one)}": chosen.filter(pl.col(SHARE) == one) for one in shares},
+                METRICS,
+                settings.tasks,
+            ),
+            *answered.footnotes(missing, settings),
+        ),
+        notes=(
+            "Brier: lower is better; AUROC: higher is better.",
+            *answered.notes(frames, settings, shares),
+        ),
     )
 
 
-def _frame(means: pl.DataFrame, present: Sequence[str], settings: Settings) -> pl.DataFrame:
-    entries = {entry.id: entry.label for entry in settings.estimators}
-    keys, order = (SHARE, "estimator"), list(entries)
-    frame = means.select(keys).unique()
-    for metric in METRICS:
-        own = means.filter(metric=metric)
-        named = own.select(*keys, pl.col("mean").alias(metric), pl.col("sd").alias(f"{metric}_sd"))
-        frame = frame.join(named, on=keys, how="left")
-    estimator = pl.col("estimator")
-    return frame.sort(SHARE, estimator.replace_strict(order, range(len(order)))).select(
-        *keys,
-        estimator.replace_strict(entries).alias("label"),
-        *(name for metric in METRICS for name in (metric, f"{metric}_sd")),
-        model=pl.lit(settings.studies["main"]["model"]),
-        tasks=pl.lit(" ".join(present)),
+def _column(entry: Entry, missing: answered.Fewer) -> Column:
+    label = (
+        pl.DataFrame({"estimator": [entry.id], "label": [entry.label]}).select(named(NAME)).item()
     )
+    few = any(entry.id == estimator for _, _, estimator in missing)
+    mark = answered.FEWER if few else ""
+    return Column((entry.id,), label, heading_mark=mark, better=None, mark=partly(entry.id))
+
+
+def _frame(means: pl.DataFrame, shares: Sequence[float], shown: Sequence[Entry]) -> pl.DataFrame:
+    found = by(means, *ROW, "estimator")
+    rows = []
+    for share in shares:
+        for metric in METRICS:
+            own = {entry.id: found.get((share, metric, entry.id), {}) for entry in shown}
+            row = {SHARE: share, "metric": metric}
+            row |= {one: values.get("mean") for one, values in own.items()}
+            row |= {f"{one}_sd": values.get("sd") for one, values in own.items()}
+            row |= {f"{o}_undefined_splits": v.get("undefined", 0) for o, v in own.items()}
+            rows.append(row)
+    return frame_of(rows)
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
-
-
-def _undefined(chosen: pl.DataFrame, shares: Sequence[float], settings: Settings) -> Iterator[str]:
-    for share in shares:
-        for metric in METRICS:
-            if where := undefined(chosen.filter(pl.col(SHARE) == share), metric, settings.tasks):
-                yield (
-                    f"{NAMES[metric]} at {percent(share)} undefined and left out of the means: "
-                    f"{listed(where)}."
-                )
+    return f"{100 * share:.3g}%"

@@ -107,5 +107,4 @@ def costs_table(frame: pl.DataFrame, labels: Mapping[str, str], title: str, capt
             Column(("tokens",), "Tokens", align="right"),
             Column(("tokens_per_second",), "Tokens/s", decimals=1, align="right"),
         ),
-        wide=False,
     )

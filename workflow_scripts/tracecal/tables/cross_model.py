@@ -4,7 +4,7 @@ from statistics import fmean
 
 import polars as pl
 
-from tracecal.tables import improved
+from tracecal.tables import answered, improved
 from tracecal.tables.improved import BEST, COUNTS, IMPROVEMENT, TRACE_PLUS
 from tracecal.tables.phrases import CLAIMED, DIRECTION, NAMES
 from tracecal.tables.settings import Frames, Settings, present_tasks
@@ -16,42 +16,47 @@ def table(frames: Frames, settings: Settings) -> Table:
     """From `improvements` and `accuracy`."""
     chosen = settings.select(frames["improvements"], "cross")
     present, models = present_tasks(chosen), sorted(set(chosen["model"].drop_nulls()))
+    missing = answered.fewer(frames, settings)
     averages = chosen.filter(study="cross")
     pairs = chosen.filter(pl.col("study").is_null())
     metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
-    marked = [*improved.explained(averages.to_dicts()), *_notes(averages, pairs, metrics, settings)]
-    shown = pl.col("model").is_in(models) & pl.col("task").is_in(present)
-    right = improved.right_answers(frames["accuracy"].filter(shown), settings)
+    frame = _frame(averages, frames, metrics, present, models, settings)
+    nothing = improved.nothing_to_compare(settings)
     return Table(
         name="cross_model",
         title=settings.title,
         caption=settings.caption,
-        frame=_frame(averages, frames["accuracy"], metrics, present, models, settings),
-        columns=_columns(metrics),
+        frame=frame,
+        columns=_columns(metrics, missing),
         section=pl.col("model").is_null().cast(pl.String),
         emphasis=improved.BOLD,
-        notes=(
+        footnotes=(
             *settings.absent_tasks("cross", present),
-            *(improved.nothing_to_compare(settings) or marked),
+            *(nothing or _footnotes(averages, pairs, metrics, settings)),
+            *answered.footnotes(improved.fewer_shown(missing, frame, model="model"), settings),
+        ),
+        notes=(
+            *([] if nothing else improved.explained(averages.to_dicts())),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
-            *right,
+            *answered.too_few(answered.rows(frames, settings), settings),
         ),
     )
 
 
 def _frame(
     averages: pl.DataFrame,
-    accuracy: pl.DataFrame,
+    frames: Frames,
     metrics: list[str],
     present: list[str],
     models: list[str],
     settings: Settings,
 ) -> pl.DataFrame:
-    right = _accuracies(accuracy.filter(pl.col("task").is_in(present)), models)
+    right = _accuracies(frames["accuracy"].filter(pl.col("task").is_in(present)), models)
     model = pl.col("model")
     compared = [pl.when(pl.col(f"{m}_tasks") > 0).then(f"{m}_{n}") for m in metrics for n in COUNTS]
+    wide = improved.wide(averages, settings, "model", metrics=metrics)
     return (
-        improved.wide(averages, "model", metrics=metrics)
+        answered.with_counts(wide, frames, settings, "model")
         .with_columns(*compared)
         .with_columns(
             label=model.replace_strict(settings.models, default="Overall"),
@@ -61,7 +66,7 @@ def _frame(
             tasks=pl.lit(" ".join(present)),
         )
         .select(
-            *("model", "label", "accuracy"),
+            *("model", "label", "accuracy", "right", "answers"),
             *improved.columns_of(BEST, TRACE_PLUS, IMPROVEMENT, metrics=metrics),
             *(f"{metric}_{name}" for metric in metrics for name in ("wins", "tasks")),
             *improved.columns_of("supported_wins", metrics=metrics),
@@ -79,10 +84,13 @@ def _accuracies(accuracy: pl.DataFrame, models: list[str]) -> dict[str | None, f
     return found | ({None: fmean(overall)} if overall else {})
 
 
-def _columns(metrics: list[str]) -> tuple[Column, ...]:
+def _columns(metrics: list[str], missing: answered.Fewer) -> tuple[Column, ...]:
     sides = {
         metric: improved.side_columns(
-            metric, [(NAMES[metric], "Best Non-TRACE"), (NAMES[metric], "TRACE+")]
+            metric,
+            [(NAMES[metric], "Best Non-TRACE"), (NAMES[metric], "TRACE+")],
+            missing,
+            model="model",
         )
         for metric in metrics
     }
@@ -92,18 +100,24 @@ def _columns(metrics: list[str]) -> tuple[Column, ...]:
         *(sides[metric][0] for metric in metrics),
         *(sides[metric][1] for metric in metrics),
         *(improved.gain_column(m, f"Δ{NAMES[m]}", "Improvement") for m in metrics),
-        *(Column((f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins") for m in metrics),
-        *(Column((f"{m}_supported_wins",), NAMES[m], "Supported") for m in metrics),
+        *(
+            Column(
+                (f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins", added=m not in improved.METRICS
+            )
+            for m in metrics
+        ),
+        *(Column((f"{m}_supported_wins",), NAMES[m], "Supported", added=True) for m in metrics),
+        *improved.right_columns(accuracy=False),
     )
 
 
-def _notes(
+def _footnotes(
     averages: pl.DataFrame, pairs: pl.DataFrame, metrics: list[str], settings: Settings
 ) -> list[str]:
-    notes = improved.partly_undefined(pairs, settings.models, settings.tasks)
+    notes = improved.partly_undefined(pairs, settings)
     for metric in metrics:
         rows = averages.filter(pl.col("difference").is_null(), metric=metric).drop_nulls("model")
-        if names := [settings.models[model] for model in rows["model"].sort()]:
+        if names := [settings.models[model] for model in rows.sort(settings.in_order())["model"]]:
             notes.append(
                 f"– No {NAMES[metric]} to compare for {listed(names)}; left out of Overall."
             )

@@ -2,11 +2,13 @@
 
 import polars as pl
 
-from tracecal.tables import improved
+from tracecal.tables import answered, improved
 from tracecal.tables.improved import BEST, IMPROVEMENT, TRACE_PLUS
 from tracecal.tables.phrases import METRICS, NAMES
 from tracecal.tables.settings import Frames, Settings, present_tasks
 from tracecal.writers.table import Column, Table
+
+NAME = "cross_model_best_estimators"
 
 
 def table(frames: Frames, settings: Settings) -> Table:
@@ -15,18 +17,16 @@ def table(frames: Frames, settings: Settings) -> Table:
     present = present_tasks(chosen)
     averages = chosen.filter(study="cross").drop_nulls("model")
     pairs = chosen.filter(pl.col("study").is_null())
-    usual = [
-        *improved.explained(averages.to_dicts()),
-        *improved.partly_undefined(pairs, settings.models, settings.tasks),
-    ]
-    frame = improved.wide(averages, "model").with_columns(
+    missing, nothing = answered.fewer(frames, settings), improved.nothing_to_compare(settings)
+    wide = improved.wide(averages, settings, "model")
+    frame = answered.with_counts(wide, frames, settings, "model").with_columns(
         improved.best_labels(settings),
         label=pl.col("model").replace_strict(settings.models),
         tasks=pl.lit(" ".join(present)),
     )
     shown = (f"{BEST}_label", BEST, IMPROVEMENT)
     return Table(
-        name="cross_model_best_estimators",
+        name=NAME,
         title=settings.title,
         caption=settings.caption,
         frame=frame.select(
@@ -34,26 +34,36 @@ def table(frames: Frames, settings: Settings) -> Table:
             *(f"{metric}_{name}" for metric in METRICS for name in shown),
             *improved.columns_of(TRACE_PLUS),
             *improved.further_columns(),
-            "tasks",
+            *("right", "answers", "tasks"),
         ),
-        columns=_columns(),
+        columns=_columns(missing),
         emphasis=improved.BETTER_BOLD,
-        notes=(
+        footnotes=(
             *settings.absent_tasks("cross", present),
-            *(improved.nothing_to_compare(settings) or usual),
+            *(nothing or improved.partly_undefined(pairs, settings)),
+            *answered.footnotes(improved.fewer_shown(missing, frame, model="model"), settings),
+        ),
+        notes=(
+            *([] if nothing else improved.explained(averages.to_dicts())),
+            *answered.too_few(answered.rows(frames, settings), settings),
         ),
     )
 
 
-def _columns() -> tuple[Column, ...]:
+def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
     best, own = [], []
     for metric in METRICS:
         group = f"Best Non-TRACE for {NAMES[metric]}"
         sides = improved.side_columns(metric, [(NAMES[metric], group), (NAMES[metric], "TRACE+")])
         best += [
-            Column((f"{metric}_{BEST}_label",), "Estimator", group, align="left"),
+            improved.best_column(NAME, metric, "Estimator", group, missing, model="model"),
             sides[0],
             improved.gain_column(metric, f"Δ{NAMES[metric]}", group),
         ]
         own.append(sides[1])
-    return (Column(("label",), "Model", align="left"), *best, *own)
+    return (
+        Column(("label",), "Model", align="left"),
+        *best,
+        *own,
+        *improved.right_columns(accuracy=False),
+    )

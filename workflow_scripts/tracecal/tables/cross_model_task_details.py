@@ -2,48 +2,66 @@
 
 import polars as pl
 
-from tracecal.tables import improved
+from tracecal.tables import answered, improved
 from tracecal.tables.improved import BEST, IMPROVEMENT, TRACE_PLUS
 from tracecal.tables.phrases import METRICS, NAMES
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table
 
+NAME = "cross_model_task_details"
+SCOPE = {"model": "model", "task": "task"}
+
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `improvements`: a row per model and task."""
     pairs = settings.select(frames["improvements"], "cross").filter(pl.col("study").is_null())
-    usual = [
-        *improved.explained(pairs.to_dicts()),
-        *improved.partly_undefined(pairs, settings.models, settings.tasks),
-    ]
-    frame = improved.wide(pairs, "model", "task").with_columns(
-        improved.best_labels(settings), label=pl.col("task").replace_strict(settings.tasks)
+    missing, nothing = answered.fewer(frames, settings), improved.nothing_to_compare(settings)
+    wide = improved.wide(pairs, settings, "model", "task")
+    frame = answered.with_counts(wide, frames, settings, "model", "task").with_columns(
+        improved.best_labels(settings),
+        label=pl.col("task").replace_strict(settings.tasks),
+        model_label=pl.col("model").replace_strict(settings.models),
+        accuracy=pl.col("right") / pl.col("answers"),
     )
     shown = (f"{BEST}_label", BEST, TRACE_PLUS, IMPROVEMENT)
     return Table(
-        name="cross_model_task_details",
+        name=NAME,
         title=settings.title,
         caption=settings.caption,
         frame=frame.select(
-            *("model", "task", "label"),
+            *("model", "model_label", "task", "label"),
             *(f"{metric}_{name}" for metric in METRICS for name in shown),
             *improved.further_columns(),
+            *("accuracy", "right", "answers"),
         ),
         columns=(
+            Column(("model_label",), "Model", align="left", printed=_once("model", "model_label")),
             Column(("label",), "Task", align="left"),
-            *(column for metric in METRICS for column in _columns(metric)),
+            *(column for metric in METRICS for column in _columns(metric, missing)),
+            *improved.right_columns(),
         ),
         section=pl.col("model"),
-        titles=settings.models,
         emphasis=improved.BETTER_BOLD,
-        notes=tuple(improved.nothing_to_compare(settings) or usual),
+        footnotes=(
+            *(nothing or improved.partly_undefined(pairs, settings)),
+            *answered.footnotes(improved.fewer_shown(missing, frame, **SCOPE), settings),
+        ),
+        notes=(
+            *([] if nothing else improved.explained(pairs.to_dicts())),
+            *answered.too_few(answered.rows(frames, settings), settings),
+        ),
     )
 
 
-def _columns(metric: str) -> list[Column]:
+def _once(key: str, label: str) -> pl.Expr:
+    """The label in the first row of each, as the paper has it."""
+    return pl.when(pl.col(key).is_first_distinct()).then(label).otherwise(pl.lit(""))
+
+
+def _columns(metric: str, missing: answered.Fewer) -> list[Column]:
     group = f"{NAMES[metric]} comparison"
     return [
-        Column((f"{metric}_{BEST}_label",), "Best estimator", group, align="left"),
+        improved.best_column(NAME, metric, "Best estimator", group, missing, **SCOPE),
         *improved.side_columns(metric, [("Base", group), ("TRACE+", group)]),
         improved.gain_column(metric, "Δ", group),
     ]

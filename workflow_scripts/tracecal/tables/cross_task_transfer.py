@@ -2,11 +2,10 @@
 
 import polars as pl
 
-from tracecal.tables import improved
+from tracecal.tables import answered, improved
 from tracecal.tables.improved import BEST, IMPROVEMENT, TRACE_PLUS
-from tracecal.tables.phrases import METRICS, NAMES, undefined
+from tracecal.tables.phrases import METRICS, NAMES, partly_note
 from tracecal.tables.settings import Frames, Settings, present_tasks
-from tracecal.tables.words import listed
 from tracecal.writers.table import Column, Table
 
 ALONE = "The main study has results on fewer than two tasks, so no task has others to learn from."
@@ -16,10 +15,11 @@ def table(frames: Frames, settings: Settings) -> Table:
     """From `cross_task_transfer_improvements`; without a row where there is one task."""
     found = frames["cross_task_transfer_improvements"].filter(pl.col("study").is_null())
     model, present = settings.studies["main"]["model"], present_tasks(found)
-    compared = improved.nothing_to_compare(settings)
-    if present and not compared:
-        compared = improved.explained(found.to_dicts())
-    frame = improved.wide(found, "task").with_columns(
+    nothing = improved.nothing_to_compare(settings)
+    missing = answered.fewer(frames, settings)
+    wide = improved.wide(found, settings, "task")
+    frame = answered.with_counts(wide, frames, settings, "task").with_columns(
+        accuracy=pl.col("right") / pl.col("answers"),
         label=pl.col("task").replace_strict(settings.tasks, return_dtype=pl.String),
         model=pl.lit(model),
         tasks=pl.lit(" ".join(present)),
@@ -32,31 +32,43 @@ def table(frames: Frames, settings: Settings) -> Table:
             *("task", "label"),
             *improved.columns_of(BEST, TRACE_PLUS, IMPROVEMENT),
             *improved.further_columns(),
-            *("model", "tasks"),
+            *("accuracy", "right", "answers", "model", "tasks"),
         ),
-        columns=_columns(),
+        columns=_columns(missing),
         emphasis=improved.BOLD,
-        notes=(
-            *([*settings.absent_tasks("main", present), *compared] if present else [ALONE]),
-            *(
-                f"{NAMES[metric]} undefined and left out: {listed(where)}."
-                for metric in METRICS
-                if (where := undefined(found, metric, settings.tasks))
-            ),
+        footnotes=(
+            *([*settings.absent_tasks("main", present), *nothing] if present else [ALONE]),
+            *partly_note({"": found}, METRICS, settings.tasks),
+            *answered.footnotes(improved.fewer_shown(missing, frame, task="task"), settings),
         ),
-        wide=False,
+        notes=(
+            *(improved.explained(found.to_dicts()) if present and not nothing else []),
+            *answered.too_few(_others(frames, settings), settings),
+        ),
     )
 
 
-def _columns() -> tuple[Column, ...]:
+def _others(frames: Frames, settings: Settings) -> list[dict]:
+    """For each task the answers to all others, on which its estimators are calibrated."""
+    own = answered.rows(frames, settings)
+    sums = {name: sum(one[name] for one in own) for name in ("n", "correct")}
+    rest = [dict(one) | {name: total - one[name] for name, total in sums.items()} for one in own]
+    return [one for one in rest if one["n"]]
+
+
+def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
     sides = {
         metric: improved.side_columns(
-            metric, [(NAMES[metric], "Best Non-TRACE"), (NAMES[metric], "TRACE+")]
+            metric,
+            [(NAMES[metric], "Best Non-TRACE"), (NAMES[metric], "TRACE+")],
+            missing,
+            task="task",
         )
         for metric in METRICS
     }
     return (
         Column(("label",), "Target", align="left"),
         *(sides[metric][place] for place in (0, 1) for metric in METRICS),
-        *(improved.gain_column(metric, f"Δ{NAMES[metric]}", "Gain") for metric in METRICS),
+        *(improved.gain_column(metric, NAMES[metric], "Gain") for metric in METRICS),
+        *improved.right_columns(),
     )

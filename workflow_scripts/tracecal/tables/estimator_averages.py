@@ -5,11 +5,21 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.tables.phrases import BEST_OF_COLUMN, BETTER, NAMES, by, frame_of, method
-from tracecal.tables.rows import ROWS
+from tracecal.tables import answered
+from tracecal.tables.phrases import (
+    BEST_OF_COLUMN,
+    BETTER,
+    NAMES,
+    by,
+    frame_of,
+    method,
+    partly,
+    partly_note,
+)
+from tracecal.tables.rows import ADDED, ROWS
 from tracecal.tables.settings import Entry, Frames, Settings
 from tracecal.tables.words import count, listed
-from tracecal.writers.table import ABSENT, Column, Table, ranked
+from tracecal.writers.table import Column, Table, ranked
 
 HEADINGS = {"main": "Main", "cross": "Cross"}
 CALIBRATED = "Brier and ECE are of calibrated probabilities unless a row says otherwise."
@@ -26,14 +36,16 @@ def averages_table(
     further: Mapping[str, Column] | None = None,
     notes: Sequence[str] = (),
     by_study: bool = False,
+    heading: str = "Variant",
+    area: str = "",
 ) -> Table:
     """The table `name` of ROWS, from `averages`: a row per estimator, a column per metric.
 
     With `by_study` the columns of several studies stand side by side. `further` columns print
     what `settings.more` says of each estimator. Estimators without averages are left out, and
-    named in a note.
+    named in a note. The column of estimators has a `heading`, and that of the AUROC is an `area`.
     """
-    further = further or {}
+    further, missing = further or {}, answered.fewer(frames, settings)
     means = _means(frames["averages"], settings)
     known = {estimator for study, estimator, _ in means if study == "main"}
     groups = [[one for one in group if one in known] for group in ROWS[name]]
@@ -53,10 +65,11 @@ def averages_table(
     columns = [
         Column(
             (name,),
-            NAMES[metric],
+            area or NAMES[metric],
             HEADINGS[study] if by_study else "",
             better=BETTER[metric],
             decimals=decimals,
+            mark=partly(name),
         )
         for name, (study, metric) in keys.items()
     ]
@@ -68,19 +81,24 @@ def averages_table(
         caption=settings.caption,
         frame=_frame(shown, keys, means, settings, list(further)),
         columns=(
-            method(shown),
+            method(name, shown, missing, heading),
             *further.values(),
             *ranked(columns),
         ),
         section=pl.col("estimator").replace_strict(sections),
         emphasis=BEST_OF_COLUMN,
+        added=pl.col("estimator").is_in(sorted(ADDED.get(name, ()))),
+        footnotes=(
+            *([f"Not in this run: {listed(absent)}."] if absent else []),
+            *partly_note({"": settings.of_pairs(frames["averages"])}, metrics, settings.tasks),
+            *answered.footnotes(missing, settings),
+        ),
         notes=(
             CALIBRATED,
             *_cross_note(settings),
             *notes,
-            *([f"Not in this run: {listed(absent)}."] if absent else []),
+            *answered.notes(frames, settings),
         ),
-        wide=False,
     )
 
 
@@ -105,9 +123,10 @@ def _frame(
     for entry in shown:
         found = {name: means.get((s, entry.id, m), {}) for name, (s, m) in keys.items()}
         row = {"estimator": entry.id, "label": entry.label}
-        row |= {name: settings.more[name].get(entry.id) or ABSENT for name in further}
+        row |= {name: settings.more[name].get(entry.id) or None for name in further}
         row |= {name: one.get("mean") for name, one in found.items()}
         row |= {f"{name}_sd": one.get("sd") for name, one in found.items()}
+        row |= {f"{name}_undefined_splits": one.get("undefined", 0) for name, one in found.items()}
         rows.append(row | _scope(settings.studies))
     return frame_of(rows)
 

@@ -6,12 +6,14 @@ from typing import NamedTuple
 import polars as pl
 
 from tracecal.operate.sensitivity import DEFAULT, DEFAULTS
+from tracecal.tables import answered
 from tracecal.tables.phrases import BETTER, METRICS, NAMES, frame_of
 from tracecal.tables.settings import Frames, Settings, present_tasks
 from tracecal.tables.words import listed
 from tracecal.writers.table import Column, Table, number, ranks
 
 DECIMALS = 3
+LEVELS = "Best at: the values whose mean is the best as printed."
 # A hyperparameter's id among the published numbers, and its sign.
 SYMBOLS = {
     "alpha": ("alpha", "α"),
@@ -47,25 +49,34 @@ def table(frames: Frames, settings: Settings) -> Table:
         columns=(
             Column(("label",), "Param.", align="left"),
             Column(("values",), "Values tested"),
-            Column(("default",), "Default"),
-            *(column for metric in METRICS for column in _columns(metric)),
+            *(
+                Column(
+                    (f"{metric}_low", f"{metric}_high"),
+                    NAMES[metric],
+                    better=BETTER[metric],
+                    decimals=DECIMALS,
+                    joint="–",
+                )
+                for metric in METRICS
+            ),
+            Column(("default",), "Default", decimals=2, added=True),
+            *(Column((f"{m}_best_at",), NAMES[m], "Best at", added=True) for m in METRICS),
         ),
-        notes=(
+        footnotes=(
             *settings.absent_tasks("main", present),
             *_left_out(analysis, present, settings),
+        ),
+        notes=(
+            *(
+                [LEVELS]
+                if any(one[f"{metric}_best_at"] for one in rows for metric in METRICS)
+                else []
+            ),
             _default_note(averages),
             _spread_note(averages),
+            *answered.notes(frames, settings),
         ),
-        wide=False,
     )
-
-
-def _columns(metric: str) -> list[Column]:
-    name, ends = NAMES[metric], (f"{metric}_low", f"{metric}_high")
-    return [
-        Column(ends, "Range", name, better=BETTER[metric], decimals=DECIMALS, joint="–"),
-        Column((f"{metric}_best_at",), "Best at", name),
-    ]
 
 
 def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -> dict:
@@ -73,7 +84,7 @@ def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -
     name, symbol = SYMBOLS[setting]
     levels = _levels([one.level for one in tried["brier"]])
     row = {"parameter": name, "label": symbol, "values": levels}
-    row |= {"default": f"{DEFAULTS[setting]:g}"}
+    row |= {"default": float(DEFAULTS[setting])}
     for metric, ordered in tried.items():
         row |= {f"{metric}_low": ordered[0].mean, f"{metric}_high": ordered[-1].mean}
         row |= {f"{metric}_best_at": _best_at(ordered, metric)}
@@ -98,7 +109,7 @@ def _best_at(tried: Sequence[Tried], metric: str) -> str | None:
         return None
     found = ranks(means, BETTER[metric], DECIMALS)
     best = [one.level for one, rank in zip(tried, found, strict=True) if rank == "best"]
-    return _levels(best) if best else "all"
+    return _levels(best or [one.level for one in tried])
 
 
 def _levels(levels: Sequence[float]) -> str:

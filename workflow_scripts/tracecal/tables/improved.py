@@ -5,8 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from tracecal.analyse.improvements import TRACE_PLUS
-from tracecal.tables.phrases import BETTER, CLAIMED, METRICS, NAMES, marked
-from tracecal.tables.settings import Labels, Settings
+from tracecal.tables.answered import FEWER, Fewer, fewer_in, shown
+from tracecal.tables.phrases import (
+    BETTER,
+    CLAIMED,
+    LEFT_OUT,
+    METRICS,
+    NAMES,
+    PARTLY,
+    marked,
+    named,
+)
+from tracecal.tables.settings import Settings
 from tracecal.writers.table import Column, better_of
 
 UNSUPPORTED = "§"
@@ -22,21 +32,23 @@ MORE = {
     "difference_sd": f"{IMPROVEMENT}_sd",
     "low": f"{IMPROVEMENT}_low",
     "high": f"{IMPROVEMENT}_high",
+    "undefined": "undefined_splits",
 }
 COUNTS = {name: name for name in ("tasks", "wins", "supported_wins")}
-# As a rule of thumb a logistic regression needs so many events per weight (Peduzzi et al. 1996).
-PER_WEIGHT = 10
 Improvement = Mapping[str, object]  # a row of the analysis
 
 
-def wide(improvements: pl.DataFrame, *scope: str, metrics: Sequence[str] = METRICS) -> pl.DataFrame:
-    """A row per `scope`, sorted, with the columns of each metric under its name."""
-    frame = improvements.select(scope).unique().sort(scope, nulls_last=True)
+def wide(
+    improvements: pl.DataFrame, settings: Settings, *scope: str, metrics: Sequence[str] = METRICS
+) -> pl.DataFrame:
+    """A row per `scope`, models in their order, with the columns of each metric under its name."""
+    order = [settings.in_order() if name == "model" else pl.col(name) for name in scope]
+    frame = improvements.select(scope).unique().sort(order, nulls_last=True)
     names = VALUES | MORE | COUNTS
     for metric in metrics:
         own = improvements.filter(metric=metric)
-        named = own.select(*scope, *(pl.col(k).alias(f"{metric}_{v}") for k, v in names.items()))
-        frame = frame.join(named, on=scope, how="left", nulls_equal=True, maintain_order="left")
+        columns = own.select(*scope, *(pl.col(k).alias(f"{metric}_{v}") for k, v in names.items()))
+        frame = frame.join(columns, on=scope, how="left", nulls_equal=True, maintain_order="left")
     return frame
 
 
@@ -51,6 +63,35 @@ def best_labels(settings: Settings) -> list[pl.Expr]:
     ]
 
 
+def best_column(
+    table: str, metric: str, heading: str, group: str, missing: Fewer, **scope: str
+) -> Column:
+    """The best baseline's label, marked where it is `missing` answers."""
+    key = f"{metric}_{BEST}"
+    few = fewer_in(missing, **scope, estimator=f"{key}_id")
+    return Column(
+        (f"{key}_label",),
+        heading,
+        group,
+        align="left",
+        printed=named(table, f"{key}_id", f"{key}_label"),
+        mark=marked((few, FEWER)),
+    )
+
+
+def fewer_shown(missing: Fewer, frame: pl.DataFrame, **scope: str) -> Fewer:
+    """Those of `missing` that are TRACE's or the best baseline of a row."""
+    best = [shown(missing, frame, **scope, estimator=f"{metric}_{BEST}_id") for metric in METRICS]
+    return {key: share for key, share in missing.items() if any(key in one for one in best)}
+
+
+def right_columns(accuracy: bool = True) -> list[Column]:
+    """How many answers are right, of how many."""
+    group = "Answers"
+    share = [Column(("accuracy",), "Acc.", group, added=True)] if accuracy else []
+    return [*share, Column(("right", "answers"), "Right", group, added=True)]
+
+
 def columns_of(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
     """The columns of the metrics, name by name."""
     return [f"{metric}_{name}" for name in names for metric in metrics]
@@ -61,11 +102,30 @@ def further_columns(metrics: Sequence[str] = METRICS) -> list[str]:
     return [f"{metric}_{name}" for metric in metrics for name in MORE.values()]
 
 
-def side_columns(metric: str, headings: Sequence[tuple[str, str]]) -> list[Column]:
-    """The best baseline and TRACE+, each under its (label, group), the better one bold."""
+def side_columns(
+    metric: str,
+    headings: Sequence[tuple[str, str]],
+    missing: Fewer | None = None,
+    **scope: str,
+) -> list[Column]:
+    """The best baseline and TRACE+, each under its (label, group), the better one bold.
+
+    A best baseline that is `missing` answers is marked. What the paper does not print, the AUROC
+    of calibrated probabilities, is added.
+    """
+    some = (pl.col(f"{metric}_undefined_splits").fill_null(0) > 0, PARTLY)
+    few = fewer_in(missing or {}, **scope, estimator=f"{metric}_{BEST}_id")
+    marks = {BEST: marked(some, (few, FEWER)), TRACE_PLUS: marked(some)}
     return better_of(
         [
-            Column((f"{metric}_{side}",), label, group, better=BETTER[metric])
+            Column(
+                (f"{metric}_{side}",),
+                label,
+                group,
+                better=BETTER[metric],
+                mark=marks[side],
+                added=metric not in METRICS,
+            )
             for side, (label, group) in zip((BEST, TRACE_PLUS), headings, strict=True)
         ]
     )
@@ -82,7 +142,8 @@ def gain_column(metric: str, label: str, group: str) -> Column:
         group,
         better="higher",
         signed=True,
-        mark=marked((unsupported, UNSUPPORTED)),
+        added=metric not in METRICS,
+        added_mark=marked((unsupported, UNSUPPORTED)),
     )
 
 
@@ -113,31 +174,6 @@ def explained(found: Iterable[Improvement]) -> list[str]:
     return notes + [mark] * any(map(unsupported, rows))
 
 
-def right_answers(accuracy: pl.DataFrame, settings: Settings) -> list[str]:
-    """How many answers are right, and a warning where that is too few for TRACE+'s weights.
-
-    `accuracy` holds the pairs that a table shows; `settings.more` the number of `weights` that
-    TRACE+ fits and the `calibration_share` of the answers that it is fitted on.
-    """
-    several = accuracy["model"].n_unique() > 1
-    weights, share = settings.more["weights"], settings.more["calibration_share"]
-    right, few = [], []
-    for one in accuracy.sort("model", "task").iter_rows(named=True):
-        name = settings.tasks[one["task"]]
-        name = f"{settings.models[one['model']]} on {name}" if several else name
-        right.append(f"{name} {one['correct']} of {one['n']} ({one['accuracy']:.3f})")
-        rarer = share * min(one["correct"], one["n"] - one["correct"])
-        if rarer < PER_WEIGHT * weights:
-            few.append(f"{name} (about {rarer:.0f})")
-    notes = [f"Right answers (accuracy): {'; '.join(right)}."]
-    warning = (
-        f"Too few to say: TRACE+ fits {weights} weights, and with fewer than {PER_WEIGHT} answers "
-        "of the rarer kind, right or wrong, for each of them in the calibration part a fit hangs "
-        f"on chance. So it is for {'; '.join(few)}."
-    )
-    return notes + [warning] * bool(few)
-
-
 def nothing_to_compare(settings: Settings) -> list[str]:
     """A note where one side is not among the run's estimators."""
     if TRACE_PLUS not in {entry.id for entry in settings.estimators}:
@@ -147,18 +183,17 @@ def nothing_to_compare(settings: Settings) -> list[str]:
     return []
 
 
-def partly_undefined(pairs: pl.DataFrame, models: Labels, tasks: Labels) -> list[str]:
+def partly_undefined(pairs: pl.DataFrame, settings: Settings) -> list[str]:
     """A note for each metric that is undefined in some splits of some task."""
     notes = []
     for metric in METRICS:
-        rows = pairs.filter(pl.col("undefined") > 0, metric=metric).sort("model", "task")
+        found = pairs.filter(pl.col("undefined") > 0, metric=metric)
+        rows = found.sort(settings.in_order(), "task")
         parts = [
-            f"{models[one['model']]} on {tasks[one['task']]} "
+            f"{settings.models[one['model']]} on {settings.tasks[one['task']]} "
             f"({one['undefined']} of {one['splits']} splits)"
             for one in rows.iter_rows(named=True)
         ]
         if parts:
-            notes.append(
-                f"{NAMES[metric]} undefined and left out of the means: {'; '.join(parts)}."
-            )
+            notes.append(f"{PARTLY} {LEFT_OUT}: {NAMES[metric]} of {'; '.join(parts)}.")
     return notes

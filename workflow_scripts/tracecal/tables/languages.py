@@ -2,20 +2,22 @@
 
 import polars as pl
 
+from tracecal.tables import answered
 from tracecal.tables.improved import BEST, TRACE_PLUS
-from tracecal.tables.phrases import BETTER, METRICS, NAMES, marked
+from tracecal.tables.phrases import BETTER, LEFT_OUT, METRICS, NAMES, PARTLY, marked
 from tracecal.tables.settings import Frames, Settings, present_tasks
 from tracecal.writers.table import Column, Table
 
 ALL = "all"
-PARTLY = "†"
+# Of right and of wrong answers, for an AUROC to say anything.
+FEW = 10
 TRACED = ("trace", TRACE_PLUS)
 LABELS = {BEST: "Best Non-TRACE", "trace": "TRACE", TRACE_PLUS: "TRACE+"}
 SCOPE = ("task", "language")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `averages` and `improvements`, and the same by language."""
+    """From `averages`, `improvements` and `accuracy`, and the same by language."""
     study = settings.studies["main"]
     wanted = (pl.col("model") == study["model"]) & pl.col("task").is_in(study["tasks"])
     averages, best = (
@@ -23,22 +25,30 @@ def table(frames: Frames, settings: Settings) -> Table:
         for name in ("averages", "improvements")
     )
     present = present_tasks(averages)
+    right = _together(frames["accuracy"].filter(wanted), frames["language_accuracy"].filter(wanted))
+    frame = _frame(averages, best, right)
+    missing = answered.fewer(frames, settings)
     several = {task: settings.tasks[task] for task in present} if len(present) > 1 else {}
     return Table(
         name="languages",
         title=settings.title,
         caption=settings.caption,
-        frame=_frame(averages, best),
+        frame=frame,
         columns=(
             Column(("language",), "Language", align="left"),
             Column(("n",), "n", decimals=0),
+            Column(("accuracy",), "Acc."),
+            Column(("right", "answers"), "Right"),
             *(
                 Column(
                     (f"{key}_{metric}",),
                     NAMES[metric],
                     label,
                     better=BETTER[metric],
-                    mark=marked((pl.col(f"{metric}_undefined_splits") > 0, PARTLY)),
+                    mark=marked(
+                        (pl.col(f"{metric}_undefined_splits") > 0, PARTLY),
+                        *([_few(metric, missing)] if key == BEST else []),
+                    ),
                 )
                 for key, label in LABELS.items()
                 for metric in METRICS
@@ -46,19 +56,45 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         section=pl.col("task"),
         titles=several,
-        notes=tuple(_notes(averages, present)),
+        footnotes=(
+            *_footnotes(averages, present),
+            *answered.footnotes({k: v for k, v in missing.items() if k[1] in present}, settings),
+        ),
+        notes=tuple(_few_right(right)),
     )
+
+
+def _few(metric: str, missing: answered.Fewer) -> tuple[pl.Expr, str]:
+    best = answered.fewer_in(missing, task="task", estimator=f"{BEST}_{metric}_id")
+    return best, answered.FEWER
+
+
+def _few_right(right: pl.DataFrame) -> list[str]:
+    """Which languages have so few right or wrong answers that an AUROC hangs on single ones."""
+    few = right.with_columns(rarer=pl.min_horizontal("correct", pl.col("n") - pl.col("correct")))
+    named = [
+        f"{language} ({rarer})"
+        for language, rarer in few.filter(pl.col("rarer") < FEW)
+        .sort("task", "language")
+        .select("language", "rarer")
+        .iter_rows()
+    ]
+    return [
+        f"Too few to say: fewer than {FEW} answers of the rarer kind, right or wrong, so that an "
+        f"AUROC hangs on single answers: {', '.join(named)}."
+    ] * bool(named)
 
 
 def _together(pooled: pl.DataFrame, divided: pl.DataFrame) -> pl.DataFrame:
     """The rows of each language, and of all in the tasks that have several."""
     tasks = divided["task"].unique().to_list()
-    own = pooled.filter(pl.col("study").is_null(), pl.col("task").is_in(tasks))
+    own = pooled.filter(pl.col("task").is_in(tasks))
+    own = own.filter(pl.col("study").is_null()) if "study" in own.columns else own
     labelled = own.with_columns(language=pl.lit(ALL)).select(pl.col(divided.columns))
     return pl.concat([labelled, divided])
 
 
-def _notes(averages: pl.DataFrame, present: list[str]) -> list[str]:
+def _footnotes(averages: pl.DataFrame, present: list[str]) -> list[str]:
     if not present:
         return ["No task of this study has answers in several languages."]
     partly = averages.filter(pl.col("undefined") > 0, pl.col("metric").is_in(METRICS))
@@ -67,14 +103,15 @@ def _notes(averages: pl.DataFrame, present: list[str]) -> list[str]:
         f"{NAMES[metric]} of {language} in {undefined} of {splits} splits"
         for metric, language, undefined, splits in worst.sort("metric", "language").iter_rows()
     ]
-    few = f"{PARTLY} Undefined where all answers of a split are right or all are wrong, which the "
-    return [f"{few}mean leaves out: {'; '.join(named)}."] if named else []
+    return [f"{PARTLY} {LEFT_OUT}: {'; '.join(named)}."] if named else []
 
 
-def _frame(averages: pl.DataFrame, best: pl.DataFrame) -> pl.DataFrame:
+def _frame(averages: pl.DataFrame, best: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
     """A row per task and language, the row of all languages first."""
     sizes = averages.filter(metric="brier").group_by(SCOPE).agg(pl.col("n").mean())
-    frame = sizes.sort("task", pl.col("language") != ALL, "language")
+    counts = right.select(*SCOPE, "accuracy", right="correct", answers="n")
+    frame = sizes.join(counts, on=SCOPE, how="left")
+    frame = frame.sort("task", pl.col("language") != ALL, "language")
     for metric in METRICS:
         own = best.filter(metric=metric).select(
             *SCOPE,
@@ -94,7 +131,7 @@ def _frame(averages: pl.DataFrame, best: pl.DataFrame) -> pl.DataFrame:
         for part in parts:
             frame = frame.join(part, on=SCOPE, how="left", maintain_order="left")
     return frame.select(
-        *(*SCOPE, "n"),
+        *(*SCOPE, "n", "accuracy", "right", "answers"),
         *(f"{key}_{metric}" for key in LABELS for metric in METRICS),
         *(
             name

@@ -1,23 +1,12 @@
 """The main study's averages on short, medium and long answers."""
 
-from collections.abc import Iterator
-
 import polars as pl
 
 from tracecal.analyse.length_stratified import STRATA
-from tracecal.tables.phrases import (
-    BEST_OF_COLUMN,
-    BETTER,
-    METRICS,
-    NAMES,
-    by,
-    frame_of,
-    method,
-    undefined,
-)
+from tracecal.tables import answered
+from tracecal.tables.phrases import METRICS, by, frame_of, method, partly, partly_note
 from tracecal.tables.settings import Frames, Settings, present_tasks
-from tracecal.tables.words import listed
-from tracecal.writers.table import Column, Table, ranked
+from tracecal.writers.table import Column, Table
 
 KEYS = tuple((stratum, metric) for stratum in STRATA for metric in METRICS)
 
@@ -33,12 +22,10 @@ def table(frames: Frames, settings: Settings) -> Table:
         row = {"estimator": entry.id, "label": entry.label}
         row |= {name: one.get("mean") for name, one in own.items()}
         row |= {f"{name}_sd": one.get("sd") for name, one in own.items()}
+        row |= {f"{name}_undefined_splits": one.get("undefined", 0) for name, one in own.items()}
         rows += [row] if entry.id in found else []
     frame = frame_of(rows)
-    columns = [
-        Column((f"{stratum}_{metric}",), NAMES[metric], stratum.capitalize(), BETTER[metric])
-        for stratum, metric in KEYS
-    ]
+    missing = answered.fewer(frames, settings)
     return Table(
         name="length_stratified",
         title=settings.title,
@@ -46,17 +33,25 @@ def table(frames: Frames, settings: Settings) -> Table:
         frame=frame.with_columns(
             model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
         ),
-        columns=(method(), *ranked(columns)),
-        emphasis=BEST_OF_COLUMN,
-        notes=(*settings.absent_tasks("main", present), *_undefined(chosen, settings)),
-        wide=False,
+        columns=(
+            method("length_stratified", missing=missing),
+            *(
+                Column(
+                    tuple(f"{stratum}_{metric}" for metric in METRICS),
+                    stratum.capitalize(),
+                    mark=partly(f"{stratum}_auroc"),
+                )
+                for stratum in STRATA
+            ),
+        ),
+        footnotes=(
+            *settings.absent_tasks("main", present),
+            *partly_note(
+                {f" of {one} answers": chosen.filter(stratum=one) for one in STRATA},
+                METRICS,
+                settings.tasks,
+            ),
+            *answered.footnotes(missing, settings),
+        ),
+        notes=tuple(answered.notes(frames, settings)),
     )
-
-
-def _undefined(chosen: pl.DataFrame, settings: Settings) -> Iterator[str]:
-    for stratum, metric in KEYS:
-        if where := undefined(chosen.filter(stratum=stratum), metric, settings.tasks):
-            yield (
-                f"{NAMES[metric]} of {stratum} answers undefined and left out of the means: "
-                f"{listed(where)}."
-            )

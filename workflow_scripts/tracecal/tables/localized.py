@@ -6,17 +6,18 @@ from typing import NamedTuple
 import polars as pl
 
 from tracecal.analyse.localized_errors import GAIN, GAINER
+from tracecal.tables import answered
 from tracecal.tables.improved import UNSUPPORTED
 from tracecal.tables.phrases import BEST_OF_COLUMN, by, frame_of, marked, method
-from tracecal.tables.settings import Settings
+from tracecal.tables.settings import Frames, Settings
 from tracecal.tables.words import listed
 from tracecal.writers.table import Column, Table, number, ranked
 
 NAMES = {
-    "number": "Number/arithmetic",
-    "entity": "Entity/span",
-    "claim": "Factual claim",
-    "localized": "All localized",
+    "number": "Number/Arithmetic",
+    "entity": "Entity/Span",
+    "claim": "Factual Claim",
+    "localized": "Overall Localized",
     "global": "Global",
 }
 MATCHED = (
@@ -43,10 +44,9 @@ class Shown(NamedTuple):
         return f"{self.slice}_{self.metric}"
 
 
-def localized_table(
-    name: str, found: pl.DataFrame, settings: Settings, shown: Sequence[Shown], wide: bool
-) -> Table:
+def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequence[Shown]) -> Table:
     """The table `name` of an analysis of localized errors: a row per estimator, TRACE's last."""
+    found, missing = frames[name], answered.fewer(frames, settings)
     values = by(found, "estimator", "slice", "metric")
     model, pooled = found.select("model", "tasks").row(0)
     present = [entry for entry in settings.estimators if entry.id in set(found["estimator"])]
@@ -57,22 +57,27 @@ def localized_table(
         | {"sd_over": "matchings", "model": model, "tasks": pooled}
         for entry in ordered
     ]
-    own = [entry.id for entry in ordered if entry.role == "trace"]
     return Table(
         name=name,
         title=settings.title,
         caption=settings.caption,
         frame=frame_of(rows),
-        columns=(method(), *ranked([_column(one, values) for one in shown])),
-        section=pl.col("estimator").is_in(own).cast(pl.String),
+        columns=(
+            method(name, missing=missing),
+            *ranked([_column(one, values) for one in shown]),
+        ),
         emphasis=BEST_OF_COLUMN,
-        notes=(
+        footnotes=(
             *settings.absent_tasks("main", pooled.split()),
+            *_empty(shown, values),
+            *answered.footnotes(missing, settings),
+        ),
+        notes=(
             MATCHED.format(matchings=found["matchings"][0]),
             *_counts(shown, values),
             *_gains(shown, values),
+            *answered.notes(frames, settings),
         ),
-        wide=wide,
     )
 
 
@@ -80,6 +85,10 @@ def most(values: Values, part: str) -> Mapping:
     """The AUROC of a slice for the estimator that is defined on most of its pairs."""
     rows = [one for (_, s, metric), one in values.items() if (s, metric) == (part, "auroc")]
     return max(rows, key=lambda one: one["n"] or 0)
+
+
+def _largest(shown: Sequence[Shown], values: Values) -> dict[str, Mapping]:
+    return {part: most(values, part) for part in dict.fromkeys(one.slice for one in shown)}
 
 
 def _values(estimator: str, shown: Sequence[Shown], values: Values) -> dict:
@@ -96,7 +105,7 @@ def _values(estimator: str, shown: Sequence[Shown], values: Values) -> dict:
 def _column(one: Shown, values: Values) -> Column:
     marked_rows = [GAINER] * _unsupported(one, values)
     mark = marked((pl.col("estimator").is_in(marked_rows), UNSUPPORTED))
-    return Column((one.key,), one.label, one.group, better="higher", mark=mark)
+    return Column((one.key,), one.label, one.group, better="higher", added_mark=mark)
 
 
 def _unsupported(one: Shown, values: Values) -> bool:
@@ -106,12 +115,11 @@ def _unsupported(one: Shown, values: Values) -> bool:
 
 
 def _counts(shown: Sequence[Shown], values: Values) -> Iterator[str]:
-    """How many of the errors are matched, how well, and which slices are empty."""
-    largest = {part: most(values, part) for part in dict.fromkeys(one.slice for one in shown)}
+    """How many of the errors are matched, and how well."""
     matched = [
         f"{NAMES[part].lower()} {number(one['n'], 0)} of {one['errors']} "
         f"({number(one['length_gap'], 1)})"
-        for part, one in largest.items()
+        for part, one in _largest(shown, values).items()
         if one["n"]
     ]
     if matched:
@@ -119,6 +127,11 @@ def _counts(shown: Sequence[Shown], values: Values) -> Iterator[str]:
             "Errors matched, and by how many tokens the two of a pair differ on average: "
             f"{', '.join(matched)}."
         )
+
+
+def _empty(shown: Sequence[Shown], values: Values) -> Iterator[str]:
+    """Which slices hold no error that can be matched."""
+    largest = _largest(shown, values)
     if empty := [NAMES[part].lower() for part, one in largest.items() if not one["n"]]:
         yield f"– Undefined: no error that can be matched is of the kind {listed(empty)}."
 

@@ -17,5 +17,4 @@ SHOWN = (
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From the analysis of the same name."""
-    name = "localized_global_errors"
-    return localized_table(name, frames[name], settings, SHOWN, wide=True)
+    return localized_table("localized_global_errors", frames, settings, SHOWN)

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from tracecal.tables import improved
+from tracecal.tables import answered, improved
 from tracecal.tables.phrases import (
     BEST_OF_COLUMN,
     BETTER,
     CLAIMED,
     DIRECTION,
+    METRICS,
     NAMES,
+    PARTLY,
     by,
     marked,
     method,
@@ -19,8 +21,8 @@ from tracecal.tables.settings import Entry, Frames, Settings, present_tasks
 from tracecal.tables.words import count, listed
 from tracecal.writers.table import ABSENT, Column, Table, ranked
 
+FAMILIES = {"beam": "beam-distribution"}
 SEQUENCE_FAMILIES = ("likelihood", "entropy")
-PARTLY, FEWER = "†", "‡"
 AVERAGE = "average"
 GAINS = "gains"
 IMPROVED = (
@@ -43,43 +45,49 @@ def table(frames: Frames, settings: Settings) -> Table:
     rows = [entry for entry in settings.of_role("baseline", "trace") if entry.id in found]
     means = by(chosen, "task", "estimator", "metric")
     metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
-    keys = [(task, metric) for task in (*present, None) for metric in metrics]
+    further = [metric for metric in metrics if metric not in METRICS]
+    keys = [
+        (task, metric)
+        for part in (METRICS, further)
+        for task in (*present, None)
+        for metric in part
+    ]
     gains = _gains(frames["improvements"], rows, settings)
     frame = pl.DataFrame(
         [*(_row(entry, keys, means) for entry in rows), *_gain_rows(gains, keys)],
         schema=["estimator", "family", "label", *(n for key in keys for n in _names(*key))],
         infer_schema_length=None,
     ).with_columns(model=pl.lit(model), tasks=pl.lit(" ".join(present)))
-    fewer = _fewer_answers(chosen)
+    fewer = answered.fewer(frames, settings)
     columns = [_column(key, rows, means, gains, fewer, settings.tasks) for key in keys]
     sections, titles = _sections(rows)
     beams = any(entry.family == "beam" for entry in rows)
+    known = pl.col("estimator").is_in([entry.id for entry in rows])
     return Table(
         name="main_comparison",
         title=settings.title,
         caption=settings.caption,
         frame=frame,
         columns=(
-            method(rows),
-            *ranked(columns, among=pl.col("estimator").is_in([entry.id for entry in rows])),
+            method("main_comparison", rows),
+            *ranked(columns, among=known),
         ),
         section=pl.col("estimator").replace_strict(sections, default=GAINS),
         titles=titles,
         emphasis=BEST_OF_COLUMN,
-        notes=(
+        added=~known,
+        footnotes=(
             *settings.absent_tasks("main", present),
             *_undefined_notes(keys, rows, means, settings.tasks),
-            *_fewer_notes(fewer, rows, settings.tasks),
-            *improved.right_answers(_own(frames["accuracy"], model, present), settings),
+            *answered.footnotes(fewer, settings),
+        ),
+        notes=(
+            *answered.notes(frames, settings),
             *([BEAMS] if beams else []),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
             *_gain_notes(gains),
         ),
     )
-
-
-def _own(accuracy: pl.DataFrame, model: str, tasks: Sequence[str]) -> pl.DataFrame:
-    return accuracy.filter(pl.col("task").is_in(tasks), model=model)
 
 
 def _gains(improvements: pl.DataFrame, rows: Sequence[Entry], settings: Settings) -> Gains:
@@ -130,27 +138,29 @@ def _column(
     rows: Sequence[Entry],
     means: Means,
     gains: Gains,
-    fewer: Mapping[tuple[str, str], float],
+    fewer: answered.Fewer,
     tasks: Mapping[str, str],
 ) -> Column:
     task, metric = key
     every = _partly(key, rows, means) == list(rows)
     partly = [] if every else [entry.id for entry in _partly(key, rows, means)]
-    scored = [entry.id for entry in rows if (task, entry.id) in fewer]
+    scored = [entry for _, where, entry in fewer if task in (where, None)]
     unsupported = ["improvement"] * (bool(gains) and improved.unsupported(gains[key]))
-    estimator = pl.col("estimator")
+    estimator, where = pl.col("estimator"), tasks[task] if task else "Avg."
+    printed = metric in METRICS
     return Column(
         (_name(*key),),
-        NAMES[metric],
-        tasks[task] if task else "Avg.",
+        NAMES[metric] if printed else where,
+        where if printed else NAMES[metric],
         BETTER[metric],
         signed=~estimator.is_in([entry.id for entry in rows]),
         heading_mark=PARTLY if every else "",
         mark=marked(
             (estimator.is_in(partly), PARTLY),
-            (estimator.is_in(scored), FEWER),
-            (estimator.is_in(unsupported), improved.UNSUPPORTED),
+            (estimator.is_in(scored), answered.FEWER),
         ),
+        added_mark=marked((estimator.is_in(unsupported), improved.UNSUPPORTED)),
+        added=not printed,
     )
 
 
@@ -171,10 +181,11 @@ def _sections(rows: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
         else "others"
         for entry in rows
     }
-    families = dict.fromkeys(e.family for e in rows if sections[e.id] == "others")
+    others = dict.fromkeys(e.family for e in rows if sections[e.id] == "others")
+    families = [FAMILIES.get(family, family) for family in others]
     return sections, {
-        "sequence": "Token- and sequence-level baselines",
-        "others": f"{listed(list(families)).capitalize()} baselines" if families else "",
+        "sequence": "Token- and sequence-level confidence baselines",
+        "others": f"{listed(families).capitalize()} baselines" if families else "",
         GAINS: "TRACE+ against the best baseline of each column",
     }
 
@@ -221,27 +232,6 @@ def _span(found: Sequence[Mapping]) -> str:
     counts = sorted({one["undefined"] for one in found})
     total = max(one["splits"] for one in found)
     return f"{ABSENT.join(str(c) for c in sorted({counts[0], counts[-1]}))} of {total} splits"
-
-
-def _fewer_answers(chosen: pl.DataFrame) -> dict[tuple[str, str], float]:
-    """The share of answers that was scored, for each (task, estimator) that misses some."""
-    counts = chosen.filter(metric="brier").drop_nulls("task")
-    share = counts.select(
-        "task", "estimator", share=pl.col("n") / pl.col("n").max().over("task")
-    ).filter(pl.col("share") < 1)
-    return {(task, estimator): one for task, estimator, one in share.iter_rows()}
-
-
-def _fewer_notes(
-    fewer: Mapping[tuple[str, str], float], rows: Sequence[Entry], tasks: Mapping[str, str]
-) -> list[str]:
-    parts = [
-        f"{entry.label} on {tasks[task]} ({fewer[task, entry.id]:.1%} of the answers)"
-        for task in sorted({task for task, _ in fewer})
-        for entry in rows
-        if (task, entry.id) in fewer
-    ]
-    return [f"{FEWER} Without a score for some answers: {'; '.join(parts)}."] if parts else []
 
 
 def _who(entries: Sequence[Entry], rows: Sequence[Entry]) -> str:

@@ -7,4 +7,6 @@ from tracecal.writers.table import Table
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `averages`."""
-    return averages_table("operator_ablation", frames, settings, metrics=("auroc",))
+    return averages_table(
+        "operator_ablation", frames, settings, metrics=("auroc",), area="Avg. AUROC"
+    )

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from tracecal.tables.answered import FEWER, Fewer, fewer_in
+from tracecal.tables.rows import PRINTED
 from tracecal.tables.settings import Entry, Labels
+from tracecal.tables.words import listed
 from tracecal.writers.table import Better, Column
 
 BETTER: dict[str, Better] = {
@@ -32,6 +35,10 @@ DIRECTION = (
     "from the calibration labels. AUROC (cal.) ranks by every estimator's calibrated probability, "
     "whose direction is fitted for all alike: only what also wins there is no matter of the sign."
 )
+PARTLY = "†"
+LEFT_OUT = (
+    "Undefined where all answers of a split are right or all are wrong, which the mean leaves out"
+)
 BEST_OF_COLUMN = (
     "Bold: best of the column; underlined: second best; values that print alike share the mark."
 )
@@ -41,11 +48,48 @@ RISK = (
 )
 
 
-def method(entries: Sequence[Entry] = ()) -> Column:
-    """The column of estimators' labels, cited where they have a source."""
+def method(
+    table: str, entries: Sequence[Entry] = (), missing: Fewer | None = None, heading: str = "Method"
+) -> Column:
+    """The column of estimators' labels, as `table` prints them.
+
+    Those of `entries` are cited where they have a source, those `missing` answers marked.
+    """
     cited = {e.id: e.citation for e in entries if e.citation and e.role not in ("trace", "variant")}
     cite = pl.col("estimator").replace_strict(cited, default=None, return_dtype=pl.String)
-    return Column(("label",), "Method", align="left", cite=cite if cited else None)
+    return Column(
+        ("label",),
+        heading,
+        align="left",
+        printed=named(table),
+        cite=cite if cited else None,
+        mark=marked((fewer_in(missing or {}, estimator="estimator"), FEWER)),
+    )
+
+
+def named(table: str, estimator: str = "estimator", label: str = "label") -> pl.Expr:
+    """The labels of the column `label`, or what `table` calls those estimators."""
+    words = PRINTED.get(table, {})
+    own = pl.col(estimator).replace_strict(words, default=None, return_dtype=pl.String)
+    return pl.coalesce(own, label)
+
+
+def partly(key: str) -> pl.Expr:
+    """The mark of values that leave out splits in which they are undefined."""
+    return marked((pl.col(f"{key}_undefined_splits") > 0, PARTLY))
+
+
+def partly_note(
+    parts: Mapping[str, pl.DataFrame], metrics: Sequence[str], tasks: Labels
+) -> list[str]:
+    """What that mark says, from the averages of single tasks, by what part of them they are of."""
+    named = [
+        f"{NAMES[metric]}{part} on {listed(where)}"
+        for part, averages in parts.items()
+        for metric in metrics
+        if (where := undefined(averages, metric, tasks))
+    ]
+    return [f"{PARTLY} {LEFT_OUT}: {'; '.join(named)}."] if named else []
 
 
 def marked(*marks: tuple[pl.Expr, str]) -> pl.Expr:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from tracecal.tables.phrases import by, frame_of
+from tracecal.tables import answered
+from tracecal.tables.phrases import LEFT_OUT, PARTLY, by, frame_of, marked
 from tracecal.tables.settings import Frames, Settings, present_tasks
 from tracecal.tables.words import count
 from tracecal.writers.table import Column, Table
@@ -31,13 +32,15 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         columns=_columns(),
         section=(pl.col("task") == AVERAGE).cast(pl.String),
-        notes=(
+        emphasis=BOLD,
+        footnotes=(
             *settings.absent_tasks("main", present),
             *_undefined(found, present, settings),
-            f"Position-shifted: the mean of {count(drawn, 'random draw')}.",
         ),
-        emphasis=BOLD,
-        wide=False,
+        notes=(
+            f"Position-shifted: the mean of {count(drawn, 'random draw')}.",
+            *answered.notes(frames, settings),
+        ),
     )
 
 
@@ -59,14 +62,17 @@ def _row(task: str | None, found: Found, settings: Settings) -> dict:
 def _columns() -> tuple[Column, ...]:
     between = "Shifted less original"
     original, shifted = map(pl.col, SIDES)
+    some = marked((pl.col("undefined_splits") > 0, PARTLY))
     apart = (shifted - original).abs() > SDS * pl.col("difference_draws_sd")
     return (
         Column(("label",), "Task", align="left"),
-        Column(("original",), "Original", better="higher", emphasis=_bold(apart, original)),
-        Column(("shifted",), "Position-shifted", better="higher", emphasis=_bold(apart, shifted)),
-        Column(("difference",), "Mean", between, signed=True),
-        Column(("difference_sd",), "s.d., splits", between),
-        Column(("difference_draws_sd",), "s.d., draws", between),
+        *(
+            Column((side,), label, better="higher", emphasis=_bold(apart, pl.col(side)), mark=some)
+            for side, label in zip(SIDES, ("Original", "Position-shifted"), strict=True)
+        ),
+        Column(("difference",), "Mean", between, signed=True, added=True),
+        Column(("difference_sd",), "s.d., splits", between, added=True),
+        Column(("difference_draws_sd",), "s.d., draws", between, added=True),
     )
 
 
@@ -83,4 +89,4 @@ def _undefined(found: Found, present: Sequence[str], settings: Settings) -> list
         for task, one in partly
         if one["undefined"]
     ]
-    return [f"AUROC undefined and left out of the means: {'; '.join(named)}."] if named else []
+    return [f"{PARTLY} {LEFT_OUT}: {'; '.join(named)}."] if named else []

@@ -1,7 +1,10 @@
 """The table of assumptions: what each kind of method needs to score an answer (appendix C)."""
 
+from collections.abc import Mapping
+
 import polars as pl
 
+from tracecal.tables.rows import ADDED
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table
 
@@ -13,13 +16,16 @@ COLUMNS = {
     "calibrator": "Calib.",
 }
 
+MARKS = {"yes": "✓", "partly": "△", "no": "✗"}
+ORDER = ("likelihood_entropy", "beam", "token_sar", "mars", "selfcheckgpt", "semantic_entropy")
+
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `settings.more["methods"]`: `method`, `label`, `role`, and a mark for each column.
 
     A mark is 'yes', 'partly' or 'no'. TRACE's own rows stand last, under a rule.
     """
-    methods = sorted(settings.more["methods"], key=lambda one: one["role"] == "trace")
+    methods = sorted(settings.more["methods"], key=_place)
     own = [one["method"] for one in methods if one["role"] == "trace"]
     return Table(
         name="protocol_comparison",
@@ -28,8 +34,18 @@ def table(frames: Frames, settings: Settings) -> Table:
         frame=pl.DataFrame(methods).select("method", "label", *COLUMNS),
         columns=(
             Column(("label",), "Method", align="left"),
-            *(Column((key,), label) for key, label in COLUMNS.items()),
+            *(
+                Column((key,), label, printed=pl.col(key).replace_strict(MARKS))
+                for key, label in COLUMNS.items()
+            ),
         ),
         section=pl.col("method").is_in(own).cast(pl.String),
-        wide=False,
+        added=pl.col("method").is_in(sorted(ADDED["protocol_comparison"])),
+        footnotes=(f"{MARKS['yes']} yes, {MARKS['partly']} partly, {MARKS['no']} no.",),
     )
+
+
+def _place(method: Mapping) -> tuple[bool, int]:
+    """TRACE's last; the methods of the paper in its order, before others."""
+    order = [*ORDER, method["method"]]
+    return method["role"] == "trace", order.index(method["method"])

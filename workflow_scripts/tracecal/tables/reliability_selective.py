@@ -1,7 +1,18 @@
 """Calibration and selective prediction on the main study's predictions, pooled over tasks."""
 
 from tracecal.analyse.reliability_selective import COVERAGES
-from tracecal.tables.phrases import BEST_OF_COLUMN, BETTER, NAMES, by, frame_of, method
+from tracecal.tables import answered
+from tracecal.tables.phrases import (
+    BEST_OF_COLUMN,
+    BETTER,
+    LEFT_OUT,
+    NAMES,
+    PARTLY,
+    by,
+    frame_of,
+    method,
+    partly,
+)
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table, ranked
 
@@ -20,21 +31,26 @@ def table(frames: Frames, settings: Settings) -> Table:
         row = {"estimator": entry.id, "label": entry.label}
         row |= {metric: one.get("mean") for metric, one in own.items()}
         row |= {f"{metric}_sd": one.get("sd") for metric, one in own.items()}
+        row["auroc_undefined_splits"] = own["auroc"].get("undefined", 0)
         rows += [row | {"model": model, "tasks": tasks}] if entry.id in found else []
-    columns = [Column((m,), label, better=BETTER.get(m, "lower")) for m, label in METRICS.items()]
+    columns = [
+        Column((m,), label, better=BETTER.get(m, "lower"), mark=partly(m) if m == "auroc" else None)
+        for m, label in METRICS.items()
+    ]
     areas = averages.filter(metric="auroc")
     undefined, splits = areas["undefined"].max(), areas["splits"].max()
-    partly = f"AUROC undefined and left out of the mean where there is one class ({undefined} of "
+    missing = answered.fewer(frames, settings)
     return Table(
         name="reliability_selective",
         title=settings.title,
         caption=settings.caption,
         frame=frame_of(rows),
-        columns=(method(), *ranked(columns)),
+        columns=(method("reliability_selective", missing=missing), *ranked(columns)),
         emphasis=BEST_OF_COLUMN,
-        notes=(
+        footnotes=(
             *settings.absent_tasks("main", tasks.split()),
-            *([f"{partly}{splits} splits)."] if undefined else []),
+            *([f"{PARTLY} {LEFT_OUT}: {undefined} of {splits} splits."] if undefined else []),
+            *answered.footnotes(missing, settings),
         ),
-        wide=False,
+        notes=tuple(answered.notes(frames, settings)),
     )

@@ -1,8 +1,11 @@
 """Thresholds on TRACE+ that promise an error rate among the answers kept, for each pair."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from tracecal.tables.settings import Frames, Settings
+from tracecal.tables.words import listed
 from tracecal.writers.table import ABSENT, Column, Table, number
 
 NONE = "none"
@@ -10,10 +13,17 @@ FOUND = ("threshold", "coverage", "error", "kept", "enough")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `risk_coverage`: a row per model and task, FOUND of each wished error rate."""
+    """From `risk_coverage` and `accuracy`: a row per model and task, FOUND of each error rate.
+
+    Rates that no model keeps on any task are in the CSV and in a note alone, if any is kept.
+    """
     found = frames["risk_coverage"]
     rates = sorted(set(found["error_rate"]))
-    frame = found.select("model", "task", "groups", "n").unique().sort("model", "task")
+    kept = [rate for rate in rates if _promised(found, rate)] or rates
+    error = (1 - pl.col("accuracy")).alias("error_of_all")
+    all_answers = frames["accuracy"].select("model", "task", error)
+    frame = found.select("model", "task", "groups", "n").unique()
+    frame = frame.join(all_answers, on=["model", "task"], how="left")
     for rate in rates:
         own = found.filter(pl.col("error_rate") == rate)
         named = [pl.col(name).alias(f"{name}_{rate:g}") for name in FOUND]
@@ -23,20 +33,25 @@ def table(frames: Frames, settings: Settings) -> Table:
         name="risk_coverage",
         title=settings.title,
         caption=settings.caption,
-        frame=frame.sort("model", "task").select(
-            *("model", "task", "task_label", "groups", "n"),
+        frame=frame.sort(settings.in_order(), "task").select(
+            *("model", "task", "task_label", "groups", "n", "error_of_all"),
             *(f"{name}_{rate:g}" for rate in rates for name in FOUND),
         ),
         columns=(
             Column(("task_label",), "Task", align="left"),
             Column(("groups",), "Groups"),
             Column(("n",), "n"),
-            *(column for rate in rates for column in _columns(rate)),
+            Column(("error_of_all",), "Error of all"),
+            *(column for rate in kept for column in _columns(rate)),
         ),
         section=pl.col("model"),
         titles=settings.models,
-        notes=_notes(found),
+        footnotes=_footnotes(found, rates, kept),
     )
+
+
+def _promised(found: pl.DataFrame, rate: float) -> bool:
+    return found.filter(pl.col("error_rate") == rate)["threshold"].count() > 0
 
 
 def _columns(rate: float) -> tuple[Column, ...]:
@@ -55,9 +70,16 @@ def _text(values: pl.Expr) -> pl.Expr:
     return values.map_elements(lambda value: number(value, 3), return_dtype=pl.String)
 
 
-def _notes(found: pl.DataFrame) -> tuple[str, ...]:
-    none = (
-        f"{NONE} (m): no threshold can promise this rate with these answers; about m groups like "
-        f"them would have been enough (no m: not even 14 times as many). {ABSENT}: nothing kept."
-    )
-    return (none,) * (found["threshold"].null_count() > 0)
+def _footnotes(
+    found: pl.DataFrame, rates: Sequence[float], kept: Sequence[float]
+) -> tuple[str, ...]:
+    notes = []
+    if left := [f"{rate:g}" for rate in rates if rate not in kept]:
+        notes.append(f"No threshold can promise an error rate of {listed(left)} anywhere.")
+    if found.filter(pl.col("error_rate").is_in(kept))["threshold"].null_count():
+        notes.append(
+            f"{NONE} (m): no threshold can promise this rate with these answers; about m groups "
+            "like them would have been enough (no m: not even 14 times as many). "
+            f"{ABSENT}: nothing kept."
+        )
+    return tuple(notes)

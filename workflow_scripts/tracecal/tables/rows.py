@@ -26,6 +26,33 @@ ROWS = {
         ("trace", "trace_plus"),
     ),
 }
+# Rows that the paper's table lacks.
+ADDED = {
+    "broader_uq": {*ROWS["broader_uq"][1], *ROWS["broader_uq"][2]},
+    "protocol_comparison": {"p_true", "verbalized", "lars", "internal_probe", "entropy_sentinel"},
+}
+SHORT = {"seq_logp": "SeqLogP", "windowed_entropy": "WinEnt"}
+LOCALIZED = SHORT | {"windowed_entropy": "WindowEnt"}
+DOTTED = {"first_token_prob": "First-Token Prob."}
+# What the paper's tables call estimators where it is not their usual name; \u2003 is an indent.
+PRINTED = {
+    "bridge": {"trace": "TRACE + scalar calib."},
+    "operator_ablation": {"trace": "TRACE (D+M+L)"},
+    "ablation": {
+        "trace_plus_with_likelihood": "\u2003+ seq. likelihood",
+        "trace_plus_without_local_entropy": "\u2003w/o local entropy",
+        "trace_plus_without_local_surprisal": "\u2003w/o local surprisal",
+        "trace_plus_without_slope": "\u2003w/o trajectory slope",
+        "trace_plus_without_length": "\u2003w/o length",
+    },
+    "calibration_size": SHORT,
+    "reliability_selective": SHORT,
+    "length_stratified": SHORT,
+    "localized_global_errors": LOCALIZED,
+    "localized_error_subtypes": LOCALIZED,
+    "cross_model_best_estimators": DOTTED,
+    "cross_model_task_details": DOTTED,
+}
 
 
 def shown(table: str) -> set[str]:

@@ -7,4 +7,4 @@ from tracecal.writers.table import Table
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `averages`; differences are small, hence a digit more."""
-    return averages_table("semantic_fusion", frames, settings, decimals=4)
+    return averages_table("semantic_fusion", frames, settings, decimals=4, heading="Method")

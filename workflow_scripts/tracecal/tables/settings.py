@@ -28,8 +28,8 @@ Frames = Mapping[str, pl.DataFrame]
 class Settings:
     """Title and caption, the estimators in the order of their rows, labels by id, and the studies.
 
-    `studies` holds 'main' (a model, its tasks) or 'cross' (models, their tasks), or both; `more`
-    what a single table asks for.
+    Models stand in the order of `models`, tasks in that of their ids. `studies` holds 'main' (a
+    model, its tasks) or 'cross' (models, their tasks), or both; `more` what a single table asks.
     """
 
     title: str
@@ -43,6 +43,35 @@ class Settings:
     def of_role(self, *roles: str) -> list[Entry]:
         """The estimators of these roles."""
         return [entry for entry in self.estimators if entry.role in roles]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The (model, task) pairs of the studies, in their order."""
+        wanted = {
+            (model, task)
+            for asked in self.studies.values()
+            for model in (asked["models"] if "models" in asked else [asked["model"]])
+            for task in asked["tasks"]
+        }
+        order = list(self.models)
+        return sorted(wanted, key=lambda pair: (order.index(pair[0]), pair[1]))
+
+    def of_pairs(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows that are of one of the studies' pairs."""
+        wanted = pl.DataFrame(self.pairs, ["model", "task"], orient="row")
+        return frame.join(wanted, on=["model", "task"], how="semi")
+
+    def pair(self, model: str, task: str) -> str:
+        """A pair's name: its task's, with its model's where there are several."""
+        several = len({model for model, _ in self.pairs}) > 1
+        return f"{self.models[model]} on {self.tasks[task]}" if several else self.tasks[task]
+
+    def in_order(self, column: str = "model") -> pl.Expr:
+        """Where a row's model stands; one of no model, a mean over all, is last."""
+        models = list(self.models)
+        return pl.col(column).replace_strict(
+            models, range(len(models)), default=len(models), return_dtype=pl.Int64
+        )
 
     def select(self, frame: pl.DataFrame, study: str) -> pl.DataFrame:
         """The rows of a study: its pairs and its averages; `InputError` where there are none."""

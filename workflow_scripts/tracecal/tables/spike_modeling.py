@@ -1,6 +1,17 @@
 """What mean risk, its largest token and its spikes predict of correctness."""
 
-from tracecal.tables.phrases import BEST_OF_COLUMN, BETTER, NAMES, RISK, by, frame_of
+from tracecal.tables import answered
+from tracecal.tables.phrases import (
+    BEST_OF_COLUMN,
+    BETTER,
+    LEFT_OUT,
+    NAMES,
+    PARTLY,
+    RISK,
+    by,
+    frame_of,
+    partly,
+)
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table, ranked
 
@@ -25,8 +36,12 @@ def table(frames: Frames, settings: Settings) -> Table:
         for metric in METRICS:
             one = means[features, metric]
             row |= {metric: one["mean"], f"{metric}_sd": one["sd"]}
+            row |= {f"{metric}_undefined_splits": one["undefined"]}
         rows.append(row | {"n": means[features, "brier"]["n"], "model": model, "tasks": tasks})
-    columns = [Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ") for m in METRICS]
+    columns = [
+        Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ", mark=partly(m))
+        for m in METRICS
+    ]
     undefined = averages["undefined"].max() > 0
     return Table(
         name="spike_modeling",
@@ -35,10 +50,9 @@ def table(frames: Frames, settings: Settings) -> Table:
         frame=frame_of(rows),
         columns=(Column(("label",), "Feature set", align="left"), *ranked(columns)),
         emphasis=BEST_OF_COLUMN,
-        notes=(
+        footnotes=(
             *settings.absent_tasks("main", tasks.split()),
-            RISK,
-            *(["– Undefined where a split's answers are all right or all wrong."] * undefined),
+            *([f"{PARTLY} {LEFT_OUT}."] * undefined),
         ),
-        wide=False,
+        notes=(RISK, *answered.notes(frames, settings)),
     )

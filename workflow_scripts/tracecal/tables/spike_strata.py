@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tracecal.tables import answered
 from tracecal.tables.phrases import RISK
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table
@@ -26,18 +27,16 @@ def table(frames: Frames, settings: Settings) -> Table:
             **{name: pl.col(name) for name in (*NUMBERS, *MORE)},
         ),
         columns=(
-            Column(("risk",), "Mean risk", "Stratum", align="left"),
-            Column(("spike",), "Spike gap", "Stratum", align="left"),
+            Column(("risk",), "Mean risk", align="left"),
+            Column(("spike",), "Spike gap", align="left"),
             Column(("n",), "n", align="right"),
             Column(("mean_risk",), "Mean risk", align="right"),
             Column(("spike_gap",), "Spike gap", align="right"),
-            Column(("incorrect_rate",), "Incorrect", align="right"),
+            Column(("incorrect_rate",), "Incorr. rate", align="right"),
         ),
-        section=pl.col("risk_stratum"),
-        notes=(
+        footnotes=(
             *settings.absent_tasks("main", strata["tasks"][0].split()),
-            RISK,
             *(["– No answer: half of the tercile or more has a gap of 0."] if empty else []),
         ),
-        wide=False,
+        notes=(RISK, *answered.notes(frames, settings)),
     )

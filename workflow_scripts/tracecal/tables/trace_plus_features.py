@@ -17,11 +17,11 @@ class Definition(NamedTuple):
     formula: str
 
 
-def _decayed(signal: str, letter: str, decay: int) -> Definition:
+def _decayed(signal: str, letter: str) -> Definition:
     return Definition(
         f"Local {signal}",
-        f"Decayed {signal} confidence (λ = {decay})",
-        f"exp(−weighted mean of {letter}), weight exp(−(t − 1)/{decay}) at token t",
+        f"Decayed {signal} confidence (λ = 2, 4)",
+        f"exp(−weighted mean of {letter}), weight exp(−(t − 1)/λ) at token t",
     )
 
 
@@ -37,10 +37,10 @@ DEFINITIONS = {
     "entropy_slope": Definition(
         "Trajectory", "Entropy slope", "least-squares slope of H on t; 0 where T = 1"
     ),
-    "decayed_entropy_conf_2": _decayed("entropy", "H", 2),
-    "decayed_entropy_conf_4": _decayed("entropy", "H", 4),
-    "decayed_surprisal_conf_2": _decayed("surprisal", "s", 2),
-    "decayed_surprisal_conf_4": _decayed("surprisal", "s", 4),
+    "decayed_entropy_conf_2": _decayed("entropy", "H"),
+    "decayed_entropy_conf_4": _decayed("entropy", "H"),
+    "decayed_surprisal_conf_2": _decayed("surprisal", "s"),
+    "decayed_surprisal_conf_4": _decayed("surprisal", "s"),
     "min_prob": Definition(EXCLUDED, "Minimum token probability", "smallest p"),
     "len_norm_logp": Definition(EXCLUDED, "Geometric mean token probability", "exp(−mean of s)"),
     "low_prob_token_rate": Definition(
@@ -56,12 +56,18 @@ SYMBOLS = (
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `settings.more`: the `features` of TRACE+, then those `excluded`, by id, in order."""
+    """From `settings.more`: the `features` of TRACE+, then those `excluded`, by id, in order.
+
+    Features that differ in their decay alone share a row, as in the paper.
+    """
     used = dict.fromkeys(settings.more["features"], "trace_plus trace_plus_with_likelihood")
     used |= dict.fromkeys(settings.more["excluded"], "trace_plus_with_likelihood")
+    together: dict[Definition, list[str]] = {}
+    for feature in used:
+        together.setdefault(DEFINITIONS[feature], []).append(feature)
     rows = [
-        {"feature": feature, **DEFINITIONS[feature]._asdict(), "used_by": estimators}
-        for feature, estimators in used.items()
+        {"features": " ".join(features), **definition._asdict(), "used_by": used[features[0]]}
+        for definition, features in together.items()
     ]
     return Table(
         name="trace_plus_features",
@@ -70,8 +76,8 @@ def table(frames: Frames, settings: Settings) -> Table:
         frame=pl.DataFrame(rows),
         columns=(
             Column(("group",), "Group", align="left"),
-            Column(("label",), "Feature", align="left"),
-            Column(("formula",), "Definition", align="left"),
+            Column(("label",), "Features", align="left"),
+            Column(("formula",), "Definition", align="left", wrap=185, added=True),
         ),
         section=pl.col("used_by"),
         notes=(SYMBOLS,),

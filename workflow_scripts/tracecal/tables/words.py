@@ -6,9 +6,16 @@ Apart from the tables themselves: the rules read it whenever the workflow starts
 from collections.abc import Mapping, Sequence
 
 
-def filled(words: Mapping[str, str], facts: Mapping[str, object]) -> dict[str, str]:
-    """`title` and `caption` of a table, the caption's {placeholders} replaced by facts."""
-    return {"title": words["title"], "caption": words["caption"].strip().format_map(facts)}
+def filled(
+    words: Mapping[str, str], facts: Mapping[str, object], as_printed: bool = False
+) -> dict[str, str]:
+    """`title` and `caption` of a table, the caption's {placeholders} replaced by facts.
+
+    What the caption says of what is `added` to the paper's table goes with it.
+    """
+    parts = [words["caption"], "" if as_printed else words.get("added", "")]
+    caption = " ".join(filter(None, (part.strip() for part in parts)))
+    return {"title": words["title"], "caption": caption.format_map(facts)}
 
 
 def count(number: int, noun: str) -> str:

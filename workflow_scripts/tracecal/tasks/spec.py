@@ -14,6 +14,9 @@ class TaskSpec(Rows, Asking, Judging):
     """One task file. Each rule is handed only the part that it uses."""
 
     label: str = Field(description="names the task in tables and figures")
+    short_label: str | None = Field(
+        None, description="name in the tables of the cross-model study; null: the label"
+    )
 
     def part(self, kind: type[Strict]) -> str:
         """The settings of one part (`Rows`, `Asking` or `Judging`) as JSON."""

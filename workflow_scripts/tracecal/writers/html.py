@@ -1,9 +1,11 @@
 """A table as one self-contained HTML page, for reports and for reading."""
 
 from itertools import accumulate
+from urllib.parse import quote
 
 from jinja2 import Environment, StrictUndefined
 
+from tracecal.writers import csv
 from tracecal.writers.table import Table, header_spans
 
 PAGE = """\
@@ -14,35 +16,50 @@ PAGE = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ table.title }}</title>
 <style>
-:root { color-scheme: light; }
-body { margin: 1.5rem; background: #fff; color: #1c1f23;
+:root { color-scheme: light dark; --paper: #fff; --ink: #1c1f23; --soft: #3c4249; --faint: #59616a;
+  --rule: #9aa1a9; --hover: #f2f5f8; --link: #0b5cad; }
+@media (prefers-color-scheme: dark) { :root { --paper: #16191d; --ink: #e6e8eb; --soft: #c3c8ce;
+  --faint: #9fa7b0; --rule: #565e67; --hover: #22272d; --link: #7db7f5; } }
+body { margin: 1.5rem; background: var(--paper); color: var(--ink);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", "Liberation Sans", Arial, sans-serif; }
 figure { margin: 0; display: table; max-width: 100%; }
 .scroll { overflow-x: auto; }
 figcaption, .notes { max-width: 62rem; }
-figcaption { margin-bottom: .8rem; color: #3c4249; }
-figcaption b { color: #1c1f23; }
-table { border-collapse: collapse; border-top: 2px solid #1c1f23; border-bottom: 2px solid #1c1f23;
-  font-variant-numeric: tabular-nums; white-space: nowrap; }
+figcaption { margin-bottom: .8rem; color: var(--soft); }
+figcaption b { color: var(--ink); }
+table { border-collapse: collapse; border-top: 2px solid var(--ink);
+  border-bottom: 2px solid var(--ink); font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .2rem .7rem; font-weight: normal; }
 .left { text-align: left; } .center { text-align: center; } .right { text-align: right; }
+.wrap { white-space: normal; min-width: 22rem; }
 thead th { vertical-align: bottom; }
-thead tr:last-child th, thead th[rowspan] { border-bottom: 1px solid #1c1f23;
+thead tr:last-child th, thead th[rowspan] { border-bottom: 1px solid var(--ink);
   padding-bottom: .35rem; }
 thead th.span { padding-top: .4rem; }
-thead th.span span { display: block; border-bottom: 1px solid #9aa1a9; padding-bottom: .15rem; }
-tbody + tbody { border-top: 1px solid #9aa1a9; }
-tbody th.title { text-align: left; font-style: italic; color: #59616a; padding-top: .45rem; }
-tbody tr:hover td, tbody tr:hover th.left { background: #f2f5f8; }
+thead th.span span { display: block; border-bottom: 1px solid var(--rule); padding-bottom: .15rem; }
+tbody + tbody { border-top: 1px solid var(--rule); }
+tbody th.title { text-align: left; font-style: italic; color: var(--faint); padding-top: .45rem; }
+thead tr:first-child th:first-child, tbody th { position: sticky; left: 0;
+  background: var(--paper); }
+tbody tr:hover td, tbody tr:hover th[scope=row] { background: var(--hover); }
 sup { line-height: 0; }
-td.absent { color: #767d85; }
-.notes { margin-top: .7rem; color: #59616a; font-size: 13px; }
+td.absent, .sd, .tools { color: var(--faint); }
+.sd { display: none; }
+#spreads:checked ~ .scroll .sd { display: inline; }
+.tools { font-size: 13px; margin-right: 1.2rem; }
+a { color: var(--link); }
+.notes { margin-top: .7rem; color: var(--faint); font-size: 13px; }
 .notes p { margin: .15rem 0; }
 </style>
 </head>
 <body>
 <figure>
 <figcaption><b>{{ table.title }}.</b> {{ table.caption }}</figcaption>
+{% if spread -%}
+<input type="checkbox" id="spreads">
+<label class="tools" for="spreads">± s.d. over {{ over }}</label>
+{% endif -%}
+<a class="tools" download="{{ table.name }}.csv" href="{{ data }}">{{ table.name }}.csv</a>
 <div class="scroll">
 <table>
 <thead>
@@ -67,15 +84,18 @@ td.absent { color: #767d85; }
 {% for row in group.rows -%}
 <tr>
 {%- for cell in row -%}
-{% set align = table.columns[loop.index0].align -%}
+{% set column = table.columns[loop.index0] -%}
+{% set align = column.align + (" wrap" if column.wrap else "") -%}
 {% if loop.first -%}
-<th class="{{ align }}" scope="row">{{ cell.text }}{{ cell.mark }}</th>
+<th class="{{ align }}" scope="row">{{ cell.text }}
+{%- if cell.mark %}<sup>{{ cell.mark }}</sup>{% endif %}</th>
 {%- else -%}
 <td class="{{ align }}{{ ' absent' if cell.text == '–' }}">
 {%- if cell.emphasis == "best" %}<strong>{{ cell.text }}</strong>
 {%- elif cell.emphasis == "second" %}<u>{{ cell.text }}</u>
 {%- else %}{{ cell.text }}{% endif %}
-{%- if cell.mark %}<sup>{{ cell.mark }}</sup>{% endif %}</td>
+{%- if cell.mark %}<sup>{{ cell.mark }}</sup>{% endif %}
+{%- if cell.spread %}<span class="sd"> ± {{ cell.spread }}</span>{% endif %}</td>
 {%- endif %}
 {%- endfor -%}
 </tr>
@@ -96,9 +116,19 @@ td.absent { color: #767d85; }
 
 
 def render(table: Table) -> str:
-    """The page; Jinja escapes every label."""
+    """The page; Jinja escapes every label. Its CSV is in it, as a link that saves it."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
-    return environment.from_string(PAGE).render(table=table, head=_head(table)) + "\n"
+    over = table.frame["sd_over"][0] if "sd_over" in table.frame.columns else "splits"
+    return (
+        environment.from_string(PAGE).render(
+            table=table,
+            head=_head(table),
+            spread=any(cell.spread for row in table.rows for cell in row),
+            over=over,
+            data=f"data:text/csv;charset=utf-8,{quote(csv.render(table))}",
+        )
+        + "\n"
+    )
 
 
 def _head(table: Table) -> list[list[dict]]:

@@ -1,10 +1,16 @@
-"""A table as a LaTeX float for booktabs, multirow, graphicx and natbib."""
+"""A table as a LaTeX float for booktabs, multirow, natbib and pifont.
+
+Everything is set in 7 points, on the page of a two-column A4 paper such as the ACL's: a table that
+fits stands in one column, a wider one across the page, and one that is wider still is broken into
+several below one another, each with the names of its rows.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracecal.errors import InputError
-from tracecal.writers.table import Cell, Column, RowGroup, Table, header_spans
+from tracecal.writers.table import Cell, Column, Table, header_spans
 
 CHARACTERS = {
     "\\": r"\textbackslash{}",
@@ -36,11 +42,12 @@ CHARACTERS = {
     "↓": r"$\downarrow$",
     "↑": r"$\uparrow$",
     "→": r"$\rightarrow$",
-    "†": r"$^{\dagger}$",
-    "‡": r"$^{\ddagger}$",
-    "§": r"$^{\S}$",
-    "✓": r"$\surd$",
-    "✗": r"$\times$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "§": r"\S{}",
+    "✓": r"\ding{51}",
+    "✗": r"\ding{55}",
+    "\u2003": r"\quad ",
     "△": r"$\triangle$",
     "Δ": r"$\Delta$",
     "Σ": r"$\Sigma$",
@@ -55,43 +62,119 @@ CHARACTERS = {
 }
 EMPHASIS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", None: "%s"}
 RULE = r"\midrule"
+SIZE = r"\fontsize{7}{8.4}\selectfont"
+# Points: what fits into a column and across the page, the space between columns, and about how wide
+# the characters of Times are in 7 points; a citation is a name and a year.
+NARROW, PAGE, BETWEEN, CITATION = 219, 455, 5.6, 66
+CHARACTER = {"upper": 4.9, "space": 1.8, "narrow": 2.1, "other": 3.5}
+# Rows and lines of notes that a page takes.
+LINES = 55
 
 
 def escape(text: str) -> str:
     """Plain text as LaTeX that prints it; white space, line ends included, becomes one space."""
-    spaced = re.sub("-(?=-)", "-\u200b", " ".join(text.split()))
+    spaced = re.sub("-(?=-)", "-\u200b", re.sub(r"[ \t\r\n]+", " ", text).strip(" "))
     return "".join(CHARACTERS.get(character, character) for character in spaced)
 
 
 def render(table: Table) -> str:
-    """The whole float."""
-    columns = table.columns
-    width = r"\textwidth" if table.wide else r"\columnwidth"
-    float_name = "table*" if table.wide else "table"
+    """The whole float, or one for each part where they do not fit on a page together."""
+    panels = list(_panels(table))
     notes = [rf"{{\raggedright {escape(note)}\par}}" for note in table.legend]
+    rows = len(panels) * (len(table.rows) + len(table.groups) + 3)
+    first, *rest = [panels] if rows + sum(map(len, notes)) / 130 <= LINES else [[p] for p in panels]
+    title = rf"\textbf{{{escape(table.title)}.}}"
     lines = [
-        "% Generated: edits are lost. Needs booktabs, graphicx, multirow, natbib.",
-        rf"\begin{{{float_name}}}[t]",
+        "% Generated: edits are lost. Needs booktabs, multirow, natbib, pifont.",
+        *_float(table, first, notes, f"{title} {escape(table.caption)}", table.name),
+    ]
+    for place, panel in enumerate(rest, 2):
+        lines.append(r"\addtocounter{table}{-1}")
+        lines += _float(table, panel, [], f"{title} Part {place}.", f"{table.name}-{place}")
+    return "\n".join(lines) + "\n"
+
+
+def _float(
+    table: Table, panels: Sequence[list[int]], notes: Sequence[str], caption: str, label: str
+) -> list[str]:
+    narrow = max(sum(_widths(table, panel)) for panel in panels) <= NARROW
+    name, width = ("table", r"\columnwidth") if narrow else ("table*", r"\textwidth")
+    return [
+        rf"\begin{{{name}}}[t]",
         r"\centering",
-        r"\scriptsize",
-        r"\setlength{\tabcolsep}{2.8pt}",
+        SIZE,
+        rf"\setlength{{\tabcolsep}}{{{BETWEEN / 2:g}pt}}",
         r"\renewcommand{\arraystretch}{1.04}",
-        # Only ever smaller: a narrow table is not blown up to the page's width.
-        rf"\resizebox{{\ifdim\width>{width}{width}\else\width\fi}}{{!}}{{%",
-        rf"\begin{{tabular}}{{@{{}}{''.join(column.align[0] for column in columns)}@{{}}}}",
+        *(line for panel in panels for line in _panel(table, panel, width)),
+        *([r"\vspace{1pt}", *notes] if notes else []),
+        rf"\caption{{{caption}}}",
+        rf"\label{{tab:{label}}}",
+        rf"\end{{{name}}}",
+    ]
+
+
+def _panels(table: Table) -> Iterator[list[int]]:
+    """The columns, by place, that stand beside one another: as many groups as the page is wide.
+
+    The columns that say what a row is of, the first ones, stand in every panel.
+    """
+    widths, columns = _widths(table, range(len(table.columns))), table.columns
+    named = next(
+        (place for place, one in enumerate(columns) if one.group or one.align != "left"), 1
+    )
+    panel, start = list(range(named)), named
+    for _, width in header_spans(columns[named:]):
+        block = list(range(start, start + width))
+        if len(panel) > named and sum(widths[place] for place in [*panel, *block]) > PAGE:
+            yield panel
+            panel = list(range(named))
+        panel, start = [*panel, *block], start + width
+    yield panel
+
+
+def _widths(table: Table, places: Iterable[int]) -> list[float]:
+    """About how wide columns print (points); each has its part of a heading over several."""
+    grouped = Counter(column.group for column in table.columns)
+
+    def width(place: int) -> float:
+        column = table.columns[place]
+        widest = max((_cell_width(row[place]) for row in table.rows), default=0)
+        above = _width(column.group) / grouped[column.group]
+        return max(_width(column.heading), above, column.wrap or widest) + BETWEEN
+
+    return [width(place) for place in places]
+
+
+def _cell_width(cell: Cell) -> float:
+    cited = CITATION * len(cell.citation.split(",")) if cell.citation else 0
+    return _width(cell.text + cell.mark) + cited
+
+
+def _width(text: str) -> float:
+    return sum(CHARACTER[_kind(character)] for character in text)
+
+
+def _kind(character: str) -> str:
+    if character.isupper() or character in "mw%+−±↓↑Δ‡†✓✗△\u2003":
+        return "upper"
+    return "space" if character == " " else "narrow" if character in "ijl.,;:/|'()[]-" else "other"
+
+
+def _panel(table: Table, places: Sequence[int], width: str) -> list[str]:
+    """A tabular of some of the columns, never made smaller: a narrow page lends its margins."""
+    columns = [table.columns[place] for place in places]
+    align = "".join(rf"p{{{one.wrap}pt}}" if one.wrap else one.align[0] for one in columns)
+    return [
+        rf"\makebox[{width}][c]{{%",
+        rf"\begin{{tabular}}{{@{{}}{align}@{{}}}}",
         r"\toprule",
         *_header(columns),
         RULE,
-        *_body(table),
+        *_body(table, places),
         r"\bottomrule",
         r"\end{tabular}%",
-        "}",
-        *([r"\par\vspace{3pt}", *notes] if notes else []),
-        rf"\caption{{{escape(table.caption)}}}",
-        rf"\label{{tab:{table.name}}}",
-        rf"\end{{{float_name}}}",
+        r"}\par\vspace{3pt}",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _header(columns: Sequence[Column]) -> list[str]:
@@ -109,20 +192,15 @@ def _header(columns: Sequence[Column]) -> list[str]:
     return [_line(above), *rules, _line(below)]
 
 
-def _body(table: Table) -> list[str]:
+def _body(table: Table, places: Sequence[int]) -> list[str]:
     lines: list[str] = []
     for group in table.groups:
         lines += [RULE] if lines else []
-        lines += _group(group, table)
+        if group.title:
+            across = rf"\multicolumn{{{len(places)}}}{{@{{}}c@{{}}}}"
+            lines.append(_line([rf"{across}{{\textit{{{escape(group.title)}}}}}"]))
+        lines += [_line(_cell(row[place]) for place in places) for row in group.rows]
     return lines
-
-
-def _group(group: RowGroup, table: Table) -> list[str]:
-    title = (
-        rf"\multicolumn{{{len(table.columns)}}}{{@{{}}c@{{}}}}{{\textit{{{escape(group.title)}}}}}"
-    )
-    rows = [_line(map(_cell, row)) for row in group.rows]
-    return [_line([title]), *rows] if group.title else rows
 
 
 def _cell(cell: Cell) -> str:

@@ -6,7 +6,7 @@ in the CSV alone. Labels are plain text, Unicode symbols included; each writer e
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -29,6 +29,8 @@ class Column:
     `emphasis` gives for each row 'best' (bold), 'second' (underlined) or null, `mark` a footnote
     mark or null, `cite` citation keys or null. `decimals` and `signed` may differ from row to row.
     `printed` replaces the values where something else is to be seen, `absent` stands for null.
+    A column that is `added`, and an `added_mark`, are not in the paper's table. Long text in a
+    column with a `wrap` is broken into lines of so many points.
     """
 
     keys: tuple[str, ...]
@@ -45,6 +47,9 @@ class Column:
     emphasis: pl.Expr | None = None
     mark: pl.Expr | None = None
     cite: pl.Expr | None = None
+    added: bool = False
+    added_mark: pl.Expr | None = None
+    wrap: int = 0
 
     @property
     def heading(self) -> str:
@@ -53,12 +58,13 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """What prints at one place, before escaping."""
+    """What prints at one place, before escaping; `spread`, its s.d., where there is room for it."""
 
     text: str
     emphasis: Emphasis | None = None
     mark: str = ""
     citation: str = ""
+    spread: str = ""
 
 
 Row = tuple[Cell, ...]
@@ -75,8 +81,10 @@ class RowGroup(NamedTuple):
 class Table:
     """A table; a rule separates rows where `section` changes, `titles` holds sections' titles.
 
-    `emphasis` explains bold and underlined values where there are any. Raises `ValueError` where
-    a column prints what the frame lacks.
+    `emphasis` explains bold and underlined values where there are any, `footnotes` the marks and
+    dashes of cells, and which results are missing; `notes` say more. Rows that are `added` are not
+    in the paper's table: `as_printed` leaves them out. Raises `ValueError` where a column prints
+    what the frame lacks.
     """
 
     name: str
@@ -87,8 +95,9 @@ class Table:
     section: pl.Expr | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     emphasis: str = ""
+    footnotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    wide: bool = True
+    added: pl.Expr | None = None
 
     def __post_init__(self) -> None:
         lacking = {key for one in self.columns for key in one.keys} - set(self.frame.columns)
@@ -112,13 +121,31 @@ class Table:
 
     @property
     def legend(self) -> tuple[str, ...]:
-        """What stands below the table: arrows, emphasis, then the table's own notes."""
+        """What stands below the table: arrows and emphasis, then footnotes and notes."""
+        return (*filter(None, [self._reading()]), *self.footnotes, *self.notes)
+
+    def _reading(self) -> str:
         used = {column.better for column in self.columns} - {None}
         arrows = [f"{ARROWS[better]} {better} is better" for better in sorted(used, reverse=True)]
         marked = any(cell.emphasis for row in self.rows for cell in row)
-        first = [", ".join(arrows) + "."] if arrows else []
-        reading = " ".join([*first, *([self.emphasis] if marked and self.emphasis else [])])
-        return (*([reading] if reading else []), *self.notes)
+        return " ".join([f"{', '.join(arrows)}."] * bool(arrows) + [self.emphasis] * marked).strip()
+
+
+@dataclass(frozen=True)
+class AsPrinted(Table):
+    """A table in the paper's rows and columns, of the notes the footnotes alone."""
+
+    @property
+    def legend(self) -> tuple[str, ...]:
+        return self.footnotes
+
+
+def as_printed(table: Table) -> Table:
+    """The table without what it adds to the paper's."""
+    parts = {one.name: getattr(table, one.name) for one in fields(table)}
+    kept = [replace(one, added_mark=None) for one in table.columns if not one.added]
+    frame = table.frame if table.added is None else table.frame.filter(~table.added)
+    return AsPrinted(**parts | {"frame": frame, "columns": tuple(kept)})
 
 
 def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
@@ -126,13 +153,30 @@ def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
         values = frame.select(column.keys).rows()
     else:
         values = [(value,) for value in _each(frame, column.printed)]
-    looks = (column.decimals, column.signed, column.emphasis, column.mark, column.cite)
+    looks = (column.decimals, column.signed, column.emphasis, column.mark, column.added_mark)
     return [
-        Cell(_text(column, one, decimals, signed), emphasis, mark or "", citation or "")
-        for one, decimals, signed, emphasis, mark, citation in zip(
-            values, *(_each(frame, look) for look in looks), strict=True
+        Cell(
+            _text(column, one, decimals, signed),
+            emphasis,
+            (mark or "") + (added or ""),
+            citation or "",
+            _text(column, sds, decimals, False) if sds else "",
+        )
+        for one, sds, decimals, signed, emphasis, mark, added, citation in zip(
+            values,
+            _spreads(column, frame),
+            *(_each(frame, look) for look in (*looks, column.cite)),
+            strict=True,
         )
     ]
+
+
+def _spreads(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | None]:
+    """For every row the s.d. of the column's values, null where the frame does not hold them."""
+    names = [f"{key}_sd" for key in column.keys]
+    if column.printed is not None or not {*names} <= {*frame.columns}:
+        return [None] * frame.height
+    return [None if None in row else row for row in frame.select(names).rows()]
 
 
 def _each(frame: pl.DataFrame, what: object) -> list:
@@ -203,19 +247,25 @@ def ranked(
     return tuple(marked(column) if column.better else column for column in columns)
 
 
-def better_of(columns: Sequence[Column]) -> list[Column]:
-    """Columns of one direction, in each row the best as printed marked."""
+def better_of(columns: Sequence[Column], better: pl.Expr | None = None) -> list[Column]:
+    """The columns, in each row the best as printed marked.
+
+    All go in the direction of the first or, row by row, in that which `better` says.
+    """
     first = columns[0]
     keys = [column.keys[0] for column in columns]
+    direction = pl.lit(first.better) if better is None else better
 
-    def better(place: int) -> pl.Expr:
+    def best(place: int) -> pl.Expr:
         def emphasis(row: Mapping[str, Value]) -> Emphasis | None:
-            found = ranks(list(row.values()), first.better, first.decimals)[place]
+            *values, towards = row.values()
+            found = ranks(values, towards, first.decimals)[place]
             return found if found == "best" else None
 
-        return pl.struct(keys).map_elements(emphasis, return_dtype=pl.String)
+        both = pl.struct(*keys, direction.alias("towards"))
+        return both.map_elements(emphasis, return_dtype=pl.String)
 
-    return [replace(column, emphasis=better(place)) for place, column in enumerate(columns)]
+    return [replace(column, emphasis=best(place)) for place, column in enumerate(columns)]
 
 
 def _comparable(value: Value, decimals: int) -> float | None:

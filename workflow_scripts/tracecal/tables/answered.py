@@ -1,0 +1,109 @@
+"""How many answers a table rests on: the right ones, those with a score, those that a fit has."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from tracecal.tables.settings import Frames, Settings
+from tracecal.tables.words import listed
+
+FEWER = "‡"
+# As a rule of thumb a logistic regression needs so many events per weight (Peduzzi et al. 1996).
+PER_WEIGHT = 10
+SCOPE = ("model", "task", "estimator")
+# The share of a task's answers that an estimator scores, by SCOPE, where it is not all.
+Fewer = Mapping[tuple[str, str, str], float]
+
+
+def fewer(frames: Frames, settings: Settings) -> Fewer:
+    """A table's estimators that are scored on fewer answers than there are, from `averages`."""
+    ids = [entry.id for entry in settings.estimators]
+    pairs = frames["averages"].filter(pl.col("study").is_null(), metric="brier")
+    shares = pairs.select(*SCOPE, share=pl.col("n") / pl.col("n").max().over("model", "task"))
+    rows = settings.of_pairs(shares).filter(pl.col("share") < 1, pl.col("estimator").is_in(ids))
+    found = {(model, task, estimator): share for model, task, estimator, share in rows.iter_rows()}
+    order = {(*pair, one): None for pair in settings.pairs for one in ids}
+    return {key: found[key] for key in order if key in found}
+
+
+def shown(missing: Fewer, frame: pl.DataFrame, **columns: str) -> Fewer:
+    """Those of `missing` that a row of `frame` is about: its columns, by their part of SCOPE."""
+    places = [SCOPE.index(part) for part in columns]
+    keys = set(frame.select(columns.values()).iter_rows())
+    return {key: share for key, share in missing.items() if tuple(key[p] for p in places) in keys}
+
+
+def fewer_in(missing: Fewer, **columns: str) -> pl.Expr:
+    """Whether a row is about an estimator of `missing`; columns as in `shown`."""
+    if not missing:
+        return pl.lit(False)
+    places = [SCOPE.index(part) for part in columns]
+    keys = {"\n".join(key[p] for p in places) for key in missing}
+    return pl.concat_str(columns.values(), separator="\n").is_in(sorted(keys)).fill_null(False)
+
+
+def footnotes(missing: Fewer, settings: Settings) -> list[str]:
+    """What the mark of those scored on fewer answers says."""
+    labels = {entry.id: entry.label for entry in settings.estimators}
+    parts = [
+        f"{labels[estimator]} on {settings.pair(model, task)} ({share:.1%} of the answers)"
+        for (model, task, estimator), share in missing.items()
+    ]
+    return [f"{FEWER} Without a score for some answers: {'; '.join(parts)}."] if parts else []
+
+
+def notes(frames: Frames, settings: Settings, shares: Sequence[float] = ()) -> list[str]:
+    """How many answers are right, and a warning where a fit has too few; from `accuracy`."""
+    own = rows(frames, settings)
+    right = [
+        f"{settings.pair(one['model'], one['task'])} {one['correct']} of {one['n']} "
+        f"({one['accuracy']:.3f})"
+        for one in own
+    ]
+    return [f"Right answers (accuracy): {'; '.join(right)}.", *too_few(own, settings, shares)]
+
+
+def rows(frames: Frames, settings: Settings) -> list[Mapping]:
+    """The rows of `accuracy` that a table is about, in the order of its models and tasks."""
+    found = {(one["model"], one["task"]): one for one in frames["accuracy"].iter_rows(named=True)}
+    return [found[pair] for pair in settings.pairs if pair in found]
+
+
+def too_few(
+    counts: Iterable[Mapping], settings: Settings, shares: Sequence[float] = ()
+) -> list[str]:
+    """A warning where a calibration part holds too few of the rarer kind of answer.
+
+    `counts` have `model`, `task`, `n` and `correct`. `settings.more` says how many `weights` a fit
+    has at most, and the `calibration_share` of the answers that it is made on, if not `shares`.
+    """
+    weights, shares = settings.more["weights"], shares or [settings.more["calibration_share"]]
+    few = []
+    for one in counts:
+        rarer = [share * min(one["correct"], one["n"] - one["correct"]) for share in shares]
+        if min(rarer) < PER_WEIGHT * weights:
+            ends = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (rarer[0], rarer[-1])))
+            few.append(f"{settings.pair(one['model'], one['task'])} (about {ends})")
+    warning = (
+        f"Too few to say: TRACE+ and other learned scores fit up to {weights} weights, and with "
+        f"fewer than {PER_WEIGHT} answers of the rarer kind, right or wrong, for each of them in "
+        "the calibration part a fit hangs on chance. So it is for "
+    )
+    return [f"{warning}{listed(few)}."] if few else []
+
+
+def with_counts(
+    frame: pl.DataFrame, frames: Frames, settings: Settings, *scope: str
+) -> pl.DataFrame:
+    """`frame` with `right` and `answers`: how many are right, of how many, by the columns `scope`.
+
+    A row without a model is about all of them.
+    """
+    counted = pl.DataFrame(rows(frames, settings), schema=frames["accuracy"].schema)
+    sums = counted.group_by(scope).agg(right=pl.col("correct").sum(), answers=pl.col("n").sum())
+    if scope == ("model",):
+        over = counted.select(
+            model=pl.lit(None, pl.String), right=pl.col("correct").sum(), answers=pl.col("n").sum()
+        )
+        sums = pl.concat([sums, over])
+    return frame.join(sums, on=scope, how="left", nulls_equal=True, maintain_order="left")
