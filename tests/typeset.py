@@ -70,3 +70,18 @@ def complaints(log: str, allowance: float = 3.0) -> list[str]:
     ]
     named = r"^LaTeX Warning: (?:Float too large|.*undefined).*$|^Package natbib Warning: .*undefined.*$"
     return found + re.findall(named, log, re.MULTILINE)
+
+
+def printed_text(pdf: Path) -> list[tuple[float, float, float]]:
+    """Size, left and right end of all text of a PDF (points)."""
+    if shutil.which("pdftohtml") is None:
+        pytest.skip("pdftohtml is not installed; .ci/run names the Debian packages")
+    zoom = 3  # sizes are whole numbers
+    command = ["pdftohtml", "-xml", "-i", "-zoom", str(zoom), "-stdout", str(pdf)]
+    page = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    fonts = dict(re.findall(r'<fontspec id="(\d+)" size="(\d+)"', page))
+    places = re.findall(r'<text top="\d+" left="(\d+)" width="(\d+)"[^>]* font="(\d+)"', page)
+    return [
+        (int(fonts[font]) / zoom, int(left) / zoom, (int(left) + int(width)) / zoom)
+        for left, width, font in places
+    ]

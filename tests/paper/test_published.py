@@ -5,6 +5,7 @@ from statistics import fmean
 
 import pytest
 
+from printed import read_paper, tabular
 from tracecal.config.run import CrossStudy, MainStudy
 from tracecal.errors import InputError
 from tracecal.paper import published
@@ -36,21 +37,6 @@ COUNTS = {
     "calibration_size": 5 * 2 * 5,
     "reliability_selective": 5 * 6,
     "length_stratified": 5 * 6,
-}
-TEX_LABELS = {
-    "main_comparison": "main_generation_calibration",
-    "cross_model": "model_generalization",
-    "bridge": "trace_bridge",
-    "ablation": "trace_ablation",
-    "cross_task_transfer": "cross_task_transfer_oracle",
-    "spike_strata": "spike_strata_rates",
-    "spike_modeling": "spike_modeling_metrics",
-    "operator_ablation": "trace_operator_ablation",
-    "hyperparameter_sensitivity": "trace_hyperparameter_sensitivity",
-    "position_shift": "trace_position_shift",
-    "calibration_size": "calibration_size_data",
-    "reliability_selective": "reliability_selective_data",
-    "length_stratified": "length_stratified_data",
 }
 TEX_ESTIMATORS = {
     "first_token_prob": "First-Token Prob",
@@ -84,17 +70,7 @@ def rows(table):
 
 @pytest.fixture(scope="module")
 def paper(shared_data):
-    path = shared_data.parent / "paper" / "trace.tex"
-    if not path.is_file():
-        pytest.skip(f"the paper is not at {path}")
-    return path.read_text(encoding="utf-8")
-
-
-def tabular(paper, table):
-    """The rows of a table in LaTeX, between its outer rules."""
-    label = paper.index(rf"\label{{tab:{TEX_LABELS.get(table, table)}}}")
-    start = paper.rindex(r"\begin{table", 0, label)
-    return paper[paper.index(r"\toprule", start) : paper.index(r"\bottomrule", start)]
+    return read_paper(shared_data)
 
 
 def decimals(text):

@@ -77,7 +77,7 @@ def test_the_papers_grouping():
     assert r"\multicolumn{4}{c}{Localized errors}" in text
     assert r"\multicolumn{1}{c}{Global errors}" in text
     columns = {one.group: one.heading for one in table("localized_error_subtypes").columns}
-    assert columns["Entity/Span"] == "(n = 91) ↑"
+    assert columns["Entity/Span"] == "(n=91) ↑"
     assert "WindowEnt & " in text
 
 

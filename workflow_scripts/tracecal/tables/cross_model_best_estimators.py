@@ -45,7 +45,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         notes=(
             *([] if nothing else improved.explained(averages.to_dicts())),
-            *answered.too_few(answered.rows(frames, settings), settings),
+            *answered.notes(frames, settings),
         ),
     )
 
@@ -61,9 +61,4 @@ def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
             improved.gain_column(metric, f"Δ{NAMES[metric]}", group),
         ]
         own.append(sides[1])
-    return (
-        Column(("label",), "Model", align="left"),
-        *best,
-        *own,
-        *improved.right_columns(accuracy=False),
-    )
+    return (Column(("label",), "Model", align="left"), *best, *own)

@@ -13,5 +13,5 @@ def table(frames: Frames, settings: Settings) -> Table:
     name = "localized_error_subtypes"
     values = by(frames[name], "estimator", "slice", "metric")
     counts = {kind: number(most(values, kind)["n"], 0) for kind in KINDS}
-    shown = [Shown(kind, "auroc", f"(n = {counts[kind]})", NAMES[kind]) for kind in KINDS]
+    shown = [Shown(kind, "auroc", f"(n={counts[kind]})", NAMES[kind]) for kind in KINDS]
     return localized_table(name, frames, settings, shown)

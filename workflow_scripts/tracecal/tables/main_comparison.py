@@ -185,9 +185,15 @@ def _sections(rows: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
     families = [FAMILIES.get(family, family) for family in others]
     return sections, {
         "sequence": "Token- and sequence-level confidence baselines",
-        "others": f"{listed(families).capitalize()} baselines" if families else "",
+        "others": f"{_series(families).capitalize()} baselines" if families else "",
         GAINS: "TRACE+ against the best baseline of each column",
     }
+
+
+def _series(names: Sequence[str]) -> str:
+    """As `listed`, with the paper's comma before the last of three."""
+    *others, last = names
+    return f"{', '.join(others)}, and {last}" if len(others) > 1 else listed(names)
 
 
 def _gain_notes(gains: Gains) -> list[str]:

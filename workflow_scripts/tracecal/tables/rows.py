@@ -36,8 +36,8 @@ LOCALIZED = SHORT | {"windowed_entropy": "WindowEnt"}
 DOTTED = {"first_token_prob": "First-Token Prob."}
 # What the paper's tables call estimators where it is not their usual name; \u2003 is an indent.
 PRINTED = {
-    "bridge": {"trace": "TRACE + scalar calib."},
-    "operator_ablation": {"trace": "TRACE (D+M+L)"},
+    "bridge": {"trace": "TRACE + scalar calib.", "learned_dml": "Learned (D,M,L)"},
+    "operator_ablation": {"trace": "TRACE (D+M+L)", "learned_dml": "Learned (D,M,L)"},
     "ablation": {
         "trace_plus_with_likelihood": "\u2003+ seq. likelihood",
         "trace_plus_without_local_entropy": "\u2003w/o local entropy",

@@ -20,7 +20,7 @@ class Definition(NamedTuple):
 def _decayed(signal: str, letter: str) -> Definition:
     return Definition(
         f"Local {signal}",
-        f"Decayed {signal} confidence (λ = 2, 4)",
+        f"Decayed {signal} confidence (λ=2,4)",
         f"exp(−weighted mean of {letter}), weight exp(−(t − 1)/λ) at token t",
     )
 

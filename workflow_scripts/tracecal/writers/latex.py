@@ -65,8 +65,8 @@ RULE = r"\midrule"
 SIZE = r"\fontsize{7}{8.4}\selectfont"
 # Points: what fits into a column and across the page, the space between columns, and about how wide
 # the characters of Times are in 7 points; a citation is a name and a year.
-NARROW, PAGE, BETWEEN, CITATION = 219, 455, 5.6, 66
-CHARACTER = {"upper": 4.9, "space": 1.8, "narrow": 2.1, "other": 3.5}
+NARROW, PAGE, BETWEEN, CITATION = 219, 455, 4.8, 72
+CHARACTER = {"upper": 4.8, "space": 1.8, "narrow": 2.1, "other": 3.5}
 # Rows and lines of notes that a page takes.
 LINES = 55
 
@@ -155,7 +155,7 @@ def _width(text: str) -> float:
 
 
 def _kind(character: str) -> str:
-    if character.isupper() or character in "mw%+−±↓↑Δ‡†✓✗△\u2003":
+    if character.isupper() or character in "mw%+−±Δ‡†✓✗△\u2003":
         return "upper"
     return "space" if character == " " else "narrow" if character in "ijl.,;:/|'()[]-" else "other"
 
