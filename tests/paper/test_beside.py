@@ -11,7 +11,7 @@ from tables import synthetic
 from tables.synthetic import ENTRIES
 from tracecal.paper import published
 from tracecal.paper.beside import compare, side_by_side
-from tracecal.paper.published import Published
+from tracecal.paper.published import Published, shared
 from tracecal.tables import cross_model, main_comparison
 from tracecal.tables.settings import Entry
 from tracecal.writers import csv, html, latex
@@ -107,7 +107,7 @@ def test_a_null_id_is_an_empty_cell_and_several_ids_make_the_title():
     ]
     paper = [Published("model=;task=", "n", "4"), Published("model=m;task=t", "n", "6")]
     table = side_by_side("t", ours, paper)
-    assert [line["difference"] for line in lines(table)] == ["0", "-1"]
+    assert [line["difference"] for line in lines(table)] == ["0.0", "-1.0"]
     assert [group.title for group in table.groups] == ["", "m · t"]
     assert not [note for note in table.notes if "Not compared" in note]
 
@@ -171,7 +171,7 @@ def test_the_cross_model_study_beside_the_paper():
     assert with_verdict == {f"{m}_{side}" for m in ("brier", "auroc") for side in sides}
     pool = [line for line in found if line["column"] == "baselines"]
     assert {(line["paper"], line["ours"], line["difference"]) for line in pool} == {
-        ("19", "17", "-2")
+        ("19.0", "17.0", "-2.0")
     }
 
 
@@ -229,12 +229,34 @@ def test_the_page_prints_to_the_papers_digits_with_bold_verdicts():
         ">0.02005<",
         ">65<",
         ">60<",
-        ">-5<",
+        ">−5<",
     ):
         assert text in page
     assert "<strong>yes</strong>" in page
     assert "Bold: exceeds the spread." in page
     assert r"\textbf{yes}" in latex.render(table)
+
+
+def test_names_stand_in_no_column_of_numbers():
+    ours = [{"model": "m", "brier": "0.2", "best": "mars"}]
+    paper = [Published("model=m", "brier", "0.125"), Published("model=m", "best", "token_sar")]
+    number, name = lines(side_by_side("t", ours, paper))
+    columns = ("paper_printed", "paper", "ours", "ours_name", "difference")
+    assert [number[key] for key in columns] == ["0.125", "0.125", "0.2", "", "0.07500000000000001"]
+    assert [name[key] for key in columns] == ["token_sar", "", "", "mars", ""]
+
+
+def test_what_the_paper_shares_with_a_run_is_known_before_it_runs():
+    models, tasks = ["qwen2.5-7b-instruct"], ["mlqa", "svamp", "triviaqa", "truthfulqa"]
+    found = {name for name, values in PAPER.items() if shared(values, models, tasks)}
+    assert {"main_comparison", "bridge", "protocol_comparison"} <= found
+    assert not found & {"cross_model", "cross_model_task_details"}
+    assert not shared(PAPER["bridge"], models, tasks[:2]), "averages over all four tasks"
+    foreign = {name for name, values in PAPER.items() if shared(values, ["m"], ["t"])}
+    assert foreign == {"protocol_comparison"}
+    every = {one.ids["model"] for one in PAPER["cross_model_best_estimators"]}
+    values = PAPER["cross_model"]
+    assert shared(values, every, tasks) == values
 
 
 @pytest.mark.parametrize(("name", "ours"), [("main_comparison", main_table()), ("cross_model", [])])

@@ -23,14 +23,16 @@ Ours = Mapping[str, str]  # a line of a table's CSV: text by column, "" where un
 SDS = 2
 NOTED = "†"
 
-# Digits behind the point of the paper's number; its text is as printed there.
-DIGITS = pl.col("paper").str.extract(r"^[+-]?\d*\.(\d+)$").str.len_chars().fill_null(0)
+# Digits behind the point of the paper's number.
+DIGITS = pl.col("paper_printed").str.extract(r"^[+-]?\d*\.(\d+)$").str.len_chars().fill_null(0)
 COMPARED = {
     "row": pl.String,
     "column": pl.String,
-    "paper": pl.String,
-    "ours": pl.String,
-    "difference": pl.String,
+    "paper_printed": pl.String,
+    "paper": pl.Float64,
+    "ours": pl.Float64,
+    "ours_name": pl.String,
+    "difference": pl.Float64,
     "ours_sd": pl.Float64,
     "spread": pl.Float64,
     "exceeds": pl.String,
@@ -92,11 +94,12 @@ def side_by_side(name: str, ours: Sequence[Ours], published: Sequence[Published]
 def _columns(notes: Sequence[str]) -> tuple[Column, ...]:
     """`notes` holds what is known of each row's published value, empty where nothing is."""
     noted = pl.Series([NOTED * bool(note) for note in notes], dtype=pl.String)
-    minus = pl.col("paper").str.replace(r"^-(\d)", f"{MINUS}$1")
+    minus = pl.col("paper_printed").str.replace(r"^-(\d)", f"{MINUS}$1")
+    ours = pl.coalesce(_rounded("ours"), "ours_name")
     return (
         Column(("column",), "Figure", align="left"),
-        Column(("paper",), "Paper", printed=minus, mark=pl.lit(noted)),
-        Column(("ours",), "Ours", printed=_rounded("ours")),
+        Column(("paper_printed",), "Paper", printed=minus, mark=pl.lit(noted)),
+        Column(("ours",), "Ours", printed=ours),
         Column(("difference",), "Ours − paper", printed=_rounded("difference", signed=True)),
         Column(("ours_sd",), "Our s.d.", decimals=DIGITS + 1),
         Column(("spread",), "Spread", decimals=DIGITS + 1),
@@ -109,11 +112,11 @@ def _columns(notes: Sequence[str]) -> tuple[Column, ...]:
 
 
 def _rounded(column: str, signed: bool = False) -> pl.Expr:
-    """The column's text; where that is a number, to the digits that the paper prints."""
+    """The column's numbers, to the digits that the paper prints; counts are whole."""
 
     def text(row: Mapping) -> str | None:
         value, digits = row.values()
-        return None if value is None else number(_value(value), digits, signed)
+        return None if value is None else number(value, digits, signed)
 
     both = pl.struct(column, DIGITS.alias("digits"))
     return both.map_elements(text, return_dtype=pl.String, skip_nulls=False)
@@ -165,9 +168,11 @@ def _half_unit(text: str) -> float:
 
 def _row(one: Comparison) -> tuple:
     verdict = None if one.exceeds is None else ("no", "yes")[one.exceeds]
-    ours, difference = (None if v is None else str(v) for v in (one.ours, one.difference))
-    own = (one.published.row, one.published.column, one.published.value, ours)
-    return (*own, difference, one.sd, one.spread, verdict)
+    paper = _value(one.published.value)
+    numbers = [float(value) if _numeric(value) else None for value in (paper, one.ours)]
+    name = None if _numeric(one.ours) else one.ours
+    own = (one.published.row, one.published.column, one.published.value, *numbers, name)
+    return (*own, one.difference, one.sd, one.spread, verdict)
 
 
 def _title(ours: Ours, one: Comparison) -> str:
