@@ -39,7 +39,7 @@ include: "rules/explore.smk"
 
 RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "csv", "html"])
 RENDERED += expand("<results>/tables/{name}_vs_paper.{kind}", name=BESIDE, kind=["csv", "html"])
-RENDERED += ["<results>/tables/references.bib"]
+RENDERED += ["<results>/tables/references.bib", "<results>/tables/README.md"]
 RENDERED += expand("<results>/figures/{name}.{kind}", name=FIGURES, kind=["pdf", "svg"])
 RENDERED += ["<results>/explorer.html"]
 EVERYTHING = ["<results>/config.yaml", pairs("<results>/calibrators/{model}/{task}.json"), RENDERED]

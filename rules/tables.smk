@@ -1,6 +1,7 @@
 # What each table is made from: which analyses it reads, of which studies and estimators it speaks.
 
 from tracecal.paper import published, references
+from tracecal.tables import columns
 from tracecal.tables.rows import ROWS
 from tracecal.tables.rows import shown as shown_in
 from tracecal.tables.words import count, filled, listed

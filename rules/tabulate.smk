@@ -1,11 +1,13 @@
 # Tables, and the same beside the paper's. What each reads stands in tables.smk.
 # reads   analyses/
-# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib
+# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib,
+#         tables/README.md
 
 
 localrules:
     compare_with_paper,
     copy_references,
+    describe_tables,
     tabulate,
 
 
@@ -64,6 +66,26 @@ rule compare_with_paper:
         "Comparing {wildcards.table} with the paper's"
     script:
         "../workflow_scripts/tabulate/compare_with_paper.py"
+
+
+rule describe_tables:
+    input:
+        expand("<results>/tables/{name}.csv", name=TABLES),
+    output:
+        "<results>/tables/README.md",
+    log:
+        "<logs>/describe_tables.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("tabulate/describe_tables.py"),
+        meanings=text_hash(columns.COLUMNS),
+        titles={name: WORDS[name]["title"] for name in TABLES},
+        tasks=TASK_LABELS,
+    message:
+        "Describing the columns of the tables"
+    script:
+        "../workflow_scripts/tabulate/describe_tables.py"
 
 
 rule copy_references:

@@ -17,6 +17,11 @@ def render(table: Table) -> str:
     return text.getvalue()
 
 
+def columns(path: str | Path) -> list[str]:
+    """The names of a table's columns."""
+    return next(csv.reader(io.StringIO(read_checked(path), newline="")))
+
+
 def read(path: str | Path) -> list[dict[str, str]]:
     """The lines of a table's CSV as text by column; null is empty."""
     return list(csv.DictReader(io.StringIO(read_checked(path), newline="")))

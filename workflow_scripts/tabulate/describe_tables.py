@@ -1,0 +1,13 @@
+"""Say what the columns of the tables' CSVs hold, as Markdown beside them."""
+
+from pathlib import Path
+
+from tracecal.job import job
+from tracecal.storage.files import write_text
+from tracecal.tables.columns import described
+from tracecal.writers import csv
+
+with job(snakemake):
+    params = snakemake.params
+    tables = {Path(path).stem: csv.columns(path) for path in snakemake.input}
+    write_text(described(tables, params.titles, params.tasks), snakemake.output[0])

@@ -1,0 +1,58 @@
+"""What the columns of the tables' CSVs hold: a unit and a meaning for each, as Markdown.
+
+`columns.yaml` beside this module says it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tracecal.given import read_yaml
+
+COLUMNS = Path(__file__).with_suffix(".yaml")
+OPENING = """\
+# The tables of this run
+
+Each table is there as `.tex`, `.html` and `.csv`. A CSV holds all its numbers at full precision;
+an empty cell is undefined, lists have spaces between their entries. Values that are averages are
+means over random splits, then over tasks, then over models.
+"""
+
+
+def meaning(column: str, tasks: Mapping[str, str], told: Mapping) -> tuple[str, str]:
+    """The unit and the meaning of a column, as `told` by the file; `tasks` has labels by id.
+
+    Raises `ValueError` where nothing is told of it.
+    """
+    metrics, metric = told["metrics"], f"(?P<metric>{'|'.join(told['metrics'])})"
+    for pattern, unit, words in told["columns"]:
+        if found := re.fullmatch(pattern.replace("METRIC", metric), column):
+            parts = found.groupdict()
+            part = parts.get("part", "")
+            facts = dict(
+                zip(("unit", "words"), metrics.get(parts.get("metric"), "  "), strict=False)
+            )
+            facts["where"] = told["parts"].get(part, f"on {tasks.get(part, part)}")
+            return unit.format(**facts, **parts), words.format(**facts, **parts)
+    raise ValueError(f"{COLUMNS.name} says nothing of the column {column!r}")
+
+
+def described(
+    tables: Mapping[str, Sequence[str]], titles: Mapping[str, str], tasks: Mapping[str, str]
+) -> str:
+    """All `tables`, by name their columns, as one Markdown page."""
+    told = read_yaml(COLUMNS)
+    parts = [OPENING]
+    for name, columns in tables.items():
+        rows = [(column, *meaning(column, tasks, told)) for column in columns]
+        parts.append(_section(f"{name}.csv: {titles[name]}", rows))
+    parts.append(
+        _section("`<table>_vs_paper.csv`: the paper's numbers beside ours", told["beside"])
+    )
+    return "\n".join(parts)
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"## {title}", "", "| column | unit | meaning |", "|---|---|---|"]
+    lines += [f"| `{name}` | {unit} | {words} |" for name, unit, words in rows]
+    return "\n".join([*lines, ""])
