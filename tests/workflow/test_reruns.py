@@ -311,17 +311,31 @@ def test_copies_that_lost_their_times_rerun_nothing_once_they_are_touched(finish
     assert clone.scheduled() == {}
 
 
-def test_reordering_the_config_reruns_nothing(finished):
+def test_reordering_the_config_reruns_nothing_but_the_display_of_models(finished):
     smoke = finished.smoke()
     for study in smoke["study"].values():
         for key in {"models", "tasks"} & study.keys():
             study[key].reverse()
     reordered = {key: smoke[key] for key in reversed(smoke)}
-    reordered["models"] = [dict(reversed(list(one.items()))) for one in reversed(smoke["models"])]
+    reordered["models"] = [dict(reversed(list(one.items()))) for one in smoke["models"]]
     reordered["tasks"] = smoke["tasks"][::-1]
     path = finished.variant("reordered")
     path.write_text(yaml.safe_dump(reordered, sort_keys=False), encoding="utf-8")
     assert finished.scheduled(path) == {}
+    reordered["models"] = reordered["models"][::-1]
+    path.write_text(yaml.safe_dump(reordered, sort_keys=False), encoding="utf-8")
+    again = finished.scheduled(path)
+    assert set(again) <= {"tabulate", "compare_with_paper", "describe_tables"} | {
+        f"draw_{name}" for name in ("performance_overview", "model_landscape")
+    }
+    assert again["draw_model_landscape"] == 1
+    assert 0 < again["tabulate"] < 10, "the tables that show several models"
+
+
+def test_printing_tables_as_the_paper_does_makes_tables_alone(finished):
+    plain = finished.scheduled(finished.variant("plain", tables={"as_printed": True}))
+    assert set(plain) == {"resolve_config", "tabulate", "compare_with_paper", "describe_tables"}
+    assert plain["tabulate"] == 21
 
 
 def test_another_batch_size_reruns_nothing(finished):

@@ -41,7 +41,8 @@ def model_landscape(
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     selected = averages.select(means, compared, "cross", study)
     overall = averages.over_tasks(selected)
-    panels = {m: points(overall, m, compared) for m in sorted(set(selected["model"]))}
+    present = set(selected["model"])
+    panels = {m: points(overall, m, compared) for m in models if m in present}
     columns = {1: 1, 2: 2, 4: 2}.get(len(panels), 3)
     rows = math.ceil(len(panels) / columns)
     floor = _floor([point for found in panels.values() for point in found])

@@ -51,7 +51,7 @@ def performance_overview(
         style.panel_title(auroc, "b", "Average AUROC ↑")
         keys = style.family_keys(entry for entry in compared if entry in dict(ordered))
         if across:
-            _across(third[0], {models[model]: dots for model, dots in across.items()})
+            _across(third[0], {models[m]: across[m] for m in models if m in across})
             style.panel_title(third[0], "c", "AUROC ↑ by model")
             keys.append(style.key("Best non-TRACE", style.BEST_BASELINE))
         style.legend(figure, keys)

@@ -22,7 +22,7 @@ PAGE = """\
   --faint: #9fa7b0; --rule: #565e67; --hover: #22272d; --link: #7db7f5; } }
 body { margin: 1.5rem; background: var(--paper); color: var(--ink);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", "Liberation Sans", Arial, sans-serif; }
-figure { margin: 0; display: table; max-width: 100%; }
+figure { margin: 0; width: fit-content; max-width: 100%; }
 .scroll { overflow-x: auto; }
 figcaption, .notes { max-width: 62rem; }
 figcaption { margin-bottom: .8rem; color: var(--soft); }
