@@ -11,7 +11,7 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from calibrate import one_by_one
-from tracecal.calibrate.accuracy import accuracy_row
+from tracecal.calibrate.accuracy import accuracy_by_language, accuracy_row
 from tracecal.calibrate.metrics import NAMES, all_metrics, aurc, auroc, brier, ece, nll, prr
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.splits import make_splits
@@ -263,3 +263,12 @@ def test_one_class_and_no_prediction_are_null_and_counted():
 def test_accuracy_counts():
     judged = pl.DataFrame({"example_id": list("abcd"), "correct": [True, False, False, False]})
     assert accuracy_row(judged, "m", "t").row(0) == ("m", "t", 4, 1, 0.25)
+
+
+def test_right_answers_are_counted_by_language_where_there_are_several():
+    judged = pl.DataFrame({"example_id": list("abc"), "correct": [True, False, True]})
+    languages = pl.DataFrame({"example_id": list("cab"), "language": ["zh", "de", "de"]})
+    found = accuracy_by_language(judged, languages, "m", "t")
+    assert found.rows() == [("m", "t", 2, 1, 0.5, "de"), ("m", "t", 1, 1, 1.0, "zh")]
+    one = languages.with_columns(language=pl.lit("de"))
+    assert accuracy_by_language(judged, one, "m", "t").is_empty()

@@ -101,7 +101,7 @@ def frames():
 FRAMES = frames()
 
 
-def made(name):
+def made(name, frames=FRAMES):
     """A table as a run of the paper's configuration prints it, of made-up numbers."""
     entries, more = COMPARED, {}
     if name in ROWS:
@@ -117,7 +117,7 @@ def made(name):
     models = SHORT_MODELS if name == "cross_model_task_details" else MODELS
     studies = STUDIES if name == "ablation" else {"cross": CROSS} if cross else {"main": MAIN}
     settings = synthetic.settings(entries, models, SHORT_TASKS if cross else TASKS, more, **studies)
-    return import_module(f"tracecal.tables.{name}").table(FRAMES, settings)
+    return import_module(f"tracecal.tables.{name}").table(frames, settings)
 
 
 NAMES = """
@@ -216,3 +216,44 @@ def test_what_is_added_leaves_with_the_flag():
         assert kept == [column.keys for column in whole.columns if not column.added]
         assert csv.render(plain).splitlines()[0] == csv.render(whole).splitlines()[0]
     assert len(made("main_comparison").rows) == len(as_printed(made("main_comparison")).rows) + 3
+
+
+# Of features, strata, methods, or of TRACE alone, which scores all answers.
+ALONE = """
+spike_strata spike_modeling trace_plus_features protocol_comparison hyperparameter_sensitivity
+position_shift
+""".split()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ALONE])
+def test_who_scores_fewer_answers_is_marked_in_every_table(name):
+    if name == "operator_ablation":
+        few = ["operator_d"]
+    else:
+        few = ["trace"] if name in ("bridge", "ablation") else [e.id for e in COMPARED[:-2]]
+    few += ["entropy_local_only"]
+    fewer = pl.when(pl.col("estimator").is_in(few)).then(pl.col("n") * 0.9).otherwise("n")
+    whole, part = (
+        as_printed(made(name, FRAMES | {"averages": FRAMES["averages"].with_columns(n=n)}))
+        for n in (pl.col("n"), fewer)
+    )
+    marks = [
+        {cell.mark for row in table.rows for cell in row}
+        | {column.heading_mark for column in table.columns}
+        for table in (whole, part)
+    ]
+    assert "‡" not in "".join(marks[0]) and "‡" in "".join(marks[1])
+    assert not any(note.startswith("‡") for note in whole.footnotes)
+    assert any("(90.0% of the answers)" in note for note in part.footnotes)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name not in ("trace_plus_features", "protocol_comparison")]
+)
+def test_every_comparison_tells_right_answers_and_whether_they_are_enough(name):
+    table = made(name)
+    told = any(note.startswith("Right answers (accuracy): ") for note in table.notes)
+    columns = [column.keys for column in table.columns]
+    assert told or ("right", "answers") in columns
+    assert told or ("accuracy",) in columns
+    assert any(note.startswith("Too few to say: ") for note in table.notes)

@@ -5,6 +5,7 @@ import io
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -13,7 +14,16 @@ import pytest
 
 from tracecal.errors import InputError
 from tracecal.writers import csv, html, latex
-from tracecal.writers.table import Column, Table, better_of, header_spans, number, ranked, ranks
+from tracecal.writers.table import (
+    Column,
+    Table,
+    as_printed,
+    better_of,
+    header_spans,
+    number,
+    ranked,
+    ranks,
+)
 
 HOSTILE = "<script>alert('%_&$#{}~^\\\"')</script> é [x] a--b"
 CITED = pl.col("id").replace_strict(dict.fromkeys("abc", "k2020"))
@@ -200,6 +210,42 @@ def test_html_escapes_labels_and_stands_alone():
     assert "<u>0.123</u>" in page
     assert 'class="center absent">–</td>' in page
     assert "↓ lower is better, ↑ higher is better. Bold: best." in page
+
+
+def test_html_shows_spreads_on_demand_where_the_frame_has_them():
+    spreads = table().frame.with_columns(brier_sd=pl.Series([0.01, None, 0.02]))
+    page = html.render(table(frame=spreads))
+    assert page.count('<span class="sd"> ± 0.0') == 2
+    assert 'id="spreads"' in page and "± s.d. over splits" in page
+    assert 'id="spreads"' not in html.render(table())
+
+
+def test_as_printed_leaves_out_what_is_added():
+    columns = [replace(column, added=column.label == "Wins") for column in COLUMNS]
+    columns[1] = replace(columns[1], added_mark=pl.lit("§"))
+    whole = table(
+        columns=tuple(columns), added=pl.col("id") == "b", footnotes=("† Partly.",), notes=("N.",)
+    )
+    plain = as_printed(whole)
+    assert [row[0].text for row in plain.rows] == ["A", "C"]
+    assert [column.label for column in plain.columns] == ["Method", "Brier", "AUROC"]
+    assert {cell.mark for row in plain.rows for cell in row} == {""}
+    assert plain.legend == ("† Partly.",)
+    assert whole.legend[1:] == ("† Partly.", "N.")
+
+
+def test_what_is_too_wide_for_a_page_stands_in_parts_with_the_names_of_rows():
+    names = [f"a_rather_long_name_{place}" for place in range(12)]
+    frame = pl.DataFrame({"label": ["A"], **{name: [0.5] for name in names}})
+    columns = (Column(("label",), "Method", align="left"), *(Column((n,), n) for n in names))
+    text = latex.render(Table("t", "T", "C", frame, columns))
+    assert text.count(r"\begin{tabular}") == text.count("Method &") == 3
+    assert text.count(r"\begin{table*}") == text.count(r"\label{tab:t}") == 1
+    many = pl.concat([frame] * 30)
+    long = latex.render(Table("t", "T", "C", many, columns))
+    assert long.count(r"\begin{table") == 3, "a page each"
+    assert [part[:1] for part in long.split(r"\label{tab:t")[1:]] == ["}", "-", "-"]
+    assert long.count(r"\addtocounter{table}{-1}") == 2
 
 
 def test_html_table_is_rectangular():
