@@ -2,7 +2,8 @@
 
 make soak [MINUTES=30] [ROUNDS=1000000] [SEED=1]
 
-Each round changes the state of a small run (code, configuration, rows, weights in place) and does
+A seed takes three of what a small run depends on (code, configuration, rows, weights in place), so
+that eight clean runs serve all its rounds. Each round changes one or two of them and does
 one of four things: nothing more; kills the run at a random moment; edits code while it runs and
 puts it back; flips a bit of a result. Then the run is brought to its end by what its messages say,
 and every result is compared, byte by byte, with those of a clean run of the same state. A result
@@ -28,9 +29,9 @@ from tracecal.storage.files import read_checked, read_sealed
 ROUNDS = ("change", "kill", "edit while it runs", "flip")
 
 
-def changed(state: dict[str, int], rng: random.Random) -> dict[str, int]:
-    """A state that differs in one or two things."""
-    names = rng.sample(sorted(START), rng.choice((1, 1, 2)))
+def changed(state: dict[str, int], varied: list[str], rng: random.Random) -> dict[str, int]:
+    """A state that differs in one or two things of those that are `varied`."""
+    names = rng.sample(varied, rng.choice((1, 1, 2)))
     return state | {name: 1 - state[name] for name in names}
 
 
@@ -79,13 +80,15 @@ def refused(path: Path) -> bool:
 def soak(folder: Path, minutes: float, rounds: int, seed: int) -> Counter:
     """Rounds until one of the limits; how many there were of each kind, and of wrong results."""
     rng, counts = random.Random(seed), Counter()
+    varied = rng.sample(sorted(START), 3)
+    print(f"seed {seed} varies {', '.join(varied)}", flush=True)
     small, clean = Small(folder / "own"), Small(folder / "clean")
     known: dict[str, dict[str, bytes]] = {}
     small.finish()
     end = time.monotonic() + 60 * minutes
     while sum(counts[kind] for kind in ROUNDS) < rounds and time.monotonic() < end:
         kind = rng.choice(ROUNDS)
-        small.become(changed(dict(small.state), rng))
+        small.become(changed(dict(small.state), varied, rng))
         flipped = disturb(small, kind, rng)
         small.finish()
         key = json.dumps(small.state, sort_keys=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.checkout import Checkout, finished_smoke_run
+from workflow.checkout import Checkout, copied_repository, finished_smoke_run
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +15,12 @@ def finished(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFacto
     own = tmp_path_factory.getbasetemp() / "checkout"
     shutil.copytree(run, own, symlinks=True)
     return Checkout(own)
+
+
+@pytest.fixture(scope="session")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout in which nothing has run, for what is told before anything does."""
+    return copied_repository(tmp_path_factory.mktemp("fresh"))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sys
 import pytest
 import yaml
 
-from workflow.checkout import REPOSITORY, copied_repository
+from workflow.checkout import REPOSITORY
 
 pytestmark = pytest.mark.workflow
 
@@ -26,14 +26,6 @@ COMMANDS = sorted(
 )
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
-    """A checkout in which somebody has written config/mine.yaml."""
-    made = copied_repository(tmp_path_factory.mktemp("documented"))
-    (made.root / "config/mine.yaml").write_text(yaml.safe_dump(made.smoke()), encoding="utf-8")
-    return made
-
-
 def test_there_are_commands():
     assert "snakemake --cores all --configfile config/mine.yaml" in COMMANDS
     assert "snakemake needs --cores 1 --configfile config/paper.yaml" in COMMANDS
@@ -42,6 +34,8 @@ def test_there_are_commands():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_it_can_be_planned(checkout, command):
+    mine = yaml.safe_dump(checkout.smoke())
+    (checkout.root / "config/mine.yaml").write_text(mine, encoding="utf-8")
     snakemake, *arguments = shlex.split(command)
     process = checkout.call(sys.executable, "-m", snakemake, *arguments, "--dry-run")
     assert process.returncode == 0, process.stdout[-3000:]

@@ -36,8 +36,8 @@ pytestmark = pytest.mark.workflow
         ),
     ],
 )
-def test_a_wrong_configuration_stops_at_the_start(finished, changes, message):
-    process = finished.snakemake(config=finished.variant("wrong", **changes), check=False)
+def test_a_wrong_configuration_stops_at_the_start(checkout, changes, message):
+    process = checkout.snakemake(config=checkout.variant("wrong", **changes), check=False)
     assert process.returncode == 1
     assert message in process.stdout
     assert "Traceback" not in process.stdout
@@ -56,15 +56,16 @@ MINE = {"label": "A", "fields": {"question": "q", "references": "a"}, "correctne
         ("model", "wrong.csv", "task 'mine': wrong.csv: an empty task, none of its 1 row(s) has a"),
     ],
 )
-def test_a_dry_run_finds_what_is_not_there(finished, model, rows, message):
-    root = finished.root
-    (root / "empty").mkdir(exist_ok=True)
-    if not (root / "model").exists():
-        (root / "model").symlink_to("results/smoke/models/demo-small")
+def test_a_dry_run_finds_what_is_not_there(checkout, model, rows, message):
+    root = checkout.root
+    for name in ("empty", "model"):
+        (root / name).mkdir(exist_ok=True)
+    for name in ("config.json", "model.safetensors"):
+        (root / "model" / name).touch()
     (root / "rows.csv").write_text("q,a\nWho?,Ann\n")
     (root / "wrong.csv").write_text("q,a\nWho?,\n")
     (root / "mine.yaml").write_text(yaml.safe_dump(MINE | {"source": {"path": rows}}))
-    config = finished.variant(
+    config = checkout.variant(
         "absent",
         run="absent",
         models=[{"slug": "m", "source": {"path": model}}],
@@ -72,15 +73,15 @@ def test_a_dry_run_finds_what_is_not_there(finished, model, rows, message):
         study={"main": {"model": "m", "tasks": ["mine"]}},
         estimators=["trace"],
     )
-    process = finished.snakemake("--dry-run", config=config, check=False)
+    process = checkout.snakemake("--dry-run", config=config, check=False)
     assert process.returncode == 1
     assert message in process.stdout
 
 
-def test_a_key_that_is_given_twice_stops_the_run_with_its_line(finished):
-    path = finished.variant("twice")
+def test_a_key_that_is_given_twice_stops_the_run_with_its_line(checkout):
+    path = checkout.variant("twice")
     path.write_text(path.read_text() + "seed: 1\nseed: 2\n")
-    process = finished.snakemake("--dry-run", config=path, check=False)
+    process = checkout.snakemake("--dry-run", config=path, check=False)
     assert process.returncode == 1
     assert re.search(r"twice\.yaml, line \d+, .*the key 'seed' is given twice", process.stdout)
 
