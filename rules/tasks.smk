@@ -15,7 +15,7 @@ for slug, task in TASKS.items():
         TASK_ROWS[slug] = {"rows": ancient(task.local_files())}
 
 if workflow.is_main_process:
-    for slug in NEEDED.intersection(TASKS):
+    for slug in sorted(NEEDED.intersection(TASKS)):
         rows_held(slug)
 
 
