@@ -162,24 +162,24 @@ def test_available_before_anything_is_finished_says_so(finished):
     assert "nothing is available yet" in process.stdout
 
 
-def test_an_empty_task_is_said(finished):
-    (finished.root / "empty.jsonl").write_text("", encoding="utf-8")
+def test_an_empty_task_is_said(checkout):
+    (checkout.root / "empty.jsonl").write_text("", encoding="utf-8")
     spec = {
         "label": "Empty",
         "source": {"path": "empty.jsonl"},
         "fields": {"question": "q", "references": "a"},
         "correctness": "numeric",
     }
-    (finished.root / "empty_task.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
-    config = finished.variant(
+    (checkout.root / "empty_task.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    config = checkout.variant(
         "empty",
         run="empty",
         tasks=[{"slug": "empty", "file": "empty_task.yaml"}],
         study={"main": {"model": "demo-small", "tasks": ["empty"]}},
     )
-    process = finished.snakemake("results/empty/tasks/empty.parquet", config=config, check=False)
+    process = checkout.snakemake("--dry-run", config=config, check=False)
     assert process.returncode == 1
-    assert "error: empty.jsonl" in process.stdout
+    assert "task 'empty': empty.jsonl holds no rows" in process.stdout
 
 
 def test_the_resolved_configuration_stands_beside_the_results(finished):

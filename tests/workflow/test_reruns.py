@@ -4,7 +4,6 @@ downstream edit.
 
 import os
 import shutil
-import subprocess
 from contextlib import ExitStack
 
 import pytest
@@ -299,15 +298,6 @@ def test_a_fresh_clone_with_results_and_metadata_reruns_nothing(finished, tmp_pa
     clone = copied_repository(tmp_path)
     shutil.copytree(finished.root / "results/smoke", clone.root / "results/smoke", symlinks=True)
     shutil.copytree(finished.root / ".snakemake/metadata", clone.root / ".snakemake/metadata")
-    assert clone.scheduled() == {}
-
-
-def test_copies_that_lost_their_times_rerun_nothing_once_they_are_touched(finished, tmp_path):
-    clone = copied_repository(tmp_path)
-    (clone.root / ".snakemake").mkdir()
-    for name in ("results", ".snakemake/metadata"):
-        subprocess.run(["cp", "-r", finished.root / name, clone.root / name], check=True)
-    clone.snakemake("--touch")
     assert clone.scheduled() == {}
 
 

@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
 from soak.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
+from workflow.checkout import Checkout
 
 pytestmark = pytest.mark.workflow
 
@@ -107,6 +109,13 @@ def test_code_edited_while_a_run_is_going_and_put_back_is_in_no_result(small):
     small.finish()
     assert small.results() == before
     assert "compute_features" not in scheduled(small)
+
+
+def test_a_copy_that_lost_its_times_reruns_nothing_once_it_is_touched(small, tmp_path):
+    finished, copy = scheduled(small), Checkout(tmp_path / "copy")
+    subprocess.run(["cp", "-r", small.root, copy.root], check=True)
+    copy.snakemake(*TARGETS, "--touch", config="small.yaml")
+    assert set(copy.scheduled("small.yaml")) == finished
 
 
 def test_lost_records_are_told_of_in_a_sentence(small):
