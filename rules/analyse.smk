@@ -207,7 +207,7 @@ rule resample:
         predictions="<results>/predictions/{model}/{task}.parquet",
         scores="<results>/scores/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
-        task="<results>/tasks/{task}.parquet",
+        task=questions,
     output:
         "<results>/resamples/{model}/{task}.parquet",
     log:
@@ -256,7 +256,7 @@ rule calibration_size:
         scores=of_main("<results>/scores/{model}/{task}.parquet"),
         features=of_main("<results>/features/{model}/{task}.parquet"),
         splits=of_main("<results>/splits/{task}.parquet"),
-        tasks=of_main("<results>/tasks/{task}.parquet"),
+        tasks=of_main(questions),
     output:
         metrics="<results>/analyses/calibration_size.parquet",
         averages="<results>/analyses/calibration_size_averages.parquet",
@@ -333,7 +333,7 @@ rule cross_task_transfer:
         scores=of_main("<results>/scores/{model}/{task}.parquet"),
         features=of_main("<results>/features/{model}/{task}.parquet"),
         splits=of_main("<results>/splits/{task}.parquet"),
-        tasks=of_main("<results>/tasks/{task}.parquet"),
+        tasks=of_main(questions),
     output:
         metrics="<results>/analyses/cross_task_transfer.parquet",
         improvements="<results>/analyses/cross_task_transfer_improvements.parquet",

@@ -1,7 +1,7 @@
 # Answers that were made elsewhere: their traces read from files, or replayed by the model.
 # reads   the files of models' source.answers, tasks/{task}.parquet; to replay models/{model}/,
 #         work/revisions/{model}.txt
-# writes  traces/{model}/{task}.arrow
+# writes  traces/{model}/{task}.arrow, work/answered/{model}/{task}.parquet
 
 from tracecal.storage.digest import digest
 
@@ -16,7 +16,11 @@ READING_ANSWERS = {
     "held": lambda wildcards: (
         digest(Path(ANSWERS_FILE(wildcards))) if Path(ANSWERS_FILE(wildcards)).exists() else None
     ),
-    "seed": CONFIG.seed,
+}
+# `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
+READ_TO = {
+    "traces": "<results>/traces/{model}/{task}.arrow",
+    "questions": "<results>/work/answered/{model}/{task}.parquet",
 }
 
 
@@ -29,7 +33,7 @@ rule read_answers:
         answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
         task="<results>/tasks/{task}.parquet",
     output:
-        "<results>/traces/{model}/{task}.arrow",
+        **READ_TO,
     log:
         "<logs>/read_answers/{model}/{task}.log",
     wildcard_constraints:
@@ -51,7 +55,7 @@ rule replay_answers:
         answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
         task="<results>/tasks/{task}.parquet",
     output:
-        "<results>/traces/{model}/{task}.arrow",
+        **READ_TO,
     log:
         "<logs>/replay_answers/{model}/{task}.log",
     benchmark:
@@ -65,6 +69,8 @@ rule replay_answers:
     params:
         **READING_ANSWERS,
         code=code("answers/replay_answers.py"),
+        journal=f"{JOURNALS}/replayed/{{model}}/{{task}}",
+        seed=CONFIG.seed,
         loading=of_model("loading"),
         end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
     message:

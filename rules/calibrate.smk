@@ -18,7 +18,7 @@ rule calibrate:
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
-        task="<results>/tasks/{task}.parquet",
+        task=questions,
     output:
         predictions="<results>/predictions/{model}/{task}.parquet",
         calibrators="<results>/work/calibrators/{model}/{task}.json",
@@ -108,7 +108,7 @@ rule control_risk:
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
-        task="<results>/tasks/{task}.parquet",
+        task=questions,
     output:
         "<results>/calibrators/{model}/{task}.json",
     log:

@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 from string import ascii_lowercase
+from types import SimpleNamespace
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -194,6 +195,22 @@ def of_entry(table, wildcard):
     return entry
 
 
+def questions(wildcards):
+    """An input function: the rows of a task, those without an answer of the job's model marked.
+
+    Only answers from files may lack some.
+    """
+    folder = "work/answered/{model}" if wildcards.model in ANSWERED else "tasks"
+    return f"<results>/{folder}/{{task}}.parquet"
+
+
+def of_pair(pattern, model, task):
+    """The path of a pair; `pattern` may be an input function."""
+    if callable(pattern):
+        pattern = pattern(SimpleNamespace(model=model, task=task))
+    return pattern.format(model=model, task=task)
+
+
 def pairs(pattern):
     """An input function: the path `pattern` of every (model, task) pair.
 
@@ -203,7 +220,7 @@ def pairs(pattern):
 
     def paths(wildcards):
         own = [pair for pair in wanted_pairs() if wildcards.get("model", pair[0]) == pair[0]]
-        return [pattern.format(model=model, task=task) for model, task in own]
+        return [of_pair(pattern, *pair) for pair in own]
 
     return paths
 
@@ -212,7 +229,7 @@ def of_main(pattern):
     """An input function: the path `pattern` of every task of the main study, as `pairs`."""
 
     def paths(wildcards):
-        return [pattern.format(model=model, task=task) for model, task in main_pairs(wildcards)]
+        return [of_pair(pattern, *pair) for pair in main_pairs(wildcards)]
 
     return paths
 

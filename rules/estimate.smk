@@ -8,7 +8,7 @@ SCALARS = {
 }
 
 # What each family's module is given: `answers(**inputs, **settings)`.
-TASK = {"task": "<results>/tasks/{task}.parquet"}
+TASK = {"task": questions}
 TRACED = {"traces": "<results>/traces/{model}/{task}.arrow"}
 WEIGHED = TRACED | TASK | {"weights": "<results>/weights/{family}/{model}/{task}.arrow"}
 LEARNED = TASK | {"learned": "<results>/work/learned/scores/{family}/{model}.parquet"}
@@ -78,7 +78,7 @@ rule join_scores:
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
             family=sorted({e.family for e in chosen(wildcards) if not e.features}),
         ),
-        task="<results>/tasks/{task}.parquet",
+        task=questions,
     output:
         "<results>/scores/{model}/{task}.parquet",
     log:

@@ -8,7 +8,7 @@ from tracecal.explore.page import SOURCES
 rule make_explorer:
     input:
         traces=pairs("<results>/traces/{model}/{task}.arrow"),
-        tasks=pairs("<results>/tasks/{task}.parquet"),
+        tasks=pairs(questions),
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         scores=pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=pairs("<results>/predictions/{model}/{task}.parquet"),

@@ -32,7 +32,7 @@ rule label_answers:
 rule accuracy:
     input:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
-        tasks=pairs("<results>/tasks/{task}.parquet"),
+        tasks=pairs(questions),
     output:
         accuracy="<results>/analyses/accuracy.parquet",
         languages="<results>/analyses/language_accuracy.parquet",

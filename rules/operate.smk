@@ -10,7 +10,7 @@ localrules:
 rule compute_features:
     input:
         traces="<results>/traces/{model}/{task}.arrow",
-        task="<results>/tasks/{task}.parquet",
+        task=questions,
     output:
         "<results>/features/{model}/{task}.parquet",
     log:
@@ -30,7 +30,7 @@ rule vary_operators:
         # As for `calibrate`: nothing is reported from an unchecked trace.
         audit=audit,
         traces="<results>/traces/{model}/{task}.arrow",
-        task="<results>/tasks/{task}.parquet",
+        task=questions,
     output:
         "<results>/operators/{model}/{task}.parquet",
     log:

@@ -5,12 +5,13 @@ import json
 import polars as pl
 import pytest
 
+from scripts import run_script
 from tracecal.calibrate.fitted_on import fitted_on
-from tracecal.decode.foreign import of_task, write_foreign
 from tracecal.decode.traces import arrow_metadata, read_traces
-from tracecal.errors import InputError
 from tracecal.logs.options import Reading
-from tracecal.storage.files import write_parquet
+from tracecal.operate.features import answer_features
+from tracecal.storage.files import read_parquet, write_parquet
+from tracecal.tasks.roles import evaluated
 
 TRACE = {"surprisal": [0.5, 0.25], "entropy": [0.75, 0.5]}
 KIND = {"stop_token": "included", "processed": "no", "model": "m"}
@@ -35,23 +36,41 @@ def file(tmp_path):
     return make
 
 
+@pytest.fixture
+def read(task, tmp_path):
+    """Runs the rule on rows of answers; gives its two files."""
+
+    def run(file, **reading):
+        outputs = {"traces": tmp_path / "t.arrow", "questions": tmp_path / "q.parquet"}
+        run_script(
+            "answers/read_answers.py",
+            tmp_path,
+            input={"answers": file, "task": task},
+            output=outputs,
+            params={"reading": Reading(**reading).model_dump_json()},
+            model="slug",
+        )
+        return outputs["traces"], outputs["questions"]
+
+    return run
+
+
+def refusal(capsys):
+    return " ".join(capsys.readouterr().err.split())
+
+
 def answer(name, **more):
     return {"example_id": name, "answer": "51"} | TRACE | KIND | more
 
 
-def test_traces_from_a_file_are_read_like_any_others(task, file, tmp_path):
-    answers = of_task(file(answer("b", correct=True), answer("a")), task, Reading())
-    write_foreign(answers, {"model": "slug"}, Reading(vocabulary=9), tmp_path / "t.arrow")
+def test_traces_from_a_file_are_read_like_any_others(read, file):
+    path, questions = read(file(answer("b", correct=True), answer("a")), vocabulary=9)
     columns = ["example_id", "surprisal", "entropy"]
-    assert read_traces(tmp_path / "t.arrow", columns).to_dicts() == [
-        {"example_id": name, **TRACE} for name in "ab"
-    ]
-    table = pl.read_ipc(tmp_path / "t.arrow")
+    assert read_traces(path, columns).to_dicts() == [{"example_id": name, **TRACE} for name in "ab"]
+    table = pl.read_ipc(path)
     assert table["tokens"].to_list() == [["·", "·"]] * 2
     assert table["correct"].to_list() == [None, True]
-    told = fitted_on(
-        arrow_metadata(tmp_path / "t.arrow"), pl.Series([True, False]), "slug", ["Label"], "t"
-    )
+    told = fitted_on(arrow_metadata(path), pl.Series([True, False]), "slug", ["Label"], "t")
     expected = {
         "model": "slug",
         "known_as": ["Label", "m"],
@@ -63,36 +82,73 @@ def test_traces_from_a_file_are_read_like_any_others(task, file, tmp_path):
         "base_rate": 0.5,
     }
     assert {key: told[key] for key in expected} == expected
+    roles = read_parquet(questions).sort("example_id")["role"].to_list()
+    assert roles == ["evaluation", "evaluation", "training"]
 
 
-def test_bounds_of_entropies_stand_beside_their_middle(task, file, tmp_path):
+def test_bounds_of_entropies_stand_beside_their_middle(read, file):
     top = {"entropy": None, "top_logprobs": [[-0.5, -1.5], [-0.25, -3.0]]}
-    reading = Reading(vocabulary=100)
-    answers = of_task(file(answer("a", **top), answer("b", **top)), task, reading)
-    write_foreign(answers, {}, reading, tmp_path / "t.arrow")
-    row = pl.read_ipc(tmp_path / "t.arrow").row(0, named=True)
+    path, _ = read(file(answer("a", **top), answer("b", **top)), vocabulary=100)
+    row = pl.read_ipc(path).row(0, named=True)
     ends = zip(row["entropy_lower"], row["entropy"], row["entropy_upper"], strict=True)
     assert all(low < middle < high for low, middle, high in ends)
-    assert arrow_metadata(tmp_path / "t.arrow")["entropy"] == "top-k"
+    assert arrow_metadata(path)["entropy"] == "top-k"
 
 
-def test_questions_that_were_dropped_are_counted(task, file):
-    with pytest.raises(InputError, match="no answer to 1 of 2 examples of the task, such as 'b'"):
-        of_task(file(answer("a")), task, Reading())
+WRONG = answer("b", surprisal=[-1.0, 0.5])
+UNTRACED = answer("b", surprisal=None)
 
 
-def test_answers_to_no_example_are_wrong_rows(task, file):
-    with pytest.raises(InputError, match="line 3: the id 'x' is of no example of the task"):
-        of_task(file(answer("a"), answer("b"), answer("x")), task, Reading())
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([answer("a")], "no usable answer to 1 of 2 questions of the task, such as 'b'. An answer"),
+        ([answer("a"), UNTRACED], "the answer 'b': no log-probabilities are given"),
+        ([answer("a"), WRONG], "line 2: token 1 has the surprisal -1"),
+        (
+            [answer("a"), answer("b"), answer("x")],
+            "line 3: the id 'x' is of no example of the task",
+        ),
+        ([answer("a"), answer("b", stop_token="absent")], "(stop_token: absent, included)"),
+    ],
+)
+def test_what_is_wrong_or_missing_stops_the_run(read, file, capsys, rows, sentence):
+    with pytest.raises(SystemExit):
+        read(file(*rows))
+    assert sentence in refusal(capsys)
 
 
-def test_answers_without_a_whole_trace_are_refused(task, file, tmp_path):
-    answers = of_task(file(answer("a"), answer("b", entropy=None)), task, Reading())
-    with pytest.raises(InputError, match=r"1 answer.*'b', have no whole trace .no top log-prob"):
-        write_foreign(answers, {}, Reading(), tmp_path / "t.arrow")
+@pytest.mark.parametrize("rows", [[], [UNTRACED], [WRONG], [answer("x")]])
+def test_a_run_may_go_on_without_them(read, file, capsys, rows):
+    path, questions = read(file(*rows, answer("a")), wrong_rows="skip")
+    assert pl.read_ipc(path)["example_id"].to_list() == ["a"]
+    roles = read_parquet(questions).sort("example_id")["role"].to_list()
+    assert roles == ["evaluation", "unanswered", "training"]
+    assert evaluated(pl.read_ipc(path), questions)["example_id"].to_list() == ["a"]
+    assert "answers 1 of 2 questions." in refusal(capsys)
 
 
-def test_answers_of_several_kinds_are_refused(task, file, tmp_path):
-    answers = of_task(file(answer("a"), answer("b", stop_token="absent")), task, Reading())
-    with pytest.raises(InputError, match=r"several kinds .stop_token: absent, included."):
-        write_foreign(answers, {}, Reading(), tmp_path / "t.arrow")
+def test_a_file_without_any_usable_answer_stops_the_run_all_the_same(read, file, capsys):
+    with pytest.raises(SystemExit):
+        read(file(UNTRACED, answer("a", surprisal=None)), wrong_rows="skip")
+    assert "no usable answer to 2 of 2 questions" in refusal(capsys)
+
+
+def test_log_probabilities_alone_are_enough_for_what_needs_no_entropy(read, file, capsys):
+    path, questions = read(file(answer("a"), answer("b", entropy=None)))
+    traces = read_traces(path, ["example_id", "surprisal", "entropy"])
+    assert traces["entropy"].is_null().to_list() == [False, True]
+    features = answer_features(traces).row(1, named=True)
+    assert features["decayed_surprisal_conf_2"] is not None
+    assert (
+        features["trace_risk"] is features["mean_entropy_conf"] is features["entropy_q50"] is None
+    )
+    reason = "no top log-probabilities are given"
+    assert arrow_metadata(path)["without_entropy"] == f"1 of 2 answers: {reason}"
+    assert f"null is what needs entropy, as TRACE does, of 1 of 2 answers: {reason}" in refusal(
+        capsys
+    )
+    lacks = read_parquet(questions).sort("example_id")["lacks"].to_list()
+    assert lacks == [None, reason, None]
+    read(file(answer("a", entropy=None), answer("b", entropy=None)))
+    assert arrow_metadata(path)["entropy"] == "none"

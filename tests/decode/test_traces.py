@@ -125,3 +125,16 @@ def test_token_texts_of_a_character_cut_in_half(tokenizer):
     texts = token_texts(tokenizer, ids[:-1])
     assert len(texts) == len(ids) - 1
     assert "".join(texts) == "\ufffd"
+
+
+def test_entropies_may_be_unknown_only_where_the_file_says_so(tmp_path):
+    path = tmp_path / "task.arrow"
+    write_arrow([row("a"), row("b", entropy=None)], TRACES, METADATA, path)
+    with pytest.raises(InputError, match="trace of example 'b'"):
+        read_traces(path)
+    told = METADATA | {"without_entropy": "1 of 2 answers"}
+    write_arrow([row("a"), row("b", entropy=None)], TRACES, told, path)
+    assert read_traces(path)["entropy"].null_count() == 1
+    write_arrow([row("a", entropy=[-1.0, 0.0]), row("b", surprisal=None)], TRACES, told, path)
+    with pytest.raises(InputError, match="trace of example 'a'"):
+        read_traces(path)

@@ -6,6 +6,7 @@ import polars as pl
 
 from tracecal.analyse.averages import averages
 from tracecal.analyse.improvements import bounded, gains
+from tracecal.calibrate.accuracy import ACCURACY
 from tracecal.tables.settings import Entry, Settings
 
 ENTRIES = [
@@ -81,8 +82,8 @@ def accuracy(models=MODELS, tasks=TASKS, seed=1):
     draw = random.Random(seed)
     pairs = [(m, t, draw.randint(20, 80)) for m in sorted(models) for t in sorted(tasks)]
     return pl.DataFrame(
-        [(model, task, 100, right, right / 100) for model, task, right in pairs],
-        schema=["model", "task", "n", "correct", "accuracy"],
+        [(model, task, 100, right, right / 100, 0, 0) for model, task, right in pairs],
+        schema=ACCURACY,
         orient="row",
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 from tables import synthetic
 from tables.synthetic import ENTRIES, MODELS, TASKS, rows
+from tracecal.calibrate.accuracy import ACCURACY
 from tracecal.errors import InputError
 from tracecal.tables import answered, cross_model, main_comparison
 from tracecal.tables.settings import Entry
@@ -61,7 +62,7 @@ def cross(metrics, entries=SMALL, accuracy=None):
     if accuracy is None:
         accuracy = pl.DataFrame(
             {"model": ["m", "m"], "task": ["t", "u"], "n": [4, 4], "correct": [1, 2]}
-        ).with_columns(accuracy=pl.col("correct") / pl.col("n"))
+        ).with_columns(accuracy=pl.col("correct") / pl.col("n"), unanswered=0, without_entropy=0)
     study = {"models": ["m"], "tasks": ["t", "u"]}
     return cross_table(metrics, accuracy, entries, {"m": "M"}, NAMES, study)
 
@@ -186,11 +187,11 @@ def test_cross_model_takes_the_best_baseline_of_each_metric():
     assert r"$-$0.005 & +0.050\S{} & 1/2 & 1/2 & 0 & 0 & 3/8 \\" in text, "no support"
 
 
-def right_answers(**correct):
+def right_answers(*lacks, **correct):
     """The notes on made-up accuracies: so many of 1,000 answers right, by task."""
-    rows = [("m", task, 1000, right, right / 1000) for task, right in correct.items()]
-    names = ["model", "task", "n", "correct", "accuracy"]
-    accuracy = pl.DataFrame(rows, schema=names, orient="row")
+    lacks = lacks or (0, 0)
+    rows = [("m", task, 1000, right, right / 1000, *lacks) for task, right in correct.items()]
+    accuracy = pl.DataFrame(rows, schema=ACCURACY, orient="row")
     study = {"model": "m", "tasks": sorted(correct)}
     settings = synthetic.settings(SMALL, {"m": "M"}, NAMES, main=study)
     return answered.notes({"accuracy": accuracy}, settings)
@@ -203,6 +204,10 @@ def test_right_answers_are_counted_and_too_few_are_said_to_be():
     ]
     _, warning = right_answers(t=228, u=900)
     assert warning.endswith("So it is for Task <1> (about 80) and Task & 2 (about 35).")
+    assert right_answers(4, 900, t=500)[1:] == [
+        "Answers' files leave out questions: Task <1> (4 of 1004).",
+        "– Without entropies, which TRACE needs, are answers: Task <1> (900 of 1000).",
+    ]
     assert any(note.startswith("Right answers") for note in main(small()).notes)
     assert cross(small()).rows[0][-1].text == "3/8"
 

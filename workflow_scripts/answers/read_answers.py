@@ -1,12 +1,18 @@
 """Write the traces of answers that a file holds."""
 
-from tracecal.decode.foreign import of_task, write_foreign
+import pyarrow as pa
+
+from tracecal.decode.foreign import FOREIGN, as_traces, entropies_of, kind_of, of_task
+from tracecal.decode.traces import write_table
 from tracecal.job import job
 from tracecal.logs.options import Reading
+from tracecal.storage.files import write_parquet
 
 with job(snakemake):
-    inputs, params = snakemake.input, snakemake.params
-    reading = Reading.model_validate_json(params.reading)
-    answers = of_task(inputs.answers, inputs.task, reading)
+    inputs, output = snakemake.input, snakemake.output
+    reading = Reading.model_validate_json(snakemake.params.reading)
+    answers, questions = of_task(inputs.answers, inputs.task, reading)
     made = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}
-    write_foreign(answers, made, reading, snakemake.output[0])
+    told = made | kind_of(answers) | entropies_of(answers, reading)
+    write_table(pa.Table.from_pylist(as_traces(answers), schema=FOREIGN), told, output.traces)
+    write_parquet(questions, output.questions)

@@ -1,26 +1,34 @@
 """Write the traces that a model gives to answers that a file holds."""
 
-from tracecal.decode.foreign import of_task, write_foreign
+import polars as pl
+
+from tracecal.decode.foreign import FOREIGN, UNREAD, as_traces, kind_of, of_task
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.parallel import on_model
-from tracecal.decode.replay import replay_answers, tokenisation
-from tracecal.decode.traces import provenance
+from tracecal.decode.record import Step
+from tracecal.decode.replay import replay_task, tokenisation, tokenised
 from tracecal.job import job
 from tracecal.logs.options import Reading
-from tracecal.storage.files import read_checked
+from tracecal.logs.record import RECORDS
+from tracecal.storage.files import write_parquet
 
 with job(snakemake):
-    inputs, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     reading = Reading.model_validate_json(params.reading)
-    answers = of_task(inputs.answers, inputs.task, reading)
-    given = load_tokenizer(inputs.model), answers, resources.batch_size, params.end_token
-    replayed = on_model(replay_answers, inputs.model, params.loading, resources.gpu, *given)
-    made = provenance(
-        snakemake.wildcards.model,
-        read_checked(inputs.revision).strip(),
-        params.loading["dtype"],
-        f"replay of {inputs.answers}",
-        params.seed,
-    )
-    told = {"tokenisation": tokenisation(answers, params.end_token)}
-    write_foreign(replayed, made | told, reading, snakemake.output[0])
+    answers, questions = of_task(paths.answers, paths.task, reading, UNREAD)
+    tokenizer = load_tokenizer(paths.model)
+    prompts = tokenised(tokenizer, answers, params.end_token)
+    told = kind_of(pl.DataFrame(prompts, schema=RECORDS))
+    told |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
+
+    def replay(missing, keep):
+        def keep_traces(rows):
+            keep(as_traces(pl.DataFrame(rows, schema=RECORDS)))
+
+        given = tokenizer, missing, resources.batch_size
+        on_model(replay_task, paths.model, params.loading, resources.gpu, *given, keep=keep_traces)
+
+    step = Step(snakemake.wildcards.model, paths.revision, dict(params.items()))
+    policy = f"replay of {paths.answers}"
+    step.record(snakemake.output.traces, prompts, FOREIGN, policy, replay, lambda table: told)
+    write_parquet(questions.drop("lacks"), snakemake.output.questions)

@@ -22,7 +22,7 @@ class FittedOn(Strict):
     task: str
     stop_token: StopToken = "included"
     processed: Known = "no"
-    entropy: Literal["exact", "top-k"] = "exact"
+    entropy: Literal["exact", "top-k", "none"] = "exact"
     vocabulary: PositiveInt | None = Field(None, description="the model's number of tokens")
     feature_version: int = FEATURE_VERSION
     n: int = Field(ge=1)

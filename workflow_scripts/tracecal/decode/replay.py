@@ -1,7 +1,6 @@
 """Exact traces of answers that were made elsewhere: one teacher-forced pass, nothing generated."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import polars as pl
 import torch
@@ -9,9 +8,10 @@ from polars import CompatLevel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.answers import token_texts
-from tracecal.decode.batching import NotFiniteError, in_batches
+from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.capture import capture
 from tracecal.decode.context import shared_prefix, started
+from tracecal.decode.foreign import UNREAD
 from tracecal.decode.model import end_tokens
 from tracecal.decode.traces import write_table
 from tracecal.errors import InputError
@@ -19,7 +19,7 @@ from tracecal.logs.record import RECORDS
 
 # Logits held at a time, 1 GiB in float32.
 LOGITS = 1 << 28
-Row = dict[str, Any]
+UNSAID = ("entropy_lower", "entropy_upper", "lacks")  # where all entropies are exact
 
 
 def replay_answers(
@@ -31,59 +31,35 @@ def replay_answers(
 ) -> pl.DataFrame:
     """`answers` (columns of `RECORDS`) with the surprisals and entropies that `model` gives them.
 
-    Token ids are taken as they are. Where there is only text it is tokenised, the answer apart
-    from its prompt, and with `end_token` the model's end token is put after it. Raises
-    `InputError` where an answer has no prompt, no token, or one that the model does not know.
+    See `tokenised` and `replay_task`.
     """
-    ends = end_tokens(model, tokenizer)
-    own = tokenizer.eos_token_id if tokenizer.eos_token_id in ends else ends[0]
-    rows = [
-        _tokenised(row, tokenizer, own if end_token else None)
-        for row in answers.iter_rows(named=True)
-    ]
-    vocabulary = model.get_output_embeddings().weight.shape[0]
-    for row in rows:
-        if max(row["prompt_token_ids"] + row["token_ids"]) >= vocabulary:
-            raise InputError(
-                f"answer {row['example_id']!r} holds token ids that the model does not have: it "
-                "was made with another tokenizer. Replay it with the model that gave it."
-            )
-    longest = max(len(row["token_ids"]) for row in rows)
-    fitting = max(1, min(batch_size, LOGITS // (longest * vocabulary)))
-    # As prompts: what is read is the prompt and all of the answer but its last token.
-    prompts = [
-        {
-            "example_id": row["example_id"],
-            "prompt_token_ids": row["prompt_token_ids"] + row["token_ids"][:-1],
-            "row": row,
-        }
-        for row in rows
-    ]
-    done = in_batches(
-        prompts, fitting, "answers", lambda batch: _replayed(model, [one["row"] for one in batch])
-    )
-    for row in done:
-        row["tokens"] = token_texts(tokenizer, row["token_ids"])
+    done = replay_task(model, tokenizer, tokenised(tokenizer, answers, end_token), batch_size)
     return pl.DataFrame(done, schema=RECORDS).sort("example_id")
 
 
-def _tokenised(row: Row, tokenizer: PreTrainedTokenizerBase, end: int | None) -> Row:
-    prompt, answer = row["prompt_token_ids"], row["token_ids"]
-    if prompt is None:
-        if row["prompt"] is None:
-            raise InputError(
-                f"answer {row['example_id']!r} cannot be replayed: its row holds neither a prompt "
-                "nor prompt_token_ids. Add one of them."
-            )
-        prompt = prompt_ids(tokenizer, row["prompt"])
-    told = {}
-    if answer is None:
-        answer = tokenizer(row["answer"] or "", add_special_tokens=False)["input_ids"]
-        answer = answer if end is None else [*answer, end]
-        told["stop_token"] = "absent" if end is None else "included"
-    if not answer:
-        raise InputError(f"answer {row['example_id']!r} cannot be replayed: it has no tokens.")
-    return row | told | {"prompt_token_ids": list(prompt), "token_ids": list(answer)}
+def tokenised(
+    tokenizer: PreTrainedTokenizerBase, answers: pl.DataFrame, end_token: bool
+) -> list[Prompt]:
+    """Answers (columns of `RECORDS`) to be replayed, with the ids of prompt and answer.
+
+    Token ids are taken as they are. Where there is only text it is tokenised, the answer apart
+    from its prompt; `ended` says whether the model's end token is to be put after it. Raises
+    `InputError` where an answer has no prompt or no token.
+    """
+    if (lacking := answers.select("example_id", why=UNREAD).drop_nulls()).height:
+        name, why = lacking.row(0)
+        raise InputError(f"answer {name!r} cannot be replayed: {why}.")
+    return [_tokenised(row, tokenizer, end_token) for row in answers.iter_rows(named=True)]
+
+
+def _tokenised(row: Prompt, tokenizer: PreTrainedTokenizerBase, end_token: bool) -> Prompt:
+    row = row | {"ended": False, "processed": "no"} | dict.fromkeys(UNSAID)
+    if row["prompt_token_ids"] is None:
+        row["prompt_token_ids"] = prompt_ids(tokenizer, row["prompt"])
+    if row["token_ids"] is None:
+        row["token_ids"] = tokenizer(row["answer"], add_special_tokens=False)["input_ids"]
+        row |= {"ended": end_token, "stop_token": "included" if end_token else "absent"}
+    return row
 
 
 def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
@@ -92,23 +68,60 @@ def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
     return tokenizer(prompt, add_special_tokens=not begins)["input_ids"]
 
 
+def replay_task(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    prompts: Sequence[Prompt],
+    batch_size: int,
+    keep: Callable[[list[Prompt]], None] = forget,
+) -> list[Prompt]:
+    """The answers of `tokenised` with their traces, columns of `RECORDS`; finished ones to `keep`.
+
+    Raises `InputError` where one holds a token that the model does not know.
+    """
+    ends = end_tokens(model, tokenizer)
+    own = [tokenizer.eos_token_id if tokenizer.eos_token_id in ends else ends[0]]
+    vocabulary = model.get_output_embeddings().weight.shape[0]
+    to_read = []
+    for row in prompts:
+        answer = row["token_ids"] + own * row["ended"]
+        if max(row["prompt_token_ids"] + answer) >= vocabulary:
+            raise InputError(
+                f"answer {row['example_id']!r} holds token ids that the model does not have: it "
+                "was made with another tokenizer. Replay it with the model that gave it."
+            )
+        # As a prompt: what is read is the prompt and all of the answer but its last token.
+        read = {"prompt_token_ids": row["prompt_token_ids"] + answer[:-1], "answer": answer}
+        to_read.append({"example_id": row["example_id"], "row": row} | read)
+    longest = max(len(one["answer"]) for one in to_read)
+    fitting = max(1, min(batch_size, LOGITS // (longest * vocabulary)))
+
+    def work(batch: list[Prompt]) -> list[Prompt]:
+        traced = _replayed(model, batch)
+        return [
+            {name: one["row"][name] for name in RECORDS}
+            | {"token_ids": one["answer"], "tokens": token_texts(tokenizer, one["answer"])}
+            | trace
+            for one, trace in zip(batch, traced, strict=True)
+        ]
+
+    return in_batches(to_read, fitting, "answers", work, keep)
+
+
 @torch.inference_mode()
-def _replayed(model: PreTrainedModel, rows: Sequence[Row]) -> list[Row]:
-    """The rows with their traces; what all prompts begin with is read once."""
-    read = [row["prompt_token_ids"] + row["token_ids"][:-1] for row in rows]
-    shared = shared_prefix(model, [row["prompt_token_ids"] for row in rows])
-    context, ids = started(model, read, shared)
-    logits = context.read_last(ids, max(len(row["token_ids"]) for row in rows))
-    done = []
-    for place, row in enumerate(rows):
-        tokens = torch.tensor(row["token_ids"], device=model.device)
+def _replayed(model: PreTrainedModel, batch: Sequence[Prompt]) -> list[dict[str, list[float]]]:
+    """The surprisal and entropy of each answer's tokens; a shared beginning is read once."""
+    shared = shared_prefix(model, [one["row"]["prompt_token_ids"] for one in batch])
+    context, ids = started(model, [one["prompt_token_ids"] for one in batch], shared)
+    logits = context.read_last(ids, max(len(one["answer"]) for one in batch))
+    traces = []
+    for place, one in enumerate(batch):
+        tokens = torch.tensor(one["answer"], device=model.device)
         _, surprisal, entropy = capture(logits[place, -len(tokens) :], tokens)
         if not bool((surprisal.isfinite() & entropy.isfinite()).all()):
             raise NotFiniteError(place, "in a replayed answer")
-        exact = {"surprisal": surprisal.tolist(), "entropy": entropy.tolist()}
-        unsaid = {"entropy_lower": None, "entropy_upper": None, "lacks": None, "processed": "no"}
-        done.append(row | exact | unsaid)
-    return done
+        traces.append({"surprisal": surprisal.tolist(), "entropy": entropy.tolist()})
+    return traces
 
 
 def tokenisation(answers: pl.DataFrame, end_token: bool) -> str:

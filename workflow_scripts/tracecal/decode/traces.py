@@ -14,6 +14,8 @@ from tracecal.storage.files import atomic_write, map_sealed
 from tracecal.storage.journal import sorted_by_example
 
 SCHEMA_VERSION = "1"
+# The metadata of traces from files that says of how many answers no entropies are known, and why.
+WITHOUT_ENTROPY = "without_entropy"
 
 TRACES = pa.schema(
     {
@@ -83,20 +85,26 @@ def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.Dat
 def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Read traces and check what every consumer relies on.
 
-    Each answer has T >= 1 tokens and as many finite, non-negative surprisals and entropies.
-    Raises `InputError` naming the first example that breaks this.
+    Each answer has T >= 1 tokens and as many finite, non-negative surprisals and entropies; no
+    entropies (null) only where the file says so. Raises `InputError` naming the first example
+    that breaks this.
     """
     frame = read_arrow(path, columns)
     lists = [name for name in ("token_ids", "surprisal", "entropy") if name in frame.columns]
     sound = pl.lit(True)
     for name in lists:
-        sound &= (pl.col(name).list.len() >= 1) & (
-            pl.col(name).list.len() == pl.col(lists[0]).list.len()
-        )
-    for name in set(lists) - {"token_ids"}:
-        # Of a list the least value is NaN only where all are, and the sum where one is.
         values = pl.col(name).list
-        sound &= (values.min() >= 0) & values.sum().is_finite() & ~values.contains(None)
+        fine = (values.len() >= 1) & (values.len() == pl.col(lists[0]).list.len())
+        if name != "token_ids":
+            # Of a list the least value is NaN only where all are, and the sum where one is.
+            fine &= (values.min() >= 0) & values.sum().is_finite() & ~values.contains(None)
+        if (
+            frame[name].null_count()
+            and name == "entropy"
+            and WITHOUT_ENTROPY in arrow_metadata(path)
+        ):
+            fine |= pl.col(name).is_null()
+        sound &= fine
     if (broken := frame.filter(~sound.fill_null(False))).height:
         raise InputError(
             f"{path}: the trace of example {broken['example_id'][0]!r} is empty, of unequal "

@@ -17,7 +17,7 @@ H = pl.col("entropy")
 
 def reference_share(entropy: pl.Expr) -> pl.Expr:
     """F: the share of all answers' tokens whose entropy is at most `entropy`."""
-    tokens = H.explode().cast(pl.Float64).sort()
+    tokens = H.drop_nulls().explode().cast(pl.Float64).sort()
     return tokens.search_sorted(entropy, side="right") / H.list.len().sum()
 
 

@@ -61,6 +61,13 @@ class Record:
     lacks: str | None = None
 
 
+def entropy_kind(answers: pl.DataFrame) -> str:
+    """How the entropies of answers (columns of `RECORDS`) are known."""
+    if answers["entropy"].is_null().all():
+        return "none"
+    return "top-k" if answers["entropy_upper"].is_not_null().any() else "exact"
+
+
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     """The columns of `RECORDS`, a row per record, sorted by `example_id`."""
     rows = [vars(record) for record in records]

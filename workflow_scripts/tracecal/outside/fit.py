@@ -8,6 +8,7 @@ from tracecal.calibrate.risk_control import risk_control
 from tracecal.calibrate.splits import make_splits
 from tracecal.config.calibration import Calibration, RiskControl, Splits
 from tracecal.errors import InputError
+from tracecal.logs.record import entropy_kind
 from tracecal.outside.inputs import inputs
 from tracecal.progress import LOGGER
 from tracecal.registry import ESTIMATORS
@@ -74,7 +75,7 @@ def calibrate_answers(
         stop_token=_one(labelled.filter(pl.col("stop_token") != "none"), "stop_token", "kinds")
         or "none",
         processed=_one(labelled, "processed", "kinds") or "unknown",
-        entropy="top-k" if labelled["entropy_upper"].is_not_null().any() else "exact",
+        entropy=entropy_kind(labelled),
         vocabulary=vocabulary,
         n=labelled.height,
         base_rate=float(labelled["correct"].mean()),

@@ -6,6 +6,7 @@ import polars as pl
 
 from tracecal.tables.settings import Frames, Settings
 from tracecal.tables.words import listed
+from tracecal.writers.table import ABSENT
 
 FEWER = "‡"
 # As a rule of thumb a logistic regression needs so many events per weight (Peduzzi et al. 1996).
@@ -60,13 +61,35 @@ def notes(frames: Frames, settings: Settings, shares: Sequence[float] = ()) -> l
         f"({one['accuracy']:.3f})"
         for one in own
     ]
-    return [f"Right answers (accuracy): {'; '.join(right)}.", *too_few(own, settings, shares)]
+    return [
+        f"Right answers (accuracy): {'; '.join(right)}.",
+        *incomplete(own, settings),
+        *too_few(own, settings, shares),
+    ]
 
 
 def rows(frames: Frames, settings: Settings) -> list[Mapping]:
     """The rows of `accuracy` that a table is about, in the order of its models and tasks."""
     found = {(one["model"], one["task"]): one for one in frames["accuracy"].iter_rows(named=True)}
     return [found[pair] for pair in settings.pairs if pair in found]
+
+
+def incomplete(counts: Sequence[Mapping], settings: Settings) -> list[str]:
+    """What answers from files lack, questions or entropies; `counts` are rows of `accuracy`."""
+    said = {
+        "unanswered": "Answers' files leave out questions",
+        "without_entropy": f"{ABSENT} Without entropies, which TRACE needs, are answers",
+    }
+    notes = []
+    for column, sentence in said.items():
+        parts = [
+            f"{settings.pair(one['model'], one['task'])} ({one[column]} of "
+            f"{one['n'] + (one['unanswered'] if column == 'unanswered' else 0)})"
+            for one in counts
+            if one[column]
+        ]
+        notes += [f"{sentence}: {'; '.join(parts)}."] * bool(parts)
+    return notes
 
 
 def too_few(

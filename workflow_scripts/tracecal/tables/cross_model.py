@@ -38,6 +38,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         notes=(
             *([] if nothing else improved.explained(averages.to_dicts())),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
+            *answered.incomplete(answered.rows(frames, settings), settings),
             *answered.too_few(answered.rows(frames, settings), settings),
         ),
     )

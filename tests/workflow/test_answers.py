@@ -1,0 +1,98 @@
+"""A study of models of which one is decoded, one read from a file and one replayed."""
+
+import json
+
+import polars as pl
+import pytest
+
+from tracecal.decode.traces import arrow_metadata
+
+pytestmark = pytest.mark.workflow
+
+RESULTS = "results/smoke"
+LEFT_OUT = 3  # of the answers that are read
+
+
+def given(root):
+    """Files of answers, made of those of demo-medium: log-probabilities alone, and token ids."""
+    task = pl.read_parquet(root / RESULTS / "tasks/arithmetic.parquet").filter(role="evaluation")
+    traces = pl.read_ipc(root / RESULTS / "traces/demo-medium/arithmetic.arrow")
+    answers = traces.join(task, on="example_id", how="semi").sample(
+        fraction=1, shuffle=True, seed=1
+    )
+    logprobs = pl.col("surprisal").list.eval(-pl.element())
+    read = answers.select("example_id", "answer", logprobs=logprobs).to_dicts()[LEFT_OUT - 1 :]
+    read[0]["logprobs"][0] = 3.0
+    texts = {
+        "read": "".join(json.dumps(row) + "\n" for row in read),
+        "replayed": answers.select("example_id", "prompt_token_ids", "token_ids").write_ndjson(),
+    }
+    (root / "logs").mkdir()
+    for name, text in texts.items():
+        (root / f"logs/{name}-arithmetic.jsonl").write_text(text, encoding="utf-8")
+    return answers.sort("example_id")
+
+
+@pytest.fixture
+def mixed(broken):
+    """The configuration, and the answers that its files hold."""
+    answers, smoke = given(broken.root), broken.smoke()
+    read = {"answers": "logs/read-{task}.jsonl", "reading": {"wrong_rows": "skip"}}
+    replayed = {"answers": "logs/replayed-{task}.jsonl", "path": f"{RESULTS}/models/demo-medium"}
+    models = [{"slug": "read", "source": read}, {"slug": "replayed", "source": replayed}]
+    smoke["study"]["cross"]["models"] += ["read", "replayed"]
+    config = broken.variant("mixed", models=smoke["models"] + models, study=smoke["study"])
+    return config, answers
+
+
+def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
+    config, answers = mixed
+    broken.snakemake(config=config)
+    results = broken.root / RESULTS
+
+    # Replay gives back the traces that decoding gave.
+    path = results / "traces/replayed/arithmetic.arrow"
+    replayed = pl.read_ipc(path)
+    assert replayed["token_ids"].to_list() == answers["token_ids"].to_list()
+    assert arrow_metadata(path)["tokenisation"] == "token ids as given"
+    for column in ("surprisal", "entropy"):
+        far = replayed[column].explode() - answers[column].explode()
+        assert far.abs().max() < 1e-4
+    assert list((results / "work/journals/replayed/replayed/arithmetic").glob("*/*.arrow"))
+
+    # What the file leaves out is counted, and what needs entropies is null.
+    counts = pl.read_parquet(results / "analyses/accuracy.parquet").filter(model="read")
+    n = answers.height - LEFT_OUT
+    assert counts.select("n", "unanswered", "without_entropy").row(0) == (n, LEFT_OUT, n)
+    scores = pl.read_parquet(results / "scores/read/arithmetic.parquet")
+    assert scores.height == n
+    assert scores["seq_logp"].null_count() == 0
+    assert scores["trace"].null_count() == scores["mean_token_entropy"].null_count() == n
+    decoded = pl.read_parquet(results / "scores/demo-medium/arithmetic.parquet")
+    same = scores.join(decoded, on="example_id", suffix="_decoded")
+    assert (same["seq_logp"] - same["seq_logp_decoded"]).abs().max() < 1e-6
+    brier = pl.read_parquet(results / "metrics/read/arithmetic.parquet").filter(metric="brier")
+    known = dict(brier.group_by("estimator").agg(pl.col("n").min()).iter_rows())
+    assert known["seq_logp"] > known["trace"] == known["trace_plus"] == 0
+    table = (results / "tables/cross_model.tex").read_text(encoding="utf-8")
+    assert f"leave out questions: read on Arithmetic ({LEFT_OUT} of {answers.height})" in table
+    assert f"are answers of read on Arithmetic ({n} of {n})" in table
+    assert json.loads((results / "calibrators/read/arithmetic.json").read_bytes())["fitted_on"] == {
+        **json.loads((results / "calibrators/replayed/arithmetic.json").read_bytes())["fitted_on"],
+        "model": "read",
+        "entropy": "none",
+        "n": n,
+        "base_rate": counts["accuracy"].item(),
+        "processed": "unknown",
+        "stop_token": "unknown",
+        "revision": None,
+    }
+    assert '"replayed"' in (results / "explorer.html").read_text(encoding="utf-8")
+    broken.snakemake("--report", str(broken.root / "report.html"), config=config)
+
+    assert broken.scheduled(config) == {}
+    with broken.edited("logs/read-arithmetic.jsonl", "3.0", "-3.0"):
+        scheduled = broken.scheduled(config)
+    assert {"read_answers", "label_answers", "calibrate", "make_explorer"} <= set(scheduled)
+    assert {scheduled.get(rule) for rule in ("read_answers", "calibrate", "measure")} == {1}
+    assert not {"replay_answers", "generate", "audit_traces"} & set(scheduled)
