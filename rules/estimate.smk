@@ -2,6 +2,8 @@
 # reads   traces/, beams/, weights/, samples/, comparisons/, asked/, work/learned/, features/, tasks/
 # writes  estimates/{family}/{model}/{task}.parquet, scores/{model}/{task}.parquet
 
+from tracecal.own import own_code
+
 SCALARS = {
     family: [e.id for e in CHOSEN if e.family == family and not e.features]
     for family in sorted({e.family for e in CHOSEN})
@@ -37,7 +39,7 @@ FAMILY_INPUTS = {
 FAMILY_SETTINGS = {
     "own": {
         "file": CONFIG.own_estimators,
-        "held": lambda wildcards: text_hash(Path(CONFIG.own_estimators)),
+        "held": lambda wildcards: own_code(CONFIG.own_estimators),
     },
     "semantic_entropy": {"equivalence": CONFIG.sampling.equivalence},
     "selfcheckgpt": {"equivalence": CONFIG.sampling.equivalence},

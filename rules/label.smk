@@ -2,12 +2,19 @@
 # reads   traces/{model}/{task}.arrow, tasks/{task}.parquet
 # writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet, analyses/language_accuracy.parquet
 
+from tracecal.own import own_code
 from tracecal.tasks.judging import Judging
 
 
 localrules:
     accuracy,
     label_answers,
+
+
+def own_rules(wildcards):
+    """A parameter function: the file of a task's own correctness rule, and its code's hash."""
+    if TASKS[wildcards.task].own_rule:
+        return [CONFIG.own_rules, own_code(CONFIG.own_rules)]
 
 
 rule label_answers:
@@ -23,6 +30,7 @@ rule label_answers:
     params:
         code=code("label/label_answers.py"),
         spec=of_task(Judging),
+        own=own_rules,
     message:
         "Judging the answers of {wildcards.model} on {wildcards.task}"
     script:

@@ -13,8 +13,8 @@ from tracecal.errors import InputError
 from tracecal.estimate.own import SCORES, answers
 from tracecal.estimate.scores import family_scores
 from tracecal.operate.features import answer_features
-from tracecal.own import own_estimators
-from tracecal.provenance import text_hash
+from tracecal.own import own_code, own_estimators
+from tracecal.provenance import _canonical, _modules, _syntax, code_hash
 from tracecal.storage.files import write_parquet
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def files(tmp_path):
 
 
 def test_the_example_computes_what_it_says(files):
-    held = text_hash(EXAMPLE)
+    held = own_code(str(EXAMPLE))
     names = [one.id for one in own_estimators(str(EXAMPLE))]
     frame = answers(*files, str(EXAMPLE), held)
     row = family_scores(frame, SCORES, names).row(0, named=True)
@@ -70,8 +70,11 @@ def test_they_are_chosen_like_any_baseline():
     [
         ("1 / 0", "does not run .ZeroDivisionError"),
         ("ESTIMATORS = []", "expected a dict ESTIMATORS"),
-        ("ESTIMATORS = {'trace': {'label': 'x', 'score': 1}}", "'trace' cannot name an estimator"),
-        ("ESTIMATORS = {'a-b': {'label': 'x', 'score': 1}}", "'a-b' cannot name an estimator"),
+        (
+            "ESTIMATORS = {'trace': {'label': 'x', 'score': 1}}",
+            "'trace' is an estimator that there is",
+        ),
+        ("ESTIMATORS = {'a-b': {'label': 'x', 'score': 1}}", "'a-b' is no name"),
         ("ESTIMATORS = {'a': {'lable': 'x'}}", "did you mean 'label'"),
     ],
 )
@@ -89,9 +92,24 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(files, tmp_path
         encoding="utf-8",
     )
     with pytest.raises(InputError, match="nothing.*columns are example_id, .*log_length"):
-        answers(*files, str(path), text_hash(path))
+        answers(*files, str(path), own_code(str(path)))
 
 
 def test_a_file_that_changed_during_the_run_is_refused(files):
     with pytest.raises(InputError, match="has changed since the run started"):
         answers(*files, str(EXAMPLE), "another")
+
+
+def test_the_hash_of_a_file_is_of_its_code_and_of_what_it_imports(tmp_path):
+    path = tmp_path / "own.py"
+
+    def hashed(text):
+        path.write_text(text, encoding="utf-8")
+        code_hash.cache_clear()
+        _canonical.cache_clear(), _modules.cache_clear(), _syntax.cache_clear()
+        return own_code(str(path))
+
+    plain = hashed("X = 1\n")
+    assert hashed('"""Words."""\nX = 1  # more of them\n') == plain
+    assert hashed("X = 2\n") != plain
+    assert hashed("from tracecal.operate import operators\nX = 1\n") != plain

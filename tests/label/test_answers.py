@@ -1,16 +1,27 @@
 """Answers become labels, and wrong ones get their kind."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scripts import run_script
+from tracecal.config.run import load_config, load_tasks
+from tracecal.decode.traces import TRACES
 from tracecal.errors import InputError
 from tracecal.label.answers import LABELS, label_answer, label_answers
-from tracecal.label.example import Example
+from tracecal.label.example import Example, Verdict
 from tracecal.label.kinds import abstains, is_incoherent
 from tracecal.label.rules import RULES
+from tracecal.own import own_code, own_rules
+from tracecal.storage.files import write_parquet
 from tracecal.tasks.judging import Judging
+from written import write_arrow
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 
 NAME = Example("e", "Who wrote it?", ["Mark Twain"])
 COUNT = Example("e", "How many?", ["8", "8.0"])
@@ -216,3 +227,95 @@ def test_a_given_verdict_stands():
     labels = label_answers(traces, task, spec_for("alias"))
     assert labels["correct"].to_list() == [False, True]
     assert labels["error_kind"].is_null().to_list() == [False, True]
+
+
+OWN = own_rules(str(EXAMPLES / "own_rules.py"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer", "example", "correct", "error"),
+    [
+        ("own.within_one", "nine", COUNT, True, None),
+        ("own.within_one", "10", COUNT, False, "number"),
+        ("own.within_one", "many", COUNT, False, "entity"),
+        ("own.begins_alike", "mark twain, of course", NAME, True, None),
+        ("own.begins_alike", "Poe", NAME, False, "entity"),
+        ("own.begins_alike", "I don't know", NAME, False, "global"),
+    ],
+)
+def test_the_documented_rules_of_ones_own_judge(rule, answer, example, correct, error):
+    found = label_answer(answer, example, spec_for(rule), own=OWN)
+    assert found == ("e", answer, correct, error)
+
+
+def test_a_rule_of_ones_own_may_state_what_it_judged():
+    own = {"last": lambda text, example: Verdict(text.split()[-1], text.endswith("8"))}
+    found = label_answer("I say 8", COUNT, spec_for("own.last"), own=own)
+    assert found == ("e", "8", True, None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        (lambda text, example: 1 / 0, "'own.r' fails on the answer '8' .*ZeroDivisionError"),
+        (lambda text, example: 0.5, "'own.r' gives 0.5; expected True, False or a Verdict"),
+    ],
+)
+def test_a_rule_of_ones_own_that_fails_is_named(rule, sentence):
+    with pytest.raises(InputError, match=sentence):
+        label_answer("8", COUNT, spec_for("own.r"), own={"r": rule})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("1 / 0", "does not run .ZeroDivisionError"),
+        ("RULES = {}", "expected a dict RULES"),
+        ("RULES = {'a b': print}", "'a b' is no name"),
+        ("RULES = {'a': 3}", "the rule 'a' is no function"),
+    ],
+)
+def test_a_wrong_file_of_rules_is_one_sentence(tmp_path, text, sentence):
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=sentence):
+        own_rules(str(tmp_path / "own.py"))
+
+
+def test_a_task_names_a_rule_of_the_configured_file(tmp_path):
+    task = tmp_path / "near.yaml"
+    task.write_text("label: A\nsource: {world: arithmetic}\ncorrectness: own.within_one\n")
+    value = {
+        "run": "r",
+        "world": {},
+        "models": [{"slug": "m", "source": {"path": "m"}}],
+        "tasks": [{"slug": "near", "file": str(task)}],
+        "study": {"main": {"model": "m", "tasks": ["near"]}},
+    }
+    file = str(EXAMPLES / "own_rules.py")
+    named = load_config(value | {"own_rules": file}, "c")
+    assert load_tasks(named, ROOT)["near"].own_rule == "within_one"
+    with pytest.raises(InputError, match="'within_one' is no rule .*None.; it has none"):
+        load_tasks(load_config(value, "c"), ROOT)
+
+
+def test_the_rule_runs_it_unless_it_was_edited(tmp_path, capsys):
+    file = str(EXAMPLES / "own_rules.py")
+    rows = {name: [value] for name, value in vars(COUNT).items()} | {"language": ["en"]}
+    write_parquet(pl.DataFrame(rows), tmp_path / "task.parquet")
+    answers = [{name: None for name in TRACES.names} | {"example_id": "e", "answer": "9"}]
+    write_arrow(answers, TRACES, {"schema_version": "1"}, tmp_path / "t.arrow")
+
+    def run(held):
+        run_script(
+            "label/label_answers.py",
+            tmp_path,
+            input={"traces": tmp_path / "t.arrow", "task": tmp_path / "task.parquet"},
+            output={"labels": tmp_path / "l.parquet"},
+            params={"spec": spec_for("own.within_one").model_dump_json(), "own": [file, held]},
+        )
+
+    run(own_code(file))
+    assert pl.read_parquet(tmp_path / "l.parquet")["correct"].to_list() == [True]
+    with pytest.raises(SystemExit):
+        run("another")
+    assert "has changed since the run started" in capsys.readouterr().err

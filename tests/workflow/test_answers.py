@@ -96,3 +96,20 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     assert {"read_answers", "label_answers", "calibrate", "make_explorer"} <= set(scheduled)
     assert {scheduled.get(rule) for rule in ("read_answers", "calibrate", "measure")} == {1}
     assert not {"replay_answers", "generate", "audit_traces"} & set(scheduled)
+
+
+def test_own_estimators_and_rules_run(broken):
+    arithmetic = (broken.root / "config/tasks/arithmetic.yaml").read_text(encoding="utf-8")
+    own = arithmetic.replace("correctness: numeric", "correctness: own.within_one")
+    (broken.root / "near.yaml").write_text(own, encoding="utf-8")
+    tasks = [{"slug": "arithmetic", "file": "near.yaml"}, {"slug": "extractive"}]
+    files = {"own_estimators": "examples/own_estimators.py", "own_rules": "examples/own_rules.py"}
+    config = broken.variant("own", tasks=tasks, **files)
+    pair = "demo-small/arithmetic.parquet"
+    before = pl.read_parquet(broken.root / RESULTS / "labels" / pair)["correct"]
+    names = [f"{RESULTS}/{folder}/{pair}" for folder in ("labels", "scores", "predictions")]
+    broken.snakemake(*names, config=config)
+    labels, scores, predictions = (pl.read_parquet(broken.root / name) for name in names)
+    assert labels["correct"].sum() > before.sum()
+    assert scores["late_entropy"].null_count() == 0
+    assert "brevity" in set(predictions["estimator"])

@@ -1,14 +1,17 @@
-"""Estimators of one's own, from a Python file that the configuration names (docs/estimators.md)."""
+"""Estimators and correctness rules of one's own, from Python files that the configuration names
+(docs/own.md).
+"""
 
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tracecal.errors import InputError
+from tracecal.provenance import code_hash
 from tracecal.registry import IDS, Estimator
 from tracecal.schema import Strict, parse
 
-EXPECTED = "a dict ESTIMATORS of id: {'label': 'Name', 'score': a Polars expression}"
 FAMILY = "own"
 
 
@@ -33,18 +36,47 @@ def own_estimators(path: str | None) -> list[Estimator]:
 
 def own_entries(path: str | None) -> dict[str, Entry]:
     """As `own_estimators`, what the file itself says of each."""
+    expected = "id: {'label': 'Name', 'score': a Polars expression}"
+    declared = _declared(path, "ESTIMATORS", expected)
+    if taken := [name for name in declared if name in IDS]:
+        raise InputError(f"{path}: {taken[0]!r} is an estimator that there is; rename yours.")
+    return {name: parse(Entry, entry, f"{path}: {name}") for name, entry in declared.items()}
+
+
+def own_rules(path: str | None) -> dict[str, Callable]:
+    """The correctness rules of a file by name; none without one.
+
+    Each takes the extracted answer and an `Example`, and says whether the answer is right. Raises
+    `InputError` where the file does not run or one cannot be called.
+    """
+    declared = _declared(path, "RULES", "name: a function of the answer and the example")
+    if wrong := [name for name, rule in declared.items() if not callable(rule)]:
+        raise InputError(f"{path}: the rule {wrong[0]!r} is no function; give one.")
+    return declared
+
+
+def _declared(path: str | None, table: str, expected: str) -> dict[str, Any]:
+    """The dict `table` that a file defines; empty without a file."""
     if path is None:
         return {}
     try:
-        declared = runpy.run_path(str(Path(path))).get("ESTIMATORS")
+        declared = runpy.run_path(path).get(table)
     except Exception as error:
         raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
     if not isinstance(declared, dict) or not declared:
-        raise InputError(f"{path}: expected {EXPECTED}.")
+        raise InputError(f"{path}: expected a dict {table} of {expected}.")
     for name in declared:
-        if not isinstance(name, str) or not name.isidentifier() or name in IDS:
-            raise InputError(
-                f"{path}: {name!r} cannot name an estimator of yours: use letters, digits and '_', "
-                f"and none of the ids that there are."
-            )
-    return {name: parse(Entry, entry, f"{path}: {name}") for name, entry in declared.items()}
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"{path}: {name!r} is no name; use letters, digits and '_'.")
+    return declared
+
+
+def own_code(path: str) -> str:
+    """Hash of the code of a file of one's own, and of what it imports of the package."""
+    return code_hash(Path(path).resolve())
+
+
+def require_unedited(path: str, held: str) -> None:
+    """Raise `InputError` unless a file is still the code whose hash is `held`."""
+    if own_code(path) != held:
+        raise InputError(f"{path} has changed since the run started; run again.")

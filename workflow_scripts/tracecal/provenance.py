@@ -128,8 +128,9 @@ def _stated(distribution: str) -> str | None:
 
 
 def _root(script: Path) -> Path:
-    """The folder that holds the package, which the script stands in or below."""
-    return next(parent for parent in script.parents if (parent / "tracecal").is_dir())
+    """The folder that holds the package: the script stands in or below it, or is a user's own."""
+    around = (parent for parent in script.parents if (parent / "tracecal").is_dir())
+    return next(around, Path(__file__).resolve().parents[1])
 
 
 @cache
@@ -151,7 +152,7 @@ def _files(modules: Iterable[str], root: Path) -> frozenset[Path]:
 @cache
 def _modules(path: Path, root: Path) -> frozenset[str]:
     """What `path` imports, by name: with dots or without, or with importlib and a constant."""
-    package = path.relative_to(root).parts[:-1]
+    package = path.relative_to(root).parts[:-1] if path.is_relative_to(root) else ()
     modules: set[str] = set()
     syntax = _syntax(path)
     # Only a call with a constant name hides in an expression; few modules have any.

@@ -21,7 +21,7 @@ from tracecal.config.self_evaluation import SelfEvaluation
 from tracecal.config.supervised import Lars, Probe
 from tracecal.errors import InputError, here
 from tracecal.given import read_yaml
-from tracecal.own import own_estimators
+from tracecal.own import own_estimators, own_rules
 from tracecal.registry import ESTIMATORS, IDS
 from tracecal.schema import Slug, Strict, parse, unknown
 from tracecal.tasks.rows import local_source
@@ -137,7 +137,10 @@ class Config(Strict):
     tasks: tuple[TaskEntry, ...]
     study: Study
     own_estimators: str | None = Field(
-        None, description="a Python file with estimators of one's own; see docs/estimators.md"
+        None, description="a Python file with estimators of one's own; see docs/own.md"
+    )
+    own_rules: str | None = Field(
+        None, description="a Python file with correctness rules of one's own; see docs/own.md"
     )
     estimators: tuple[str, ...] | None = Field(
         None, description="ids to run; null: all that the other settings allow"
@@ -265,6 +268,11 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
     if spec.source.world is not None and config.world is None:
         raise InputError(
             f"task {entry.slug!r} is of the world of public facts, which needs the key 'world'."
+        )
+    if spec.own_rule and spec.own_rule not in (known := own_rules(config.own_rules)):
+        raise InputError(
+            f"{where}: correctness: {spec.own_rule!r} is no rule of the file 'own_rules' names "
+            f"({config.own_rules}); it has {', '.join(known) or 'none'}."
         )
     overrides = {
         key: value

@@ -1,13 +1,10 @@
 """Estimators of one's own: expressions over the columns of traces and of features."""
 
-from pathlib import Path
-
 import polars as pl
 
 from tracecal.decode.traces import read_traces
 from tracecal.errors import InputError
-from tracecal.own import own_entries
-from tracecal.provenance import text_hash
+from tracecal.own import own_entries, require_unedited
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
@@ -30,8 +27,7 @@ def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.D
     `held` is the hash of what the file held when the run started. Raises `InputError` where it
     changed since, or where an expression does not work on these columns.
     """
-    if text_hash(Path(file)) != held:
-        raise InputError(f"{file} has changed since the run started; run again.")
+    require_unedited(file, held)
     columns = read_parquet(features, ["example_id"])
     frame = evaluated(read_traces(traces, TRACE), task)
     frame = frame.join(columns, on="example_id", how="left", validate="1:1")

@@ -1,5 +1,7 @@
 """A task's decoded answers -> what was judged, whether it is right, and which kind of error."""
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -18,13 +20,17 @@ LABELS = {
     "error_kind": pl.String,
 }
 Label = tuple[str, str, bool, str | None]
+Rules = Mapping[str, Callable[[str, Example], bool | Verdict]]
+NONE: Rules = MappingProxyType({})
 
 
-def label_answers(traces: pl.DataFrame, task: pl.DataFrame, spec: Judging) -> pl.DataFrame:
+def label_answers(
+    traces: pl.DataFrame, task: pl.DataFrame, spec: Judging, own: Rules = NONE
+) -> pl.DataFrame:
     """One row per answer of `traces` (`example_id`, `answer`), sorted by `example_id`.
 
-    Where `traces` says of an answer whether it is `correct`, that stands, and no rule judges it.
-    Raises `InputError` where an answer has no example in `task`.
+    Where `traces` says of an answer whether it is `correct`, that stands. `own` are rules of the
+    user's, by name. Raises `InputError` where an answer has no example in `task`.
     """
     if (strange := traces.join(task, on="example_id", how="anti")).height:
         raise InputError(
@@ -36,7 +42,7 @@ def label_answers(traces: pl.DataFrame, task: pl.DataFrame, spec: Judging) -> pl
     answers = traces.select("example_id", "answer", given.alias("given"))
     rows = answers.join(known, on="example_id").sort("example_id")
     labels = [
-        label_answer(row["answer"], _example(row), spec, row["given"])
+        label_answer(row["answer"], _example(row), spec, row["given"], own)
         for row in rows.iter_rows(named=True)
     ]
     return pl.DataFrame(labels, schema=LABELS, orient="row")
@@ -46,19 +52,40 @@ def _example(row: dict[str, Any]) -> Example:
     return Example(**{key: row[key] for key in row if key not in ("answer", "given")})
 
 
-def judge(text: str, example: Example, spec: Judging) -> Verdict:
+def judge(text: str, example: Example, spec: Judging, own: Rules = NONE) -> Verdict:
     """The verdict of the task's correctness rule on an extracted answer."""
+    if spec.own_rule is not None:
+        return _own_verdict(spec.correctness, own[spec.own_rule], text, example)
     if spec.correctness == "squad_f1":
         return squad_f1(text, example, spec.f1_threshold)
     return RULES[spec.correctness](text, example)
 
 
+def _own_verdict(name: str, rule: Callable, text: str, example: Example) -> Verdict:
+    try:
+        right = rule(text, example)
+    except Exception as error:
+        raise InputError(
+            f"the rule {name!r} fails on the answer {text[:80]!r} to example "
+            f"{example.example_id!r} ({type(error).__name__}: {error})."
+        ) from error
+    if isinstance(right, Verdict):
+        return right
+    if not isinstance(right, bool):
+        raise InputError(f"the rule {name!r} gives {right!r}; expected True, False or a Verdict.")
+    return Verdict(text, right)
+
+
 def label_answer(
-    answer: str | None, example: Example, spec: Judging, given: bool | None = None
+    answer: str | None,
+    example: Example,
+    spec: Judging,
+    given: bool | None = None,
+    own: Rules = NONE,
 ) -> Label:
     """The row of one answer; no answer at all is an empty one. A `given` verdict stands."""
     text = extract(answer or "", spec.stop, spec.answer_pattern)
-    verdict = judge(text, example, spec)
+    verdict = judge(text, example, spec, own)
     correct, kind = verdict.correct if given is None else given, None
     if not correct:
         kind = error_kind(verdict.prediction, text, example, spec.correctness)

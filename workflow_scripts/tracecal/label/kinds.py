@@ -12,9 +12,9 @@ global   empty, or without any letter or digit
          references or the distractors
          multi-span: for entities, more than 40 words, where no compact span is at fault
 number   rule numeric: the answer holds a number (without one it is global);
-         rules alias and squad: the answer and every reference are numbers;
+         rules alias, squad and one's own: the answer and every reference are numbers;
          rule contains: there is a number in the answer and in every reference
-entity   otherwise under alias, squad and contains
+entity   otherwise under alias, squad, contains and rules of one's own
 claim    otherwise under truthful
 """
 
@@ -98,9 +98,10 @@ def error_kind(prediction: str, answer: str, example: Example, rule: str) -> str
     if rule == "contains":
         numeric = all(map(numbers_in, (prediction, *example.references)))
         return "number" if numeric else "entity"
-    if LOCALIZED[rule] == "entity" and _is_numeric(prediction, example.references):
+    localized = LOCALIZED.get(rule, "entity")
+    if localized == "entity" and _is_numeric(prediction, example.references):
         return "number"
-    return LOCALIZED[rule]
+    return localized
 
 
 def has_substance(text: str) -> bool:
@@ -133,7 +134,7 @@ def is_incoherent(text: str, language: str = "en") -> bool:
 def is_off_topic(text: str, example: Example, rule: str) -> bool:
     """Whether a claim shares no long word with its example, or an entity is a long text."""
     words = claim(text, example.language)
-    if LOCALIZED[rule] != "claim":
+    if LOCALIZED.get(rule) != "claim":
         return len(words) > LONGEST_ENTITY
     topic = [example.question, *example.references, *example.distractors]
     known = {word[:LONG_WORD] for said in topic for word in claim(said, example.language)}

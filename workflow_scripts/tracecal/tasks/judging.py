@@ -1,11 +1,14 @@
 """How a task's answers are judged."""
 
 import re
-from typing import Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from tracecal.tasks.asking import Ending
+
+Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
+OWN = "own."  # begins the name of a rule of the file `own_rules`
 
 
 class Judging(Ending):
@@ -14,12 +17,24 @@ class Judging(Ending):
     answer_pattern: str | None = Field(
         None, description="regular expression; group 1 of its last match is the judged answer"
     )
-    correctness: Literal[
-        "numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"
-    ] = Field(description="the rule by which an answer is right; see README.md")
+    correctness: Rule | Annotated[str, StringConstraints(pattern=r"^own\.[A-Za-z_]\w*$")] = Field(
+        description="the rule by which an answer is right; see README.md. own.<name>: of own_rules"
+    )
     f1_threshold: float = Field(
         0.5, gt=0, le=1, description="squad_f1: right from this F1 with a reference on"
     )
+
+    @field_validator("correctness", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        if value not in (known := get_args(Rule)) and not str(value).startswith(OWN):
+            raise ValueError(f"must be {', '.join(known)} or own.<name>, not {value!r}")
+        return value
+
+    @property
+    def own_rule(self) -> str | None:
+        """The name of a correctness rule of one's own; null where it is the package's."""
+        return self.correctness.removeprefix(OWN) if self.correctness.startswith(OWN) else None
 
     @field_validator("answer_pattern")
     @classmethod
