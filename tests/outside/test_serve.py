@@ -15,7 +15,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from logs.rows import TWO, batch, chat, token, write
-from outside.upstream import CHUNKS, Upstream
+from outside.upstream import ANSWERS, CHUNKS, Upstream
 from tracecal.logs.options import Reading
 from tracecal.logs.read import read_answers
 from tracecal.outside.confidence import Scorer
@@ -103,16 +103,73 @@ def test_a_streamed_answer_gets_the_same_confidence_as_it_ends(client, expected)
 def test_texts_with_other_line_ends_survive_streaming(client, monkeypatch):
     odd = "a\u2028b\x85c"
     chunk = {"choices": [{"index": 0, "delta": {"content": odd}, "finish_reason": None}]}
-    monkeypatch.setattr("outside.upstream.CHUNKS", [chunk])
+    monkeypatch.setitem(ANSWERS, "/v1/chat/completions", (None, [chunk]))
     with client(Upstream()) as http:
         response = http.post("/v1/chat/completions", json=ASK | {"stream": True})
     assert events(response)[0]["choices"][0]["delta"]["content"] == odd
 
 
+OLD = {"model": "m", "prompt": "how many?"}
+NEW = {"model": "m", "input": "how many?"}
+TOLD = "message.output_text.logprobs"
+
+
+def told(answer):
+    """Whatever a whole answer says of log-probabilities."""
+    for choice in answer.get("choices", ()):
+        yield choice.get("logprobs")
+    for item in answer.get("output", ()):
+        for part in item["content"]:
+            yield part["logprobs"] or None
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "sent"),
+    [
+        ("/v1/completions", OLD, {"logprobs": 20}),
+        ("/v1/completions", OLD | {"logprobs": 30}, {"logprobs": 30}),
+        ("/v1/responses", NEW, {"include": [TOLD], "top_logprobs": 20}),
+        ("/v1/responses", NEW | {"include": [TOLD]}, {"include": [TOLD], "top_logprobs": 20}),
+        ("/v1/responses", NEW | {"include": ["x"]}, {"include": ["x", TOLD], "top_logprobs": 20}),
+    ],
+)
+def test_the_other_forms_get_the_same_confidence(client, expected, path, asked, sent):
+    upstream = Upstream()
+    with client(upstream) as http:
+        whole = http.post(path, json=asked).json()
+        streamed = http.post(path, json=asked | {"stream": True})
+    assert json.loads(upstream.asked[0][2]) == asked | sent
+    *_, last = events(streamed)
+    for answer in (whole, last.get("response", last)):
+        holder = answer["choices"][0] if "choices" in answer else answer
+        assert same(holder["confidence"], expected)
+        shown = asked.get("logprobs") is not None or TOLD in asked.get("include", ())
+        assert [one is not None for one in told(answer)] == [shown]
+    assert "confidence" not in json.dumps(events(streamed)[:-1])
+    assert ("-0.25" in json.dumps(events(streamed)[:-1])) == shown
+
+
+def test_what_other_forms_show_is_as_much_as_was_asked_for(client):
+    with client(Upstream()) as http:
+        old = http.post("/v1/completions", json=OLD | {"logprobs": 1}).json()
+        new = http.post("/v1/responses", json=NEW | {"include": [TOLD], "top_logprobs": 1}).json()
+    assert old["choices"][0]["logprobs"]["top_logprobs"] == [{"51": -0.25}, {"<|im_end|>": -0.01}]
+    tokens = new["output"][0]["content"][0]["logprobs"]
+    assert [len(one["top_logprobs"]) for one in tokens] == [1, 1]
+
+
+def test_an_echoed_prompt_is_no_part_of_the_trace(client):
+    with client(Upstream()) as http:
+        choice = http.post("/v1/completions", json=OLD | {"echo": True}).json()["choices"][0]
+    assert choice["confidence"]["probability"] is None
+    assert "with 'echo'" in choice["confidence"]["reason"]
+
+
+@pytest.mark.parametrize("path", ANSWERS)
 @pytest.mark.parametrize("stream", [False, True])
-def test_errors_pass_through(client, stream):
+def test_errors_pass_through(client, stream, path):
     with client(Upstream(status=401)) as http:
-        response = http.post("/v1/chat/completions", json=ASK | {"stream": stream})
+        response = http.post(path, json=ASK | {"stream": stream})
     assert response.status_code == 401
     assert response.json() == {"error": {"message": "wrong key"}}
     assert response.headers["x-request-id"] == "r1"
@@ -131,9 +188,9 @@ def test_other_paths_pass_through(client):
 
 def test_what_is_no_json_is_the_servers_to_refuse(client):
     class Refusing(Upstream):
-        async def _chat(self, request):
+        async def _answered(self, request):
             self.status = 400
-            return await super()._chat(request)
+            return await super()._answered(request)
 
     with client(Refusing()) as http:
         assert http.post("/v1/chat/completions", content=b"{").status_code == 400

@@ -1,8 +1,7 @@
-"""Confidence of a server's chat answers, whole or as they are streamed."""
+"""Confidence of a server's answers, whole or as they are streamed."""
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,9 +13,9 @@ from tracecal.logs.steps import WrongRow
 from tracecal.outside.agree import require_same_kind
 from tracecal.outside.answer import Confidence, score_answer
 from tracecal.outside.fitted import Fitted
+from tracecal.outside.forms import Form, Object
 
 PREFIX = "data:"
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,33 +26,35 @@ class Scorer:
     reading: Reading
     error_rate: float | None = None
 
-    def completed(self, answer: Object, asked: Object, shown: bool) -> Object:
-        """A chat completion with `confidence` in every choice.
+    def completed(self, answer: Object, asked: Object, form: Form) -> Object:
+        """An answer with `confidence` in every choice, or in a Responses object itself.
 
-        Its log-probabilities are left out unless the client asked for them (`shown`).
+        Its log-probabilities are left out but for those that the client asked for.
         """
+        most = form.shown(asked)
+        if isinstance(answer.get("output"), list):
+            confidence = self.of_answer(answer, asked)
+            return form.trimmed(answer, most) | {"confidence": confidence}
         choices = answer.get("choices")
         if not isinstance(choices, list):
             return answer
         told = []
         for choice in choices:
-            confidence = self.of_choice(choice, answer.get("model"), asked)
-            told.append(trimmed(choice, asked, shown) | {"confidence": confidence})
+            confidence = self.of_answer({"model": answer.get("model"), "choices": [choice]}, asked)
+            told.append(form.trimmed(choice, most) | {"confidence": confidence})
         return answer | {"choices": told}
 
-    def stream(self, asked: Object, shown: bool) -> "Stream":
+    def stream(self, asked: Object, form: Form) -> "Stream":
         """What follows one streamed answer."""
-        return Stream(self, asked, shown)
+        return Stream(self, asked, form)
 
-    def of_choice(self, choice: Object, model: str | None, asked: Object) -> Object:
-        """The confidence of one choice of a chat completion, as plain JSON."""
-        row = {
-            "id": "answer",
-            "request": asked,
-            "response": {"model": model, "choices": [choice]},
-        }
+    def of_answer(self, answer: Object, asked: Object) -> Object:
+        """The confidence of an answer of one choice, as plain JSON."""
+        if asked.get("echo"):
+            reason = "with 'echo' the prompt's tokens stand among the answer's"
+            return self._told(Confidence(None, reason=reason))
         try:
-            record = read_row(row, self.reading)
+            record = read_row({"id": "answer", "request": asked, "response": answer}, self.reading)
             require_same_kind(as_frame([record]), self.fitted.fitted_on)
         except (WrongRow, InputError, ValidationError) as error:
             return self._told(Confidence(None, reason=str(error)))
@@ -80,9 +81,9 @@ class Stream:
 
     scorer: Scorer
     asked: Object
-    shown: bool
+    form: Form
     texts: dict[int, str] = field(default_factory=dict)
-    logprobs: dict[int, list[Object]] = field(default_factory=dict)
+    lists: dict[int, dict[str, list]] = field(default_factory=dict)
 
     def line(self, line: str) -> str:
         """The line to pass on in place of a line of the server's events."""
@@ -92,38 +93,36 @@ class Stream:
             event = json.loads(line.removeprefix(PREFIX))
         except ValueError:  # [DONE]
             return line
-        if not isinstance(event, dict) or not isinstance(event.get("choices"), list):
+        if not isinstance(event, dict):
             return line
-        choices = [self._choice(choice, event.get("model")) for choice in event["choices"]]
-        return f"{PREFIX} {json.dumps(event | {'choices': choices}, ensure_ascii=False)}"
+        if isinstance(event.get("choices"), list):
+            event["choices"] = [self._choice(one, event.get("model")) for one in event["choices"]]
+        elif str(event.get("type")).startswith("response."):
+            event = self._event(event)
+        else:
+            return line
+        return f"{PREFIX} {json.dumps(event, ensure_ascii=False)}"
 
     def _choice(self, choice: Object, model: str | None) -> Object:
         index = choice.get("index", 0)
-        piece = (choice.get("delta") or {}).get("content") or ""
+        piece, told = self.form.piece(choice)
         self.texts[index] = self.texts.get(index, "") + piece
-        told = (choice.get("logprobs") or {}).get("content") or []
-        self.logprobs.setdefault(index, []).extend(told)
-        passed = trimmed(choice, self.asked, self.shown)
+        lists = self.lists.setdefault(index, {})
+        for name, values in told.items():
+            if isinstance(values, list):
+                lists.setdefault(name, []).extend(values)
+        passed = self.form.trimmed(choice, self.form.shown(self.asked))
         if choice.get("finish_reason") is None:
             return passed
-        whole = {
-            "message": {"content": self.texts[index]},
-            "logprobs": {"content": self.logprobs[index]},
-            "finish_reason": choice["finish_reason"],
-        }
-        return passed | {"confidence": self.scorer.of_choice(whole, model, self.asked)}
+        whole = self.form.whole(self.texts[index], lists)
+        whole |= {"finish_reason": choice["finish_reason"]}
+        answer = {"model": model, "choices": [whole]}
+        return passed | {"confidence": self.scorer.of_answer(answer, self.asked)}
 
-
-def trimmed(choice: Object, asked: Object, shown: bool) -> Object:
-    """A choice with the log-probabilities that the client asked for, and no more."""
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, dict):
-        return choice
-    if not shown:
-        return choice | {"logprobs": None}
-    most = asked.get("top_logprobs") or 0
-    content = [
-        token | {"top_logprobs": (token.get("top_logprobs") or [])[:most]}
-        for token in logprobs.get("content") or ()
-    ]
-    return choice | {"logprobs": logprobs | {"content": content}}
+    def _event(self, event: Object) -> Object:
+        """An event of the Responses interface; the last one holds the whole answer."""
+        ended = event["type"] in ("response.completed", "response.incomplete")
+        if ended and isinstance(event.get("response"), dict):
+            whole = self.scorer.completed(event["response"], self.asked, self.form)
+            return event | {"response": whole}
+        return self.form.trimmed(event, self.form.shown(self.asked))

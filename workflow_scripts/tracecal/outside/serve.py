@@ -1,7 +1,7 @@
-"""A proxy before an OpenAI-compatible server that adds `confidence` to each chat answer.
+"""A proxy before an OpenAI-compatible server that adds `confidence` to each answer.
 
     client -> this proxy, which asks for log-probabilities as well -> the server
-    client <- the answer with `confidence` in every choice         <- the server
+    client <- the answer with `confidence`                         <- the server
 
 Everything else passes through as it is: other paths, errors, and the client's headers, which are
 never written down.
@@ -12,7 +12,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
 
 import httpx2 as httpx
 import uvicorn
@@ -22,8 +21,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tracecal.logs.options import Reading
-from tracecal.outside.confidence import Scorer
+from tracecal.outside.confidence import Scorer, Stream
 from tracecal.outside.fitted import load
+from tracecal.outside.forms import FORMS
 from tracecal.progress import LOGGER
 from tracecal.schema import parse
 
@@ -66,19 +66,17 @@ def proxy(
             application.state.client = client
             yield
 
-    async def chat(request: Request) -> Response:
-        content = await request.body()
+    async def answered(request: Request) -> Response:
+        form, content = FORMS[request.url.path], await request.body()
         try:
             asked = json.loads(content)
         except ValueError:
             asked = None
         if not isinstance(asked, dict):  # the server says what is wrong with it
             return await forward(request, content)
-        wanted = {"logprobs": True, "top_logprobs": max(top, asked.get("top_logprobs") or 0)}
-        body = json.dumps(asked | wanted).encode()
-        shown = bool(asked.get("logprobs"))
+        body = json.dumps(asked | form.wanted(asked, top)).encode()
         if asked.get("stream"):
-            return await streamed(request, body, scorer.stream(asked, shown))
+            return await streamed(request, body, scorer.stream(asked, form))
         response = await sent(request, body)
         if isinstance(response, Response):
             return response
@@ -90,7 +88,7 @@ def proxy(
             answer = None
         if not isinstance(answer, dict):
             return Response(content, response.status_code, kept(response.headers))
-        scored = scorer.completed(answer, asked, shown)
+        scored = scorer.completed(answer, asked, form)
         return JSONResponse(scored, headers=kept(response.headers))
 
     async def forward(request: Request, content: bytes | None = None) -> Response:
@@ -99,7 +97,7 @@ def proxy(
             return response
         return _passed_on(response)
 
-    async def streamed(request: Request, body: bytes, stream: Any) -> Response:
+    async def streamed(request: Request, body: bytes, stream: Stream) -> Response:
         response = await sent(request, body)
         if isinstance(response, Response):
             return response
@@ -130,7 +128,7 @@ def proxy(
             return JSONResponse(_failure(error), status_code=502)
 
     routes = [
-        Route("/v1/chat/completions", chat, methods=["POST"]),
+        *(Route(path, answered, methods=["POST"]) for path in FORMS),
         Route("/{path:path}", forward, methods=METHODS),
     ]
     return Starlette(routes=routes, lifespan=lifespan)
