@@ -1,0 +1,93 @@
+"""How much the k likeliest tokens leave open, on the distributions of a finished run's model.
+
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.widths RUN MODEL TASK [VOCABULARY ...]
+
+Every answer is replayed, its distributions are cut to k, and the entropies that are left are set
+beside the whole ones: the middle of the bounds, and what others take, the listed tokens' own terms
+(truncated) or the same of their renormalised probabilities. A VOCABULARY larger than the model's
+states tokens that it never gives. Intervals are those of the run's own TRACE+.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tracecal.decode.model import load_model
+from tracecal.decode.traces import read_traces
+from tracecal.logs.top_k import entropy_bounds
+from tracecal.outside.answer import score_answer
+from tracecal.outside.fitted import load
+from tracecal.tasks.roles import evaluated
+
+LENGTHS = (20, 5, 1)
+
+
+@torch.inference_mode()
+def distributions(model, row):
+    """The log-probabilities [tokens, vocabulary] that the model gave each token of an answer."""
+    ids = torch.tensor([row["prompt_token_ids"] + row["token_ids"][:-1]])
+    logits = model(input_ids=ids).logits[0, -len(row["token_ids"]) :]
+    return logits.double().log_softmax(-1).numpy()
+
+
+def cut(logprobs, k, vocabulary):
+    """The bounds of each token's entropy, and the truncated and the renormalised one [tokens]."""
+    top = -np.sort(-logprobs, axis=-1)[:, :k]
+    p = np.exp(top)
+    truncated = -(p * top).sum(-1)
+    total = p.sum(-1)
+    renormalised = truncated / total + np.log(total)
+    return [entropy_bounds(row.tolist(), vocabulary) for row in top], truncated, renormalised
+
+
+def main(run, model, task, *vocabularies):
+    results = Path(run)
+    traces = evaluated(
+        read_traces(results / "traces" / model / f"{task}.arrow"),
+        results / "tasks" / f"{task}.parquet",
+    )
+    weights, fitted = (
+        load_model(results / "models" / model, "float32"),
+        load(results / "calibrators" / model / f"{task}.json"),
+    )
+    rows = traces.to_dicts()
+    logprobs = [distributions(weights, row) for row in rows]
+    own = logprobs[0].shape[-1]
+    true = np.concatenate([-(np.exp(one) * one).sum(-1) for one in logprobs])
+    print(f"{len(rows)} answers, {len(true)} tokens, mean entropy {true.mean():.3f} nats")
+    print(
+        "| k | V | inside | width, mean | 95 % | middle | truncated | renormalised "
+        "| interval, mean | 95 % | inside |"
+    )
+    print("|---" * 11 + "|")
+    for vocabulary in map(int, vocabularies or (own,)):
+        for k in LENGTHS:
+            line([cut(one, k, vocabulary) for one in logprobs], true, rows, fitted, k, vocabulary)
+
+
+def line(cuts, true, rows, fitted, k, vocabulary):
+    bounds = [one for found, _, _ in cuts for one in found]
+    low, middle, high = (
+        np.array([getattr(one, name) for one in bounds]) for name in ("lower", "middle", "upper")
+    )
+    truncated, renormalised = (np.concatenate([one[n] for one in cuts]) for n in (1, 2))
+    errors = [np.abs(one - true).mean() for one in (middle, truncated, renormalised)]
+    inside, spread = 0, []
+    for row, (found, _, _) in zip(rows, cuts, strict=True):
+        exact = score_answer(fitted, row["surprisal"], row["entropy"]).probability
+        ends = [[getattr(one, name) for one in found] for name in ("middle", "lower", "upper")]
+        one = score_answer(fitted, row["surprisal"], ends[0], lower=ends[1], upper=ends[2])
+        inside += one.lower <= exact <= one.upper
+        spread.append(one.upper - one.lower)
+    numbers = [(high - low).mean(), np.quantile(high - low, 0.95), *errors]
+    numbers += [np.mean(spread), np.quantile(spread, 0.95)]
+    told = [f"{number:.4f}" for number in numbers]
+    held = f"{((low <= true) & (true <= high)).mean():.1%}"
+    cells = [str(k), f"{vocabulary:,}", held, *told, f"{inside / len(rows):.1%}"]
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
