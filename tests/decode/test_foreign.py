@@ -97,6 +97,7 @@ def test_bounds_of_entropies_stand_beside_their_middle(read, file):
 
 WRONG = answer("b", surprisal=[-1.0, 0.5])
 UNTRACED = answer("b", surprisal=None)
+TEXTLESS = answer("b", answer=None)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,7 @@ UNTRACED = answer("b", surprisal=None)
     [
         ([answer("a")], "no usable answer to 1 of 2 questions of the task, such as 'b'. An answer"),
         ([answer("a"), UNTRACED], "the answer 'b': no log-probabilities are given"),
+        ([answer("a"), TEXTLESS], "the answer 'b': it has no text to judge, and no verdict"),
         ([answer("a"), WRONG], "line 2: token 1 has the surprisal -1"),
         (
             [answer("a"), answer("b"), answer("x")],
@@ -118,7 +120,7 @@ def test_what_is_wrong_or_missing_stops_the_run(read, file, capsys, rows, senten
     assert sentence in refusal(capsys)
 
 
-@pytest.mark.parametrize("rows", [[], [UNTRACED], [WRONG], [answer("x")]])
+@pytest.mark.parametrize("rows", [[], [UNTRACED], [TEXTLESS], [WRONG], [answer("x")]])
 def test_a_run_may_go_on_without_them(read, file, capsys, rows):
     path, questions = read(file(*rows, answer("a")), wrong_rows="skip")
     assert pl.read_ipc(path)["example_id"].to_list() == ["a"]

@@ -21,7 +21,7 @@ def decoded(request, make_model, tokenizer, prompts):
     records = [
         Record(
             f"a{place}",
-            answer=tokenizer.decode(answer.token_ids),
+            answer=tokenizer.decode(answer.token_ids, skip_special_tokens=True),
             prompt_token_ids=prompt,
             token_ids=answer.token_ids,
             surprisal=answer.surprisal,
@@ -35,9 +35,10 @@ def decoded(request, make_model, tokenizer, prompts):
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
 def test_replay_gives_back_the_decoded_traces(decoded, tokenizer, batch_size):
     model, expected = decoded
-    bare = expected.with_columns(surprisal=None, entropy=None).cast(expected.schema)
+    bare = expected.with_columns(surprisal=None, entropy=None, answer=None).cast(expected.schema)
     found = replay_answers(model, tokenizer, bare, batch_size)
     assert found["token_ids"].to_list() == expected["token_ids"].to_list()
+    assert found["answer"].to_list() == expected["answer"].to_list()
     for column in ("surprisal", "entropy"):
         far = found[column].explode() - expected[column].explode()
         assert far.abs().max() < 1e-4

@@ -1,13 +1,16 @@
 """Logs of evaluation harnesses: answers with verdicts."""
 
 import json
+import zipfile
+import zlib
 
+import pyarrow as pa
 import pytest
 
 from logs.rows import TWO, token, write
 from tracecal.errors import InputError
 from tracecal.logs.options import Reading
-from tracecal.logs.read import read_answers
+from tracecal.logs.read import ZSTANDARD, read_answers
 
 
 def sample(id_=1, value="C", content="51", **more):
@@ -46,6 +49,39 @@ def test_inspect_gives_trace_and_label(tmp_path, value, correct):
     assert row["surprisal"] == pytest.approx([0.25])
     assert row["entropy"] is not None
     assert row["finish_reason"] == "stop"
+
+
+def packed(path, packing, *samples, damage=0):
+    """A log as Inspect writes it: a zip with a file for each sample, newer ones in Zstandard."""
+    with zipfile.ZipFile(path, "w") as log:
+        log.writestr("header.json", json.dumps({"version": 2}))
+        for one in samples:
+            content = json.dumps(one).encode()
+            name = f"samples/{one['id']}_epoch_{one['epoch']}.json"
+            if packing != ZSTANDARD:
+                log.writestr(name, content, packing)
+                continue
+            log.writestr(name, pa.compress(content, codec="zstd", asbytes=True))
+            log.filelist[-1].compress_type = ZSTANDARD
+            log.filelist[-1].file_size = len(content)
+            log.filelist[-1].CRC = zlib.crc32(content) + damage
+    return path
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTANDARD])
+def test_inspects_own_files_hold_the_same(tmp_path, packing):
+    both = [sample(), sample(id_=2, value="I")]
+    path = packed(tmp_path / "log.eval", packing, *both)
+    assert read_answers(path).frame.equals(inspect(tmp_path, *both).frame)
+
+
+def test_a_damaged_file_of_inspect_is_one_sentence(tmp_path):
+    path = packed(tmp_path / "log.eval", ZSTANDARD, sample(), damage=1)
+    with pytest.raises(InputError, match="the checksum of samples/1_epoch_1.json does not match"):
+        read_answers(path)
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(InputError, match="cannot be read .File is not a zip file"):
+        read_answers(path)
 
 
 def test_inspects_content_may_come_in_parts(tmp_path):

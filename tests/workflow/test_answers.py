@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from tracecal.decode.traces import arrow_metadata
+from tracecal.outside.fitted import load
 
 pytestmark = pytest.mark.workflow
 
@@ -53,7 +54,8 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     # Replay gives back the traces that decoding gave.
     path = results / "traces/replayed/arithmetic.arrow"
     replayed = pl.read_ipc(path)
-    assert replayed["token_ids"].to_list() == answers["token_ids"].to_list()
+    for column in ("token_ids", "tokens", "answer"):
+        assert replayed[column].to_list() == answers[column].to_list()
     assert arrow_metadata(path)["tokenisation"] == "token ids as given"
     for column in ("surprisal", "entropy"):
         far = replayed[column].explode() - answers[column].explode()
@@ -61,7 +63,12 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     assert list((results / "work/journals/replayed/replayed/arithmetic").glob("*/*.arrow"))
 
     # What the file leaves out is counted, and what needs entropies is null.
-    counts = pl.read_parquet(results / "analyses/accuracy.parquet").filter(model="read")
+    counted = pl.read_parquet(results / "analyses/accuracy.parquet")
+    counts = counted.filter(model="read")
+
+    def accuracy(model):
+        return counted.filter(model=model, task="arithmetic")["accuracy"].item()
+
     n = answers.height - LEFT_OUT
     assert counts.select("n", "unanswered", "without_entropy").row(0) == (n, LEFT_OUT, n)
     scores = pl.read_parquet(results / "scores/read/arithmetic.parquet")
@@ -77,16 +84,11 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     table = (results / "tables/cross_model.tex").read_text(encoding="utf-8")
     assert f"leave out questions: read on Arithmetic ({LEFT_OUT} of {answers.height})" in table
     assert f"are answers of read on Arithmetic ({n} of {n})" in table
-    assert json.loads((results / "calibrators/read/arithmetic.json").read_bytes())["fitted_on"] == {
-        **json.loads((results / "calibrators/replayed/arithmetic.json").read_bytes())["fitted_on"],
-        "model": "read",
-        "entropy": "none",
-        "n": n,
-        "base_rate": counts["accuracy"].item(),
-        "processed": "unknown",
-        "stop_token": "unknown",
-        "revision": None,
-    }
+    told = load(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
+    assert (told.n, told.entropy, told.processed) == (n, "none", "unknown")
+    told = load(results / "calibrators/replayed/arithmetic.json").fitted_on
+    assert (told.n, told.entropy, told.processed) == (answers.height, "exact", "no")
+    assert told.base_rate == accuracy("replayed") == accuracy("demo-medium")
     assert '"replayed"' in (results / "explorer.html").read_text(encoding="utf-8")
     broken.snakemake("--report", str(broken.root / "report.html"), config=config)
 

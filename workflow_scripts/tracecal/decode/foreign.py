@@ -23,7 +23,12 @@ FOREIGN = pa.schema([*TRACES, *MORE.items()])
 NO_TEXT = "·"
 Row = dict[str, Any]
 # Why an answer is not usable, null where it is: as it stands, and where it is replayed.
-UNTRACED = pl.when(pl.col("surprisal").is_null()).then("lacks")
+UNTRACED = (
+    pl.when(pl.col("surprisal").is_null())
+    .then("lacks")
+    .when(pl.all_horizontal(pl.col("answer", "correct").is_null()))
+    .then(pl.lit("it has no text to judge, and no verdict"))
+)
 UNREAD = (
     pl.when(pl.all_horizontal(pl.col("prompt", "prompt_token_ids").is_null()))
     .then(pl.lit("it holds neither a prompt nor prompt_token_ids"))

@@ -13,6 +13,7 @@ from tracecal.decode.capture import capture
 from tracecal.decode.context import shared_prefix, started
 from tracecal.decode.foreign import UNREAD
 from tracecal.decode.model import end_tokens
+from tracecal.decode.stopping import StopStrings
 from tracecal.decode.traces import write_table
 from tracecal.errors import InputError
 from tracecal.logs.record import RECORDS
@@ -42,9 +43,9 @@ def tokenised(
 ) -> list[Prompt]:
     """Answers (columns of `RECORDS`) to be replayed, with the ids of prompt and answer.
 
-    Token ids are taken as they are. Where there is only text it is tokenised, the answer apart
-    from its prompt; `ended` says whether the model's end token is to be put after it. Raises
-    `InputError` where an answer has no prompt or no token.
+    Token ids are taken as they are, and decoded where there is no text. Where there is only text
+    it is tokenised, the answer apart from its prompt; `ended` says whether the model's end token
+    is to be put after it. Raises `InputError` where an answer has no prompt or no token.
     """
     if (lacking := answers.select("example_id", why=UNREAD).drop_nulls()).height:
         name, why = lacking.row(0)
@@ -59,6 +60,8 @@ def _tokenised(row: Prompt, tokenizer: PreTrainedTokenizerBase, end_token: bool)
     if row["token_ids"] is None:
         row["token_ids"] = tokenizer(row["answer"], add_special_tokens=False)["input_ids"]
         row |= {"ended": end_token, "stop_token": "included" if end_token else "absent"}
+    if row["answer"] is None:
+        row["answer"] = StopStrings(tokenizer, ()).decode(row["token_ids"])
     return row
 
 

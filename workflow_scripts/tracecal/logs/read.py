@@ -1,7 +1,10 @@
 """A file of answers, from anywhere -> its records, and the rows that are wrong."""
 
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,6 +21,14 @@ from tracecal.logs.steps import WrongRow
 from tracecal.storage.files import read_sealed
 
 LISTED = 10
+ZSTANDARD = 93  # among the ways to compress a file of a zip
+UNREADABLE = (
+    OSError,
+    UnicodeDecodeError,
+    zipfile.BadZipFile,
+    pa.ArrowException,
+    pl.exceptions.PolarsError,
+)
 Rows = Iterator[tuple[str, Any]]
 
 
@@ -100,13 +111,15 @@ def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
         ".arrow": _arrow,
         ".feather": _arrow,
         ".parquet": _parquet,
+        ".eval": _inspect_log,
     }
     try:
         return openers.get(path.suffix, _json)(path)
-    except (OSError, UnicodeDecodeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+    except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
-            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, Arrow or Parquet."
+            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, Arrow, Parquet or an "
+            "Inspect log."
         ) from error
 
 
@@ -126,6 +139,28 @@ def _parquet(path: Path) -> tuple[Rows, dict[str, str]]:
 def _table(frame: pl.DataFrame, metadata: dict[str, str]) -> tuple[Rows, dict[str, str]]:
     rows = enumerate(frame.iter_rows(named=True), 1)
     return ((f"row {place}", row) for place, row in rows), metadata
+
+
+def _inspect_log(path: Path) -> tuple[Rows, dict[str, str]]:
+    """The samples of an Inspect log in its own form, a zip that holds a JSON file of each."""
+    with zipfile.ZipFile(path) as log:
+        # Where a sample was written twice, the later one counts.
+        files = {one.filename: one for one in log.infolist() if one.filename.startswith("samples/")}
+        return iter([(name, _parsed(_unpacked(log, one))) for name, one in files.items()]), {}
+
+
+def _unpacked(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
+    """A file's text; Python's own library unpacks Zstandard from version 3.14 on only."""
+    if file.compress_type != ZSTANDARD:
+        return log.read(file).decode()
+    packed = copy(file)
+    packed.compress_type, packed.file_size = zipfile.ZIP_STORED, file.compress_size
+    del packed.CRC  # is that of the text
+    with pa.input_stream(pa.py_buffer(log.read(packed)), compression="zstd") as stream:
+        content = stream.read()
+    if zlib.crc32(content) != file.CRC:
+        raise zipfile.BadZipFile(f"the checksum of {file.filename} does not match")
+    return content.decode()
 
 
 def _json(path: Path) -> tuple[Rows, dict[str, str]]:
