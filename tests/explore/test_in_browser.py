@@ -505,3 +505,19 @@ def test_every_control_and_table_is_named(browser, explorer):
     assert (
         browser.ask(f"document.getElementById({active!r}).getAttribute('aria-selected')") == "true"
     )
+
+
+def test_answers_without_entropies_show_what_is_known(browser, tmp_path):
+    place = 3
+    without = pl.when(pl.int_range(pl.len()) != place).then
+    frame = ANSWERS.with_columns(without("entropy").alias("entropy"), without("peak").alias("peak"))
+    row = frame.row(place, named=True)
+    path = written(tmp_path, frame)
+    browser.open(path, f"#order=peak&answer={row['name'].replace('/', '%2F')}")
+    tokens = "[...document.querySelectorAll('#answer .token')].map((one) => one.textContent)"
+    assert len(browser.ask(tokens)) == len(row["tokens"])
+    text = browser.ask("document.getElementById('answer').textContent")
+    assert "entropies are not known" in text
+    assert browser.ask("document.querySelector('#answer .token').title").endswith("entropy – nats")
+    assert len(listed(browser)) == frame.height
+    assert listed(browser)[-1] == row["name"], "an unknown peak comes last"

@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 
+from explore.test_page import unpacked
 from tracecal.decode.traces import arrow_metadata
 from tracecal.outside.fitted import load
 
@@ -89,7 +90,10 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     told = load(results / "calibrators/replayed/arithmetic.json").fitted_on
     assert (told.n, told.entropy, told.processed) == (answers.height, "exact", "no")
     assert told.base_rate == accuracy("replayed") == accuracy("demo-medium")
-    assert '"replayed"' in (results / "explorer.html").read_text(encoding="utf-8")
+    shown = unpacked((results / "explorer.html").read_text(encoding="utf-8"))
+    names = [one["id"] for one in shown["named"]["model"]]
+    assert names == ["demo-medium", "demo-small", "read", "replayed"]
+    assert shown["answers"]["model"].count(names.index("read")) == n
     broken.snakemake("--report", str(broken.root / "report.html"), config=config)
 
     assert broken.scheduled(config) == {}

@@ -35,14 +35,15 @@ function showAnswer(answers, at, state) {
 
 function tokens(answers, at, shade) {
   const { columns, darkest } = answers;
-  const [texts, values] = [columns.tokens[at], columns[shade][at]];
-  const start = columns.peak[at];
+  // Answers from files may lack entropies.
+  const [texts, values] = [columns.tokens[at], columns[shade][at] ?? []];
+  const start = columns.peak[at] ?? Infinity;
   const width = Math.min(answers.window, texts.length);
   const peak = element("span", { class: "peak", title: "peak window" });
   const line = element("p", { class: "tokens", dir: "auto" });
   texts.forEach((text, t) => {
     const chip = element("span", { class: "token", title: numbers(columns, at, t) }, piece(text));
-    chip.style.setProperty("--shade", `${100 * Math.sqrt(Math.min(1, values[t] / darkest[shade]))}%`);
+    chip.style.setProperty("--shade", `${100 * Math.sqrt(Math.min(1, (values[t] ?? 0) / darkest[shade]))}%`);
     if (t === start) line.append(peak);
     (t >= start && t < start + width ? peak : line).append(chip);
   });
@@ -52,8 +53,9 @@ function tokens(answers, at, shade) {
     element("div", { class: "legend" },
       element("span", {}, `${shade} 0`, ramp("first"), (darkest[shade] / 4).toFixed(2), ramp("second"),
         `${darkest[shade].toFixed(2)} nats and more`),
-      element("span", {}, element("span", { class: "peak" }, "peak window"),
-        ` ${named}, mean entropy ${answers.peak(at).toFixed(3)} nats`)));
+      start === Infinity ? element("span", {}, "entropies are not known")
+        : element("span", {}, element("span", { class: "peak" }, "peak window"),
+          ` ${named}, mean entropy ${answers.peak(at).toFixed(3)} nats`)));
 }
 
 // Half of the scale of shades, which goes by the square root: most tokens are nearly certain.
@@ -67,9 +69,9 @@ function piece(text) {
 }
 
 function numbers(columns, at, t) {
-  const [surprisal, entropy] = [columns.surprisal[at][t], columns.entropy[at][t]];
+  const [surprisal, entropy] = [columns.surprisal[at][t], columns.entropy[at]?.[t] ?? null];
   return `token ${t + 1}: probability ${Math.exp(-surprisal).toFixed(4)}, ` +
-    `surprisal ${surprisal.toFixed(3)}, entropy ${entropy.toFixed(3)} nats`;
+    `surprisal ${surprisal.toFixed(3)}, entropy ${number(entropy, 3)} nats`;
 }
 
 function facts(columns, at, sought) {
@@ -107,7 +109,7 @@ function tokenTable(answers, at) {
     element("th", { scope: "row", class: "piece" }, element("bdi", {}, piece(text))),
     element("td", {}, Math.exp(-surprisal[at][t]).toFixed(4)),
     element("td", {}, surprisal[at][t].toFixed(4)),
-    element("td", {}, entropy[at][t].toFixed(4))));
+    element("td", {}, number(entropy[at]?.[t] ?? null, 4))));
   return element("table", {}, element("caption", {}, "Surprisal and entropy in nats"),
     headings("No.", "Token", "Probability", "Surprisal", "Entropy"),
     element("tbody", {}, ...rows));

@@ -54,9 +54,10 @@ class Answers {
     return place === null ? null : this.contexts[place];
   }
 
-  // The mean entropy (nats) of the peak window.
+  // The mean entropy (nats) of the peak window; null where entropies are not known.
   peak(at) {
     const start = this.columns.peak[at];
+    if (start === null) return null;
     const values = this.columns.entropy[at].slice(start, start + this.window);
     return values.reduce((sum, value) => sum + value, 0) / values.length;
   }
