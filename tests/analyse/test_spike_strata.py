@@ -135,3 +135,10 @@ def test_percentiles_stay_within_one():
     found = spike_quintiles(answers([1.0] * 7, [1.0] * 7, [True] * 7), BOOTSTRAP)
     for name in SCORES:
         assert found[f"{name}_percentile"].drop_nulls().to_list() == [pytest.approx(0.5)]
+
+
+def test_answers_without_entropies_are_left_out():
+    known = {"mean_entropy": [1.0, None], "max_entropy": [3.0, None], "window_entropy": [2.0, None]}
+    keys = {"model": ["m", "m"], "task": ["t", "t"], "example_id": ["a", "b"]}
+    labels = pl.DataFrame(keys | {"correct": [True, False]})
+    assert with_risks(pl.DataFrame(keys | known), labels)["example_id"].to_list() == ["a"]

@@ -1,6 +1,6 @@
 """How much the k likeliest tokens leave open, on the distributions of a finished run's model.
 
-    PYTHONPATH=workflow_scripts:tests python -m benchmarks.widths RUN MODEL TASK [VOCABULARY ...]
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.widths RUN MODEL TASK VOCABULARY ...
 
 Every answer is replayed, its distributions are cut to k, and the entropies that are left are set
 beside the whole ones: the middle of the bounds, and what others take, the listed tokens' own terms
@@ -26,15 +26,16 @@ LENGTHS = (20, 5, 1)
 
 @torch.inference_mode()
 def distributions(model, row):
-    """The log-probabilities [tokens, vocabulary] that the model gave each token of an answer."""
+    """Of each token of an answer the largest log-probabilities [tokens, k], and the entropy."""
     ids = torch.tensor([row["prompt_token_ids"] + row["token_ids"][:-1]])
-    logits = model(input_ids=ids).logits[0, -len(row["token_ids"]) :]
-    return logits.double().log_softmax(-1).numpy()
+    logits = model(input_ids=ids, logits_to_keep=len(row["token_ids"])).logits[0]
+    logprobs = logits.double().log_softmax(-1)
+    entropy = -(logprobs.exp() * logprobs).sum(-1)
+    return logprobs.topk(max(LENGTHS)).values.numpy(), entropy.numpy()
 
 
-def cut(logprobs, k, vocabulary):
+def cut(top, vocabulary):
     """The bounds of each token's entropy, and the truncated and the renormalised one [tokens]."""
-    top = -np.sort(-logprobs, axis=-1)[:, :k]
     p = np.exp(top)
     truncated = -(p * top).sum(-1)
     total = p.sum(-1)
@@ -48,23 +49,20 @@ def main(run, model, task, *vocabularies):
         read_traces(results / "traces" / model / f"{task}.arrow"),
         results / "tasks" / f"{task}.parquet",
     )
-    weights, fitted = (
-        load_model(results / "models" / model, "float32"),
-        load(results / "calibrators" / model / f"{task}.json"),
-    )
+    weights = load_model(results / "models" / model, "float32")
+    fitted = load(results / "calibrators" / model / f"{task}.json")
     rows = traces.to_dicts()
-    logprobs = [distributions(weights, row) for row in rows]
-    own = logprobs[0].shape[-1]
-    true = np.concatenate([-(np.exp(one) * one).sum(-1) for one in logprobs])
+    tops, entropies = zip(*(distributions(weights, row) for row in rows), strict=True)
+    true = np.concatenate(entropies)
     print(f"{len(rows)} answers, {len(true)} tokens, mean entropy {true.mean():.3f} nats")
     print(
         "| k | V | inside | width, mean | 95 % | middle | truncated | renormalised "
         "| interval, mean | 95 % | inside |"
     )
     print("|---" * 11 + "|")
-    for vocabulary in map(int, vocabularies or (own,)):
+    for vocabulary in map(int, vocabularies):
         for k in LENGTHS:
-            line([cut(one, k, vocabulary) for one in logprobs], true, rows, fitted, k, vocabulary)
+            line([cut(top[:, :k], vocabulary) for top in tops], true, rows, fitted, k, vocabulary)
 
 
 def line(cuts, true, rows, fitted, k, vocabulary):

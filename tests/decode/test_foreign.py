@@ -40,14 +40,14 @@ def file(tmp_path):
 def read(task, tmp_path):
     """Runs the rule on rows of answers; gives its two files."""
 
-    def run(file, **reading):
+    def run(file, main=False, **reading):
         outputs = {"traces": tmp_path / "t.arrow", "questions": tmp_path / "q.parquet"}
         run_script(
             "answers/read_answers.py",
             tmp_path,
             input={"answers": file, "task": task},
             output=outputs,
-            params={"reading": Reading(**reading).model_dump_json()},
+            params={"reading": Reading(**reading).model_dump_json(), "main": main},
             model="slug",
         )
         return outputs["traces"], outputs["questions"]
@@ -152,5 +152,9 @@ def test_log_probabilities_alone_are_enough_for_what_needs_no_entropy(read, file
     )
     lacks = read_parquet(questions).sort("example_id")["lacks"].to_list()
     assert lacks == [None, reason, None]
-    read(file(answer("a", entropy=None), answer("b", entropy=None)))
+    without = file(answer("a", entropy=None), answer("b", entropy=None))
+    read(without)
     assert arrow_metadata(path)["entropy"] == "none"
+    with pytest.raises(SystemExit):
+        read(without, main=True)
+    assert "of which the main study's analyses are: give top log-probabilities" in refusal(capsys)

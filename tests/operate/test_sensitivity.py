@@ -209,3 +209,12 @@ def test_both_kinds_of_rows_share_their_columns():
     assert dict(varied_scores(traces).schema) == OPERATORS
     assert dict(permuted_scores(traces, "task", 0).schema) == OPERATORS
     assert permuted_scores(traces, "task", 0).height == sensitivity.DRAWS
+
+
+def test_no_answer_gives_no_score():
+    none = pl.DataFrame(
+        schema={"example_id": pl.String}
+        | dict.fromkeys(["surprisal", "entropy"], pl.List(pl.Float32))
+    )
+    assert permuted_scores(none, "task", 0).is_empty()
+    assert varied_scores(none).is_empty()

@@ -19,7 +19,9 @@ RISKS = {
 
 
 def with_risks(features: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """The features' rows with `correct` and RISKS (nats), by model, task and example."""
-    return (
-        features.join(labels, on=KEYS, how="inner", validate="1:1").with_columns(**RISKS).sort(KEYS)
-    )
+    """The features' rows with `correct` and RISKS (nats), by model, task and example.
+
+    Answers without entropies, as files may hold, are left out.
+    """
+    judged = features.join(labels, on=KEYS, how="inner", validate="1:1")
+    return judged.with_columns(**RISKS).drop_nulls([*RISKS]).sort(KEYS)

@@ -54,7 +54,8 @@ def read_example(
     is no pair.
     """
     key = ["task", "example_id"]
-    answers = read_pairs(features, pairs, ["example_id", *FEATURES])
+    # Answers from files may lack entropies.
+    answers = read_pairs(features, pairs, ["example_id", *FEATURES]).drop_nulls("mean_entropy")
     traced = pl.concat(
         read_traces(path, TRACE).with_columns(task=pl.lit(task))
         for path, (_, task) in zip(traces, pairs, strict=True)

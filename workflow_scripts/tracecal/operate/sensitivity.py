@@ -103,11 +103,12 @@ def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRA
     A token's surprisal and entropy move together, the end token's too. What an answer draws
     depends on the seed, the task and its id alone, and not on how many draws follow.
     """
-    return pl.concat(
+    scored = (
         _scored(shuffled, PERMUTED, op.trace_risk(S, H), draw=draw)
         for answers in traces.iter_slices(ANSWERS_AT_ONCE)
         for draw, shuffled in enumerate(_shuffled(answers, task, seed, draws))
-    ).sort("draw", "example_id")
+    )
+    return pl.concat([pl.DataFrame(schema=OPERATORS), *scored]).sort("draw", "example_id")
 
 
 def _scored(
