@@ -84,7 +84,7 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     assert known["seq_logp"] > known["trace"] == known["trace_plus"] == 0
     table = (results / "tables/cross_model.tex").read_text(encoding="utf-8")
     assert f"leave out questions: read on Arithmetic ({LEFT_OUT} of {answers.height})" in table
-    assert f"are answers of read on Arithmetic ({n} of {n})" in table
+    assert f"are answers: read on Arithmetic ({n} of {n})" in table
     told = load(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
     assert (told.n, told.entropy, told.processed) == (n, "none", "unknown")
     told = load(results / "calibrators/replayed/arithmetic.json").fitted_on
