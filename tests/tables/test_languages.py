@@ -37,7 +37,7 @@ def table_of(frame):
         "language_improvements": gains(means, baselines, by=["language"]),
         "language_accuracy": pl.DataFrame(
             [
-                (MODEL, TASK, n, right, right / n, language)
+                (MODEL, TASK, n, right, right / n, 0, 0, language)
                 for language, n, right in (("de", 60, 30), ("zh", 40, 4))
                 if language in set(frame["language"])
             ],
