@@ -28,11 +28,13 @@ def compares(*analyses, estimators=COMPARED, **more):
     It also tells how many answers are right, which estimators score fewer, and whether those that
     a calibration part holds are enough for as many weights as a fit has.
     """
-    shown = {entry[0] for entry in estimators} | {"trace_plus"}
-    weights = max(len(one.inputs) for one in registry.ESTIMATORS if one.id in shown)
-    share = CONFIG.splits.calibration_share
+    shown = {entry[0] for entry in estimators}
+    fitted = {
+        "weights": max([len(one.inputs) for one in CHOSEN if one.id in shown], default=0),
+        "calibration_share": CONFIG.splits.calibration_share,
+    }
     every = dict.fromkeys([*analyses, "averages", "accuracy"])
-    return made(*every, estimators=estimators, weights=weights, calibration_share=share, **more)
+    return made(*every, estimators=estimators, **fitted | more)
 
 
 def rows_of(table):
@@ -45,10 +47,11 @@ MADE = {
     "languages": compares(
         "improvements", "language_averages", "language_improvements", "language_accuracy"
     ),
-    "hyperparameter_sensitivity": compares("hyperparameter_sensitivity", estimators=[]),
-    "position_shift": compares("position_shift", estimators=[]),
-    "spike_strata": compares("spike_strata", estimators=[]),
-    "spike_modeling": compares("spike_modeling_averages", estimators=[]),
+    "hyperparameter_sensitivity": compares("hyperparameter_sensitivity", estimators=[], weights=1),
+    "position_shift": compares("position_shift", estimators=[], weights=0),
+    "spike_strata": compares("spike_strata", estimators=[], weights=0),
+    # Its largest set of features is that of decayed entropies and surprisals.
+    "spike_modeling": compares("spike_modeling_averages", estimators=[], weights=4),
     "cross_task_transfer": compares("cross_task_transfer_improvements"),
     "protocol_comparison": made(studies=[], estimators=[], methods=protocol_rows(CHOSEN)),
     "trace_plus_features": made(

@@ -21,6 +21,7 @@ from tracecal.figures.model_landscape import best_baselines, model_landscape
 from tracecal.figures.performance_overview import cross_dots, performance_overview
 from tracecal.tables.settings import Entry
 from tracecal.writers import csv
+from tracecal.writers.table import as_printed
 
 METRICS = synthetic.study(splits=3)
 MAIN = {"model": "tiny_a", "tasks": list(TASKS)}
@@ -298,7 +299,8 @@ def test_fonts_stay_legible_and_widths_fit():
         ("cross_model_task_details", {"cross": CROSS}),
     ],
 )
-def test_the_script_makes_a_table_by_its_name(table, study, tmp_path):
+@pytest.mark.parametrize("plain", [False, True])
+def test_the_script_makes_a_table_by_its_name(table, study, plain, tmp_path):
     frames = synthetic.frames(METRICS, ENTRIES, **study) | {"accuracy": synthetic.accuracy()}
     for name, frame in frames.items():
         frame.write_parquet(tmp_path / f"{name}.parquet")
@@ -312,12 +314,14 @@ def test_the_script_makes_a_table_by_its_name(table, study, tmp_path):
             "estimators": [list(entry) for entry in ENTRIES],
             "words": {"title": "Title", "caption": "Caption."},
             "settings": {"models": MODELS, "tasks": TASKS, "studies": study, "more": MORE},
+            "as_printed": plain,
         },
         modules=(f"tracecal.tables.{table}",),
         table=table,
     )
     module = import_module(f"tracecal.tables.{table}")
     wanted = module.table(frames, synthetic.settings(ENTRIES, MODELS, TASKS, **study))
+    wanted = as_printed(wanted) if plain else wanted
     assert (tmp_path / "out.csv").read_text() == csv.render(wanted)
     assert all((tmp_path / f"out.{kind}").stat().st_size > 500 for kind in kinds)
 

@@ -115,7 +115,8 @@ def table(name, frame=None, study=STUDY, tasks=PAPER_TASKS, entries=COMPARED):
     analysis, own = TABLES[name]
     means = averaged(name, own if frame is None else frame, study)
     settings = synthetic.settings(entries, LABELS, tasks, main=study)
-    return import_module(f"tracecal.tables.{name}").table({analysis: means}, settings)
+    frames = synthetic.answered([MODEL], tasks) | {analysis: means}
+    return import_module(f"tracecal.tables.{name}").table(frames, settings)
 
 
 def lines(name, **changed):
@@ -142,20 +143,20 @@ def test_calibration_sizes_are_means_over_tasks_and_ranked_within_each_size():
     row = next(
         one
         for one in lines("calibration_size")
-        if (one["calibration_share"], one["estimator"]) == (0.2, "trace_plus")
+        if (one["calibration_share"], one["metric"]) == (0.2, "auroc")
     )
     own = SIZES.filter(calibration_share=0.2, estimator="trace_plus", metric="auroc")
     by_split = [part["value"].mean() for _, part in own.group_by("split")]
-    assert row["auroc"] == pytest.approx(own["value"].mean())
-    assert row["auroc_sd"] == pytest.approx(stdev(by_split))
+    assert row["trace_plus"] == pytest.approx(own["value"].mean())
+    assert row["trace_plus_sd"] == pytest.approx(stdev(by_split))
     made = table("calibration_size")
-    assert [group.title for group in made.groups][:2] == [
-        "5 % for calibration",
-        "10 % for calibration",
-    ]
-    auroc = [column.keys[0] for column in made.columns].index("auroc")
-    for group in made.groups:
-        assert "best" in {row[auroc].emphasis for row in group.rows}
+    first = [[cell.text for cell in row[:2]] for row in made.rows[:4]]
+    assert first == [["5%", "Brier"], ["", "AUROC"], ["10%", "Brier"], ["", "AUROC"]]
+    for row, values in zip(made.rows, made.frame.iter_rows(named=True), strict=True):
+        choose = min if values["metric"] == "brier" else max
+        best = choose(round(values[entry.id], 3) for entry in FEW)
+        bold = {float(cell.text) for cell in row if cell.emphasis == "best"}
+        assert bold == {best}
 
 
 def test_pooled_metrics_are_means_over_splits():
@@ -210,7 +211,7 @@ def test_transfer_without_a_side_says_so(left):
     kept = [entry for entry in COMPARED if (entry.id == "trace_plus") == (left == "baseline")]
     frame = frame.filter(pl.col("estimator").is_in([entry.id for entry in kept]))
     made = table("cross_task_transfer", frame, entries=kept)
-    assert any("so there is nothing to compare" in note for note in made.notes)
+    assert any("so there is nothing to compare" in note for note in made.footnotes)
 
 
 def undefined(frame, **where):
@@ -222,7 +223,9 @@ def undefined(frame, **where):
 def test_what_is_undefined_is_left_out_and_named():
     frame = undefined(LENGTHS, stratum="short", metric="auroc", task="svamp")
     made = table("length_stratified", frame)
-    assert any("AUROC of short answers" in n and "SVAMP (4 of 4 splits)" in n for n in made.notes)
+    assert any(
+        "AUROC of short answers" in n and "SVAMP (4 of 4 splits)" in n for n in made.footnotes
+    )
     own = LENGTHS.filter(
         pl.col("task") != "svamp", stratum="short", metric="auroc", estimator="trace"
     )

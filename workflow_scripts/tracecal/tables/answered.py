@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from tracecal.tables.settings import Frames, Settings
-from tracecal.tables.words import listed
+from tracecal.tables.words import count, listed
 from tracecal.writers.table import ABSENT
 
 FEWER = "‡"
@@ -53,18 +53,24 @@ def footnotes(missing: Fewer, settings: Settings) -> list[str]:
     return [f"{FEWER} Without a score for some answers: {'; '.join(parts)}."] if parts else []
 
 
-def notes(frames: Frames, settings: Settings, shares: Sequence[float] = ()) -> list[str]:
-    """How many answers are right, and a warning where a fit has too few; from `accuracy`."""
+def notes(
+    frames: Frames, settings: Settings, shares: Sequence[float] = (), pooled: bool = False
+) -> list[str]:
+    """How many answers are right, and a warning where a fit has too few; from `accuracy`.
+
+    Fits are of each task, or `pooled`.
+    """
     own = rows(frames, settings)
     right = [
         f"{settings.pair(one['model'], one['task'])} {one['correct']} of {one['n']} "
         f"({one['accuracy']:.3f})"
         for one in own
     ]
+    together = {"task": None} | {name: sum(one[name] for one in own) for name in ("n", "correct")}
     return [
         f"Right answers (accuracy): {'; '.join(right)}.",
         *incomplete(own, settings),
-        *too_few(own, settings, shares),
+        *too_few([together] if pooled else own, settings, shares),
     ]
 
 
@@ -97,8 +103,9 @@ def too_few(
 ) -> list[str]:
     """A warning where a calibration part holds too few of the rarer kind of answer.
 
-    `counts` have `model`, `task`, `n` and `correct`. `settings.more` says how many `weights` a fit
-    has at most, and the `calibration_share` of the answers that it is made on, if not `shares`.
+    `counts` have `model`, `task` (null: all), `n` and `correct`. `settings.more` says how many
+    `weights` a fit has at most (0: nothing is fitted), and on which `calibration_share` of the
+    answers it is made, if not on `shares`.
     """
     weights, shares = settings.more["weights"], shares or [settings.more["calibration_share"]]
     few = []
@@ -106,11 +113,12 @@ def too_few(
         rarer = [share * min(one["correct"], one["n"] - one["correct"]) for share in shares]
         if min(rarer) < PER_WEIGHT * weights:
             ends = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (rarer[0], rarer[-1])))
-            few.append(f"{settings.pair(one['model'], one['task'])} (about {ends})")
+            name = settings.pair(one["model"], one["task"]) if one["task"] else "all tasks together"
+            few.append(f"{name} (about {ends})")
     warning = (
-        f"Too few to say: TRACE+ and other learned scores fit up to {weights} weights, and with "
-        f"fewer than {PER_WEIGHT} answers of the rarer kind, right or wrong, for each of them in "
-        "the calibration part a fit hangs on chance. So it is for "
+        f"Too few to say: a fit has up to {count(weights, 'weight')} here, and with fewer than "
+        f"{PER_WEIGHT} answers of the rarer kind, right or wrong, for each of them in the "
+        "calibration part it hangs on chance. So it is for "
     )
     return [f"{warning}{listed(few)}."] if few else []
 

@@ -54,5 +54,5 @@ def table(frames: Frames, settings: Settings) -> Table:
             *settings.absent_tasks("main", tasks.split()),
             *([f"{PARTLY} {LEFT_OUT}."] * undefined),
         ),
-        notes=(RISK, *answered.notes(frames, settings)),
+        notes=(RISK, *answered.notes(frames, settings, pooled=True)),
     )
