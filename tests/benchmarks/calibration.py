@@ -28,7 +28,9 @@ def made_up(n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     correct = rng.random(n) < 0.6
     columns = {name: rng.normal(size=n) + correct * rng.random() for name in FEATURES + SCORES}
     answers = pl.DataFrame({"example_id": ids, "correct": correct, **columns})
-    return answers, make_splits(ids, "task", 0, SPLITS, 0.35)
+    return answers, make_splits(
+        answers.select("example_id", group_id="example_id"), "task", 0, SPLITS, 0.35
+    )
 
 
 def one_at_a_time(answers: pl.DataFrame, predicted: dict) -> list[dict[str, float]]:

@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
     ends = list(range(1, ENDING + 1))
     model.generation_config.eos_token_id = ends
     lengths = torch.randint(8, 40, (ANSWERS,), generator=torch.Generator().manual_seed(1))
-    prompts = [_tokens(int(length), 1_500, length) for length in lengths]
+    prompts = [tokens(int(length), 1_500, length) for length in lengths]
     # As the workflow hands them over: the longest first.
     ordered = sorted(prompts, key=len, reverse=True)
     for size in (1, 8, 32, 256):
@@ -65,7 +65,7 @@ def rows() -> Iterator[Row]:
 
 
 def _of_equal_lengths(model: PreTrainedModel, vocabulary: int, count: int) -> Iterator[Row]:
-    prompts = [_tokens(PROMPT, vocabulary, row) for row in range(count)]
+    prompts = [tokens(PROMPT, vocabulary, row) for row in range(count)]
     name = f"{count} x {NEW} tokens of {vocabulary:,}"
     alternatives: dict[str, Callable[[], object]] = {
         "plain generate": lambda: _generate(model, prompts, NEW),
@@ -84,7 +84,7 @@ def _of_equal_lengths(model: PreTrainedModel, vocabulary: int, count: int) -> It
         )
 
 
-def _tokens(length: int, vocabulary: int, seed: int) -> list[int]:
+def tokens(length: int, vocabulary: int, seed: int) -> list[int]:
     generator = torch.Generator().manual_seed(int(seed))
     return torch.randint(200, vocabulary, (length,), generator=generator).tolist()
 

@@ -50,10 +50,11 @@ class RoomyLayer(DynamicLayer):
 def _aligned(parts: Sequence[torch.Tensor], width: int, room: int) -> torch.Tensor:
     _, heads, _, size = parts[0].shape
     counts = [len(part) for part in parts]
-    # Padding is zero, for what a mask hides must still be finite.
-    out = parts[0].new_zeros(sum(counts), heads, room, size)
+    out = parts[0].new_empty(sum(counts), heads, room, size)
     for place, part in zip(out[:, :, :width].split(counts), parts, strict=True):
-        place[:, :, width - part.shape[2] :] = part
+        padding = width - part.shape[2]
+        place[:, :, :padding] = 0  # what a mask hides must still be finite
+        place[:, :, padding:] = part
     return out
 
 

@@ -6,6 +6,8 @@ quantiles, skewness, kurtosis and sum. The definitions are those of the authors'
 deviation open it is 0 here. Expressions and kernels are as in `operators`.
 """
 
+import math
+
 import numpy as np
 import polars as pl
 
@@ -44,19 +46,20 @@ def quantile(x: pl.Expr, share: float) -> pl.Expr:
     """The value below which a `share` of the answer's tokens lies, linearly interpolated."""
 
     def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        ordered = values[np.lexsort((values, np.repeat(starts, lengths)))]
         place = share * (lengths - 1)
         below, above = (starts + end(place).astype(int) for end in (np.floor, np.ceil))
-        return ordered[below] + (place % 1) * (ordered[above] - ordered[below])
+        return values[below] + (place % 1) * (values[above] - values[below])
 
-    return per_answer(x, kernel)
+    return per_answer(x.list.sort(), kernel)
 
 
 def standardised_moment(x: pl.Expr, order: int) -> pl.Expr:
     """mean (x - mean)^order / (sd^order + TINY), sd with ddof 1: skewness (3), kurtosis (4)."""
 
     def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        powers = np.add.reduceat(_centred(values, starts, lengths) ** order, starts) / lengths
-        return powers / (_deviation(values, starts, lengths) ** order + TINY)
+        # Multiplied: NumPy's general power takes seven times as long.
+        powers = math.prod([_centred(values, starts, lengths)] * order)
+        moments = np.add.reduceat(powers, starts) / lengths
+        return moments / (_deviation(values, starts, lengths) ** order + TINY)
 
     return per_answer(x, kernel)

@@ -1,0 +1,110 @@
+"""How the work's cost grows with answers, tokens, models and estimators, at three sizes each.
+
+`make bench AREAS=growth` measures and draws docs/pictures/growth.svg.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+import yaml
+from matplotlib.figure import Figure
+
+from benchmarks import calibration, decoding, operators, workflow
+from benchmarks.timing import Row, alone, cpu_seconds
+from tracecal.calibrate.predict import calibrate_all
+from tracecal.decode.greedy import decode_greedily
+from tracecal.decode.stopping import StopStrings
+from tracecal.operate.features import answer_features
+
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "growth.svg"
+TASKS, ANSWERS, AT_ONCE = 4, 1_000, 8
+Timed = Callable[[], float]  # does the work once and says what it took, in CPU seconds
+SIZES = {
+    "answers": (20_000, 200_000, 1_000_000),
+    "tokens an answer": (32, 128, 512),
+    "models": (5, 15, 50),
+    "estimators": (15, 45, 135),
+}
+TITLES = {
+    "answers": "features of stored answers",
+    "tokens an answer": f"decoding {AT_ONCE} answers",
+    "models": f"dry run, {TASKS} tasks",
+    "estimators": f"calibrating {ANSWERS:,} answers",
+}
+
+
+def rows() -> Iterator[Row]:
+    """CPU seconds of one piece of work for each of the SIZES, one thing growing at a time."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        of = {
+            "answers": _features,
+            "tokens an answer": _decoding(),
+            "models": lambda models: _dry_run(models, Path(folder)),
+            "estimators": _calibration,
+        }
+        measured = []
+        for axis, sizes in SIZES.items():
+            for size in sizes:
+                row = alone(
+                    f"{TITLES[axis]}: {size:,} {axis}",
+                    of[axis](size),
+                    items=size,
+                    unit=axis,
+                    repeats=1 if axis == "models" else 3,
+                )
+                measured.append((axis, row))
+                yield row
+    draw(measured)
+
+
+def _features(answers: int) -> Timed:
+    traces = operators.made_up(answers)
+    return lambda: cpu_seconds(lambda: answer_features(traces))
+
+
+def _decoding() -> Callable[[int], Timed]:
+    model = decoding.model_of(1_500, 96, 2)
+    prompts = [decoding.tokens(decoding.PROMPT, 1_500, row) for row in range(AT_ONCE)]
+
+    def decode(new: int) -> object:
+        return decode_greedily(model, prompts, [], StopStrings(None, ()), new)
+
+    return lambda new: lambda: cpu_seconds(lambda: decode(new))
+
+
+def _dry_run(models: int, folder: Path) -> Timed:
+    path = folder / f"{models}.yaml"
+    path.write_text(yaml.safe_dump(workflow.enlarged(models, TASKS)), encoding="utf-8")
+    return lambda: workflow.dry_run(path)
+
+
+def _calibration(estimators: int) -> Timed:
+    answers, splits = calibration.made_up(ANSWERS)
+    whole = calibration.ESTIMATORS.items()
+    copies = range(-(-estimators // len(whole)))
+    named = {f"{name}-{copy}": columns for copy in copies for name, columns in whole}
+    chosen = dict(list(named.items())[:estimators])
+    return lambda: cpu_seconds(lambda: calibrate_all(answers, splits, chosen, "platt"))
+
+
+def draw(measured: list[tuple[str, Row]]) -> None:
+    """One panel for each thing that grows, both axes logarithmic; dotted is in proportion."""
+    figure = Figure(figsize=(9, 2.4), layout="constrained")
+    for place, (axis, title) in enumerate(TITLES.items(), 1):
+        points = [(row.items, row.ours) for one, row in measured if one == axis]
+        sizes, seconds = zip(*points, strict=True)
+        panel = figure.add_subplot(1, len(TITLES), place)
+        panel.loglog(sizes, seconds, "o-", color="#1f5a94")
+        proportional = [seconds[-1] * size / sizes[-1] for size in sizes]
+        panel.loglog(sizes, proportional, ":", color="grey")
+        panel.set_title(title, fontsize=9)
+        panel.set_xlabel(axis, fontsize=8)
+        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7)
+        panel.minorticks_off()
+        panel.tick_params(axis="y", labelsize=7)
+        if place == 1:
+            panel.set_ylabel("CPU seconds", fontsize=8)
+    figure.savefig(PICTURE, metadata={"Date": None})
