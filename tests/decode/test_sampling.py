@@ -5,8 +5,9 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
+from tracecal.decode.draws import Draws, inverse_cdf, uniform
 from tracecal.decode.greedy import decode, decode_greedily
-from tracecal.decode.sampling import Draws, inverse_cdf, sample_task, uniform
+from tracecal.decode.sampling import sample_task
 from tracecal.decode.stopping import StopStrings
 from tracecal.tasks.asking import Asking
 

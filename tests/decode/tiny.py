@@ -25,9 +25,9 @@ TEXT = [
 ARCHITECTURES = {
     "llama": (LlamaConfig, {}),
     "qwen2": (Qwen2Config, {}),
-    "qwen3": (Qwen3Config, {"head_dim": 16}),
+    "qwen3": (Qwen3Config, {}),
     "mistral": (MistralConfig, {"sliding_window": 8}),
-    "gemma2": (Gemma2Config, {"head_dim": 16, "sliding_window": 8}),
+    "gemma2": (Gemma2Config, {"sliding_window": 8}),
     "phimoe": (PhimoeConfig, {"num_local_experts": 4, "num_experts_per_tok": 2}),
     "qwen2_moe": (
         Qwen2MoeConfig,
@@ -57,23 +57,31 @@ def train_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def initialise_model(
-    vocabulary: int, architecture: str, seed: int, heads: int = 2
+    vocabulary: int,
+    architecture: str,
+    seed: int,
+    heads: int = 2,
+    width: int = 32,
+    spread: float = 0.4,
 ) -> PreTrainedModel:
-    """A float32 model of an architecture; logits are sharpened so that entropies vary.
+    """A float32 model of an architecture; logits are sharpened, by the `spread` of its weights, so
+    that entropies vary.
 
     Two of its `heads` share a key-value head.
     """
     torch.manual_seed(seed)
     config_class, extra = ARCHITECTURES[architecture]
+    if architecture in ("qwen3", "gemma2"):
+        extra = extra | {"head_dim": width // 2}
     config = config_class(
         vocab_size=vocabulary,
-        hidden_size=32,
+        hidden_size=width,
         intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=heads,
         num_key_value_heads=heads // 2,
         max_position_embeddings=256,
-        initializer_range=0.4,
+        initializer_range=spread,
         tie_word_embeddings=False,
         pad_token_id=0,
         bos_token_id=None,

@@ -345,6 +345,7 @@ def test_the_import_closure_of_generate_is_pinned(finished):
         "tracecal/decode/batching.py",
         "tracecal/decode/capture.py",
         "tracecal/decode/context.py",
+        "tracecal/decode/engine.py",
         "tracecal/decode/greedy.py",
         "tracecal/decode/model.py",
         "tracecal/decode/parallel.py",

@@ -1,7 +1,7 @@
 """Sample several answers to each of a task's evaluation prompts."""
 
+from tracecal.decode.engine import engine_of
 from tracecal.decode.model import load_tokenizer
-from tracecal.decode.parallel import on_model
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import Step
 from tracecal.decode.sampling import SAMPLES, sample_task
@@ -20,6 +20,7 @@ with job(snakemake):
     def sample(prompts, keep):
         drawing = params.answers, params.temperature, params.seed
         given = tokenizer, prompts, asking, resources.batch_size, *drawing
+        on_model = engine_of(params.get("engine"), resources.mem_mb)
         on_model(sample_task, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))

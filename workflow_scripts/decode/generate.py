@@ -1,8 +1,8 @@
 """Decode a task's answers with one model and record their traces."""
 
 from tracecal.decode.answers import answer_task
+from tracecal.decode.engine import engine_of
 from tracecal.decode.model import load_tokenizer
-from tracecal.decode.parallel import on_model
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import Step
 from tracecal.decode.traces import TRACES
@@ -19,6 +19,7 @@ with job(snakemake):
 
     def decode(prompts, keep):
         given = tokenizer, prompts, asking, resources.batch_size
+        on_model = engine_of(params.get("engine"), resources.mem_mb)
         on_model(answer_task, paths.model, params.loading, resources.gpu, *given, keep=keep)
 
     step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))

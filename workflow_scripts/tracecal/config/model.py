@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from tracecal.config.resources import JobResources
 from tracecal.config.sources import AnsweringSource
@@ -20,6 +20,10 @@ class Model(JobResources):
         None, description="name in cross_model_task_details; null: the label"
     )
     source: AnsweringSource
+    engine: Literal["transformers", "vllm"] = Field(
+        "transformers",
+        description="vllm: answers and samples at a server's speed; see docs/engines.md",
+    )
     dtype: Dtype = Field("float32", description="of the weights and of what is computed")
     chat: bool | None = Field(
         None, description="ask through the chat template; null: where the tokenizer has one"
@@ -36,6 +40,20 @@ class Model(JobResources):
     shards: PositiveInt = Field(
         1, description="jobs that share each task's prompts; results agree within 1e-4"
     )
+
+    @model_validator(mode="after")
+    def _has_an_engine(self) -> "Model":
+        if self.engine == "vllm" and self.quantization:
+            raise ValueError(
+                f"model {self.slug!r} asks for {self.quantization} quantization, which is that of "
+                "Transformers; leave out 'quantization' or 'engine: vllm'"
+            )
+        if self.engine == "vllm" and self.source.answers:
+            raise ValueError(
+                f"the answers of model {self.slug!r} come from files, so that there is nothing to "
+                "decode; leave out 'engine: vllm'"
+            )
+        return self
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.batching import Prompt, forget, in_waves
-from tracecal.decode.greedy import Answer, decode_greedily
+from tracecal.decode.greedy import Answer, Decode, decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.tasks.asking import Asking
@@ -18,13 +18,17 @@ def answer_task(
     asking: Asking,
     batch_size: int,
     keep: Callable[[list[dict[str, object]]], None] = forget,
+    decode: Decode = decode,
 ) -> list[dict[str, object]]:
-    """Decode every prompt greedily; one row of the traces file each, finished ones to `keep`."""
+    """Decode every prompt greedily; one row of the traces file each, finished ones to `keep`.
+
+    `decode` is that of the engine which loaded `model`.
+    """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
     def work(batch: list[Prompt], size: int) -> list[dict[str, object]]:
         ids = [prompt["prompt_token_ids"] for prompt in batch]
-        answers = decode_greedily(model, ids, ends, stops, asking.max_new_tokens, slots=size)
+        answers = decode(model, ids, ends, stops, asking.max_new_tokens, slots=size)
         return [
             prompt | _trace(answer, tokenizer, stops)
             for prompt, answer in zip(batch, answers, strict=True)

@@ -15,6 +15,8 @@ from tracecal.decode.stopping import StopStrings
 # Takes the raw logits [n, vocabulary], which answers they continue and how many tokens each has;
 # gives the next tokens [n].
 Choose = Callable[[torch.Tensor, list[int], list[int]], torch.Tensor]
+# An engine's decoding, called and giving as `decode` below; `model` is what the engine loaded.
+Decode = Callable[..., "list[Answer]"]
 
 # Steps from one look at what was decoded to the next: a look makes the host wait for a GPU.
 LOOK_EVERY = {"cpu": 1, "cuda": 4}

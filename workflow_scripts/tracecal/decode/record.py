@@ -50,6 +50,7 @@ class Step:
         revision = read_checked(self.revision).strip()
         dtype, seed = self.settings["loading"]["dtype"], self.settings["seed"]
         made = provenance(self.model, revision, dtype, policy, seed)
+        made |= {"engine": self.settings["engine"]} if "engine" in self.settings else {}
         place = self.settings["journal"]
         journal = Journal(place, schema, identity(self.settings, made, prompts))
         table = recorded(share_of(prompts, self.shard), journal, work)

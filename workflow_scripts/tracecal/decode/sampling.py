@@ -1,14 +1,13 @@
 """Ancestral sampling whose draws depend on nothing but what is sampled."""
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow as pa
-import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.batching import Prompt, forget, in_waves
-from tracecal.decode.greedy import Answer, decode
+from tracecal.decode.draws import Draws
+from tracecal.decode.greedy import Answer, Decode, decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.tasks.asking import Asking
@@ -34,13 +33,15 @@ def sample_task(
     temperature: float,
     seed: int,
     keep: Callable[[list[dict[str, object]]], None] = forget,
+    decode: Decode = decode,
 ) -> list[dict[str, object]]:
     """`answers` sampled answers of every prompt; one row of the samples file each.
 
     All of a prompt's rows go to `keep` together.
 
     `batch_size` counts answers, as it does in greedy decoding. Surprisals are the model's own,
-    whatever the temperature at which the tokens were drawn.
+    whatever the temperature at which the tokens were drawn. `decode` is that of the engine which
+    loaded `model`.
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
@@ -74,39 +75,3 @@ def _row(example: str, sample: int, answer: Answer, stops: StopStrings) -> dict[
         "surprisal": answer.surprisal,
         "text": stops.decode(answer.token_ids),
     }
-
-
-class Draws:
-    """Chooses each answer's next token by inverting the distribution function at a uniform.
-
-    The uniform is a hash of the answer's key and the step: what is drawn depends neither on the
-    batch nor on any generator's state.
-    """
-
-    def __init__(self, keys: Sequence[str], temperature: float) -> None:
-        self.keys = keys
-        self.temperature = temperature
-
-    def __call__(self, logits: torch.Tensor, rows: list[int], lengths: list[int]) -> torch.Tensor:
-        uniforms = [
-            uniform(f"{self.keys[row]}\x1f{length}")
-            for row, length in zip(rows, lengths, strict=True)
-        ]
-        return inverse_cdf(logits / self.temperature, uniforms)
-
-
-def uniform(key: str) -> float:
-    """A number in [0, 1) that is a hash of `key`, 53 bits of it."""
-    digest = hashlib.sha256(key.encode()).digest()
-    return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
-
-
-def inverse_cdf(logits: torch.Tensor, uniforms: Sequence[float]) -> torch.Tensor:
-    """The tokens [n] at which the distribution functions of `logits` [n, V] pass `uniforms`.
-
-    Summed in float64; a token of probability 0 is never chosen.
-    """
-    cumulative = logits.double().softmax(-1).cumsum(-1)
-    reached = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
-    tokens = torch.searchsorted(cumulative, reached * cumulative[:, -1:], right=True).squeeze(-1)
-    return tokens.clamp(max=logits.shape[-1] - 1)  # NaN logits pass everything; `decode` says so

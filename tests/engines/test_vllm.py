@@ -1,0 +1,107 @@
+"""vLLM's answers and traces are Transformers', whatever the scheduler does: make test-vllm."""
+
+import signal
+import time
+
+import polars as pl
+import pytest
+
+from engines.conftest import VLLM
+from tracecal.decode.audit import audit_traces
+from tracecal.decode.model import load_model
+from tracecal.decode.traces import arrow_metadata, read_arrow, read_traces
+
+pytestmark = pytest.mark.vllm
+CLOSE = 1e-4
+
+
+def agree(one: pl.DataFrame, other: pl.DataFrame, values=("surprisal", "entropy")) -> float:
+    """The share of answers with the same tokens; their traces agree."""
+    assert one["example_id"].equals(other["example_id"])
+    same = one["token_ids"] == other["token_ids"]
+    for name in values:
+        first, second = (frame.filter(same)[name].explode() for frame in (one, other))
+        assert (first - second).abs().max() < CLOSE
+    return same.mean()
+
+
+@pytest.mark.parametrize("model", ["llama", "qwen3", "mistral", "smollm2"])
+def test_traces_are_those_of_transformers_and_of_a_teacher_forced_replay(jobs_of, model):
+    jobs = jobs_of(model)
+    ours = jobs.decode("ours")
+    theirs = jobs.decode("theirs", VLLM)
+    traces = read_traces(theirs.file)
+    assert traces["prompt_token_ids"].equals(read_traces(ours.file)["prompt_token_ids"])
+    assert agree(traces, read_traces(ours.file)) > 0.9
+    # Where a token differs its logit is level: the audit says so, or raises.
+    report = audit_traces(load_model(jobs.model, "float32"), traces, CLOSE)
+    assert report["answers"] == 24
+    assert report["tokens"] > 100
+    assert arrow_metadata(theirs.file)["engine"] == VLLM
+    assert "engine" not in arrow_metadata(ours.file)
+
+
+@pytest.mark.parametrize("model", ["llama", "smollm2"])
+def test_both_engines_draw_the_same_samples(jobs_of, model):
+    jobs = jobs_of(model, 12)
+    ours, theirs = (
+        read_arrow(jobs.decode(name, engine, "draw_samples").file)
+        for name, engine in (("ours", None), ("theirs", VLLM))
+    )
+    assert ours["sample"].equals(theirs["sample"])
+    assert agree(ours, theirs, ["surprisal"]) > 0.9
+
+
+def test_tensor_parallelism_changes_nothing(jobs_of):
+    jobs = jobs_of("llama")
+    one = read_traces(jobs.decode("one", VLLM).file)
+    two = read_traces(jobs.decode("two", VLLM, gpus=2).file)
+    assert agree(one, two) > 0.9
+
+
+def test_two_hundred_at_once_chunked_and_preempted(jobs_of):
+    jobs = jobs_of("llama", 200, stop=[], max_new_tokens=60)
+    roomy = jobs.decode("roomy", VLLM, batch_size=200)
+    assert "preempted 0\n" in roomy.said
+    tight = {"num_gpu_blocks_override": 40, "max_num_batched_tokens": 48, "max_num_seqs": 200}
+    tight |= {"block_size": 32}
+    job = jobs.decode("tight", VLLM, batch_size=200, tight=tight)
+    assert int(job.said.rpartition("preempted ")[2]) > 50
+    traces = read_traces(job.file)
+    assert traces.height == 200
+    assert agree(traces, read_traces(roomy.file)) > 0.9
+    audit_traces(load_model(jobs.model, "float32"), traces, CLOSE)
+
+
+@pytest.mark.parametrize("gpus", [0, 2])
+def test_killed_it_goes_on_with_what_it_has_not_finished(jobs_of, gpus):
+    """Batches of 8 x 4 are kept as they finish; of the one that was killed nothing is."""
+    jobs = jobs_of("llama", 120, max_new_tokens=60)
+    whole = jobs.decode("whole", VLLM, gpus=gpus, batch_size=4)
+    job = jobs.start("killed", VLLM, gpus=gpus, batch_size=4)
+    kept = []
+    while not kept:
+        assert job.process.poll() is None, job.process.communicate()
+        kept = list(job.folder.glob("journal/*/*.arrow"))
+        time.sleep(0.02)
+    job.process.send_signal(signal.SIGKILL)
+    job.process.communicate(timeout=60)  # until no worker holds the pipe any more
+    assert not job.file.exists()
+    again = jobs.decode("killed", VLLM, gpus=gpus, batch_size=4)
+    assert again.file.read_bytes() == whole.file.read_bytes()
+    assert {path.name for path in kept} <= {
+        path.name for path in again.folder.glob("journal/*/*.arrow")
+    }
+
+
+def test_what_does_not_fit_or_is_not_installed_says_so(jobs_of):
+    jobs = jobs_of("llama", 4)
+    small = jobs.run("small", VLLM, memory=50)
+    assert small.process.returncode == 1
+    assert "error: vLLM cannot load" in small.said
+    assert "more 'gpus' (on a CPU 'memory_gb')" in small.said
+    other = jobs.run("other", "vllm 0.1.0")
+    assert other.process.returncode == 1
+    assert (
+        f"error: this run decodes with vllm 0.1.0, and {VLLM.split()[1]} is installed" in other.said
+    )
