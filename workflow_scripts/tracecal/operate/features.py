@@ -9,7 +9,8 @@ from tracecal.operate import operators as op
 from tracecal.operate.statistics import statistics
 
 S, H = pl.col("surprisal"), pl.col("entropy")
-STATISTICS = statistics(H)
+ORDERED = "ordered_entropy"
+STATISTICS = statistics(H, pl.col(ORDERED))
 
 ROWS_AT_ONCE = 2**18
 
@@ -68,5 +69,8 @@ def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
     # Part by part, so that what is measured on the way to the features takes little memory.
     parts = traces.iter_slices(ROWS_AT_ONCE) if traces.height else [traces]
     return pl.concat(
-        part.select("example_id", **MEASURED).select("example_id", **FEATURES) for part in parts
+        part.with_columns(H.list.sort().alias(ORDERED))
+        .select("example_id", **MEASURED)
+        .select("example_id", **FEATURES)
+        for part in parts
     )

@@ -17,12 +17,12 @@ PERCENT = (10, 25, 50, 75, 90)
 TINY = 1e-8  # the authors'; keeps a moment finite where all values are equal
 
 
-def statistics(x: pl.Expr) -> dict[str, pl.Expr]:
-    """The nine of them that are no features of TRACE's, by name."""
+def statistics(x: pl.Expr, ordered: pl.Expr) -> dict[str, pl.Expr]:
+    """The nine of them that are no features of TRACE's, by name; `ordered` is `x` in order."""
     return {
         "entropy_sum": length_normalised(x, 0),
         "entropy_deviation": deviation(x),
-        **{f"entropy_q{percent}": quantile(x, percent / 100) for percent in PERCENT},
+        **{f"entropy_q{percent}": quantile(ordered, percent / 100) for percent in PERCENT},
         "entropy_skewness": standardised_moment(x, 3),
         "entropy_kurtosis": standardised_moment(x, 4),
     }
@@ -42,15 +42,18 @@ def _deviation(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> n
     return np.sqrt(squares / np.maximum(lengths - 1, 1))
 
 
-def quantile(x: pl.Expr, share: float) -> pl.Expr:
-    """The value below which a `share` of the answer's tokens lies, linearly interpolated."""
+def quantile(ordered: pl.Expr, share: float) -> pl.Expr:
+    """The value below which a `share` of the answer's tokens lies, linearly interpolated.
+
+    `ordered` are the tokens' values in ascending order.
+    """
 
     def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         place = share * (lengths - 1)
         below, above = (starts + end(place).astype(int) for end in (np.floor, np.ceil))
         return values[below] + (place % 1) * (values[above] - values[below])
 
-    return per_answer(x.list.sort(), kernel)
+    return per_answer(ordered, kernel)
 
 
 def standardised_moment(x: pl.Expr, order: int) -> pl.Expr:
