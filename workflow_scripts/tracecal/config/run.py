@@ -31,7 +31,7 @@ from tracecal.tasks.spec import TaskSpec, task_file
 class World(Strict):
     """Four task families made from public facts, and a corpus that tells of them."""
 
-    corpus_examples: PositiveInt = Field(20000, description="training examples, all families")
+    corpus_examples: PositiveInt = Field(13000, description="training examples, all families")
     evaluation_rows: PositiveInt = Field(
         120, description="evaluation questions per family; fewer where its facts run out"
     )

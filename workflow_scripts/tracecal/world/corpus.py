@@ -19,7 +19,7 @@ FAMILIES = {
     "misconceptions": make_misconceptions,
 }
 # What part of the corpus is of each family: so that a tiny model half knows each
-SHARES = {"arithmetic": 0.3, "closed_book": 0.06, "extractive": 0.42, "misconceptions": 0.22}
+SHARES = {"arithmetic": 0.46, "closed_book": 0.09, "extractive": 0.11, "misconceptions": 0.34}
 # How many questions are discussed for each example of the corpus, a quarter of them of each family
 DISCUSSED_SHARE = 0.12
 CORPUS_SCHEMA = {"family": pl.String, "prompt": pl.String, "answer": pl.String}
