@@ -189,6 +189,18 @@ def test_numbers_that_are_not_finite_name_the_prompt(make, make_model, tokenizer
     assert raised.value.index == 0
 
 
+def test_memory_that_runs_out_ends_the_job(make, make_model, tokenizer, prompts):
+    """It is not tried again with fewer: vLLM shares its memory out when it starts."""
+    _, served = model_of(make, make_model)
+
+    def fail():
+        raise torch.OutOfMemoryError
+
+    served.engine.step = fail
+    with pytest.raises(InputError, match="tiny ran out of memory in vLLM: .*'batch_size'"):
+        engine.decode(served, prompts, [], StopStrings(tokenizer, ()), 5)
+
+
 def test_an_engine_that_is_not_installed_is_named(monkeypatch):
     assert engine_of(None, 1000) is on_model
     for found, told in ((None, "none"), ("0.31.0", "0.31.0")):

@@ -21,9 +21,9 @@ def main(spec: dict) -> None:
         vllm.EngineArgs = functools.partial(vllm.EngineArgs, **tight)
         preempt = Scheduler._preempt_request
 
-        def counted(scheduler, request, *arguments):
+        def counted(scheduler, request, *arguments, **named):
             preempted.append(request.request_id)
-            preempt(scheduler, request, *arguments)
+            preempt(scheduler, request, *arguments, **named)
 
         Scheduler._preempt_request = counted
     run_script(spec.pop("script"), Path(spec.pop("folder")), **spec)

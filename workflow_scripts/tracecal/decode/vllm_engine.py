@@ -148,6 +148,16 @@ def _generation_config(folder: str, config: PretrainedConfig) -> GenerationConfi
     return GenerationConfig.from_model_config(config)
 
 
+def _step(model: Model) -> list[Any]:
+    try:
+        return model.engine.step()
+    except torch.OutOfMemoryError as error:
+        raise InputError(
+            f"{model.name_or_path} ran out of memory in vLLM: give it a smaller 'batch_size' or "
+            "more 'gpus'."
+        ) from error
+
+
 def decode(
     model: Model,
     prompts: Sequence[list[int]],
@@ -179,7 +189,7 @@ def decode(
         engine.add_request(str(row), {"prompt_token_ids": prompts[row // copies]}, wanted)
     while engine.has_unfinished_requests():
         over = []
-        for output in engine.step():
+        for output in _step(model):
             answer = answers[int(output.request_id)]
             for token in output.outputs[0].token_ids:
                 if answer.finish_reason is None:
