@@ -3,7 +3,7 @@
 #         features/, labels/, splits/, tasks/, operators/; traces/ for the local-risk figure alone
 # writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet
 
-BASELINES = [one.id for one in CHOSEN if one.role == "baseline"]
+BASELINES = [entry.id for entry in CHOSEN if entry.role == "baseline"]
 STUDIES = {
     name: {key: STUDY[name][key] for key in ("model", "models", "tasks") if key in STUDY[name]}
     for name in ("main", "cross")
@@ -173,9 +173,9 @@ rule localized_errors:
         **BOOTSTRAP,
         code=code("analyse/localized_errors.py"),
         pairs=main_pairs,
-        scored=[one.id for one in FOLLOWED if not one.features],
-        learned=[one.id for one in FOLLOWED if one.features],
-        baselines=[one.id for one in FOLLOWED if one.role == "baseline"],
+        scored=[entry.id for entry in FOLLOWED if not entry.features],
+        learned=[entry.id for entry in FOLLOWED if entry.features],
+        baselines=[entry.id for entry in FOLLOWED if entry.role == "baseline"],
     message:
         "Telling errors of a kind from correct answers: {wildcards.errors}"
     script:
@@ -267,7 +267,9 @@ rule calibration_size:
     params:
         code=code("analyse/calibration_size.py"),
         pairs=main_pairs,
-        estimators={one.id: one.inputs for one in CHOSEN if one.id in registry.REPRESENTATIVE},
+        estimators={
+            entry.id: entry.inputs for entry in CHOSEN if entry.id in registry.REPRESENTATIVE
+        },
         method=CONFIG.calibration.method,
         ece_bins=CONFIG.calibration.ece_bins,
         share=CONFIG.splits.calibration_share,
@@ -294,7 +296,7 @@ rule reliability_selective:
     params:
         code=code("analyse/reliability_selective.py"),
         pairs=main_pairs,
-        estimators=[one.id for one in CHOSEN if one.id in registry.REPRESENTATIVE],
+        estimators=[entry.id for entry in CHOSEN if entry.id in registry.REPRESENTATIVE],
         ece_bins=CONFIG.calibration.ece_bins,
     message:
         "Measuring predictions pooled over tasks"
@@ -318,7 +320,7 @@ rule length_stratified:
     params:
         code=code("analyse/length_stratified.py"),
         pairs=main_pairs,
-        estimators=[one.id for one in CHOSEN if one.id in registry.REPRESENTATIVE],
+        estimators=[entry.id for entry in CHOSEN if entry.id in registry.REPRESENTATIVE],
         ece_bins=CONFIG.calibration.ece_bins,
         studies=MAIN,
     message:
@@ -346,7 +348,9 @@ rule cross_task_transfer:
         code=code("analyse/cross_task_transfer.py"),
         pairs=main_pairs,
         studies=MAIN,
-        estimators={one.id: one.inputs for one in CHOSEN if one.role in ("baseline", "trace")},
+        estimators={
+            entry.id: entry.inputs for entry in CHOSEN if entry.role in ("baseline", "trace")
+        },
         baselines=BASELINES,
         method=CONFIG.calibration.method,
         ece_bins=CONFIG.calibration.ece_bins,

@@ -323,7 +323,7 @@ def shown(name, question=None, kind=None):
     """On which page the report shows a result, and as what. `name` may hold wildcards.
 
     The page is that of `question` where it is given, else the one that lists the name. `kind` is
-    told where it is not a table.
+    given where it is not a table.
     """
 
     def listed(wildcards):

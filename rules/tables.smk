@@ -30,7 +30,7 @@ def compares(*analyses, estimators=COMPARED, **more):
     """
     shown = {entry[0] for entry in estimators}
     fitted = {
-        "weights": max([len(one.inputs) for one in CHOSEN if one.id in shown], default=0),
+        "weights": max([len(entry.inputs) for entry in CHOSEN if entry.id in shown], default=0),
         "calibration_share": CONFIG.splits.calibration_share,
     }
     every = dict.fromkeys([*analyses, "averages", "accuracy"])
@@ -39,7 +39,7 @@ def compares(*analyses, estimators=COMPARED, **more):
 
 def rows_of(table):
     """The chosen estimators among those that a table of averages shows."""
-    return entries(one for one in CHOSEN if one.id in shown_in(table))
+    return entries(entry for entry in CHOSEN if entry.id in shown_in(table))
 
 
 MADE = {
@@ -64,7 +64,9 @@ MADE = {
     "ablation": compares(estimators=rows_of("ablation"), studies=["main", "cross"]),
     "broader_uq": compares(
         estimators=rows_of("broader_uq"),
-        requires={one.id: one.requires for one in CHOSEN if one.id in shown_in("broader_uq")},
+        requires={
+            entry.id: entry.requires for entry in CHOSEN if entry.id in shown_in("broader_uq")
+        },
     ),
 }
 if FOLLOWED:
@@ -80,7 +82,7 @@ if STUDY["cross"]:
         name: compares("improvements", studies=["cross"])
         for name in ["cross_model", "cross_model_task_details", "cross_model_best_estimators"]
     }
-if "trace_plus" in {one.id for one in CHOSEN}:
+if "trace_plus" in {entry.id for entry in CHOSEN}:
     MADE["risk_coverage"] = made("risk_coverage", "accuracy", studies=["all"], estimators=[])
 
 # Averages of a single estimator compare nothing.
@@ -123,7 +125,7 @@ def labels(wildcards):
 def words(wildcards):
     """A table's title and caption; what it says of additions is left out with them."""
     main, cross = STUDY["main"], STUDY["cross"] or {"models": [], "tasks": []}
-    baselines = [one for one in CHOSEN if one.role == "baseline"]
+    baselines = [entry for entry in CHOSEN if entry.role == "baseline"]
     finished = wanted_pairs()
 
     def named(study, models, labels):

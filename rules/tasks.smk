@@ -3,7 +3,7 @@
 # writes  tasks/{task}.parquet, splits/{task}.parquet
 
 # The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own
-# changed is told by the table that they make, and not by their times.
+# changed is decided by the table that they make, not by their times.
 TASK_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:

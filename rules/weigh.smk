@@ -7,7 +7,7 @@
 # The part of the world that each encoder is trained on
 LESSONS = {"similarity": "corpus", "importance": "discussions", "entailment": "discussions"}
 TRAINED_ENCODERS = {
-    name for name, one in CONFIG.encoders if one and one.source and one.source.train
+    name for name, encoder in CONFIG.encoders if encoder and encoder.source and encoder.source.train
 }
 # The languages in which a model finds phrases, and how sharply it weighs them.
 IMPORTANCE = CONFIG.encoders.importance

@@ -38,8 +38,8 @@ def run(log: Path, arguments: list[str]) -> int:
                 shown = now
     if process.returncode:
         # What stops a run before it begins is short.
-        said = log.read_text(encoding="utf-8") if stages.begun is None else ""
-        print(f"{said}The run did not finish; all it printed is in {log}.", flush=True)
+        output = log.read_text(encoding="utf-8") if stages.begun is None else ""
+        print(f"{output}The run did not finish; its whole output is in {log}.", flush=True)
     return process.returncode
 
 

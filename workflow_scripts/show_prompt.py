@@ -17,7 +17,7 @@ def shown_prompt(model: str, task: str, example: str | None, configfile: str) ->
     """The rendered prompt; `example` defaults to the task's first. Raises `InputError`."""
     config = load_config(read_yaml(configfile), configfile)
     specs = load_tasks(config, Path(__file__).resolve().parents[1])
-    models = {one.slug: one for one in config.models}
+    models = {model.slug: model for model in config.models}
     for slug, known in ((model, models), (task, specs)):
         if slug not in known:
             raise InputError(f"{slug!r} is not in {configfile}; there are {', '.join(known)}.")

@@ -47,9 +47,9 @@ def test_token_sar_of_an_answer_without_relevant_tokens_is_undefined():
 
 
 def test_weights_of_another_answer_are_refused():
-    with pytest.raises(InputError, match="weights of example '0' are of another answer"):
+    with pytest.raises(InputError, match="weights of example '0' belong to another answer"):
         token_sar.weighted(traces([1.0, 2.0]), weights(weight=[[1.0]]))
-    with pytest.raises(InputError, match="weights of example '0' are of another answer"):
+    with pytest.raises(InputError, match="weights of example '0' belong to another answer"):
         mars.phrase_risk(traces([1.0, 2.0]), weights(phrase=[[0]], weight=[[1.0]]))
 
 

@@ -13,7 +13,14 @@ from transformers import RobertaConfig, RobertaForSequenceClassification
 from learn.toy import FITTING, UNICODE, answers
 from tracecal.errors import InputError
 from tracecal.learn.bins import bin_numbers, few_hot, quantile_edges
-from tracecal.learn.encoder import Layout, adopted_encoder, encoded, loaded, small_encoder, written
+from tracecal.learn.encoder import (
+    Layout,
+    adopted_encoder,
+    encoded,
+    loaded,
+    small_encoder,
+    with_bin_tokens,
+)
 from tracecal.learn.lars import lars_probabilities, logits, train_lars
 
 SCRATCH = {"layers": 1, "width": 32}
@@ -52,16 +59,16 @@ def test_every_probability_has_a_bin(probabilities, bins):
 
 
 def test_each_answer_token_is_followed_by_its_bin():
-    ids = written([11, 12], [[21], [22, 23], []], [3, 0, 1], LAYOUT)
+    ids = with_bin_tokens([11, 12], [[21], [22, 23], []], [3, 0, 1], LAYOUT)
     assert ids == [0, 11, 12, 2, 2, 21, 103, 22, 23, 100, 101, 2]
 
 
 def test_what_is_too_long_loses_the_questions_beginning_then_the_answers_end():
     question = list(range(10, 30))
-    ids = written(question, [[50], [51]], [0, 1], LAYOUT)
+    ids = with_bin_tokens(question, [[50], [51]], [0, 1], LAYOUT)
     assert ids == [0, *question[-6:], 2, 2, 50, 100, 51, 101, 2]
     assert len(ids) == LAYOUT.room
-    ids = written(question, [[50 + index] for index in range(9)], [0] * 9, LAYOUT)
+    ids = with_bin_tokens(question, [[50 + index] for index in range(9)], [0] * 9, LAYOUT)
     assert ids == [0, 2, 2, 50, 100, 51, 100, 52, 100, 53, 100, 54, 100, 2]
 
 
@@ -196,7 +203,7 @@ def test_a_published_scorer_is_used_as_it_is(roberta, tokenizer, tmp_path):
 
 
 def test_what_is_no_scorer_is_said(roberta, language_model, tokenizer):
-    with pytest.raises(InputError, match="is no trained LARS.*lars.encoder.trained"):
+    with pytest.raises(InputError, match="is not a trained LARS.*lars.encoder.trained"):
         lars_probabilities(roberta, answers(tokenizer, 2), tokenizer, 3)
     with pytest.raises(InputError, match="holds a llama; expected one of roberta"):
         loaded(language_model)

@@ -105,7 +105,7 @@ def test_another_making_is_told_and_never_mixed_in(journal, caplog, monkeypatch)
     with caplog.at_level(logging.WARNING, "tracecal"):
         other = journal(code="def")
     assert "a" not in other
-    assert "of another making (code) and are not used" in caplog.text
+    assert "belong to other settings (code) and are ignored" in caplog.text
     assert "a" in journal(), "and going back finds it again"
 
 

@@ -203,7 +203,7 @@ def test_right_answers_are_counted_and_too_few_are_said_to_be():
         "Right answers (accuracy): Task <1> 229 of 1000 (0.229); Task & 2 771 of 1000 (0.771)."
     ]
     _, warning = right_answers(t=228, u=900)
-    assert warning.endswith("So it is for Task <1> (about 80) and Task & 2 (about 35).")
+    assert warning.endswith("This applies to Task <1> (about 80) and Task & 2 (about 35).")
     assert right_answers(4, 900, t=500)[1:] == [
         "Answers' files leave out questions: Task <1> (4 of 1004).",
         "– Without entropies, which TRACE needs, are answers: Task <1> (900 of 1000).",

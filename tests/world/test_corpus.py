@@ -59,5 +59,5 @@ def test_one_seed_makes_one_world_and_another_seed_another(world):
 
 
 def test_a_world_that_cannot_be_made_says_so():
-    with pytest.raises(InputError, match=r"needs \d+ .* are to be had"):
+    with pytest.raises(InputError, match=r"needs \d+ .* exist"):
         make_world(seed=1, size=100, evaluation=60, training=20)

@@ -12,11 +12,11 @@ from tracecal.weigh.importance import model_phrases
 from tracecal.world import entailment
 from tracecal.world.corpus import FAMILIES
 from tracecal.world.encoder import EncoderSettings, encoder_tokenizer
-from tracecal.world.entailment import parted, recurrences, train_entailment
+from tracecal.world.entailment import recurrences, split_discussions, train_entailment
 from tracecal.world.family import Sizes
 from tracecal.world.importance import UNSEEN, token_targets, train_importance
 from tracecal.world.replies import discussion_frame, phrased, word_by_word
-from tracecal.world.reply_pairs import RELATIONS, Told, misheard, reply_pairs
+from tracecal.world.reply_pairs import RELATIONS, AnswerSpan, misheard, reply_pairs
 from tracecal.world.tokenizer import save_tokenizer
 
 
@@ -98,7 +98,7 @@ def test_the_model_of_phrases_finds_the_point_of_unseen_replies(tokenizer_folder
 
 
 def test_what_is_misheard_is_one_word_of_the_point():
-    told = Told("Eva buys a red hat.", 9, 18)
+    told = AnswerSpan("Eva buys a red hat.", 9, 18)
     words = ["a", "blue", "hat", "red"]
     heard = {misheard(random.Random(seed), told, words) for seed in range(99)}
     assert "Eva buys a blue hat." in heard and told.text not in heard
@@ -107,7 +107,7 @@ def test_what_is_misheard_is_one_word_of_the_point():
             one for one in zip(text.split(), told.text.split(), strict=True) if len({*one}) > 1
         ]
         assert len(changed) == 1 and text.startswith("Eva buys ")
-    number = Told("1+2: 3, so 13", 11, 13)
+    number = AnswerSpan("1+2: 3, so 13", 11, 13)
     assert misheard(random.Random(1), number, ["1", "3", "7"])[:11] == "1+2: 3, so "
 
 
@@ -138,7 +138,7 @@ def test_recurrences_of_a_worked_case(tokenizer_folder):
 
 
 def test_no_question_is_both_learnt_and_checked(world):
-    shown, held_out = parted(world.discussions)
+    shown, held_out = split_discussions(world.discussions)
     assert shown.height + held_out.height == world.discussions.height
     assert held_out["question"].n_unique() > 0.05 * world.discussions["question"].n_unique()
     assert not set(shown["question"]) & set(held_out["question"])
@@ -171,7 +171,7 @@ def test_a_classifier_that_learnt_nothing_is_warned_of(
     monkeypatch.setattr(entailment.LOGGER, "warning", lambda *words: said.append(words[0]))
     settings = EncoderSettings(1, 32, 1e-3, 60, 1)
     assert train_entailment(world.discussions, tokenizer_folder, settings, tmp_path / "nli") < 0.8
-    assert "not to be relied upon" in said[0]
+    assert "do not rely on" in said[0]
 
 
 def test_pairs_are_begun_parted_and_ended(tokenizer_folder):

@@ -6,5 +6,5 @@ from tracecal.storage.files import read_json, write_parquet
 
 with job(snakemake):
     calibrators = map(read_json, snakemake.input)
-    controls = [one["trace_plus"]["risk_control"] for one in calibrators]
+    controls = [entry["trace_plus"]["risk_control"] for entry in calibrators]
     write_parquet(risk_coverage(controls, snakemake.params.pairs), snakemake.output[0])

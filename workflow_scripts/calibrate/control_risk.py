@@ -25,11 +25,11 @@ with job(snakemake):
             params.error_rates,
             params.confidence,
         )
-    told = fitted_on(
+    description = fitted_on(
         arrow_metadata(inputs.traces),
         answers["correct"],
         model=snakemake.wildcards.model,
         known_as=params.known_as,
         task=snakemake.wildcards.task,
     )
-    write_json({"fitted_on": told, **calibrators}, snakemake.output[0])
+    write_json({"fitted_on": description, **calibrators}, snakemake.output[0])

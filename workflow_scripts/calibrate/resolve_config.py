@@ -11,4 +11,6 @@ with job(snakemake):
     config = load_config(snakemake.config, "config")
     tasks = load_tasks(config, Path(__file__).resolve().parents[2])
     chosen, _ = choose(config, tasks)
-    write_text(resolved_yaml(config, tasks, [one.id for one in chosen]), snakemake.output[0])
+    write_text(
+        resolved_yaml(config, tasks, [estimator.id for estimator in chosen]), snakemake.output[0]
+    )

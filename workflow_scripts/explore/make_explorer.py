@@ -15,7 +15,7 @@ with job(snakemake):
         given.traces, given.tasks, given.labels, given.scores, given.predictions, strict=True
     )
     answers = pl.concat(
-        read_answers(Files(*paths), [one[0] for one in params.estimators]).select(
+        read_answers(Files(*paths), [id for id, *_ in params.estimators]).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
         )
         for paths, (model, task) in zip(files, params.pairs, strict=True)

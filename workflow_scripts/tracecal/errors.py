@@ -1,4 +1,4 @@
-"""The one exception that is meant for the user's eyes, and sentences that several raise."""
+"""The exception whose message is shown to users, and messages that several modules raise."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ def listed(names: Sequence[str], most: int = 20) -> str:
 
 
 def unreadable(path: str | Path, error: Exception) -> InputError:
-    """The error that says `path` cannot be read, why, and how to get a sound one."""
+    """The error that says that `path` cannot be read, why, and how to remake it."""
     return InputError(
         f"{path} cannot be read ({str(error).strip().splitlines()[0]}): it is missing, cut short "
         f"or not of the expected format. {regenerate(path)}"

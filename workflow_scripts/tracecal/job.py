@@ -21,7 +21,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     """Run a rule's work: log to the terminal and to the rule's log, end with status 1 on any error.
 
     `snakemake` is the script's own object. An `InputError` is printed as its sentence, a full disk
-    as one too; anything else with its traceback. Unless `online`, the hub's libraries are told to
+    as one too; anything else with its traceback. Unless `online`, the hub's libraries are set to
     keep off the network. Torch, where the script imported it, computes in the rule's threads. Code
     that is not what the rule's parameter `code` says, before or after the work, is refused.
     """

@@ -1,4 +1,4 @@
-"""Estimators and correctness rules of one's own, from Python files that the configuration names
+"""Custom estimators and correctness rules, from Python files that the configuration names
 (docs/own.md).
 """
 
@@ -16,7 +16,7 @@ FAMILY = "own"
 
 
 class Entry(Strict):
-    """What a file says of one estimator."""
+    """An estimator as a file defines it."""
 
     label: str
     score: Any  # a Polars expression over trace columns and features, larger = more confident
@@ -35,11 +35,11 @@ def own_estimators(path: str | None) -> list[Estimator]:
 
 
 def own_entries(path: str | None) -> dict[str, Entry]:
-    """As `own_estimators`, what the file itself says of each."""
+    """As `own_estimators`, as the file itself defines them."""
     expected = "id: {'label': 'Name', 'score': a Polars expression}"
     declared = _declared(path, "ESTIMATORS", expected)
     if taken := [name for name in declared if name in IDS]:
-        raise InputError(f"{path}: {taken[0]!r} is an estimator that there is; rename yours.")
+        raise InputError(f"{path}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
     return {name: parse(Entry, entry, f"{path}: {name}") for name, entry in declared.items()}
 
 
@@ -51,7 +51,7 @@ def own_rules(path: str | None) -> dict[str, Callable]:
     """
     declared = _declared(path, "RULES", "name: a function of the answer and the example")
     if wrong := [name for name, rule in declared.items() if not callable(rule)]:
-        raise InputError(f"{path}: the rule {wrong[0]!r} is no function; give one.")
+        raise InputError(f"{path}: the rule {wrong[0]!r} is not a function; give one.")
     return declared
 
 

@@ -1,4 +1,4 @@
-"""A hash over the code that a rule really runs, blind to what cannot change a result: comments,
+"""A hash over the code that a rule really runs, without what cannot change a result: comments,
 docstrings, layout, descriptions of settings, sentences of errors and logs.
 """
 
@@ -25,7 +25,7 @@ WITHOUT_EFFECT = frozenset(
         "tracecal.schema",
     }
 )
-# Whose arguments are sentences, and where only the argument `description` is one.
+# Calls whose arguments are messages, and the call of which only `description` is one.
 SENTENCES = frozenset({"InputError", "unreadable"})
 DESCRIBED = "Field"
 # The hash of the settings and code of the job that this process is, for what it writes.
@@ -65,7 +65,7 @@ def require_code(script: Path, version: str) -> None:
     if code_hash(script, *modules) != code:
         raise InputError(
             f"the code of {script.name} was edited after this run had started, so its result would "
-            "not be what the run takes it for; start snakemake again."
+            "not belong to this run; start snakemake again."
         )
 
 
@@ -79,10 +79,10 @@ def code_state(script: Path, version: str) -> list[tuple[str, int, int]]:
 def settings_hash(params: Mapping[str, object]) -> str:
     """Hash of a rule's parameters, its code's version among them, for its results to carry.
 
-    Where a step keeps its finished batches is left out: it changes no result.
+    The journal's folder is left out: it changes no result.
     """
-    stated = {name: value for name, value in params.items() if name != "journal"}
-    return hash_of(json.dumps(stated, sort_keys=True, default=str))
+    settings = {name: value for name, value in params.items() if name != "journal"}
+    return hash_of(json.dumps(settings, sort_keys=True, default=str))
 
 
 def text_hash(path: Path) -> str:
@@ -236,7 +236,7 @@ def _without_words(node: ast.AST, name: str, value: object) -> object:
         if _called(node) in SENTENCES:
             return None
         if _called(node) == DESCRIBED and name == "keywords":
-            return [one for one in value if one.arg != "description"]
+            return [keyword for keyword in value if keyword.arg != "description"]
     elif isinstance(value, list) and name not in ("args", "keywords"):
         documented = isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None
         return [line for line in value[documented:] if not _is_logging(line)]

@@ -21,7 +21,7 @@ class Estimator:
     `needs` names the artefacts that its score is computed from. `features` is empty for a scalar
     estimator, whose score is a column of `scores/`; a learned one has no such column and names
     what the calibration protocol fits: columns of `features/`, or `scores.<id>`. With
-    `calibrated` False its one input is taken for the probability as it stands.
+    `calibrated` False its one input is used as the probability.
     """
 
     id: str
@@ -207,16 +207,20 @@ SINGLE_PASS = {"likelihood", "entropy", "trajectory", "ces"}
 def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
     """The methods of the protocol comparison in the registry's order, families as one row."""
     rows: dict[str, dict[str, str]] = {}
-    for one in chosen:
-        if one.role == "variant":
+    for estimator in chosen:
+        if estimator.role == "variant":
             continue
-        protocol, method, label = PROTOCOLS.get(one.family, Protocol()), one.id, one.label
-        if one.features:
+        protocol, method, label = (
+            PROTOCOLS.get(estimator.family, Protocol()),
+            estimator.id,
+            estimator.label,
+        )
+        if estimator.features:
             protocol = Protocol(calibrator="yes")
-        elif one.family in SINGLE_PASS:
+        elif estimator.family in SINGLE_PASS:
             method, label = "likelihood_entropy", "Likelihood / entropy"
-        elif one.family == "beam":
+        elif estimator.family == "beam":
             method, label = "beam", "Beam-based scores"
-        named = {"method": method, "label": label, "role": one.role}
-        rows.setdefault(method, named | asdict(protocol))
+        row = {"method": method, "label": label, "role": estimator.role}
+        rows.setdefault(method, row | asdict(protocol))
     return list(rows.values())

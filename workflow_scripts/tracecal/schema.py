@@ -39,10 +39,10 @@ class Strict(BaseModel):
             return validate(value)
         found = [{"type": UNKNOWN, "msg": wrong, "loc": (), "input": value}]
         try:
-            validate({key: one for key, one in value.items() if key in cls.model_fields})
+            validate({key: item for key, item in value.items() if key in cls.model_fields})
         except ValidationError as error:
             # What its own keys lack follows from a misspelt one; findings inside of them do not.
-            found += [one for one in error.errors() if one["loc"] and one["type"] != "missing"]
+            found += [item for item in error.errors() if item["loc"] and item["type"] != "missing"]
         raise ValidationError.from_exception_data(cls.__name__, list(map(_as_raised, found)))
 
 
@@ -54,12 +54,12 @@ def _as_raised(item: Mapping[str, Any]) -> InitErrorDetails:
 def unknown(what: str, names: Iterable[Any], known: Iterable[str]) -> str:
     """What is wrong with those of `names` that are not `known`, with the nearest; '' if nothing."""
     known = list(known)
-    told = []
+    wrong = []
     for name in (name for name in names if name not in known):
-        near = difflib.get_close_matches(str(name), known, n=1)
-        told.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
-    several = "s" if len(told) > 1 else ""
-    return f"unknown {what}{several} {listed(told)}; allowed: {', '.join(known)}" if told else ""
+        close = difflib.get_close_matches(str(name), known, n=1)
+        wrong.append(repr(name) + (f" (did you mean {close[0]!r}?)" if close else ""))
+    several = "s" if len(wrong) > 1 else ""
+    return f"unknown {what}{several} {listed(wrong)}; allowed: {', '.join(known)}" if wrong else ""
 
 
 def _slug(value: str) -> str:
@@ -129,17 +129,17 @@ def parse(schema: type[Schema], value: Any, where: str) -> Schema:
 
 def _once(sentences: Iterable[str]) -> Iterator[str]:
     """The sentences, each list of what is allowed in the first that ends in it."""
-    told = set()
+    already_listed = set()
     for sentence in sentences:
         finding, _, allowed = sentence.partition("; allowed: ")
-        yield finding if allowed in told else sentence
-        told |= {allowed} - {""}
+        yield finding if allowed in already_listed else sentence
+        already_listed |= {allowed} - {""}
 
 
 def _refuse_markup(value: Any, where: str) -> None:
-    """Snakemake's report writes rules' parameters, and so these texts, into a script as they are.
+    """Snakemake's report writes rules' parameters, and so these texts, into a script unescaped.
 
-    Only what opens or ends a script there is refused: prompts may well hold other tags.
+    Only tags that open or end a script there are refused: prompts may hold other tags.
     """
     for keys, text in _texts(value):
         if any("\ud800" <= letter <= "\udfff" for letter in text):
@@ -168,18 +168,18 @@ def _follows(item: Any, items: Sequence[Any]) -> bool:
     """Whether a finding follows from one inside it: a wrong item leaves its list empty."""
     depth = len(item["loc"])
     return item["type"] != UNKNOWN and any(
-        len(one["loc"]) > depth and one["loc"][:depth] == item["loc"] for one in items
+        len(other["loc"]) > depth and other["loc"][:depth] == item["loc"] for other in items
     )
 
 
 def _sentence(where: str, item: Any) -> str:
     path = _path(item["loc"])
     message = item["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    given = item["input"]
+    value = item["input"]
     if item["type"] not in ("value_error", "missing") and isinstance(
-        given, str | int | float | bool
+        value, str | int | float | bool
     ):
-        message += f", not {given!r}"
+        message += f", not {value!r}"
     if item["type"] == "missing":
         message = "is required"
     return f"{where}: {path + ': ' if path else ''}{message}"

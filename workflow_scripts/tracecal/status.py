@@ -116,7 +116,7 @@ def overview(jobs: Sequence[Job], started: float | None, parallel: int | None, n
         lines += [f"failed   {job.rule} {job.name} (log: {job.log})"]
         lines += [f"         {error_in(job.log) or 'it was interrupted'}"]
     parts = [
-        [", ".join(f"{count[one]} {one}" for one in STATES) + f"; {len(jobs)} jobs in all"],
+        [", ".join(f"{count[state]} {state}" for state in STATES) + f"; {len(jobs)} jobs in all"],
         _by_rule(jobs, states),
         lines,
         [_ending(jobs, states, started, parallel, now)],
@@ -138,7 +138,7 @@ def _by_rule(jobs: Sequence[Job], states: Sequence[str]) -> list[str]:
     width = max(map(len, open_rules))
     rows = [[rule, *(str(count[rule, its] or "-") for its in STATES)] for rule in open_rules]
     return [
-        f"{name:<{width}}" + "".join(f"{one:>11}" for one in cells)
+        f"{name:<{width}}" + "".join(f"{cell:>11}" for cell in cells)
         for name, *cells in [["", *STATES], *rows]
     ]
 

@@ -1,8 +1,8 @@
 """Means over splits, then over tasks, then over models, on equal terms for every estimator.
 
 A task counts for a metric where any estimator has a value on it, and an estimator without a value
-on each task that counts has no average, so that all averages compare. How a mean spreads over
-splits is how the means of the single splits do: those are kept, split by split.
+on each task that counts has no average, so that all averages compare. The s.d. of a mean
+over splits is that of the means of single splits, which are kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,23 +40,27 @@ def averages(
     and are means over its tasks, of which some may have no rows yet; those of 'cross' without a
     `model` are means over its models. Columns `by`, KEYS, then `mean`, `sd` over `splits` of
     which `undefined` have no value and are left out of the mean, `n` answers in a split (summed
-    over tasks), and `values`, the list of the splits' own. Null is undefined.
+    over tasks), and `values`, the list of the splits' values. Null is undefined.
     """
     pairs = over_splits(measured, [*by, "model", "task", "estimator", "metric"])
-    found = [pairs.with_columns(study=pl.lit(None, pl.String))]
+    frames = [pairs.with_columns(study=pl.lit(None, pl.String))]
     keys = [*by, "model", "estimator", "metric"]
-    for study, asked in studies.items():
-        if asked is None:
+    for study, study_settings in studies.items():
+        if study_settings is None:
             continue
-        models = asked["models"] if "models" in asked else [asked["model"]]
-        own = pairs.filter(pl.col("model").is_in(models), pl.col("task").is_in(asked["tasks"]))
-        means = over_tasks(own, keys, compared=["estimator"])
-        found.append(means.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String)))
-        if "models" in asked:
+        models = (
+            study_settings["models"] if "models" in study_settings else [study_settings["model"]]
+        )
+        study_pairs = pairs.filter(
+            pl.col("model").is_in(models), pl.col("task").is_in(study_settings["tasks"])
+        )
+        means = over_tasks(study_pairs, keys, compared=["estimator"])
+        frames.append(means.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String)))
+        if "models" in study_settings:
             none = {"model": pl.lit(None, pl.String), "task": pl.lit(None, pl.String)}
-            found.append(over_models(means, keys).with_columns(study=pl.lit(study), **none))
+            frames.append(over_models(means, keys).with_columns(study=pl.lit(study), **none))
     order = [*by, *KEYS, *SUMMARY]
-    return pl.concat(one.select(order) for one in found).sort(*by, *KEYS)
+    return pl.concat(frame.select(order) for frame in frames).sort(*by, *KEYS)
 
 
 def over_splits(measured: pl.DataFrame, keys: Sequence[str], over: str = "split") -> pl.DataFrame:
@@ -68,7 +72,7 @@ def over_splits(measured: pl.DataFrame, keys: Sequence[str], over: str = "split"
         .group_by(keys, maintain_order=True)
         .agg(pl.col("value"), n=size)
     )
-    means = [_mean([one for one in values if one is not None]) for values in listed["value"]]
+    means = [_mean([value for value in values if value is not None]) for values in listed["value"]]
     return _summary(listed.select(keys), means, listed["value"].to_list(), listed["n"].to_list())
 
 
@@ -81,10 +85,10 @@ def over_tasks(
     mean is undefined where no task counts.
     """
     scope = [key for key in keys if key not in compared]
-    known = pl.col("mean").is_not_null().any().alias("known")
-    tasks = pairs.group_by(*scope, "task").agg(known)
-    none = ~pl.col("known").any().over(scope)
-    counted = tasks.filter(pl.col("known") | none).drop("known")
+    has_value = pl.col("mean").is_not_null().any().alias("has_value")
+    tasks = pairs.group_by(*scope, "task").agg(has_value)
+    none = ~pl.col("has_value").any().over(scope)
+    counted = tasks.filter(pl.col("has_value") | none).drop("has_value")
     wanted = pairs.select(keys).unique().join(counted, on=scope, nulls_equal=True)
     return over_members(
         wanted.join(pairs, on=[*keys, "task"], how="left", nulls_equal=True).sort("task"), keys
@@ -109,10 +113,10 @@ def over_members(members: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 def mean_series(members: Sequence[Sequence[float | None] | None]) -> list[float | None]:
     """The mean of several series, split by split, where all of them have a value."""
-    known = [series for series in members if series is not None]
-    if len(known) < len(members):
-        return [None] * max(map(len, known), default=0)
-    return [None if None in each else fmean(each) for each in zip(*known, strict=True)]
+    defined = [series for series in members if series is not None]
+    if len(defined) < len(members):
+        return [None] * max(map(len, defined), default=0)
+    return [None if None in each else fmean(each) for each in zip(*defined, strict=True)]
 
 
 def spread(values: Sequence[float | None]) -> float | None:

@@ -1,6 +1,6 @@
-"""The bootstrap: resamples of groups of answers, and every estimator measured on the same ones.
+"""The bootstrap: resamples of groups of answers, and every estimator evaluated on the same ones.
 
-Examples that are variants of one another stand or fall together, so whole groups are drawn (the
+Variants of one example have correlated outcomes, so whole groups are drawn (the
 cluster bootstrap: Davison and Hinkley 1997, section 3.8). A resample is a vector of counts, how
 often each example was drawn, and each metric is computed from the counts.
 
@@ -32,7 +32,7 @@ RESAMPLES = {
 
 
 class Bootstrap(NamedTuple):
-    """By what seed, how many resamples, and which share of them an interval holds."""
+    """Seed, number of resamples, and the share of them in an interval."""
 
     seed: int
     resamples: int
@@ -97,13 +97,13 @@ def brier(probability: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> n
 def auroc(score: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Areas under the ROC curve [resamples] of scores [n], NaN where a class was not drawn.
 
-    The share of (correct, incorrect) pairs that the score puts in order, ties counting half.
+    Share of (correct, incorrect) pairs ranked correctly; ties count one half.
     """
     order = np.argsort(score, kind="stable")
-    ranked, right, counts = score[order], correct[order], counts[:, order]
+    ranked, positives, counts = score[order], correct[order], counts[:, order]
     tied = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
-    positive = np.add.reduceat(counts * right, tied, axis=1)
-    negative = np.add.reduceat(counts * ~right, tied, axis=1)
+    positive = np.add.reduceat(counts * positives, tied, axis=1)
+    negative = np.add.reduceat(counts * ~positives, tied, axis=1)
     below = np.cumsum(negative, axis=1) - negative / 2
     return _ratio((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
 
@@ -137,32 +137,32 @@ def resample_metrics(
     rows = []
     for estimator in estimators:
         ranking = pl.col(estimator if estimator in scores.columns else "probability")
-        judged = (
+        labelled = (
             predictions.filter(estimator=estimator)
             .join(places, on="example_id", validate="m:1")
             .select("split", "place", "probability", "correct", score=ranking)
             .sort("split", "place")
         )
-        measured = {metric: np.full((len(splits), len(counts)), np.nan) for metric in RESAMPLED}
+        metrics = {metric: np.full((len(splits), len(counts)), np.nan) for metric in RESAMPLED}
         for place, split in enumerate(splits):
-            part, used = judged.filter(split=split), in_resample[place] > 0
+            part, used = labelled.filter(split=split), in_resample[place] > 0
             if part.height:
                 for metric, values in _of_split(part, counts[used]).items():
-                    measured[metric][place, used] = values
-        for metric, values in measured.items():
+                    metrics[metric][place, used] = values
+        for metric, values in metrics.items():
             defined = [
-                None if np.isnan(one) else one for one in _mean(values, in_resample).tolist()
+                None if np.isnan(mean) else mean for mean in _mean(values, in_resample).tolist()
             ]
             rows.append((model, task, estimator, metric, defined[0], defined[1:]))
     return pl.DataFrame(rows, schema=RESAMPLES, orient="row")
 
 
-def _of_split(judged: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarray]:
+def _of_split(labelled: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarray]:
     """The metrics [resamples] of the answers that one split evaluates."""
     probability, score, correct = (
-        judged[name].to_numpy() for name in ("probability", "score", "correct")
+        labelled[name].to_numpy() for name in ("probability", "score", "correct")
     )
-    drawn = counts[:, judged["place"].to_numpy()]
+    drawn = counts[:, labelled["place"].to_numpy()]
     return {
         "brier": brier(probability, correct, drawn),
         "auroc": auroc(score, correct, drawn),
@@ -172,8 +172,10 @@ def _of_split(judged: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarray]
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The means [resamples] over splits of what is defined; both are [splits, resamples]."""
-    known = np.where(np.isnan(values), 0.0, weights)
-    return _ratio((known * np.nan_to_num(values)).sum(axis=0), known.sum(axis=0))
+    defined_weights = np.where(np.isnan(values), 0.0, weights)
+    return _ratio(
+        (defined_weights * np.nan_to_num(values)).sum(axis=0), defined_weights.sum(axis=0)
+    )
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

@@ -34,13 +34,13 @@ def metrics_by_size(
 
     `answers` is what `read_answers` gives, `splits` has `example_id`, `split` and `rank`.
     """
-    judged, scores = answers.select("example_id", "correct"), raw_scores(answers)
+    labelled, scores = answers.select("example_id", "correct"), raw_scores(answers)
     frames = [pl.DataFrame(schema=SIZES)]
     for size in sorted({*SHARES, share}):
         predictions, _ = calibrate_all(answers, cut(splits, size), estimators, method)
-        measured = all_metrics(
+        metrics = all_metrics(
             predictions,
-            judged,
+            labelled,
             scores,
             model=model,
             task=task,
@@ -48,5 +48,5 @@ def metrics_by_size(
             splits=splits["split"].unique().sort().to_list(),
             ece_bins=ece_bins,
         )
-        frames.append(measured.select(pl.lit(size).alias("calibration_share"), *METRICS))
+        frames.append(metrics.select(pl.lit(size).alias("calibration_share"), *METRICS))
     return pl.concat(frames)

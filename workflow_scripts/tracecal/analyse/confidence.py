@@ -23,6 +23,6 @@ def with_confidences(
     joined = answers.join(scores, on=KEYS, how="left", validate="1:1")
     for estimator in learned:
         means = mean_probabilities(predictions.filter(estimator=estimator), *KEYS)
-        named = means.rename({"probability": estimator})
-        joined = joined.join(named, on=KEYS, how="left", validate="1:1")
+        renamed = means.rename({"probability": estimator})
+        joined = joined.join(renamed, on=KEYS, how="left", validate="1:1")
     return joined.sort(KEYS)

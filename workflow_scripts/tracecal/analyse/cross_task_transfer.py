@@ -8,9 +8,9 @@ as many as it would there, and the spread over splits still holds that of the fi
 
 Scores without a fit rank as they do in the main comparison, by themselves: a fitted one-feature
 logistic map keeps their order, or reverses it where the sources give its weight the other sign,
-and that would say something of the sources, not of the score. Brier scores feel the transfer in
-full, that sign included, and so does the AUROC of learned estimators. How the paper ranked cannot
-be told from its numbers: its best transferred AUROCs of baselines are 0.843 on SVAMP and 0.644 on
+which reflects the sources and not the score. Brier scores show the full effect of the transfer,
+that sign included, and so does the AUROC of learned estimators. The paper's numbers do not show
+how it ranked: its best transferred AUROCs of baselines are 0.843 on SVAMP and 0.644 on
 TruthfulQA, where raw scores of its main comparison reach 0.887 and 0.661, and 0.835 on TriviaQA,
 which none of them reaches (0.822), nor would any of them with its order reversed.
 """
@@ -43,8 +43,7 @@ def measure_on_targets(
     """As `all_metrics` and `resample_metrics`, with every task of `answers` in turn as the target.
 
     Both frames have a column `task`; an `example_id` need be unique only within it. The resamples
-    are those of the main comparison. Without a second task there is nothing to transfer from, and
-    no row.
+    are those of the main comparison. With a single task there is no row.
     """
     answers, splits = (frame.with_columns(example_id=ID) for frame in (answers, splits))
     tasks = sorted(set(answers["task"]))
@@ -56,25 +55,25 @@ def measure_on_targets(
         evaluated = splits.filter(task=target, part="evaluation").select(
             pl.col("split").cast(pl.Int64), "example_id"
         )
-        own = predictions.join(evaluated, on=KEYS, how="semi")
-        targeted = answers.filter(task=target)
+        target_predictions = predictions.join(evaluated, on=KEYS, how="semi")
+        target_answers = answers.filter(task=target)
         scope = {"model": model, "task": target, "estimators": list(estimators)}
-        measured = all_metrics(
-            own,
-            targeted.select("example_id", "correct"),
-            raw_scores(targeted),
+        target_metrics = all_metrics(
+            target_predictions,
+            target_answers.select("example_id", "correct"),
+            raw_scores(target_answers),
             splits=evaluated["split"].unique().sort().to_list(),
             ece_bins=ece_bins,
             **scope,
         )
-        drawn = resample_metrics(
-            own,
-            targeted.select("example_id", "group_id", "correct"),
-            raw_scores(targeted),
+        target_resamples = resample_metrics(
+            target_predictions,
+            target_answers.select("example_id", "group_id", "correct"),
+            raw_scores(target_answers),
             seed=seed,
             resamples=resamples,
             **scope,
         )
-        metrics.append(measured)
-        resampled.append(drawn)
+        metrics.append(target_metrics)
+        resampled.append(target_resamples)
     return pl.concat(metrics), pl.concat(resampled)

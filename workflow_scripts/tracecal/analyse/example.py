@@ -1,16 +1,16 @@
-"""The answer that stands as an example where a figure shows one."""
+"""The answer that figures show as an example."""
 
 import polars as pl
 
-CONFIDENT = 0.5  # mean probability of a token, from which on an answer sounds sure
+CONFIDENT = 0.5  # mean probability of a token, from which an answer counts as confident
 
 
 def confident_error(answers: pl.DataFrame) -> dict[str, object]:
-    """The row of the wrong answer that is sure of itself on average and has the highest peak.
+    """The row of the wrong answer that is confident on average and has the highest peak.
 
     `answers`, at least one, holds `task`, `example_id`, `correct`, `mean_prob` (exp of the mean log
     probability), `window_entropy`, `mean_entropy` and `legible`. An answer that is right, unsure or
-    not legible is passed over while there are others. The peak is M_H^(4) - mean H, the spike gap;
+    not legible is chosen only where there is no other. The peak is M_H^(4) - mean H, the spike gap;
     of equal ones the first by task and id.
     """
     for kind in (pl.col("legible"), ~pl.col("correct"), pl.col("mean_prob") >= CONFIDENT):

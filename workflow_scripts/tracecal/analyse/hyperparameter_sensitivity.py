@@ -1,4 +1,4 @@
-"""What TRACE is worth where one of its hyperparameters takes another value."""
+"""Metrics of TRACE where one of its hyperparameters takes another value."""
 
 import polars as pl
 
@@ -26,8 +26,8 @@ def hyperparameter_sensitivity(
     the default), `metric` and those of `repeated`.
     """
     varied = operators.filter(pl.col("setting") != PERMUTED)
-    measured = [
-        _measured(
+    metrics = [
+        _metrics_of(
             scores,
             answers.filter(model=model, task=task).select("example_id", "correct"),
             splits.filter(model=model, task=task).select("example_id", "split", "part"),
@@ -38,10 +38,10 @@ def hyperparameter_sensitivity(
         )
         for (model, task), scores in varied.group_by("model", "task")
     ]
-    return repeated(pl.concat(measured), KEYS, over="split")
+    return repeated(pl.concat(metrics), KEYS, over="split")
 
 
-def _measured(
+def _metrics_of(
     scores: pl.DataFrame,
     answers: pl.DataFrame,
     splits: pl.DataFrame,
@@ -52,14 +52,14 @@ def _measured(
     ece_bins: int,
 ) -> pl.DataFrame:
     """The metrics of each setting in each split; a setting is treated as an estimator."""
-    named = scores.with_columns(
+    with_names = scores.with_columns(
         estimator=pl.concat_str("setting", "level", separator=" ", ignore_nulls=True)
     )
-    wide = named.pivot("estimator", index="example_id", values="score")
-    settings = named.select("estimator", "setting", "level").unique().sort("setting", "level")
+    wide = with_names.pivot("estimator", index="example_id", values="score")
+    settings = with_names.select("estimator", "setting", "level").unique().sort("setting", "level")
     names = settings["estimator"].to_list()
-    judged = wide.join(answers, on="example_id", how="left", validate="1:1")
-    predictions, _ = calibrate_all(judged, splits, {name: [name] for name in names}, method)
+    labelled = wide.join(answers, on="example_id", how="left", validate="1:1")
+    predictions, _ = calibrate_all(labelled, splits, {name: [name] for name in names}, method)
     # One setting at a time: every prediction beside the scores of all would fill the memory.
     metrics = pl.concat(
         all_metrics(

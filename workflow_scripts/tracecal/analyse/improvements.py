@@ -6,9 +6,9 @@ the choice is. The largest of several noisy values lies above the largest of the
 the sample and once more in each resample, and so this choice leans against TRACE+: an interval
 below zero proves no loss.
 
-Both sides are measured split by split on the same resampled answers: the interval is one of the
-very difference that is reported, a mean over splits. It holds how much hangs on the questions,
-and how much on the splits and their fits (`tracecal.analyse.bootstrap`).
+Both sides are measured split by split on the same resampled answers: the interval is that
+of the reported difference, a mean over splits. It covers the variation by the questions and by
+the splits and their fits (`tracecal.analyse.bootstrap`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from tracecal.analyse.averages import mean_series, spread
 from tracecal.analyse.bootstrap import interval
 
 TRACE_PLUS = "trace_plus"
-# What makes larger better.
+# Signs that make larger values better.
 SIGNS = {
     "brier": -1.0,
     "ece": -1.0,
@@ -81,8 +81,8 @@ def gains(averages: pl.DataFrame, baselines: Sequence[str], by: Sequence[str] = 
         scope = dict(zip(keys, key, strict=True))
         if scope["study"] and not scope["model"]:
             continue
-        found = {one["estimator"]: one for one in members.iter_rows(named=True)}
-        rows.append(scope | _gain(found, baselines, SIGNS[scope["metric"]]))
+        by_estimator = {row["estimator"]: row for row in members.iter_rows(named=True)}
+        rows.append(scope | _gain(by_estimator, baselines, SIGNS[scope["metric"]]))
         if scope["study"] == "cross":
             cross.setdefault(tuple(scope[key] for key in (*by, "metric")), []).append(rows[-1])
     for (*divided, metric), models in cross.items():
@@ -95,17 +95,17 @@ def gains(averages: pl.DataFrame, baselines: Sequence[str], by: Sequence[str] = 
     return pl.DataFrame(listed, schema=schema).sort(keys)
 
 
-def _gain(found: Mapping[str, Mapping], baselines: Sequence[str], sign: float) -> dict:
+def _gain(by_estimator: Mapping[str, Mapping], baselines: Sequence[str], sign: float) -> dict:
     """The gain over the baseline whose `mean` is best, the first of equal ones."""
-    rivals = {one: found[one] for one in baselines if one in found}
-    known = {one: sign * row["mean"] for one, row in rivals.items() if row["mean"] is not None}
-    best = max(known, key=known.__getitem__) if known else None
-    reference, value = found.get(best), found.get(TRACE_PLUS)
-    sides = [(one["mean"], one["values"]) if one else (None, []) for one in (reference, value)]
+    rivals = {name: by_estimator[name] for name in baselines if name in by_estimator}
+    signed = {name: sign * row["mean"] for name, row in rivals.items() if row["mean"] is not None}
+    best = max(signed, key=signed.__getitem__) if signed else None
+    reference, value = by_estimator.get(best), by_estimator.get(TRACE_PLUS)
+    sides = [(row["mean"], row["values"]) if row else (None, []) for row in (reference, value)]
     return _compared(*sides, sign) | {
         "baseline": best,
-        "splits": max(one["splits"] for one in found.values()),
-        "undefined": max(one["undefined"] for one in found.values()),
+        "splits": max(row["splits"] for row in by_estimator.values()),
+        "undefined": max(row["undefined"] for row in by_estimator.values()),
     }
 
 
@@ -114,17 +114,23 @@ Side = tuple[float | None, Sequence[float | None]]
 
 def _compared(reference: Side, value: Side, sign: float) -> dict:
     """Both sides' means and s.d., and those of the differences; a side is a mean and its series."""
-    (before, one), (after, other) = reference, value
-    pairs = zip(one, other, strict=True) if one and other else ()
+    (reference_mean, reference_series), (value_mean, value_series) = reference, value
+    pairs = (
+        zip(reference_series, value_series, strict=True)
+        if reference_series and value_series
+        else ()
+    )
     series = [None if None in pair else _difference(*pair, sign) for pair in pairs]
     return {
-        "reference": before,
-        "reference_sd": spread(one),
-        "value": after,
-        "value_sd": spread(other),
-        "difference": None if None in (before, after) else _difference(before, after, sign),
+        "reference": reference_mean,
+        "reference_sd": spread(reference_series),
+        "value": value_mean,
+        "value_sd": spread(value_series),
+        "difference": None
+        if None in (reference_mean, value_mean)
+        else _difference(reference_mean, value_mean, sign),
         "difference_sd": spread(series),
-        "series": (one, other),
+        "series": (reference_series, value_series),
         "sign": sign,
     }
 
@@ -135,22 +141,22 @@ def _difference(reference: float, value: float, sign: float) -> float:
 
 def _mean_gain(models: Sequence[Mapping]) -> dict:
     """The mean of the models whose difference is defined."""
-    defined = [one for one in models if one["difference"] is not None]
+    defined = [model for model in models if model["difference"] is not None]
 
     def side(name: str, place: int) -> Side:
-        means = [one[name] for one in defined]
+        means = [model[name] for model in defined]
         return (fmean(means) if means else None), mean_series([m["series"][place] for m in defined])
 
     mean = _compared(side("reference", 0), side("value", 1), models[0]["sign"])
     return mean | {
         "baseline": None,
-        "splits": max(one["splits"] for one in models),
-        "undefined": max(one["undefined"] for one in models),
+        "splits": max(model["splits"] for model in models),
+        "undefined": max(model["undefined"] for model in models),
     }
 
 
 def improvements(
-    gained: pl.DataFrame,
+    gain_rows: pl.DataFrame,
     resampled: pl.DataFrame,
     baselines: Sequence[str],
     studies: Mapping[str, Mapping | None],
@@ -169,11 +175,11 @@ def improvements(
         by_pair = _values(resampled.filter(metric=metric), SIGNS[metric])
         for scope, difference in _differences(by_pair, studies, baselines):
             bounds[*scope, metric] = interval(difference, level)
-    return bounded(gained, bounds, studies, level)
+    return bounded(gain_rows, bounds, studies, level)
 
 
 def bounded(
-    gained: pl.DataFrame,
+    gain_rows: pl.DataFrame,
     bounds: Mapping[tuple, tuple[float | None, float | None, int]],
     studies: Mapping[str, Mapping | None],
     level: float,
@@ -182,7 +188,7 @@ def bounded(
     resamples.
     """
     rows = []
-    for row in gained.iter_rows(named=True):
+    for row in gain_rows.iter_rows(named=True):
         low, high, resamples = bounds.get(tuple(row[key] for key in SCOPE), (None, None, 0))
         won = row["difference"] is not None and row["difference"] > 0
         supported = won and low is not None and low > 0
@@ -204,14 +210,18 @@ def _counted(frame: pl.DataFrame, studies: Mapping[str, Mapping | None]) -> pl.D
         pl.col("supported").sum().alias("supported_wins"),
     )
     parts = [pairs.group_by(SCOPE).agg(counts)]
-    for study, asked in studies.items():
-        if asked is None:
+    for study, study_settings in studies.items():
+        if study_settings is None:
             continue
-        models = asked["models"] if "models" in asked else [asked["model"]]
-        own = pairs.filter(pl.col("model").is_in(models), pl.col("task").is_in(asked["tasks"]))
-        own = own.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String))
-        parts.append(own.group_by(SCOPE).agg(counts))
-        overall = own.with_columns(model=pl.lit(None, pl.String))
+        models = (
+            study_settings["models"] if "models" in study_settings else [study_settings["model"]]
+        )
+        study_pairs = pairs.filter(
+            pl.col("model").is_in(models), pl.col("task").is_in(study_settings["tasks"])
+        )
+        study_pairs = study_pairs.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String))
+        parts.append(study_pairs.group_by(SCOPE).agg(counts))
+        overall = study_pairs.with_columns(model=pl.lit(None, pl.String))
         parts.append(overall.group_by(SCOPE).agg(counts))
     counted = pl.concat(parts).with_columns(pl.col("tasks", "wins", "supported_wins").cast(int))
     return frame.join(
@@ -234,19 +244,26 @@ def _differences(
     by_pair: Pairs, studies: Mapping[str, Mapping | None], baselines: Sequence[str]
 ) -> list[tuple[tuple, np.ndarray]]:
     """(study, model, task) and the resampled differences of every scope."""
-    found = [((None, *pair), _resampled(values, baselines)) for pair, values in by_pair.items()]
-    for study, asked in studies.items():
-        if asked is None:
+    differences = [
+        ((None, *pair), _resampled(values, baselines)) for pair, values in by_pair.items()
+    ]
+    for study, study_settings in studies.items():
+        if study_settings is None:
             continue
-        models = asked["models"] if "models" in asked else [asked["model"]]
-        means = [_over_tasks(by_pair, model, asked["tasks"]) for model in models]
+        models = (
+            study_settings["models"] if "models" in study_settings else [study_settings["model"]]
+        )
+        means = [_over_tasks(by_pair, model, study_settings["tasks"]) for model in models]
         each = [_resampled(values, baselines) for values in means]
-        found += [((study, model, None), one) for model, one in zip(models, each, strict=True)]
-        if "models" in asked:
-            defined = [one for one in each if not np.isnan(one[0])]
+        differences += [
+            ((study, model, None), difference)
+            for model, difference in zip(models, each, strict=True)
+        ]
+        if "models" in study_settings:
+            defined = [difference for difference in each if not np.isnan(difference[0])]
             mean = np.mean(defined, axis=0) if defined else np.array([np.nan])
-            found.append(((study, None, None), mean))
-    return [(scope, difference[1:]) for scope, difference in found]
+            differences.append(((study, None, None), mean))
+    return [(scope, difference[1:]) for scope, difference in differences]
 
 
 def _over_tasks(by_pair: Pairs, model: str, tasks: Sequence[str]) -> Values:
@@ -255,8 +272,8 @@ def _over_tasks(by_pair: Pairs, model: str, tasks: Sequence[str]) -> Values:
     As in `averages`, a task counts where any estimator has a value on it, and an estimator
     without a value on each of those tasks has no average.
     """
-    found = [by_pair[model, task] for task in tasks if (model, task) in by_pair]
-    counted = [values for values in found if not all(np.isnan(v[0]) for v in values.values())]
+    by_task = [by_pair[model, task] for task in tasks if (model, task) in by_pair]
+    counted = [values for values in by_task if not all(np.isnan(v[0]) for v in values.values())]
     estimators = set.intersection(*map(set, counted)) if counted else set()
     return {name: np.mean([values[name] for values in counted], axis=0) for name in estimators}
 

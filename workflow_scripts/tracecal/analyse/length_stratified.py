@@ -1,9 +1,9 @@
-"""Short, medium and long answers, measured apart (paper, appendix, "Robustness and Reliability").
+"""Metrics of short, medium and long answers (paper, appendix, "Robustness and Reliability").
 
 The strata are thirds of a task's answers by their number of tokens T. Answers of one length stay
 together: a length belongs to the third that holds its mean rank, so that neither the order of the
-answers nor a coin decides, and the thirds are as even as the ties allow. A task with few different
-lengths may leave a third empty. Calibration knows nothing of the strata: the probabilities are
+answers nor chance decides, and the thirds are as even as the ties allow. A task with few different
+lengths may leave a third empty. Calibration ignores the strata: the probabilities are
 those of the main comparison.
 """
 
@@ -41,7 +41,7 @@ def metrics_by_length(
     frames = [pl.DataFrame(schema=STRATIFIED)]
     for stratum in STRATA:
         inside = strata(lengths).filter(stratum=stratum)
-        measured = all_metrics(
+        metrics = all_metrics(
             predictions.join(inside, on="example_id", how="semi"),
             answers,
             scores,
@@ -51,5 +51,5 @@ def metrics_by_length(
             splits=splits,
             ece_bins=ece_bins,
         )
-        frames.append(measured.select(pl.lit(stratum).alias("stratum"), *METRICS))
+        frames.append(metrics.select(pl.lit(stratum).alias("stratum"), *METRICS))
     return pl.concat(frames)

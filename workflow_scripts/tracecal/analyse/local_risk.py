@@ -1,9 +1,9 @@
-"""Wrong answers whose risk sits in few tokens: which they are, by a rule (paper, section 4.3).
+"""Wrong answers whose risk is concentrated in few tokens, selected by a rule (paper, section 4.3).
 
 Among the incorrect answers of at least TOKENS tokens (two windows, so that a window is a part)
-those count whose local peak M_H^(4) is above the median peak of all answers: a region of high
-risk, and no faint ripple on a certain answer. Of these the ANSWERS with the largest ratio of peak
-to mean are taken. They show what dilution looks like; how frequent it is they do not.
+those count whose local peak M_H^(4) is above the median peak of all answers: a region of high risk,
+not a small fluctuation in a confident answer. Of these the ANSWERS with the largest ratio of peak
+to mean are taken. They show what dilution looks like, not how frequent it is.
 """
 
 from collections.abc import Mapping

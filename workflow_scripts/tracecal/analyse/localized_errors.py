@@ -1,13 +1,13 @@
-"""How well confidence tells errors of a kind from correct answers (paper, appendix E.3).
+"""How well confidence separates errors of a kind from correct answers (paper, appendix E.3).
 
 Localized are the errors of the kinds number, entity and claim; the others are global
 (`tracecal.label.kinds` has the rules). The errors of a slice are matched with correct answers by
 task and length (`tracecal.analyse.matching`), and everything is measured on those pairs, pooled
 over tasks, error = positive.
 
-Which answers are matched is partly drawn: a value is the mean over MATCHINGS matchings, its s.d.
+Matching is partly random: a value is the mean over MATCHINGS matchings, its s.d.
 the spread over them. The interval is a bootstrap over groups of answers, each resample matched
-anew, so it holds what the choice of the questions adds.
+anew, so it covers the variation by the questions.
 
 The kinds are read off the matching of all localized errors, so that their counts add up and both
 tables state one overall value. The paper's two tables differ there for every estimator but TRACE+
@@ -155,14 +155,14 @@ def _discrimination(
         np.array([ordered[name].cast(pl.Float64).to_numpy() for name in estimators]),
     )
 
-    def measured(drawn: _Answers, *name: object) -> _Measured:
+    def measure(drawn: _Answers, *name: object) -> _Measured:
         return _measure(drawn, slices, metrics, estimators, (seed, *name))
 
-    matched = [measured(arrays, "matching", draw) for draw in range(MATCHINGS)]
+    by_matching = [measure(arrays, "matching", draw) for draw in range(MATCHINGS)]
     counts = group_counts(ordered, seed, resamples).astype(int)
     index = np.arange(ordered.height)
-    resampled = [
-        measured(arrays.rows(np.repeat(index, times)), "resample", draw)
+    by_resample = [
+        measure(arrays.rows(np.repeat(index, times)), "resample", draw)
         for draw, times in enumerate(counts)
     ]
     rows = []
@@ -171,16 +171,16 @@ def _discrimination(
         for metric in metrics:
             for estimator in estimators:
                 key = (estimator, part, metric)
-                values = [one.values[key] for one in matched]
-                low, high, _ = interval([one.values[key] for one in resampled], level)
-                n = _mean([one.pairs[estimator, part] for one in matched])
-                gap = _mean([one.gaps[estimator, part] for one in matched])
-                found = (_mean(values), spread(values), low, high, n, errors, gap)
-                rows.append((*key, *found, MATCHINGS, level))
+                values = [result.values[key] for result in by_matching]
+                low, high, _ = interval([result.values[key] for result in by_resample], level)
+                n = _mean([result.pairs[estimator, part] for result in by_matching])
+                gap = _mean([result.gaps[estimator, part] for result in by_matching])
+                summary = (_mean(values), spread(values), low, high, n, errors, gap)
+                rows.append((*key, *summary, MATCHINGS, level))
             means = {name: value for name, p, m, value, *_ in rows if (p, m) == (part, metric)}
             gains = [
-                _gain({name: one.values[name, part, metric] for name in estimators}, baselines)
-                for one in resampled
+                _gain({name: result.values[name, part, metric] for name in estimators}, baselines)
+                for result in by_resample
             ]
             low, high, _ = interval(gains, level)
             gain = (_gain(means, baselines), None, low, high)
@@ -196,7 +196,7 @@ def _measure(
     name: tuple[object, ...],
 ) -> _Measured:
     """Match each slice of `answers` with a draw of that `name`, and measure its parts."""
-    found = _Measured({}, {}, {})
+    measured = _Measured({}, {}, {})
     for whole, parts in slices.items():
         kinds = sorted({kind for chosen in parts.values() for kind in chosen})
         errors, correct = match_within(
@@ -211,12 +211,12 @@ def _measure(
             for estimator, confidence in zip(estimators, answers.confidence, strict=True):
                 defined = both[:, np.isfinite(confidence[both]).all(axis=0)]
                 gaps = np.abs(np.diff(answers.length[defined], axis=0))
-                found.pairs[estimator, part] = n = defined.shape[1]
-                found.gaps[estimator, part] = float(gaps.mean()) if n else None
+                measured.pairs[estimator, part] = n = defined.shape[1]
+                measured.gaps[estimator, part] = float(gaps.mean()) if n else None
                 curve = _curve(*confidence[defined]) if n else None
                 for metric, measure in metrics.items():
-                    found.values[estimator, part, metric] = measure(*curve) if curve else None
-    return found
+                    measured.values[estimator, part, metric] = measure(*curve) if curve else None
+    return measured
 
 
 def _curve(errors: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -231,9 +231,9 @@ def _curve(errors: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _gain(values: Mapping[str, float | None], baselines: Sequence[str]) -> float | None:
     """By how much TRACE+ exceeds the best of the baselines; null where either is undefined."""
-    known = [values[name] for name in baselines if values[name] is not None]
-    own = values.get(GAINER)
-    return None if own is None or not known else own - max(known)
+    defined = [values[name] for name in baselines if values[name] is not None]
+    trace_plus = values.get(GAINER)
+    return None if trace_plus is None or not defined else trace_plus - max(defined)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -2,10 +2,10 @@
 
 One correct answer for each error and no answer twice. The paper leaves the rule open, but its
 shares of errors found are multiples of 1/595 and 1/97, so each error counts once; and its 65
-claims of TruthfulQA, where it has 731 errors and 86 correct answers, speak for pairs without
+claims of TruthfulQA, where it has 731 errors and 86 correct answers, indicate pairs without
 replacement. Where a task has fewer correct answers than errors, each of them takes the error
 nearest in length, the other way round otherwise: the side that has a choice gives the better
-match. Who chooses first, and among equally near answers, is drawn.
+match. The order of choices, and the choice among equally near answers, is random.
 """
 
 import numpy as np
@@ -16,19 +16,19 @@ def match(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs as indices into `errors` [e] and `correct` [c], the lengths of one task's answers.
 
-    Both results are [min(e, c)] and hold no index twice. In random order each of the fewer side
-    takes what is nearest in length of the other side's rest.
+    Both results are [min(e, c)] and hold no index twice. In random order each member of the
+    smaller side takes the nearest in length that is left on the other side.
     """
     if len(errors) > len(correct):
         second, first = match(correct, errors, rng)
         return first, second
     order, pool = rng.permutation(len(errors)), rng.permutation(len(correct))
-    left = correct[pool].astype(float)
+    unmatched = correct[pool].astype(float)
     partners = np.empty(len(errors), dtype=int)
     for chooser in order:
-        nearest = np.argmin(np.abs(left - errors[chooser]))
+        nearest = np.argmin(np.abs(unmatched - errors[chooser]))
         partners[chooser] = pool[nearest]
-        left[nearest] = np.inf
+        unmatched[nearest] = np.inf
     return np.arange(len(errors)), partners
 
 

@@ -13,7 +13,7 @@ KEYS = ["model", "task", "example_id"]
 def read_pairs(
     paths: Sequence[str], pairs: Sequence[Sequence[str]], columns: Sequence[str]
 ) -> pl.DataFrame:
-    """`model`, `task` and `columns` of the file of each pair, in the order given.
+    """`model`, `task` and `columns` of the file of each pair, in their order.
 
     `paths` and `pairs` go together, one by one. Raises `InputError` where there is no pair, and
     where a file is unreadable or lacks a column.
@@ -32,6 +32,6 @@ def read_pairs(
 
 
 def scope(pairs: Sequence[Sequence[str]]) -> dict[str, pl.Expr]:
-    """What an analysis of one model was computed over, as columns `model` and `tasks` (sorted)."""
+    """The scope of an analysis of one model, as columns `model` and `tasks` (sorted)."""
     tasks = " ".join(sorted(task for _, task in pairs))
     return {"model": pl.lit(pairs[0][0]), "tasks": pl.lit(tasks)}

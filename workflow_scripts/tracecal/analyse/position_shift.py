@@ -1,4 +1,4 @@
-"""What TRACE's ranking is worth where an answer's risk stands at other positions."""
+"""AUROC of TRACE where an answer's risk is moved to other positions."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ ORIGINAL, SHIFTED, DIFFERENCE = "original", "shifted", "difference"
 def position_shift(
     operators: pl.DataFrame, answers: pl.DataFrame, splits: pl.DataFrame
 ) -> pl.DataFrame:
-    """AUROC of TRACE as it stands, of its permuted draws, and their difference.
+    """AUROC of TRACE, of its permuted draws, and their difference.
 
     Per task, and averaged over them (`task` null). `operators` holds `model`, `task`,
     `example_id`, `setting`, `draw` and `score`; `answers` and `splits` begin with the same three
@@ -21,16 +21,16 @@ def position_shift(
     with 'split' the s.d. is that over splits, of the mean of all draws; with 'draw' that over
     draws, of the mean of all splits. An original has no draws.
     """
-    measured = pl.concat(
-        _measured(
+    aurocs = pl.concat(
+        _aurocs(
             scores,
             answers.filter(model=model, task=task).select("example_id", "correct"),
             splits.filter(model=model, task=task),
         ).select(pl.lit(task).alias("task"), pl.all())
         for (model, task), scores in operators.group_by("model", "task")
     )
-    original = measured.filter(setting=DEFAULT).select("task", "split", original="value")
-    drawn = measured.filter(setting=PERMUTED).join(original, on=["task", "split"])
+    original = aurocs.filter(setting=DEFAULT).select("task", "split", original="value")
+    drawn = aurocs.filter(setting=PERMUTED).join(original, on=["task", "split"])
     shifted = pl.concat(
         drawn.select("task", "split", "draw", pl.lit(quantity).alias("quantity"), value=value)
         for quantity, value in (
@@ -38,8 +38,10 @@ def position_shift(
             (DIFFERENCE, pl.col("value") - pl.col("original")),
         )
     )
-    alone = original.select("task", pl.lit(ORIGINAL).alias("quantity"), "split", value="original")
-    by_split = pl.concat([alone, _means(shifted, "split")])
+    original_rows = original.select(
+        "task", pl.lit(ORIGINAL).alias("quantity"), "split", value="original"
+    )
+    by_split = pl.concat([original_rows, _means(shifted, "split")])
     summaries = {"split": by_split, "draw": _means(shifted, "draw")}
     return pl.concat(
         repeated(values, ["quantity"], over).with_columns(over=pl.lit(over))
@@ -47,18 +49,18 @@ def position_shift(
     )
 
 
-def _measured(scores: pl.DataFrame, answers: pl.DataFrame, splits: pl.DataFrame) -> pl.DataFrame:
+def _aurocs(scores: pl.DataFrame, answers: pl.DataFrame, splits: pl.DataFrame) -> pl.DataFrame:
     """AUROC of each setting and draw over each split's evaluation part."""
-    judged = scores.join(answers, on="example_id", how="left", validate="m:1")
-    wanted = judged.filter(pl.col("setting").is_in([DEFAULT, PERMUTED]))
+    labelled = scores.join(answers, on="example_id", how="left", validate="m:1")
+    wanted = labelled.filter(pl.col("setting").is_in([DEFAULT, PERMUTED]))
     evaluated = {
         split: part.filter(part="evaluation").select("example_id")
         for (split,), part in splits.group_by("split")
     }
     rows = []
-    for (setting, draw), ranked in wanted.group_by("setting", "draw"):
+    for (setting, draw), scored in wanted.group_by("setting", "draw"):
         for split, ids in evaluated.items():
-            part = ranked.join(ids, on="example_id", how="semi")
+            part = scored.join(ids, on="example_id", how="semi")
             value = auroc(part["score"].to_numpy(), part["correct"].to_numpy())
             rows.append((split, setting, draw, value))
     return pl.DataFrame(rows, schema=MEASURED, orient="row")

@@ -1,9 +1,9 @@
 """Predictions pooled over tasks: calibration, ranking and selective prediction (paper, appendix).
 
 Within each split the evaluation parts of all tasks make one set of answers. Its ranking is that of
-the calibrated probabilities, unlike elsewhere: raw scores of different tasks were calibrated apart
-and are on no common scale, and who keeps the most confident answers of several tasks keeps them by
-probability. A probability carries its task's base rate, so that pooled AUROC is no mean of AUROCs.
+the calibrated probabilities, unlike elsewhere: raw scores of different tasks have
+no common scale, and the most confident answers of several tasks are selected by probability. A
+probability reflects its task's base rate, so pooled AUROC is not a mean of AUROCs.
 """
 
 from collections.abc import Sequence
@@ -76,8 +76,8 @@ def reliability(judged: pl.DataFrame, estimators: Sequence[str], bins: int) -> R
             **{f"risk_at_{percent}": float(risks[percent - 1]) for percent in COVERAGES},
         }
         pooled += [(*scope, *key, metric, value, len(correct)) for metric, value in values.items()]
-        binned += [(*key, *one) for one in reliability_bins(probability, correct, bins)]
-        curve += [(*key, *one) for one in zip(PERCENT / 100, risks, strict=True)]
+        binned += [(*key, *row) for row in reliability_bins(probability, correct, bins)]
+        curve += [(*key, *point) for point in zip(PERCENT / 100, risks, strict=True)]
     return Reliability(
         pl.DataFrame(pooled, schema=POOLED, orient="row"),
         pl.DataFrame(binned, schema=BINS, orient="row"),
@@ -88,8 +88,8 @@ def reliability(judged: pl.DataFrame, estimators: Sequence[str], bins: int) -> R
 def selective_risk(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
     """The error rate among the most confident 1, 2, ..., 100 % of the answers, [100].
 
-    Answers of equal probability are kept in expectation over their orders. Where a coverage is no
-    whole number of answers, the last of them counts in part.
+    Answers of equal probability are kept in expectation over their orders. Where a coverage is not
+    a whole number of answers, the last of them counts in part.
     """
     errors = np.concatenate([[0.0], expected_errors(probability, correct)])
     kept = PERCENT * len(correct) / 100

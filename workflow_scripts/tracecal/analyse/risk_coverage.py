@@ -1,4 +1,4 @@
-"""Thresholds on TRACE+ that promise an error rate among the answers kept, pair by pair."""
+"""Thresholds on TRACE+ with a guaranteed error rate among the answers kept, pair by pair."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,11 +6,11 @@ import polars as pl
 
 
 def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """One row per (model, task) pair and wished error rate.
+    """One row per (model, task) pair and target error rate.
 
-    `controls` holds each pair's `risk_control` of the calibrators: its settings, and what was
-    found for each rate. Columns `model`, `task`, the settings, then those of the rates; null
-    `threshold` where none can promise the rate.
+    `controls` holds each pair's `risk_control` of the calibrators: its settings, and the
+    result for each rate. Columns `model`, `task`, the settings, then those of the rates; null
+    `threshold` where none guarantees the rate.
     """
     rows = [
         {"model": model, "task": task}

@@ -1,10 +1,10 @@
-"""What mean risk, its largest token and its spikes predict of correctness (paper, appendix A).
+"""How well mean risk, its largest token and its spikes predict correctness (paper, appendix A).
 
-One calibrator is fitted for all tasks of a study together, on the calibration parts of each split
-of theirs, and measured on the pooled evaluation parts. The paper does not say so; its numbers
-do. Mean risk has a Brier score of 0.179 and an AUROC of 0.774, where the average over tasks of the
-same score is 0.168 and 0.734 in its main table: values are pooled. And no feature set comes near
-the 0.877 that TRACE+, calibrated task by task, has on pooled predictions: so is the fit.
+One calibrator is fitted for all tasks of a study together, on the calibration parts of each of
+their splits, and evaluated on the pooled evaluation parts. The paper does not state this; its
+numbers imply it. Mean risk has a Brier score of 0.179 and an AUROC of 0.774, where the average over
+tasks of the same score is 0.168 and 0.734 in its main table: values are pooled. And no feature set
+comes near the 0.877 that TRACE+, calibrated task by task, has on pooled predictions: so is the fit.
 
 "TRACE local features" are the groups "local entropy" and "local surprisal" of its table of TRACE+
 features, the ones that its ablations remove or keep under that name.
@@ -51,21 +51,23 @@ def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) 
     for (split,), part in joined.sort("split", "task", "example_id").group_by(
         "split", maintain_order=True
     ):
-        fitted, evaluated = part.filter(part="calibration"), part.filter(part="evaluation")
+        calibration, evaluated = part.filter(part="calibration"), part.filter(part="evaluation")
         for name, columns in FEATURE_SETS.items():
-            rows += _measured(name, split, columns, fitted, evaluated, method)
+            rows += _metric_rows(name, split, columns, calibration, evaluated, method)
     return pl.DataFrame(rows, schema=MODELING, orient="row")
 
 
-def _measured(
+def _metric_rows(
     name: str,
     split: int,
     columns: Sequence[str],
-    fitted: pl.DataFrame,
+    calibration: pl.DataFrame,
     evaluated: pl.DataFrame,
     method: Method,
 ) -> list[tuple[str, int, str, float | None, int]]:
-    calibrator = fit(fitted.select(columns).to_numpy(), fitted["correct"].to_numpy(), method)
+    calibrator = fit(
+        calibration.select(columns).to_numpy(), calibration["correct"].to_numpy(), method
+    )
     probability = calibrator.predict(evaluated.select(columns).to_numpy())
     correct = evaluated["correct"].to_numpy()
     values = {"auroc": auroc(probability, correct), "brier": brier(probability, correct)}

@@ -1,4 +1,4 @@
-"""Error rates where answers of like mean risk differ in how far a local peak exceeds it
+"""Error rates of answers with similar mean risk by how far a local peak exceeds it
 (paper, appendix A).
 
 The answers of all tasks of a study are pooled and cut into terciles of mean risk, and each
@@ -87,14 +87,14 @@ def _stratified(answers: pl.DataFrame) -> pl.DataFrame:
 
 def _rates(
     answers: pl.DataFrame,
-    every: pl.DataFrame,
+    strata: pl.DataFrame,
     means: Mapping[str, pl.Expr],
     bootstrap: Bootstrap,
 ) -> pl.DataFrame:
-    """A row per row of `every`, which names the parts that `answers` are grouped into."""
-    keys = every.columns
+    """A row per row of `strata`, the groups of `answers`."""
+    keys = strata.columns
     wrong = (~pl.col("correct")).alias("wrong")
-    found = answers.group_by(keys).agg(
+    summary = answers.group_by(keys).agg(
         pl.len().cast(pl.Int64).alias("n"),
         pl.col("mean_risk").mean(),
         pl.col("spike_gap").mean(),
@@ -102,20 +102,20 @@ def _rates(
         wrong.mean().alias("incorrect_rate"),
         **means,
     )
-    part = every.with_row_index("part")
+    part = strata.with_row_index("part")
     codes = answers.join(part, on=keys, how="left", maintain_order="left")["part"].to_numpy()
     incorrect = ~answers["correct"].to_numpy()
-    rates: list[list[float | None]] = [[] for _ in range(every.height)]
+    rates: list[list[float | None]] = [[] for _ in range(strata.height)]
     for weights in group_counts(answers, bootstrap.seed, bootstrap.resamples):
-        drawn = np.bincount(codes, weights, every.height)
-        errors = np.bincount(codes, weights * incorrect, every.height)
+        drawn = np.bincount(codes, weights, strata.height)
+        errors = np.bincount(codes, weights * incorrect, strata.height)
         for index in np.flatnonzero(drawn):
             rates[index].append(errors[index] / drawn[index])
     low, high, _ = zip(*(interval(values, bootstrap.level) for values in rates), strict=True)
-    bounds = every.with_columns(
+    bounds = strata.with_columns(
         pl.Series("incorrect_rate_low", low, dtype=pl.Float64),
         pl.Series("incorrect_rate_high", high, dtype=pl.Float64),
     )
-    return bounds.join(found, on=keys, how="left", maintain_order="left").with_columns(
+    return bounds.join(summary, on=keys, how="left", maintain_order="left").with_columns(
         pl.col("n", "incorrect").fill_null(0)
     )

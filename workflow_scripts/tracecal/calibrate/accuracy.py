@@ -1,4 +1,4 @@
-"""How often a model is right on a task."""
+"""A model's accuracy on a task."""
 
 import polars as pl
 
@@ -14,14 +14,14 @@ ACCURACY = {
 
 
 def accuracy_row(
-    judged: pl.DataFrame, questions: pl.DataFrame, model: str, task: str
+    labelled: pl.DataFrame, questions: pl.DataFrame, model: str, task: str
 ) -> pl.DataFrame:
     """Counts over evaluation answers with a Boolean column `correct`; one row.
 
     `questions` are the task's rows: those that answers from a file leave out have the role
     'unanswered', and `lacks` says why an answer has no entropies.
     """
-    n, correct = judged.height, int(judged["correct"].sum())
+    n, correct = labelled.height, int(labelled["correct"].sum())
     unanswered = questions.filter(role="unanswered").height
     lacking = questions.filter(role="evaluation")["lacks"].count() if "lacks" in questions else 0
     row = (model, task, n, correct, correct / n, unanswered, lacking)
@@ -29,14 +29,16 @@ def accuracy_row(
 
 
 def accuracy_by_language(
-    judged: pl.DataFrame, languages: pl.DataFrame, model: str, task: str
+    labelled: pl.DataFrame, languages: pl.DataFrame, model: str, task: str
 ) -> pl.DataFrame:
-    """As `accuracy_row` for each `language`; no row where `languages` has one alone.
+    """As `accuracy_row` for each `language`; no row where there is only one language.
 
     `languages` are the task's rows with `example_id`, `role` and `language`.
     """
-    told = judged.join(languages.select("example_id", "language"), on="example_id", validate="1:1")
-    parts = sorted(told.partition_by("language"), key=lambda part: part["language"][0])
+    with_language = labelled.join(
+        languages.select("example_id", "language"), on="example_id", validate="1:1"
+    )
+    parts = sorted(with_language.partition_by("language"), key=lambda part: part["language"][0])
     rows = [
         accuracy_row(
             part, languages.filter(language=part["language"][0]), model, task

@@ -1,4 +1,4 @@
-"""A task's labelled answers: what calibration is fitted on, and what it says of each."""
+"""A task's labelled answers: the input of calibration, and mean predictions."""
 
 from pathlib import Path
 
@@ -18,23 +18,23 @@ def read_answers(
     `features.<column>`: some share a name and differ in sign. Raises `InputError` where a file
     is unreadable or an evaluated example has no label.
     """
-    judged = read_parquet(labels, ["example_id", "correct"]).select("example_id", "correct")
-    answers = evaluated(judged, task)
+    labelled = read_parquet(labels, ["example_id", "correct"]).select("example_id", "correct")
+    answers = evaluated(labelled, task)
     for folder, path in (("scores", scores), ("features", features)):
         columns = read_parquet(path, ["example_id"])
-        named = columns.select("example_id", pl.exclude("example_id").name.prefix(f"{folder}."))
-        answers = answers.join(named, on="example_id", how="left", validate="1:1")
+        prefixed = columns.select("example_id", pl.exclude("example_id").name.prefix(f"{folder}."))
+        answers = answers.join(prefixed, on="example_id", how="left", validate="1:1")
     return answers
 
 
 def raw_scores(answers: pl.DataFrame) -> pl.DataFrame:
     """`example_id` and the columns of `scores/` under their own names."""
-    named = cs.starts_with("scores.").name.map(lambda name: name.removeprefix("scores."))
-    return answers.select("example_id", named)
+    renamed = cs.starts_with("scores.").name.map(lambda name: name.removeprefix("scores."))
+    return answers.select("example_id", renamed)
 
 
 def mean_probabilities(predictions: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """`keys` and the mean `probability` over the splits in which what they name was evaluated."""
+    """`keys` and the mean `probability` over the splits that evaluate them."""
     # Sorted, so that sums are rounded alike whatever the order of the rows.
     ordered = predictions.sort(*keys, "split").group_by(keys, maintain_order=True)
     return ordered.agg(pl.col("probability").mean())

@@ -1,4 +1,4 @@
-"""What a calibrator was fitted on, so that it is not used on answers of another kind."""
+"""What a calibrator was fitted on, so that it is never applied to answers of another kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from tracecal.logs.record import Known, StopToken
 from tracecal.schema import Strict
 
-# To be raised whenever a feature's definition changes, so that older calibrators are refused.
+# Raise it whenever a feature's definition changes, so that older calibrators are refused.
 FEATURE_VERSION = 1
 
 
@@ -38,15 +38,15 @@ def fitted_on(
 ) -> dict[str, object]:
     """As plain JSON, of the traces file with this `metadata` and the labels of its answers.
 
-    Traces decoded here are whole: raw, exact, and with the token that ends an answer.
+    Defaults describe traces decoded here: raw, exact, with the token that ends an answer.
     """
-    named = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
-    stated = ("revision", "stop_token", "processed", "entropy", "vocabulary")
+    names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
+    keys = ("revision", "stop_token", "processed", "entropy", "vocabulary")
     return FittedOn(
         model=model,
-        known_as=tuple(sorted(named)),
+        known_as=tuple(sorted(names)),
         task=task,
         n=len(correct),
         base_rate=float(correct.mean()),
-        **{name: metadata[name] for name in stated if name in metadata},
+        **{name: metadata[name] for name in keys if name in metadata},
     ).model_dump(mode="json")

@@ -22,7 +22,7 @@ def metrics_by_language(
 ) -> pl.DataFrame:
     """As `all_metrics`, for each `language` of `answers`, the same probabilities throughout.
 
-    Calibration is pooled over languages, as the protocol has it; only the measuring is divided.
+    Calibration is pooled over languages, as in the protocol; only the evaluation is divided.
     A task in one language has no rows here: its metrics are the pooled ones.
     """
     languages = answers["language"].unique().sort().to_list()
@@ -31,7 +31,7 @@ def metrics_by_language(
     frames = []
     for language in languages:
         of_language = answers.filter(language=language).select("example_id", "correct")
-        measured = all_metrics(
+        metrics = all_metrics(
             predictions.join(of_language, on="example_id", how="semi"),
             of_language,
             scores,
@@ -41,5 +41,5 @@ def metrics_by_language(
             splits=splits,
             ece_bins=ece_bins,
         )
-        frames.append(measured.select(pl.lit(language).alias("language"), *METRICS))
+        frames.append(metrics.select(pl.lit(language).alias("language"), *METRICS))
     return pl.concat(frames)

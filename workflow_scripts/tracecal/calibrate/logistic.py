@@ -11,10 +11,10 @@ import numpy as np
 BLOCK = 2**17
 MAX_STEPS = 100
 MAX_HALVINGS = 40
-# A Newton step this small, beside 1 + the largest coefficient, is the last: the error that it
-# leaves is of the order of its square.
+# Convergence: a full Newton step this small relative to 1 + the largest coefficient is the last;
+# the remaining error is of the order of its square.
 TOLERANCE = 1e-9
-# The share of the decrease that a linear model promises which a step must bring (Armijo 1966).
+# Share of the decrease predicted by a linear model that a step must achieve (Armijo 1966).
 SUFFICIENT = 1e-4
 
 
@@ -27,15 +27,17 @@ def sigmoid(margin: np.ndarray) -> np.ndarray:
 def minimise(
     z: np.ndarray, correct: np.ndarray, penalty: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights [B, d] and intercepts [B] of B regressions, none of which depends on another.
+    """Weights [B, d] and intercepts [B] of B independent regressions.
 
     `z` [B, n, d] are features of about unit size, `correct` [B, n] bool with both classes in each
     row, `penalty` [B, d] the λ. Raises `ArithmeticError` where one does not converge.
     """
     size = max(1, BLOCK // z[0].size)
     blocks = [slice(first, first + size) for first in range(0, len(z), size)]
-    found = np.concatenate([_newton(z[one], correct[one], penalty[one]) for one in blocks])
-    return found[:, 1:], found[:, 0]
+    coefficients = np.concatenate(
+        [_newton(z[block], correct[block], penalty[block]) for block in blocks]
+    )
+    return coefficients[:, 1:], coefficients[:, 0]
 
 
 def _newton(z: np.ndarray, correct: np.ndarray, penalty: np.ndarray) -> np.ndarray:
@@ -46,9 +48,9 @@ def _newton(z: np.ndarray, correct: np.ndarray, penalty: np.ndarray) -> np.ndarr
     signed[:, 0] = np.where(correct, 1.0, -1.0)
     signed[:, 1:] = z.transpose(0, 2, 1) * signed[:, :1]
     penalty = np.concatenate([np.zeros((count, 1)), penalty], axis=1)
-    right = correct.sum(axis=1)
+    positives = correct.sum(axis=1)
     solution = np.zeros((count, d + 1))
-    solution[:, 0] = np.log(right / (n - right))  # the optimum of all weights 0
+    solution[:, 0] = np.log(positives / (n - positives))  # the optimum of all weights 0
     running = np.arange(count)
     theta = solution.copy()
     error, loss = _evaluate(signed, penalty, theta)
@@ -57,16 +59,16 @@ def _newton(z: np.ndarray, correct: np.ndarray, penalty: np.ndarray) -> np.ndarr
         step = -_solve(signed, error, penalty, gradient)
         theta, error, loss, length = _search(signed, penalty, theta, loss, gradient, step)
         solution[running] = theta
-        # Negated, so that what is not a number never ends a search.
-        left = ~(
+        # Negated, so that NaN never counts as converged.
+        unfinished = ~(
             (np.abs(step).max(axis=1) <= TOLERANCE * (1 + np.abs(theta).max(axis=1)))
             & (length == 1)
         )
-        if not left.any():
+        if not unfinished.any():
             return solution
-        if not left.all():
-            running, signed, penalty = running[left], signed[left], penalty[left]
-            theta, error, loss = theta[left], error[left], loss[left]
+        if not unfinished.all():
+            running, signed, penalty = running[unfinished], signed[unfinished], penalty[unfinished]
+            theta, error, loss = theta[unfinished], error[unfinished], loss[unfinished]
     raise ArithmeticError(
         f"logistic calibration did not converge: {len(running)} of {count} fits on {n} answers "
         f"still move after {MAX_STEPS} Newton steps"
@@ -109,18 +111,18 @@ def _search(
     """Where the steps lead, each halved until it brings a sufficient decrease of the objective:
     coefficients, `_evaluate` of them, and the shares [B] of the steps that were taken.
     """
-    promised = SUFFICIENT * (gradient * step).sum(axis=1)
+    sufficient = SUFFICIENT * (gradient * step).sum(axis=1)
     rounding = 1e-12 * (1 + loss)
-    share, moved = np.ones(len(theta)), theta + step
-    error, reached = _evaluate(signed, penalty, moved)
+    share, new_theta = np.ones(len(theta)), theta + step
+    error, new_loss = _evaluate(signed, penalty, new_theta)
     for _ in range(MAX_HALVINGS):
-        short = ~(reached <= loss + share * promised + rounding)
-        if not short.any():
-            return moved, error, reached, share
-        share[short] /= 2
-        moved[short] = theta[short] + share[short, None] * step[short]
-        error[short], reached[short] = _evaluate(signed[short], penalty[short], moved[short])
+        again = ~(new_loss <= loss + share * sufficient + rounding)
+        if not again.any():
+            return new_theta, error, new_loss, share
+        share[again] /= 2
+        new_theta[again] = theta[again] + share[again, None] * step[again]
+        error[again], new_loss[again] = _evaluate(signed[again], penalty[again], new_theta[again])
     raise ArithmeticError(
-        f"logistic calibration did not converge: {short.sum()} of {len(theta)} fits find no step "
+        f"logistic calibration did not converge: {again.sum()} of {len(theta)} fits find no step "
         "that lowers their objective"
     )

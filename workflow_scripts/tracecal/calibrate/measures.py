@@ -1,4 +1,4 @@
-"""Metrics of many sets of answers at once: arrays are [B, n], a set of n >= 1 answers in each row.
+"""Metrics of many sets of answers at once: arrays are [B, n], one set of n >= 1 answers per row.
 
 `probability` lies in [0, 1], `correct` is bool, `score` any real number, larger = more confident.
 Each metric is an array [B] with NaN where it is undefined.
@@ -15,8 +15,8 @@ def brier(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
 def nll(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
     """Mean negative log-likelihood in nats; probabilities are kept off 0 and 1 by one epsilon."""
     epsilon = np.finfo(probability.dtype).eps
-    given = np.where(correct, probability, 1 - probability)
-    return -np.log(given.clip(epsilon, 1 - epsilon)).mean(axis=1)
+    likelihood = np.where(correct, probability, 1 - probability)
+    return -np.log(likelihood.clip(epsilon, 1 - epsilon)).mean(axis=1)
 
 
 def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> np.ndarray:
@@ -35,8 +35,8 @@ def bin_index(probability: np.ndarray, bins: int) -> np.ndarray:
 
 
 def wrong_by_rank(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    """How likely the k-th most confident answer is wrong, k = 1..n, over the orders of ties:
-    0 or 1, or the share of wrong answers among those of its score. What ranking metrics read.
+    """Probability that the k-th most confident answer is wrong, k = 1..n, over the orders of ties:
+    0 or 1, or the share of wrong answers among those of equal score. Input of ranking metrics.
     """
     order = np.argsort(-score, axis=1)
     wrong = np.take_along_axis(~correct, order, axis=1).astype(float)
@@ -53,8 +53,7 @@ def wrong_by_rank(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
 def auroc(wrong: np.ndarray) -> np.ndarray:
     """Area under the ROC curve of `wrong_by_rank`, correct = positive; NaN with one class.
 
-    The share of pairs of a right and a wrong answer that the score ranks rightly, a tie half:
-    1 minus the wrong answers above each right one, half of those of its own score counted.
+    Share of (correct, incorrect) pairs ranked correctly; ties count one half.
     """
     above = np.cumsum(wrong, axis=1) - wrong / 2
     misplaced = ((1 - wrong) * above).sum(axis=1)
@@ -78,7 +77,7 @@ def prr(wrong: np.ndarray) -> np.ndarray:
     """Prediction-rejection ratio of `wrong_by_rank`, correctness = quality; NaN with one class.
 
     The area between the accuracies among the k most confident answers and those of a random
-    order, as a share of the area that an order of all right answers first would reach: 1 is
+    order, as a share of the area that a perfect order (all correct answers first) reaches: 1 is
     perfect, 0 random (Malinin and Gales 2021; lm-polygraph's `PredictionRejectionArea`, its
     default of rejecting down to one answer, normalised; Vashurin et al. 2025). Random is the
     expectation, where lm-polygraph draws orders; ties count in expectation.
@@ -86,7 +85,7 @@ def prr(wrong: np.ndarray) -> np.ndarray:
     n = wrong.shape[1]
     missed = _missed(wrong)
     rank = np.arange(1, n + 1)
-    # Of the k first of a perfect order those are wrong for which no right answer is left.
+    # A perfect order has wrong answers only after all correct ones.
     perfect = (np.maximum(rank - (n - missed)[:, None], 0) / rank).mean(axis=1)
     return _ratio(missed / n - aurc(wrong), missed / n - perfect)
 

@@ -21,7 +21,7 @@ METRICS = {
     "value": pl.Float64,
     "n": pl.Int64,
 }
-# Answers that are measured together, in sets of one size: they stay in the processor's cache.
+# Answers processed together, in sets of equal size, so that they stay in the processor's cache.
 BLOCK = 2**16
 
 NAMES = ("aurc", "auroc", "auroc_calibrated", "brier", "ece", "nll", "prr")
@@ -93,13 +93,17 @@ def all_metrics(
     """
     names, numbers = sorted(estimators), sorted(splits)
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
-    sets, example, probability = _placed(predictions, answers["example_id"], names, numbers)
+    sets, example, probability = _indexed(predictions, answers["example_id"], names, numbers)
     correct = answers["correct"].to_numpy()[example]
     ranking = probability.copy()
     for place, name in enumerate(names):
         if name in scores.columns:
-            own = slice(*np.searchsorted(sets, [place * len(numbers), (place + 1) * len(numbers)]))
-            ranking[own] = answers[name].cast(pl.Float64).to_numpy()[example[own]]
+            rows_of_estimator = slice(
+                *np.searchsorted(sets, [place * len(numbers), (place + 1) * len(numbers)])
+            )
+            ranking[rows_of_estimator] = (
+                answers[name].cast(pl.Float64).to_numpy()[example[rows_of_estimator]]
+            )
     counts = np.bincount(sets, minlength=len(names) * len(numbers))
     starts = np.cumsum(counts) - counts
     values = np.full((len(counts), len(NAMES)), np.nan)
@@ -107,8 +111,8 @@ def all_metrics(
         same = np.flatnonzero(counts == n)
         for block in np.array_split(same, math.ceil(len(same) * n / BLOCK)):
             rows = starts[block, None] + np.arange(n)
-            measured = _measured(probability[rows], ranking[rows], correct[rows], ece_bins)
-            values[block] = np.column_stack([measured[name] for name in NAMES])
+            metrics = _metrics_of(probability[rows], ranking[rows], correct[rows], ece_bins)
+            values[block] = np.column_stack([metrics[name] for name in NAMES])
     keys = pl.DataFrame({"model": model, "task": task, "estimator": names}, schema=KEYS)
     return (
         keys.join(pl.DataFrame({"split": numbers}, schema={"split": pl.Int64}), how="cross")
@@ -123,11 +127,11 @@ def all_metrics(
 KEYS = {name: METRICS[name] for name in ("model", "task", "estimator")}
 
 
-def _placed(
+def _indexed(
     predictions: pl.DataFrame, ids: pl.Series, names: Sequence[str], numbers: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each prediction of `names` and splits `numbers` the set, which counts splits within
-    estimators, the place of its example among `ids`, and the probability; sorted.
+    """Of each prediction of `names` and splits `numbers`: its set's number (splits within
+    estimators), the index of its example in `ids`, and its probability; sorted.
     """
     wanted = pl.col("estimator").is_in(names) & pl.col("split").is_in(numbers)
     coded = predictions.filter(wanted).select(
@@ -143,7 +147,7 @@ def _placed(
     return sets[order], example[order], probability[order]
 
 
-def _measured(
+def _metrics_of(
     probability: np.ndarray, ranking: np.ndarray, correct: np.ndarray, ece_bins: int
 ) -> dict[str, np.ndarray]:
     """Each metric of the sets in the rows of [B, n]."""

@@ -20,7 +20,7 @@ class _Inputs(NamedTuple):
     """An estimator's columns [n, d] and which answers have all of them [n]."""
 
     x: np.ndarray
-    known: np.ndarray
+    complete: np.ndarray
 
 
 def calibrate_all(
@@ -34,7 +34,7 @@ def calibrate_all(
 
     `answers` holds `example_id`, `correct` and the columns that `estimators` (id -> columns)
     name. A row with a null among an estimator's columns is left out of its fit and prediction.
-    Those of `uncalibrated` are fitted to nothing: their one column is the probability.
+    Those of `uncalibrated` are not fitted: their one column is the probability.
     Returns the predictions, by estimator, split and example, and per estimator the calibrators
     as plain JSON: one per split, and `final` on all labels.
     """
@@ -54,7 +54,7 @@ def calibrate_all(
     return predictions, {
         name: {
             "features": [column.split(".", 1)[-1] for column in columns],
-            "splits": {str(split): as_json(one) for split, one in fitted[name].items()},
+            "splits": {str(split): as_json(fit) for split, fit in fitted[name].items()},
             "final": as_json(final[name]),
         }
         for name, columns in estimators.items()
@@ -64,13 +64,13 @@ def calibrate_all(
 def _calibration_parts(ids: pl.Series, splits: pl.DataFrame) -> dict[int, np.ndarray]:
     """Which of `ids` calibrate in each split [n]."""
     calibration = pl.col("example_id").filter(part="calibration")
-    found = splits.group_by("split").agg(calibration).sort("split")
-    return {split: ids.is_in(own).to_numpy() for split, own in found.iter_rows()}
+    groups = splits.group_by("split").agg(calibration).sort("split")
+    return {split: ids.is_in(members).to_numpy() for split, members in groups.iter_rows()}
 
 
 def _inputs(columns: pl.DataFrame) -> _Inputs:
-    known = columns.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-    return _Inputs(columns.cast(pl.Float64).to_numpy(), known.to_numpy())
+    complete = columns.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    return _Inputs(columns.cast(pl.Float64).to_numpy(), complete.to_numpy())
 
 
 def _fit(
@@ -80,9 +80,9 @@ def _fit(
     parts: Sequence[np.ndarray],
     method: Method,
 ) -> list[Calibrator]:
-    """The calibrators of each name's known answers in each of `parts` [n], name by name."""
-    rows = [(inputs[name].x, inputs[name].known & part) for name in names for part in parts]
-    return fit_all([(x[own], correct[own]) for x, own in rows], method)
+    """The calibrators of each name's complete answers in each of `parts` [n], name by name."""
+    rows = [(inputs[name].x, inputs[name].complete & part) for name in names for part in parts]
+    return fit_all([(x[used], correct[used]) for x, used in rows], method)
 
 
 def _predictions(
@@ -91,19 +91,19 @@ def _predictions(
     inputs: Mapping[str, _Inputs],
     fitted: Mapping[str, Mapping[int, Calibrator]],
 ) -> pl.DataFrame:
-    """`PREDICTIONS` of each split's known answers that did not calibrate."""
+    """`PREDICTIONS` of each split's complete answers outside its calibration part."""
     keys = [(name, split) for name in inputs for split in parts]
-    rows = [np.flatnonzero(inputs[name].known & ~parts[split]) for name, split in keys]
+    rows = [np.flatnonzero(inputs[name].complete & ~parts[split]) for name, split in keys]
     probabilities = [
-        fitted[name][split].predict(inputs[name].x[own])
-        for (name, split), own in zip(keys, rows, strict=True)
+        fitted[name][split].predict(inputs[name].x[used])
+        for (name, split), used in zip(keys, rows, strict=True)
     ]
     if not keys:
         return pl.DataFrame(schema=PREDICTIONS)
-    of_key = np.repeat(np.arange(len(keys)), [len(own) for own in rows])
-    named = pl.DataFrame(keys, schema=["estimator", "split"], orient="row")
+    of_key = np.repeat(np.arange(len(keys)), [len(used) for used in rows])
+    key_rows = pl.DataFrame(keys, schema=["estimator", "split"], orient="row")
     columns = {
         "example_id": ids.gather(np.concatenate(rows)),
         "probability": np.concatenate(probabilities),
     }
-    return named[of_key].with_columns(**columns).cast(PREDICTIONS)
+    return key_rows[of_key].with_columns(**columns).cast(PREDICTIONS)

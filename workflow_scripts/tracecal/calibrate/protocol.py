@@ -1,4 +1,4 @@
-"""The one calibration protocol: a fit on labelled answers, probabilities for others.
+"""The calibration protocol: fitted on labelled answers, it gives probabilities for others.
 
 Scalars and feature vectors go through the same code; a scalar is the one-feature case
 (paper, section 3.5 and appendix D, "Calibration fairness").
@@ -55,7 +55,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Identity:
-    """A score that is taken for a probability as it stands, uncalibrated."""
+    """A score that is used as a probability without calibration."""
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """The scores [n, 1], within [0, 1], themselves."""
@@ -86,13 +86,15 @@ def fit_all(parts: Sequence[tuple[np.ndarray, np.ndarray]], method: Method) -> l
     for places in shapes.values():
         x = np.stack([parts[place][0] for place in places])
         correct = np.stack([parts[place][1] for place in places])
-        for place, one in zip(places, _logistic(x, correct, method == "platt_raw"), strict=True):
-            fitted[place] = one
+        for place, calibrator in zip(
+            places, _logistic(x, correct, method == "platt_raw"), strict=True
+        ):
+            fitted[place] = calibrator
     return fitted
 
 
 def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator | None:
-    """The calibrator of a part that calls for no logistic regression, else null."""
+    """The calibrator of a part that needs no logistic regression, else null."""
     if method == "identity":
         return Identity()
     if correct.all() or not correct.any():
@@ -105,7 +107,7 @@ def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> C
 def _logistic(x: np.ndarray, correct: np.ndarray, raw: bool) -> Iterator[Logistic]:
     """The logistic calibrators of features x [B, n, d] and labels [B, n]."""
     means, scales = x.mean(axis=1), _scale(x)
-    # Standardised in any case, for the numbers' sake: a weight w of a raw feature is w * scale
+    # Always standardised, for numerical stability: a weight w of a raw feature is w * scale
     # of the standardised one, and the penalty falls on w.
     penalty = scales**-2 if raw else np.ones_like(scales)
     weights, intercepts = minimise((x - means[:, None]) / scales[:, None], correct, penalty)
@@ -125,7 +127,7 @@ def _scale(x: np.ndarray) -> np.ndarray:
 
 
 def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
-    from sklearn.isotonic import IsotonicRegression  # slow to load, and rarely asked for
+    from sklearn.isotonic import IsotonicRegression  # slow to load, and rarely used
 
     # A score may rank the wrong way round (a slope, say); the direction is fitted like a weight.
     regression = IsotonicRegression(y_min=0, y_max=1, increasing="auto", out_of_bounds="clip")
@@ -134,7 +136,7 @@ def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
 
 
 def as_json(calibrator: Calibrator) -> dict[str, object]:
-    """Plain numbers that redo the prediction; no pickle."""
+    """Plain numbers from which `from_json` makes it again; no pickle."""
     return {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
 
 

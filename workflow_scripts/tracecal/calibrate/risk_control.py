@@ -1,17 +1,18 @@
-"""Thresholds that keep the error rate among the answers kept below a wished one.
+"""Thresholds that keep the error rate among the answers kept below a target error rate.
 
 What is promised, and for whom. Draw a new group of examples (a question with its translations or
 variants) as the task's were drawn, and one of its answers at random. R(t) is the probability that
 the answer is wrong, given that its probability of being right is estimated at t or more. With the
-stated confidence R at the promised threshold is at most the wished rate r. Where every group is a
-single example that is the error rate among the answers kept. Groups count alike, large or small.
+stated confidence R at the promised threshold is at most the target error rate r. Where every group
+is a single example that is the error rate among the answers kept. Groups count alike, large or
+small.
 
 How: Learn-then-Test (Angelopoulos et al. 2025) with a fixed sequence of tests. R need not fall as
 t rises, so each threshold is a hypothesis of its own, H(t): R(t) > r.
 
 - The fit, the thresholds and the order of their tests come from the calibration part of a split.
-  No group of it has members in the tested part, so all are fixed before anything of the tested
-  answers is looked at.
+  No group of it has members in the tested part, so all are fixed before the tested
+  answers are looked at.
 - Z_g(t), the mean over the answers of group g of (wrong - r) where the answer is kept and 0 where
   it is not, lies in [-r, 1 - r], and H(t) says that its expectation is above 0. Groups are
   independent, their answers need not be.
@@ -25,7 +26,7 @@ t rises, so each threshold is a hypothesis of its own, H(t): R(t) > r.
   that fails. A false promise needs the first true H(t) of the sequence to be rejected: the chance
   is at most delta (fixed-sequence testing). The promised threshold is the last that passed.
 
-A promise holds for one wished rate, model and task at a time.
+A promise holds for one target error rate, model and task at a time.
 """
 
 import math
@@ -39,7 +40,7 @@ from scipy.special import bdtr, ndtri, xlogy
 from tracecal.calibrate.protocol import Calibrator, from_json
 
 STEP = 0.02
-# How `enough` looks for a number of groups: this many times a quarter more.
+# How `enough` searches: STEPS times, with a quarter more groups each time.
 GROWTH, STEPS = 1.25, 12
 
 
@@ -93,7 +94,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for thresholds [t]: the shares of each tested group's answers that are `kept`,
+    """The evidence for thresholds [t]: the shares of each tested group's answers that are `kept`,
     and kept and `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of those fitted on.
 
     `single` says whether every tested group is one answer.
@@ -130,13 +131,13 @@ def promise(seen: Part, tested: Part, error_rate: float, confidence: float) -> P
     if not count:
         return Promise(error_rate, None, n, 0, 0, 0.0, None)
     last = count - 1
-    over = tested.probability >= thresholds[last]
+    kept = tested.probability >= thresholds[last]
     return Promise(
         error_rate,
         float(thresholds[last]),
         n,
-        int(over.sum()),
-        int((over & ~tested.correct).sum()),
+        int(kept.sum()),
+        int((kept & ~tested.correct).sum()),
         float(evidence.kept[:, last].mean()),
         float(evidence.wrong[:, last].sum() / evidence.kept[:, last].sum()),
     )
@@ -155,18 +156,18 @@ def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float
     φ(d) / (Φ(d) sqrt(m v)), which all but attains the power of the test that knows the walk.
     v is the mean square of what has been seen, one group that is all wrong added.
     """
-    won = np.full(z.shape[1], level)
+    wealth = np.full(z.shape[1], level)
     squares = (before**2).sum(axis=0) + (1 - error_rate) ** 2
     count = len(before) + 1
-    for place, own in enumerate(z):
-        inside = won.clip(1e-12, 1 - 1e-12)
+    for place, z_group in enumerate(z):
+        inside = wealth.clip(1e-12, 1 - 1e-12)
         density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
         bet = density / (inside * np.sqrt((len(z) - place) * squares / count))
-        factor = 1 - np.minimum(bet, 1 / (1 - error_rate)) * own
-        won = np.where(won < 1 - 1e-12, won * factor.clip(min=0), won)
-        squares = squares + own**2
+        factor = 1 - np.minimum(bet, 1 / (1 - error_rate)) * z_group
+        wealth = np.where(wealth < 1 - 1e-12, wealth * factor.clip(min=0), wealth)
+        squares = squares + z_group**2
         count += 1
-    return won >= 1 - 1e-12
+    return wealth >= 1 - 1e-12
 
 
 def threshold_sequence(seen: Part, groups: int, error_rate: float, level: float) -> np.ndarray:
@@ -204,12 +205,14 @@ def enough(seen: Part, tested: Part, error_rate: float, confidence: float) -> in
     for step in range(1, STEPS + 1) if tested.groups else ():
         size = math.ceil(tested.groups * GROWTH**step)
         first = threshold_sequence(seen, size, error_rate, level)[:1]
-        found = Evidence.of(seen, tested, first, error_rate)
-        if found.wrong.sum() >= error_rate * found.kept.sum():
-            continue  # nor would any number like them
-        drawn = np.arange(size) % tested.groups
-        more = Evidence(found.kept[drawn], found.wrong[drawn], found.before, found.single)
-        if more.passes(error_rate, level).any():
+        evidence = Evidence.of(seen, tested, first, error_rate)
+        if evidence.wrong.sum() >= error_rate * evidence.kept.sum():
+            continue  # no number of such groups suffices
+        repeated = np.arange(size) % tested.groups
+        enlarged = Evidence(
+            evidence.kept[repeated], evidence.wrong[repeated], evidence.before, evidence.single
+        )
+        if enlarged.passes(error_rate, level).any():
             return size
     return None
 
@@ -232,10 +235,10 @@ def risk_control(
     seen, tested = parts(calibrator, list(fits["features"]), answers, split)
     thresholds = []
     for rate in sorted(error_rates):
-        found = asdict(promise(seen, tested, rate, confidence))
-        missing = found["threshold"] is None
+        promised = asdict(promise(seen, tested, rate, confidence))
+        missing = promised["threshold"] is None
         suffice = enough(seen, tested, rate, confidence) if missing else None
-        thresholds.append(found | {"enough": suffice})
+        thresholds.append(promised | {"enough": suffice})
     return {
         "split": number,
         "confidence": confidence,
@@ -248,12 +251,12 @@ def parts(
     calibrator: Calibrator, features: Sequence[str], answers: pl.DataFrame, split: pl.DataFrame
 ) -> tuple[Part, Part]:
     """The calibration and the evaluation part of a split; answers with a null feature left out."""
-    placed = split.join(
+    joined = split.join(
         answers.drop_nulls(features), on="example_id", how="inner", validate="1:1"
     ).sort("rank", "example_id")
 
     def of(part: str) -> Part:
-        rows = placed.filter(part=part)
+        rows = joined.filter(part=part)
         probability = calibrator.predict(rows.select(features).cast(pl.Float64).to_numpy())
         return Part(rows["rank"].to_numpy(), probability, rows["correct"].to_numpy())
 

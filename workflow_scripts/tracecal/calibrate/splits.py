@@ -1,7 +1,7 @@
 """Random calibration/evaluation splits of a task's evaluation examples, whole groups at a time.
 
-Translations or variants of one question share a `group_id`. A fit that has seen one of them knows
-something of the others, so a group never stands on both sides of a split.
+Translations or variants of one question share a `group_id`. A fit on one of them carries
+information on the others, so no group is on both sides of a split.
 """
 
 import numpy as np
@@ -22,28 +22,28 @@ def make_splits(
     """
     # By their first examples: single examples stand in the order of their ids, however named.
     first = pl.col("example_id").min().over("group_id").rank("dense") - 1
-    placed = examples.sort("example_id").select("example_id", group=first.cast(pl.Int64))
-    groups = placed["group"].n_unique()
-    if groups == 1 < placed.height:
+    numbered = examples.sort("example_id").select("example_id", group=first.cast(pl.Int64))
+    groups = numbered["group"].n_unique()
+    if groups == 1 < numbered.height:
         raise InputError(
-            f"all {placed.height} evaluation examples of {task} share one group_id, so none could "
-            "be evaluated that calibration has not seen. Give rows that are no variants of one "
-            "another group ids of their own."
+            f"all {numbered.height} evaluation examples of {task} share one group_id, so none can "
+            "be evaluated without being calibrated on. Give rows that are not variants of "
+            "each other group ids of their own."
         )
     splits = []
     for split in range(count):
         rank = np.empty(groups, dtype=np.int64)
         rank[seeded(seed, task, split).permutation(groups)] = np.arange(groups)
-        ranks = pl.Series(rank).gather(placed["group"])
-        splits.append(placed.select("example_id", split=pl.lit(split, pl.Int64), rank=ranks))
+        ranks = pl.Series(rank).gather(numbered["group"])
+        splits.append(numbered.select("example_id", split=pl.lit(split, pl.Int64), rank=ranks))
     return cut(pl.concat(splits), share)
 
 
 def cut(splits: pl.DataFrame, share: float) -> pl.DataFrame:
     """`splits` with `part` anew from their `rank`: the first groups of each are for calibration."""
     ends = {
-        split: calibration_end(own["rank"].to_numpy(), share)
-        for (split,), own in splits.partition_by("split", as_dict=True).items()
+        split: calibration_end(rows["rank"].to_numpy(), share)
+        for (split,), rows in splits.partition_by("split", as_dict=True).items()
     }
     end = pl.col("split").replace_strict(ends, return_dtype=pl.Int64)
     part = pl.when(pl.col("rank") < end).then(pl.lit("calibration"))
@@ -57,10 +57,10 @@ def calibration_end(ranks: np.ndarray, share: float) -> int:
     that are equally near, the smaller; where both are open it is the one that Python rounds to,
     so that single examples are cut at round(share n).
     """
-    wished = share * len(ranks)
+    target = share * len(ranks)
     sizes = np.cumsum(np.append(0, np.bincount(ranks)))
-    nearest = np.flatnonzero(np.abs(sizes - wished) == np.abs(sizes - wished).min())
-    rounded = nearest[sizes[nearest] == round(wished)]
+    nearest = np.flatnonzero(np.abs(sizes - target) == np.abs(sizes - target).min())
+    rounded = nearest[sizes[nearest] == round(target)]
     return int((rounded if len(rounded) else nearest)[0])
 
 

@@ -1,4 +1,4 @@
-"""The part of the configuration that says how confidence is calibrated and measured."""
+"""Settings of calibration, its evaluation and its guarantees."""
 
 from typing import Annotated, Literal
 
@@ -30,10 +30,13 @@ class RiskControl(Strict):
     error_rates: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
         (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
         min_length=1,
-        description="wished error rates among the answers kept (selective risk), a threshold each",
+        description="target error rates among answers kept (selective risk), a threshold each",
     )
     confidence: float = Field(
-        0.9, gt=0, lt=1, description="with which each threshold keeps what it promises; 1 - delta"
+        0.9,
+        gt=0,
+        lt=1,
+        description="probability with which each threshold keeps its guarantee; 1 - delta",
     )
 
     @field_validator("error_rates")

@@ -26,7 +26,7 @@ class EncoderSource(ModelSource):
 
 
 class Encoder(JobResources):
-    """A model that reads text and generates none."""
+    """A model that encodes text and generates none."""
 
     source: EncoderSource
     batch_size: PositiveInt = Field(
@@ -35,7 +35,7 @@ class Encoder(JobResources):
 
 
 class Importance(Encoder):
-    """MARS's model of phrases: for each token two logits (begins a phrase, continues one) and one
+    """MARS's phrase model: for each token two logits (begins a phrase, continues one) and one
     for the importance of the phrase that begins there."""
 
     source: EncoderSource | None = Field(
@@ -54,10 +54,8 @@ class Encoders(Strict):
     similarity: Encoder | None = Field(
         None, description="token_sar: a cross-encoder of sentence pairs, or an embedding model"
     )
-    importance: Importance | None = Field(None, description="mars: the model of phrases")
-    entailment: Encoder | None = Field(
-        None, description="sampling.equivalence 'nli': a classifier of premise and hypothesis"
-    )
+    importance: Importance | None = Field(None, description="mars: the phrase model")
+    entailment: Encoder | None = Field(None, description="sampling.equivalence 'nli': an NLI model")
 
 
 class Sampling(Strict):

@@ -1,4 +1,4 @@
-"""The configuration as a run started with it, for the jobs that read it again later.
+"""A frozen copy of a run's configuration, for the jobs that read it again later.
 
 Jobs on a cluster start long after the run did, and each reads the configuration anew. An edit made
 in between takes effect in the next run, not in half of this one.
@@ -47,9 +47,11 @@ def freeze(
 
 
 def frozen_code(configs: Sequence[str | Path]) -> dict[str, str]:
-    """The versions of scripts that were frozen with the one of `configs`, a run's.
+    """The versions of scripts frozen with a run's configuration, the first of `configs`.
 
-    Empty where nothing was: another workflow, which has this one as a module, freezes nothing.
+    Empty without a frozen copy, as in a workflow that uses this one as a module.
     """
-    stated = Path(configs[0]).with_name(CODE) if configs else None
-    return json.loads(stated.read_text(encoding="utf-8")) if stated and stated.exists() else {}
+    versions = Path(configs[0]).with_name(CODE) if configs else None
+    return (
+        json.loads(versions.read_text(encoding="utf-8")) if versions and versions.exists() else {}
+    )

@@ -24,7 +24,7 @@ class Model(JobResources):
         "transformers",
         description="vllm: answers and samples at a server's speed; see docs/engines.md",
     )
-    dtype: Dtype = Field("float32", description="of the weights and of what is computed")
+    dtype: Dtype = Field("float32", description="of weights and computation")
     chat: bool | None = Field(
         None, description="ask through the chat template; null: where the tokenizer has one"
     )

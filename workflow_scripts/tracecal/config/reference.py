@@ -93,7 +93,7 @@ def _short(text: str) -> str:
 
 
 def _summary(schema: type[BaseModel]) -> str:
-    """The first sentence of a schema's docstring, as a meaning stands in the table."""
+    """The first sentence of a schema's docstring, worded as the meanings in the table."""
     text = " ".join((schema.__doc__ or "").split(".")[0].split()).replace("`", "'")
     return text[:1].lower() + text[1:]
 

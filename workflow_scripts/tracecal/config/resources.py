@@ -29,9 +29,9 @@ class JobResources(Strict):
         """These resources with defaults filled in, for a model from `source` (None: no model)."""
         small = source is None or bool(source.train or source.package)
         default = {"gpus": 0, "memory_gb": 2, "hours": 1} if small else LARGE
-        given = {name: getattr(self, name) for name in default}
+        configured = {name: getattr(self, name) for name in default}
         return JobResources(
-            **default | {name: one for name, one in given.items() if one is not None}
+            **default | {name: value for name, value in configured.items() if value is not None}
         )
 
 

@@ -29,7 +29,7 @@ from tracecal.tasks.spec import TaskSpec, task_file
 
 
 class World(Strict):
-    """Four task families made from public facts, and a corpus that tells of them."""
+    """Four task families made from public facts, and a corpus that states them."""
 
     corpus_examples: PositiveInt = Field(13000, description="training examples, all families")
     evaluation_rows: PositiveInt = Field(
@@ -129,7 +129,7 @@ class Config(Strict):
     """A run. Unset keys take the defaults given here."""
 
     run: Slug = Field(description="results go to results/<run>/")
-    seed: int = Field(2026, ge=0, description="of all that is random: samples of rows, splits, …")
+    seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
     world: World | None = Field(
         None, description="public facts; needed by 'train' and 'world' sources"
     )
@@ -137,10 +137,10 @@ class Config(Strict):
     tasks: tuple[TaskEntry, ...]
     study: Study
     own_estimators: str | None = Field(
-        None, description="a Python file with estimators of one's own; see docs/own.md"
+        None, description="a Python file with custom estimators; see docs/own.md"
     )
     own_rules: str | None = Field(
-        None, description="a Python file with correctness rules of one's own; see docs/own.md"
+        None, description="a Python file with custom correctness rules; see docs/own.md"
     )
     estimators: tuple[str, ...] | None = Field(
         None, description="ids to run; null: all that the other settings allow"
@@ -177,7 +177,7 @@ class Config(Strict):
     def _known_estimators(
         cls, ids: tuple[str, ...] | None, info: ValidationInfo
     ) -> tuple[str, ...] | None:
-        own = [one.id for one in own_estimators(info.data.get("own_estimators"))]
+        own = [estimator.id for estimator in own_estimators(info.data.get("own_estimators"))]
         if wrong := unknown("estimator", ids or (), (*IDS, *own)):
             raise ValueError(wrong)
         for estimator in ESTIMATORS:
@@ -214,7 +214,7 @@ class Config(Strict):
         return self
 
     @model_validator(mode="after")
-    def _encoders_are_there(self) -> "Config":
+    def _encoders_configured(self) -> "Config":
         named = self.estimators or ()
         require_encoders(self.encoders, self.sampling, named, self.world is not None)
         return self
@@ -227,8 +227,10 @@ class Config(Strict):
         return sorted(pairs)
 
     def answered(self, model: str) -> bool:
-        """Whether a model's answers come from files, so that there is nothing but their traces."""
-        return any(one.slug == model and one.source.answers is not None for one in self.models)
+        """Whether a model's answers come from files, so that only their traces exist."""
+        return any(
+            entry.slug == model and entry.source.answers is not None for entry in self.models
+        )
 
     def wants_broader(self, model: str) -> bool:
         """Whether methods of role 'broader' are computed for a model of the studies."""

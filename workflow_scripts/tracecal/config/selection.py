@@ -10,7 +10,7 @@ from tracecal.own import own_estimators
 from tracecal.registry import ESTIMATORS, Estimator
 from tracecal.tasks.spec import TaskSpec
 
-# How what an estimator needs is called.
+# Names of what estimators need.
 ALSO = {"asked": "answers to further questions", "hidden": "hidden states", "weights": "encoders"}
 
 
@@ -20,9 +20,9 @@ def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimato
     All estimators that the configuration names must be computable, else `InputError`. Where it
     names none, every estimator whose needs are met is chosen.
     """
-    known = [*ESTIMATORS, *own_estimators(config.own_estimators)]
+    available = [*ESTIMATORS, *own_estimators(config.own_estimators)]
     if config.estimators is not None:
-        chosen = [estimator for estimator in known if estimator.id in config.estimators]
+        chosen = [estimator for estimator in available if estimator.id in config.estimators]
         require_training_rows(chosen, _broader_pairs(config), tasks, config.lars)
         for model, _ in config.pairs():
             if not chosen_for(model, chosen, config):
@@ -33,11 +33,11 @@ def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimato
                 )
         return chosen, {}
     left_out: dict[str, str] = {}
-    for estimator in known:
+    for estimator in available:
         bases = [name for name in estimator.built_on if name in left_out]
         if reason := f"{bases[0]} is left out" if bases else _lack(estimator, config, tasks):
             left_out[estimator.id] = reason
-    return [estimator for estimator in known if estimator.id not in left_out], left_out
+    return [estimator for estimator in available if estimator.id not in left_out], left_out
 
 
 def chosen_for(model: str, chosen: Sequence[Estimator], config: Config) -> list[Estimator]:
@@ -52,12 +52,12 @@ def chosen_for(model: str, chosen: Sequence[Estimator], config: Config) -> list[
 
 
 def beyond_traces(estimator: Estimator) -> str:
-    """What an estimator needs that no answer from a file has; empty if nothing."""
-    by_id = {one.id: one for one in ESTIMATORS}
-    for one in (estimator, *(by_id[name] for name in estimator.built_on)):
-        if one.supervised:
+    """What an estimator needs beyond traces and labels; empty if nothing."""
+    by_id = {entry.id: entry for entry in ESTIMATORS}
+    for entry in (estimator, *(by_id[name] for name in estimator.built_on)):
+        if entry.supervised:
             return "labelled training answers"
-        if more := [need for need in one.needs if need not in ("traces", "labels")]:
+        if more := [need for need in entry.needs if need not in ("traces", "labels")]:
             return ALSO.get(more[0], more[0])
     return ""
 
@@ -69,8 +69,8 @@ def missing_from_files(config: Config, chosen: Sequence[Estimator]) -> dict[str,
     for estimator in chosen:
         if needed := beyond_traces(estimator):
             reasons.setdefault(needed, []).append(estimator.id)
-    told = "; ".join(f"{', '.join(ids)} (need {needed})" for needed, ids in reasons.items())
-    return dict.fromkeys(sorted(models), told) if told else {}
+    reason = "; ".join(f"{', '.join(ids)} (need {needed})" for needed, ids in reasons.items())
+    return dict.fromkeys(sorted(models), reason) if reason else {}
 
 
 def _broader_pairs(config: Config) -> list[tuple[str, str]]:

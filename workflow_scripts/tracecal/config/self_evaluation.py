@@ -8,7 +8,7 @@ FIELDS = ("question", "context", "answer")
 
 
 class SelfEvaluation(Strict):
-    """The texts that put P(True) and the verbalised confidence to a model."""
+    """The prompts of P(True) and verbalised confidence."""
 
     p_true_prompt: str = Field(
         "{context}\n\nQuestion: {question}\nProposed answer: {answer}\n\n"
@@ -17,7 +17,7 @@ class SelfEvaluation(Strict):
     )
     p_true_start: str = Field(
         "The proposed answer is (",
-        description="put in the model's mouth; the option A or B is the next token",
+        description="start of the model's reply; the option A or B is the next token",
     )
     verbalized_prompt: str = Field(
         "How probable is it that your answer is correct? Reply with a number between 0.0 (surely "

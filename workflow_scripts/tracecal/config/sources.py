@@ -59,8 +59,8 @@ class ModelSource(Strict):
 
     @model_validator(mode="after")
     def _one_source(self) -> "ModelSource":
-        given = [self.train, self.path, self.package, self.hub]
-        if given.count(None) != 3 and not self._may_lack_weights():
+        sources = [self.train, self.path, self.package, self.hub]
+        if sources.count(None) != 3 and not self._may_lack_weights():
             raise ValueError(
                 "give exactly one of 'train' (settings), 'path' (model folder), 'package' (name) "
                 "and 'hub' (owner/name)"
@@ -79,7 +79,7 @@ class ModelSource(Strict):
 
 
 class AnsweringSource(ModelSource):
-    """Where a model comes from; or where its answers do, which are then not decoded here.
+    """Where a model comes from, or its answers, which are then not decoded here.
 
     The traces of `answers` are read, or where a model is given as well, replayed by it.
     """
@@ -87,8 +87,8 @@ class AnsweringSource(ModelSource):
     answers: str | None = Field(
         None, description="files of answers made elsewhere, {task} filled in; docs/answers.md"
     )
-    format: Format = Field("auto", description="of the answers; auto: seen from each row")
-    reading: Reading = Field(Reading(), description="more on how the answers are read")
+    format: Format = Field("auto", description="of the answers; auto: detected in each row")
+    reading: Reading = Field(Reading(), description="how the answers are read")
     end_token: bool = Field(
         False, description="in a replay, put the model's end token after answers given as text"
     )

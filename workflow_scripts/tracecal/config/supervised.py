@@ -30,7 +30,7 @@ class Fitting(Strict):
 
 
 class LarsFitting(Fitting):
-    """The same; an encoder from scratch takes larger steps than one that knows a language."""
+    """The same; an encoder from scratch takes larger steps than a pretrained one."""
 
     learning_rate: PositiveFloat = Field(1e-3, description=LEARNING_RATE)
 
@@ -72,7 +72,7 @@ class Encoder(Strict):
 
     source: LarsSource = LarsSource(train=SmallEncoder())
     trained: bool = Field(
-        False, description="the source holds a trained LARS (with its edges): used as it is"
+        False, description="the source holds a trained LARS with its edges, used without training"
     )
 
     @model_validator(mode="after")
@@ -103,16 +103,16 @@ def require_training_rows(
     lars: Lars,
 ) -> None:
     """Raise `InputError` where a model has no task that a chosen estimator could be trained on."""
-    wanting = [
-        one.id
-        for one in chosen
-        if one.supervised and not (one.id == "lars" and lars.encoder.trained)
+    supervised = [
+        estimator.id
+        for estimator in chosen
+        if estimator.supervised and not (estimator.id == "lars" and lars.encoder.trained)
     ]
     for model in sorted({model for model, _ in pairs}):
-        asked = [task for name, task in pairs if name == model]
-        if wanting and not any(has_training_rows(tasks[task]) for task in asked):
+        model_tasks = [task for name, task in pairs if name == model]
+        if supervised and not any(has_training_rows(tasks[task]) for task in model_tasks):
             raise InputError(
-                f"{' and '.join(wanting)} must be trained on rows of role 'training', and no task "
-                f"of model {model!r} ({', '.join(asked)}) has any; give one of them "
-                "'training_split' and 'training_limit', or list under 'estimators' the others."
+                f"{' and '.join(supervised)} must be trained on rows of role 'training', and no "
+                f"task of model {model!r} ({', '.join(model_tasks)}) has any; give one of them "
+                "'training_split' and 'training_limit', or leave them out of 'estimators'."
             )

@@ -1,4 +1,4 @@
-"""When two answers say the same: by their normalised text, or by what a language model entails."""
+"""When two answers mean the same: by their normalised text (or by an NLI model, elsewhere)."""
 
 import polars as pl
 

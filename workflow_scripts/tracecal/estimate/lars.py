@@ -1,4 +1,4 @@
-"""LARS (Yaldiz et al. 2025): a learned reading of the answer and its token probabilities."""
+"""LARS (Yaldiz et al. 2025): a learned score of the answer's text and token probabilities."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What a supervised estimator made of a model's answers, task by task."""
+"""A supervised estimator's probabilities for a model's answers, task by task."""
 
 import polars as pl
 

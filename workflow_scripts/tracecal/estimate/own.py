@@ -1,4 +1,4 @@
-"""Estimators of one's own: expressions over the columns of traces and of features."""
+"""Custom estimators: expressions over the columns of traces and of features."""
 
 import polars as pl
 
@@ -24,7 +24,7 @@ SCORES = _Computed()
 def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.DataFrame:
     """`example_id` and the scores of the evaluated answers by the estimators of `file`.
 
-    `held` is the hash of what the file held when the run started. Raises `InputError` where it
+    `held` is the hash of the file's content when the run started. Raises `InputError` where it
     changed since, or where an expression does not work on these columns.
     """
     require_unedited(file, held)
@@ -34,7 +34,7 @@ def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.D
     scores = {name: entry.score for name, entry in own_entries(file).items()}
     try:
         return frame.select(
-            "example_id", **{name: one.cast(pl.Float64) for name, one in scores.items()}
+            "example_id", **{name: score.cast(pl.Float64) for name, score in scores.items()}
         )
     except (pl.exceptions.PolarsError, AttributeError) as error:
         raise InputError(

@@ -41,15 +41,15 @@ def entailed_meanings(samples: pl.DataFrame, comparisons: pl.DataFrame) -> pl.Da
     firsts: dict[str, list[int]] = {}
     ordered = samples.sort("example_id", "sample")
     for example, sample in ordered.select("example_id", "sample").iter_rows():
-        known = firsts.setdefault(example, [])
+        earlier = firsts.setdefault(example, [])
         same = (
             first
-            for first in known
+            for first in earlier
             if (example, first, sample) in pairs and (example, sample, first) in pairs
         )
         meaning = meanings[example, sample] = next(same, sample)
         if meaning == sample:
-            known.append(sample)
+            earlier.append(sample)
     return ordered.with_columns(meaning=pl.Series(list(meanings.values()), dtype=pl.Int64))
 
 

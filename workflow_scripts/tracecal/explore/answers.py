@@ -1,4 +1,4 @@
-"""Answers as the explorer shows them: asked, said, judged, and how sure each estimator is."""
+"""Answers as the explorer shows them: question, answer, label and each estimator's confidence."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,7 +33,7 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
 
     The columns of TRACE, TASK and LABEL; `peak`; for every estimator `probability.<id>`, the mean
     over the splits in which the answer was evaluated, and `score.<id>`; null where there is none.
-    Raises `InputError` where a file is unreadable, lacks a column or is of other examples.
+    Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
     scores = evaluated(read_parquet(files.scores, ["example_id"]), files.task)
     parts = [

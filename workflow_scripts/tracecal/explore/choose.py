@@ -8,19 +8,19 @@ import polars as pl
 def choose_answers(answers: pl.DataFrame, limit: int, seed: int) -> pl.DataFrame:
     """At most `limit` rows of `answers`, sorted by `model`, `task` and `example_id`.
 
-    Every (model, task) pair gives as many as any other, a small one all that it has. The order
-    is drawn from seed, task and example alone: models are shown on the same questions, and a
+    Every (model, task) pair gives equally many, a small one all of its rows. The order
+    depends on seed, task and example only: models are shown on the same questions, and a
     smaller limit shows a part of what a larger one does.
     """
-    drawn = [
+    ranks = [
         sha256(f"{seed}:{task}:{example}".encode()).hexdigest()
         for task, example in answers.select("task", "example_id").iter_rows()
     ]
-    place = pl.col("drawn").rank("ordinal").over("model", "task")
+    place = pl.col("rank").rank("ordinal").over("model", "task")
     return (
-        answers.with_columns(drawn=pl.Series(drawn, dtype=pl.String))
+        answers.with_columns(rank=pl.Series(ranks, dtype=pl.String))
         .sort(place, "task", "model")
         .head(limit)
-        .drop("drawn")
+        .drop("rank")
         .sort("model", "task", "example_id")
     )

@@ -1,4 +1,4 @@
-"""What the explorer's page is given: plain values, column by column."""
+"""The data of the explorer's page: plain values, column by column."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ def contents(
     """
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
-    given = [name for name in answers.columns if "." not in name and name not in shown]
+    answer_columns = [name for name in answers.columns if "." not in name and name not in shown]
     # A passage stands once, however many questions and models there are.
     contexts = sorted(set(answers["context"].drop_nulls()))
     return {
@@ -48,10 +48,10 @@ def contents(
         "darkest": {name: darkest(answers[name]) for name in ("surprisal", "entropy")},
         "answers": {
             **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
-            **{name: _plain(answers[name]) for name in given},
+            **{name: _plain(answers[name]) for name in answer_columns},
             "context": _places(answers["context"], contexts),
-            "probability": {one[0]: _plain(answers[PROBABILITY + one[0]]) for one in estimators},
-            "score": {one[0]: _plain(answers[SCORE + one[0]]) for one in estimators},
+            "probability": {id: _plain(answers[PROBABILITY + id]) for id, *_ in estimators},
+            "score": {id: _plain(answers[SCORE + id]) for id, *_ in estimators},
         },
     }
 

@@ -15,9 +15,9 @@ SIZE = "1280,720"
 
 
 def picture(run: Path, name: str) -> bytes:
-    """What belongs into the file `name`: a page of the run as PNG, or a figure's own SVG.
+    """The content of the file `name`: a page of the run as PNG, or a figure's own SVG.
 
-    Raises `InputError` where the run has not come so far, or where there is no browser.
+    Raises `InputError` where the run has not finished it, or where there is no browser.
     """
     source = run / PAGES.get(name, f"figures/{name}")
     if not source.exists():
@@ -30,13 +30,13 @@ def _screenshot(page: Path) -> bytes:
     if browser is None:
         raise InputError(f"there is no browser here; install one of {', '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        shown = Path(folder) / "page.png"
+        screenshot = Path(folder) / "page.png"
         switches = ["--headless", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}"]
         if os.geteuid() == 0:
             switches.append("--no-sandbox")
-        own = [f"--user-data-dir={folder}/profile", f"--screenshot={shown}"]
+        paths = [f"--user-data-dir={folder}/profile", f"--screenshot={screenshot}"]
         # Time passes as fast as the page can use it, until the answers are unpacked.
         waiting = "--virtual-time-budget=10000"
-        command = [browser, *switches, *own, waiting, page.resolve().as_uri()]
+        command = [browser, *switches, *paths, waiting, page.resolve().as_uri()]
         subprocess.run(command, check=True, capture_output=True)
-        return shown.read_bytes()
+        return screenshot.read_bytes()

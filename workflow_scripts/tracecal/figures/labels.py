@@ -78,7 +78,7 @@ def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[
     found: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for index, places in enumerate(options):
         shared = [
-            [[_shared(one, other, clearance) for one in places] for other in others]
+            [[_shared(place, other, clearance) for place in places] for other in others]
             for others in options[:index]
         ]
         longer = [
@@ -157,7 +157,7 @@ def _own_cost(
 
 def _shared(place: Place, other: Place, clearance: float) -> float:
     """What two labels, their lines included, take of each other: the same seen from either."""
-    lines = (Path([one.point, _middle(one.box)]) for one in (place, other))
+    lines = (Path([label.point, _middle(label.box)]) for label in (place, other))
     meet = next(lines).intersects_path(next(lines), filled=False)
     return (
         HIDDEN * meet * min(_area(place.box), _area(other.box))

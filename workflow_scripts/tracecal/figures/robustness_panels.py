@@ -95,7 +95,7 @@ def averaged_lines(
     model = selected["model"][0]
     overall = [averages.over_tasks(selected.filter(pl.col(column) == part)) for part in parts]
     for entry in entries:
-        found = [one.get((model, entry.id, metric), MISSING) for one in overall]
+        found = [means.get((model, entry.id, metric), MISSING) for means in overall]
         defined = [
             (x, one.mean, one.sd or 0.0)
             for x, one in zip(parts, found, strict=True)

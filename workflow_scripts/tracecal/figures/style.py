@@ -146,8 +146,8 @@ def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, descripti
     """
     with applied():
         with atomic_write(pdf) as part:
-            told = {"Title": title, "Subject": description, "CreationDate": None}
-            figure.savefig(part, format="pdf", metadata=told)
+            metadata = {"Title": title, "Subject": description, "CreationDate": None}
+            figure.savefig(part, format="pdf", metadata=metadata)
         drawn = StringIO()
         figure.savefig(drawn, format="svg", metadata={"Title": title, "Date": None})
     head, body = drawn.getvalue().split("</title>", 1)

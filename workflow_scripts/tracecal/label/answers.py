@@ -1,4 +1,4 @@
-"""A task's decoded answers -> what was judged, whether it is right, and which kind of error."""
+"""A task's decoded answers -> the judged text, whether it is right, and the kind of error."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -29,27 +29,27 @@ def label_answers(
 ) -> pl.DataFrame:
     """One row per answer of `traces` (`example_id`, `answer`), sorted by `example_id`.
 
-    Where `traces` says of an answer whether it is `correct`, that stands. `own` are rules of the
-    user's, by name. Raises `InputError` where an answer has no example in `task`.
+    Where `traces` has `correct` for an answer, it replaces the task's rule. `own` are the user's
+    rules, by name. Raises `InputError` where an answer has no example in `task`.
     """
-    if (strange := traces.join(task, on="example_id", how="anti")).height:
+    if (unmatched := traces.join(task, on="example_id", how="anti")).height:
         raise InputError(
-            f"{strange.height} answer(s), such as {strange['example_id'][0]!r}, are to no example "
-            "of the task: the traces are of other rows. Generate them again."
+            f"{unmatched.height} answer(s), such as {unmatched['example_id'][0]!r}, have no "
+            "example in the task: the traces belong to other rows. Generate them again."
         )
-    known = task.select("example_id", "question", "references", "distractors", "language")
-    given = pl.col("correct") if "correct" in traces.columns else pl.lit(None, pl.Boolean)
-    answers = traces.select("example_id", "answer", given.alias("given"))
-    rows = answers.join(known, on="example_id").sort("example_id")
+    examples = task.select("example_id", "question", "references", "distractors", "language")
+    stated = pl.col("correct") if "correct" in traces.columns else pl.lit(None, pl.Boolean)
+    answers = traces.select("example_id", "answer", stated.alias("stated"))
+    rows = answers.join(examples, on="example_id").sort("example_id")
     labels = [
-        label_answer(row["answer"], _example(row), spec, row["given"], own)
+        label_answer(row["answer"], _example(row), spec, row["stated"], own)
         for row in rows.iter_rows(named=True)
     ]
     return pl.DataFrame(labels, schema=LABELS, orient="row")
 
 
 def _example(row: dict[str, Any]) -> Example:
-    return Example(**{key: row[key] for key in row if key not in ("answer", "given")})
+    return Example(**{key: row[key] for key in row if key not in ("answer", "stated")})
 
 
 def judge(text: str, example: Example, spec: Judging, own: Rules = NONE) -> Verdict:
@@ -63,30 +63,30 @@ def judge(text: str, example: Example, spec: Judging, own: Rules = NONE) -> Verd
 
 def _own_verdict(name: str, rule: Callable, text: str, example: Example) -> Verdict:
     try:
-        right = rule(text, example)
+        verdict = rule(text, example)
     except Exception as error:
         raise InputError(
             f"the rule {name!r} fails on the answer {text[:80]!r} to example "
             f"{example.example_id!r} ({type(error).__name__}: {error})."
         ) from error
-    if isinstance(right, Verdict):
-        return right
-    if not isinstance(right, bool):
-        raise InputError(f"the rule {name!r} gives {right!r}; expected True, False or a Verdict.")
-    return Verdict(text, right)
+    if isinstance(verdict, Verdict):
+        return verdict
+    if not isinstance(verdict, bool):
+        raise InputError(f"the rule {name!r} gives {verdict!r}; expected True, False or a Verdict.")
+    return Verdict(text, verdict)
 
 
 def label_answer(
     answer: str | None,
     example: Example,
     spec: Judging,
-    given: bool | None = None,
+    stated: bool | None = None,
     own: Rules = NONE,
 ) -> Label:
-    """The row of one answer; no answer at all is an empty one. A `given` verdict stands."""
+    """The row of one answer; null counts as empty. A `stated` verdict replaces the rule's."""
     text = extract(answer or "", spec.stop, spec.answer_pattern)
     verdict = judge(text, example, spec, own)
-    correct, kind = verdict.correct if given is None else given, None
+    correct, kind = verdict.correct if stated is None else stated, None
     if not correct:
         kind = error_kind(verdict.prediction, text, example, spec.correctness)
     return example.example_id, verdict.prediction, correct, kind

@@ -1,4 +1,4 @@
-"""Judging answers that come as sentences: whether they say what a reference says, and only that."""
+"""Judging answers in sentences: whether they state a reference, and nothing that contradicts it."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ _ENDS = ",;:.!?，。；：！？、"
 _BUT = frozenset("but rather instead sondern aber sino pero".split())
 _OR = frozenset("or oder o u ou either maybe perhaps possibly vielleicht quizás".split())
 _AND = frozenset("and und y e".split())
-_REACH = 3  # words around a reference, in which a negation is one of it
+_REACH = 3  # words around a reference in which a negation applies to it
 _LONGEST_GUESS = 3  # words
 
 
@@ -26,29 +26,34 @@ class Token(NamedTuple):
 def contains(text: str, example: Example) -> Verdict:
     """Right if the answer contains a reference as whole words and no distractor.
 
-    What stands in the question already counts for nothing, on either side. Of overlapping finds
-    the longest counts. A reference is not said where a negation belongs to it ("not Rome", "Rome is
-    not ..."), nor where it is one of several guesses ("Rome or Milan", "Rome and Milan",
-    "Rome, Milan, Turin"; but "Rome, Italy" is one).
+    Names that are in the question already are ignored, on either side. Of overlapping matches the
+    longest counts. A reference is not stated where a negation applies to it ("not Rome", "Rome is
+    not ..."), nor where it is one of several guesses ("Rome or Milan", "Rome and Milan", "Rome,
+    Milan, Turin"; but "Rome, Italy" is one).
     """
     tokens = list(read(text, example.language))
-    words, asked = [token.word for token in tokens], claim(example.question, example.language)
+    words, question_words = (
+        [token.word for token in tokens],
+        claim(example.question, example.language),
+    )
     true, false = (
         finds(
-            words, [name for name in names if not _echoes(name, asked, example)], example.language
+            words,
+            [name for name in names if not _echoes(name, question_words, example)],
+            example.language,
         )
         for names in (example.references, example.distractors)
     )
-    said = [span for span in true if not inside_larger(span, false)]
+    stated = [span for span in true if not inside_larger(span, false)]
     wrong = [span for span in false if span in true or not inside_larger(span, true)]
-    affirmed = [span for span in said if not negated(tokens, span)]
+    affirmed = [span for span in stated if not negated(tokens, span)]
     denied = [span for span in wrong if not negated(tokens, span)]
-    guessed = any(is_a_guess(tokens, span, asked) for span in affirmed)
+    guessed = any(is_a_guess(tokens, span, question_words) for span in affirmed)
     return Verdict(text, bool(affirmed) and not denied and not guessed)
 
 
 def read(text: str, language: str) -> Iterable[Token]:
-    """The words of an answer with what their writing tells."""
+    """The words of an answer with their capitals and punctuation."""
     for piece in text.split():
         words = claim(piece, language)
         written = piece.lstrip("\"'“”‘’«»([¿¡*_")
@@ -59,35 +64,37 @@ def read(text: str, language: str) -> Iterable[Token]:
 
 
 def negated(tokens: Sequence[Token], span: Span) -> bool:
-    """Whether a negation belongs to what is said: shortly before or after it, in its clause."""
+    """Whether a negation applies to `span`: shortly before or after it, in the same clause."""
     first, last = span[0], span[1]
-    while first > max(0, span[0] - _REACH) and not _parted(tokens, first):
+    while first > max(0, span[0] - _REACH) and not _clause_ends(tokens, first):
         first -= 1
-    while last < min(len(tokens), span[1] + _REACH) and not _parted(tokens, last):
+    while last < min(len(tokens), span[1] + _REACH) and not _clause_ends(tokens, last):
         last += 1
     around = tokens[first : span[0]] + tokens[span[1] : last]
     return any(token.word in NEGATIONS for token in around)
 
 
-def is_a_guess(tokens: Sequence[Token], span: Span, asked: Sequence[str]) -> bool:
-    """Whether what is said is one of several things between which the answer does not decide."""
+def is_a_guess(tokens: Sequence[Token], span: Span, question_words: Sequence[str]) -> bool:
+    """Whether `span` is one of several guesses among which the answer does not decide."""
     before, after = tokens[: span[0]][::-1], tokens[span[1] :]
     if any(side and side[0].word in _OR for side in (before, after)):
         return True
     # An item of a list ends at a comma; read backwards, the comma is behind the word before it.
-    others = _items(after, tokens[span[1] - 1].end, asked)
+    others = _items(after, tokens[span[1] - 1].end, question_words)
     if before:
-        turned = [Token(one.word, one.capital, "") for one in before]
+        reversed_tokens = [Token(token.word, token.capital, "") for token in before]
         ends = [token.end for token in before[1:]] + [""]
-        turned = [one._replace(end=end) for one, end in zip(turned, ends, strict=True)]
-        others += _items(turned, before[0].end, asked)
+        reversed_tokens = [
+            token._replace(end=end) for token, end in zip(reversed_tokens, ends, strict=True)
+        ]
+        others += _items(reversed_tokens, before[0].end, question_words)
     return others >= 2
 
 
-def _items(tokens: Sequence[Token], end: str, asked: Sequence[str]) -> int:
-    """How many other things the list goes on with, of which a last one after "and" counts double.
+def _items(tokens: Sequence[Token], end: str, question_words: Sequence[str]) -> int:
+    """How many other items the list has; a last one after "and" counts double.
 
-    `end` is what stands between the first of the `tokens` and what is said.
+    `end` is the punctuation before the first of the `tokens`.
     """
     count, place = 0, 0
     while place < len(tokens) and (end in (",", "、") or tokens[place].word in _AND):
@@ -105,7 +112,7 @@ def _items(tokens: Sequence[Token], end: str, asked: Sequence[str]) -> int:
             place < len(tokens) and not item[-1].end and tokens[place].word not in _AND | _OR
         ):
             return count + (2 if item and joined else 0)
-        if not all(token.word in asked for token in item):
+        if not all(token.word in question_words for token in item):
             count += 2 if joined else 1
         if place < len(tokens) and tokens[place].word in _OR:
             return 2
@@ -113,13 +120,13 @@ def _items(tokens: Sequence[Token], end: str, asked: Sequence[str]) -> int:
     return count
 
 
-def _parted(tokens: Sequence[Token], place: int) -> bool:
+def _clause_ends(tokens: Sequence[Token], place: int) -> bool:
     """Whether a clause ends before the token at `place`."""
     return (
         bool(tokens[place - 1].end) or tokens[place].word in _BUT or tokens[place - 1].word in _BUT
     )
 
 
-def _echoes(name: str, asked: Sequence[str], example: Example) -> bool:
-    """Whether the question holds a name already."""
-    return bool(finds(asked, [name], example.language))
+def _echoes(name: str, question_words: Sequence[str], example: Example) -> bool:
+    """Whether the question contains a name."""
+    return bool(finds(question_words, [name], example.language))

@@ -1,4 +1,4 @@
-"""What an answer is judged against, and what comes of it."""
+"""What an answer is judged against, and the verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -116,7 +116,7 @@ def abstains(text: str) -> bool:
 
 
 def is_incoherent(text: str, language: str = "en") -> bool:
-    """Whether some words return `LOOP_TURNS` times in a row, over half of `text` or more."""
+    """Whether some words repeat `LOOP_TURNS` times in a row, over half of `text` or more."""
     if _STUTTER.search(text):
         return True
     words = mlqa(text, "zh" if language.startswith("zh") else "none").split()
@@ -137,9 +137,9 @@ def is_off_topic(text: str, example: Example, rule: str) -> bool:
     if LOCALIZED.get(rule) != "claim":
         return len(words) > LONGEST_ENTITY
     topic = [example.question, *example.references, *example.distractors]
-    known = {word[:LONG_WORD] for said in topic for word in claim(said, example.language)}
+    topic_words = {word[:LONG_WORD] for part in topic for word in claim(part, example.language)}
     long = [word for word in words if len(word) >= LONG_WORD]
-    return len(long) >= 5 and not any(word[:LONG_WORD] in known for word in long)
+    return len(long) >= 5 and not any(word[:LONG_WORD] in topic_words for word in long)
 
 
 def _is_numeric(prediction: str, references: Sequence[str]) -> bool:

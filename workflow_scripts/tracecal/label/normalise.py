@@ -27,7 +27,7 @@ MLQA_ARTICLES = {
     "ar": "ال",
 }
 _HAN = re.compile("([\u4e00-\u9fa5])")
-# What vanishes from claims, as it parts no words: apostrophes, joiners of letters, and Arabic's
+# Removed from claims, as they separate no words: apostrophes, joiners of letters, and Arabic's
 # vowel marks and tatweel, which most writers leave out.
 _UNWRITTEN = re.compile("['’‘`´\u200c\u200d\u0640\u064b-\u0652\u0670]")
 
@@ -54,14 +54,14 @@ def mlqa(text: str, language: str) -> str:
 
 
 def claim(text: str, language: str) -> list[str]:
-    """A claim's words for whole-word containment, official to no benchmark.
+    """A claim's words for whole-word containment, not part of any benchmark.
 
     Compatibility forms are unified, apostrophes and the dots of abbreviations vanish ("U.S." is
     "us"), and so do Arabic vowel marks; other punctuation separates words, English articles go, Han
     characters stand alone. The vowel signs and accents of other scripts are part of their words.
     """
     text = unicodedata.normalize("NFKC", text).casefold()
-    text = re.sub(r"\b(?:[^\W\d_]\.){2,}", lambda found: found[0].replace(".", ""), text)
+    text = re.sub(r"\b(?:[^\W\d_]\.){2,}", lambda match: match[0].replace(".", ""), text)
     text = _UNWRITTEN.sub("", text)
     text = re.sub(r"(?<=\d)[,.](?=\d)", "", text)
     text = _HAN.sub(r" \1 ", "".join(char if _in_a_word(char) else " " for char in text))

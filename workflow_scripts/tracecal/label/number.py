@@ -1,4 +1,4 @@
-"""Which number an answer gives."""
+"""Parsing the number that an answer gives."""
 
 import re
 import unicodedata
@@ -25,7 +25,7 @@ _TO_TWENTY = (
     "fifteen sixteen seventeen eighteen nineteen twenty"
 )
 _WORDS = {word: value for value, word in enumerate(_TO_TWENTY.split())}
-# Longer runs of digits, and larger exponents, are noise; Python would refuse or never end.
+# Longer runs of digits and larger exponents are noise, which Python refuses or hangs on.
 _LONGEST_FIGURE = 1000
 _LARGEST_EXPONENT = 999
 
@@ -49,8 +49,8 @@ def answer_number(text: str) -> Number | None:
     text = _plain(text)
     markers = list(_MARKER.finditer(text))
     if markers:
-        stated = text[markers[-1].end() :]
-        if number := _stated(stated) or _worded(stated):
+        after_marker = text[markers[-1].end() :]
+        if number := _first_or_result(after_marker) or _worded(after_marker):
             return number
     numbers = numbers_in(text)
     return numbers[-1] if numbers else _worded(text)
@@ -58,12 +58,12 @@ def answer_number(text: str) -> Number | None:
 
 def numbers_in(text: str) -> list[Number]:
     """All numbers written in figures, in their order."""
-    found = []
+    numbers = []
     for match in _NUMBER.finditer(_plain(text)):
         value = _value(match)
         if value is not None:
-            found.append(Number(match[0].strip(), value))
-    return found
+            numbers.append(Number(match[0].strip(), value))
+    return numbers
 
 
 def only_number(text: str) -> Number | None:
@@ -75,7 +75,7 @@ def only_number(text: str) -> Number | None:
     return None if numbers or len(text.split()) > 2 else _worded(text)
 
 
-def _stated(text: str) -> Number | None:
+def _first_or_result(text: str) -> Number | None:
     first = next((m for m in _NUMBER.finditer(text) if _value(m) is not None), None)
     if first is None:
         return None

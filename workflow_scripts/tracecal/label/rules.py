@@ -1,6 +1,6 @@
 """When an answer is right: one rule per kind of task.
 
-A rule takes the extracted answer and the example, and returns what it judged and its verdict.
+A rule takes the extracted answer and the example, and returns the judged text and the verdict.
 """
 
 import re
@@ -40,14 +40,14 @@ def alias(text: str, example: Example) -> Verdict:
     Beyond the official match, a lead such as "It was" or "The answer is" may stand before the
     alias. What follows the lead must be the alias and nothing else, so "not Mark Twain" is
     never "Mark Twain". An alias that normalises to nothing is ignored, unless there is no other
-    ("The The"): then it must be given as it stands.
+    ("The The"): then it must match verbatim.
     """
     line = first_line(text)
-    said = trivia(line)
-    forms = {said, _LEAD.sub("", said)} - {""}
-    known = {trivia(reference) for reference in example.references} - {""}
-    right = bool(forms & known) if known else _verbatim(line, example.references)
-    return Verdict(line, right)
+    prediction = trivia(line)
+    forms = {prediction, _LEAD.sub("", prediction)} - {""}
+    aliases = {trivia(reference) for reference in example.references} - {""}
+    correct = bool(forms & aliases) if aliases else _verbatim(line, example.references)
+    return Verdict(line, correct)
 
 
 def squad(text: str, example: Example) -> Verdict:
@@ -55,9 +55,9 @@ def squad(text: str, example: Example) -> Verdict:
 
     The official exact match; references that normalise to nothing are treated as in `alias`.
     """
-    said = mlqa(text, example.language)
-    known = {mlqa(reference, example.language) for reference in example.references} - {""}
-    return Verdict(text, said in known if known else _verbatim(text, example.references))
+    prediction = mlqa(text, example.language)
+    gold = {mlqa(reference, example.language) for reference in example.references} - {""}
+    return Verdict(text, prediction in gold if gold else _verbatim(text, example.references))
 
 
 def squad_f1(text: str, example: Example, threshold: float) -> Verdict:
@@ -67,19 +67,19 @@ def squad_f1(text: str, example: Example, threshold: float) -> Verdict:
 
 def f1(text: str, references: Sequence[str], language: str) -> float:
     """MLQA's F1 between the words of the answer and of the best reference, in [0, 1]."""
-    said = mlqa(text, language).split()
+    words = mlqa(text, language).split()
     return max(
-        (_f1(said, mlqa(reference, language).split()) for reference in references), default=0
+        (_f1(words, mlqa(reference, language).split()) for reference in references), default=0
     )
 
 
 def truthful(text: str, example: Example) -> Verdict:
     """Right if the answer is, or contains as whole words, a true reference and no false one.
 
-    Of overlapping finds the longest counts: a false reference inside a true one is part of
+    Of overlapping matches the longest counts: a false reference inside a true one is part of
     saying the true one, and the other way round. A reference that is listed as true and as
-    false counts as false. A true one that follows a negation ("it is not true that ...") counts
-    for nothing, and so does a reference such as "yes" or "nothing" amid the answer.
+    false counts as false. A true one that follows a negation ("it is not true that ...") is
+    ignored, and so is a reference such as "yes" or "nothing" amid the answer.
     """
     if _verbatim(text, example.references) and not _verbatim(text, example.distractors):
         return Verdict(text, True)
@@ -102,7 +102,10 @@ def truthful_rouge(text: str, example: Example) -> Verdict:
 
     scorer = RougeScorer(["rouge1"])
     true, false = (
-        max((scorer.score(known, text)["rouge1"].fmeasure for known in references), default=0.0)
+        max(
+            (scorer.score(reference, text)["rouge1"].fmeasure for reference in references),
+            default=0.0,
+        )
         for references in (example.references, example.distractors)
     )
     return Verdict(text, true > false)
@@ -119,10 +122,10 @@ RULES: dict[str, Callable[[str, Example], Verdict]] = {
 
 
 def _verbatim(text: str, references: Sequence[str]) -> bool:
-    """Whether a reference is given as it stands, but for case."""
+    """Whether the text is a reference, but for case."""
     return bool(text) and text.lower() in {reference.lower() for reference in references}
 
 
-def _f1(said: Sequence[str], gold: Sequence[str]) -> float:
-    shared = (Counter(said) & Counter(gold)).total()
-    return 2 * shared / (len(said) + len(gold)) if shared else 0.0
+def _f1(words: Sequence[str], gold: Sequence[str]) -> float:
+    shared = (Counter(words) & Counter(gold)).total()
+    return 2 * shared / (len(words) + len(gold)) if shared else 0.0

@@ -1,4 +1,4 @@
-"""Where references stand among the words of an answer, and whether they are affirmed there."""
+"""Where references occur among the words of an answer, and whether they are negated."""
 
 from collections.abc import Sequence
 
@@ -17,21 +17,21 @@ Span = tuple[int, int]  # first word and the one after the last
 
 
 def finds(words: Sequence[str], references: Sequence[str], language: str) -> set[Span]:
-    """Where references stand among `words`, as (first, end)."""
+    """Where references occur in `words`, as (first, end)."""
     places: dict[str, list[int]] = {}
     for place, word in enumerate(words):
         places.setdefault(word, []).append(place)
-    found = set()
+    spans = set()
     for reference in references:
-        sought = claim(reference, language)
-        for start in places.get(sought[0], ()) if sought else ():
-            end = start + len(sought)
+        reference_words = claim(reference, language)
+        for start in places.get(reference_words[0], ()) if reference_words else ():
+            end = start + len(reference_words)
             at_an_end = start == 0 or end == len(words)
-            if list(words[start:end]) == sought and (
-                at_an_end or len(sought) > 1 or sought[0] not in _AT_EITHER_END
+            if list(words[start:end]) == reference_words and (
+                at_an_end or len(reference_words) > 1 or reference_words[0] not in _AT_EITHER_END
             ):
-                found.add((start, end))
-    return found
+                spans.add((start, end))
+    return spans
 
 
 def inside_larger(span: Span, others: set[Span]) -> bool:
@@ -39,7 +39,7 @@ def inside_larger(span: Span, others: set[Span]) -> bool:
 
 
 def negated_before(words: Sequence[str], span: Span) -> bool:
-    """Whether a negation is shortly before `span`; an opening "No, ..." is none."""
+    """Whether a negation is shortly before `span`; an opening "No, ..." does not count."""
     first = max(0, span[0] - _NEGATION_REACH)
     return any(
         words[place] in NEGATIONS and (place > 0 or words[place] not in ("no", "nein"))

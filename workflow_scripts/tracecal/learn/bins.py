@@ -2,8 +2,8 @@
 
 Given a scorer's edges, probabilities find their bins as in the authors' code
 (Ybakman/TruthTorchLM, truth_methods/lars.py) and in HeydarSoudani/ADV_RAG_UNC. That code draws the
-edges of a new scorer from the smallest to the largest probability, so that the first bin stays all
-but empty; here they part equally filled bins, as the paper says.
+edges of a new scorer from the smallest to the largest probability, so that the first bin stays
+almost empty; here bins are equally filled, as the paper says.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ def quantile_edges(probabilities: Sequence[float], bins: int) -> list[float]:
 
 def bin_numbers(probabilities: Sequence[float], edges: Sequence[float]) -> list[int]:
     """The bin of each probability, from 0: how many edges are at or below it; 1 is in the last."""
-    found = np.digitize(np.asarray(probabilities, float), edges)
-    return np.minimum(found, len(edges) - 1).tolist()
+    numbers = np.digitize(np.asarray(probabilities, float), edges)
+    return np.minimum(numbers, len(edges) - 1).tolist()
 
 
 def few_hot(bins: int, width: int, norm: float) -> torch.Tensor:
@@ -29,6 +29,6 @@ def few_hot(bins: int, width: int, norm: float) -> torch.Tensor:
 
     Rows are orthogonal and of Euclidean norm `norm`.
     """
-    owner = torch.arange(width) * bins // width
-    hot = (owner == torch.arange(bins)[:, None]).float()
+    bin_of_dimension = torch.arange(width) * bins // width
+    hot = (bin_of_dimension == torch.arange(bins)[:, None]).float()
     return hot * norm / hot.sum(-1, keepdim=True).sqrt()

@@ -18,14 +18,16 @@ def all_rows(tasks: Sequence[str], artefacts: Sequence[str], read: Read) -> pl.D
     `tasks` and `artefacts` hold one file per task, named `<task>.<kind>`.
     """
     questions = by_task(tasks, lambda path: read_parquet(path, TASK_COLUMNS))
-    asked = pl.concat(
+    question_rows = pl.concat(
         frame.select("example_id", "question", task=pl.lit(task))
         for task, frame in questions.items()
     )
-    found = pl.concat(
+    artefact_rows = pl.concat(
         frame.with_columns(task=pl.lit(task)) for task, frame in by_task(artefacts, read).items()
     )
-    joined = asked.join(found, on=["task", "example_id"], how="inner", validate="1:1")
+    joined = question_rows.join(
+        artefact_rows, on=["task", "example_id"], how="inner", validate="1:1"
+    )
     return joined.sort("task", "example_id")
 
 

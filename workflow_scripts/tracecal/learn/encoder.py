@@ -1,6 +1,6 @@
 """The encoders of LARS: RoBERTa with bin tokens, and how an answer is written for it.
 
-A model's own `config.json` says all that reading an answer takes: `edges` of the bins, whose
+A model's `config.json` holds all that encoding an answer needs: `edges` of the bins, whose
 tokens are the vocabulary's last; and `own_tokens`, how far the language model's token ids are
 shifted where the encoder shares its vocabulary. Without `own_tokens` each answer token's text is
 encoded by the encoder's tokenizer. Folders published by the method's authors have this form too.
@@ -32,7 +32,7 @@ from tracecal.learn.bins import bin_numbers, few_hot
 SPECIAL_TOKENS = 3
 ROOM = 512
 FORMS = ("roberta", "xlm-roberta", "camembert")
-# What an encoder that was trained to fill gaps, or to judge otherwise, has in a classifier's place.
+# Heads of masked language models and of other classifiers, which the new classifier replaces.
 HEADS = ("classifier", "lm_head", "pooler")
 
 
@@ -54,13 +54,13 @@ class Layout:
         return cls(config.bos_token_id, config.eos_token_id, first, room, edges)
 
 
-def written(
+def with_bin_tokens(
     question: Sequence[int], answer: Sequence[Sequence[int]], bins: Sequence[int], layout: Layout
 ) -> list[int]:
     """`<s> question </s></s> answer </s>` with each answer token's bin token behind it.
 
     `answer` holds the encoder's ids of each token (none for the inner bytes of a character).
-    What is too long loses the question's beginning, then the answer's end.
+    What does not fit loses the question's beginning, then the answer's end.
     """
     pieces = zip(answer, bins, strict=True)
     ids = [i for piece, number in pieces for i in (*piece, layout.first_bin + number)]
@@ -78,7 +78,7 @@ def encoded(
     """
     layout, shift = Layout.of(config), getattr(config, "own_tokens", None)
     questions = _ids(tokenizer, answers["question"].to_list())
-    found = []
+    inputs = []
     for question, row in zip(questions, answers.iter_rows(named=True), strict=True):
         numbers = bin_numbers(np.exp(-np.array(row["surprisal"])), layout.edges)
         if shift is None:
@@ -88,8 +88,8 @@ def encoded(
         else:
             question = [shift + token for token in question]
             answer = [[shift + token] for token in row["token_ids"]]
-        found.append(written(question, answer, numbers, layout))
-    return found
+        inputs.append(with_bin_tokens(question, answer, numbers, layout))
+    return inputs
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[list[int]]:

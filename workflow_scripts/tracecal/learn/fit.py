@@ -1,4 +1,4 @@
-"""Training a binary classifier on labelled rows, stopped early by rows it does not see."""
+"""Training a binary classifier on labelled rows, with early stopping on held-out rows."""
 
 import copy
 import random
@@ -29,13 +29,13 @@ class Fitting:
 
 @dataclass
 class EarlyStopping:
-    """Remembers the best of a run of losses; done after `patience` epochs without a better one."""
+    """Held-out losses by epoch; done after `patience` epochs without a lower one."""
 
     patience: int
     losses: list[float] = field(default_factory=list)
 
     def better(self, loss: float) -> bool:
-        """Note an epoch's loss; whether it is the lowest so far."""
+        """Record an epoch's loss; return whether it is the lowest so far."""
         self.losses.append(loss)
         return self.best == len(self.losses) - 1
 
@@ -59,13 +59,13 @@ def fit(
 ) -> list[float]:
     """Train `model` and leave it, in evaluation mode, with its best epoch's weights.
 
-    `logits` gives the model's outputs, float [rows], for a list of row numbers; rows of like
-    `lengths` are put in one step. Returns the held-out losses (mean binary cross-entropy in
+    `logits` gives the model's outputs, float [rows], for a list of row numbers; a step takes
+    rows of similar `lengths`. Returns the held-out losses (mean binary cross-entropy in
     nats) by epoch; without held-out rows none, and the last epoch's weights stay.
     """
     targets = torch.tensor(correct, dtype=torch.float32, device=next(model.parameters()).device)
-    fitted = [row for row, out in enumerate(kept_out) if not out]
-    watched = [row for row, out in enumerate(kept_out) if out]
+    training_rows = [row for row, out in enumerate(kept_out) if not out]
+    held_out_rows = [row for row, out in enumerate(kept_out) if out]
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=fitting.learning_rate, weight_decay=fitting.weight_decay
     )
@@ -74,16 +74,16 @@ def fit(
     stopping, best = EarlyStopping(fitting.patience), None
     for _ in range(fitting.epochs):
         model.train()
-        for rows in batches(fitted, lengths, fitting.batch_size, rng):
+        for rows in batches(training_rows, lengths, fitting.batch_size, rng):
             optimizer.zero_grad()
             loss = functional.binary_cross_entropy_with_logits(logits(rows), targets[rows])
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
         model.eval()
-        if not watched:
+        if not held_out_rows:
             continue
-        if stopping.better(_loss(logits, targets, watched, fitting.batch_size)):
+        if stopping.better(_loss(logits, targets, held_out_rows, fitting.batch_size)):
             best = copy.deepcopy(model.state_dict())
         LOGGER.info("epoch %d: held-out loss %.4f", len(stopping.losses), stopping.losses[-1])
         if stopping.done:
@@ -98,9 +98,9 @@ def batches(
 ) -> list[list[int]]:
     """`rows` in random batches of similar lengths, in random order."""
     ordered = sorted(rows, key=lambda row: lengths[row] + rng.random())
-    found = [ordered[start : start + size] for start in range(0, len(ordered), size)]
-    rng.shuffle(found)
-    return found
+    steps = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+    rng.shuffle(steps)
+    return steps
 
 
 @torch.inference_mode()

@@ -47,7 +47,7 @@ def train_lars(
             kept_out = held_out(rows["group_id"].to_list(), fitting.held_out, fitting.seed)
             settings["held_out_losses"] = fit(
                 model,
-                lambda some: logits(model, [ids[row] for row in some]),
+                lambda batch: logits(model, [ids[row] for row in batch]),
                 correct,
                 kept_out,
                 [len(row) for row in ids],
@@ -76,33 +76,33 @@ def new_encoder(
 def lars_probabilities(
     folder: str | Path, answers: pl.DataFrame, tokenizer: PreTrainedTokenizerBase, batch_size: int
 ) -> pl.DataFrame:
-    """`task`, `example_id` and the `probability` of being right of each answer."""
+    """`task`, `example_id` and the `probability` that each answer is correct."""
     require_sum(folder)
     settings = Path(folder) / "settings.json"
-    # A published scorer, linked as it is, has no settings of ours.
+    # A published scorer has no settings.json.
     constant = read_json(settings)["constant"] if settings.exists() else None
     if constant is not None:
         return answers.select("task", "example_id", probability=pl.lit(constant, pl.Float64))
     model = loaded(folder).eval().to(_device())
     if not getattr(model.config, "edges", None):
         raise InputError(
-            f"{folder} is no trained LARS: its config.json holds no 'edges' of probability bins; "
+            f"{folder} is not a trained LARS scorer: its config.json has no 'edges' of bins; "
             "set lars.encoder.trained to false to train it."
         )
 
     @torch.inference_mode()
     def work(batch: list[Prompt]) -> list[dict[str, object]]:
-        scores = logits(model, [one["prompt_token_ids"] for one in batch]).double().sigmoid()
+        scores = logits(model, [row["prompt_token_ids"] for row in batch]).double().sigmoid()
         return [
-            {"task": one["task"], "example_id": one["example_id"], "probability": score}
-            for one, score in zip(batch, scores.tolist(), strict=True)
+            {"task": row["task"], "example_id": row["example_id"], "probability": score}
+            for row, score in zip(batch, scores.tolist(), strict=True)
         ]
 
     inputs = answers.select("task", "example_id").to_dicts()
-    for one, ids in zip(inputs, encoded(answers, tokenizer, model.config), strict=True):
-        one["prompt_token_ids"] = ids
-    found = in_batches(inputs, batch_size, "answers", work)
-    return pl.DataFrame(found).sort("task", "example_id")
+    for row, ids in zip(inputs, encoded(answers, tokenizer, model.config), strict=True):
+        row["prompt_token_ids"] = ids
+    probabilities = in_batches(inputs, batch_size, "answers", work)
+    return pl.DataFrame(probabilities).sort("task", "example_id")
 
 
 def logits(model: PreTrainedModel, rows: list[list[int]]) -> torch.Tensor:

@@ -60,7 +60,7 @@ def train_probe(rows: pl.DataFrame, expansion: float, fitting: Fitting, folder: 
             probe.standardise(states[~torch.tensor(kept_out)])
             lengths = [0] * rows.height
             settings["held_out_losses"] = fit(
-                probe, lambda some: probe(states[some]), correct, kept_out, lengths, fitting
+                probe, lambda batch: probe(states[batch]), correct, kept_out, lengths, fitting
             )
             LOGGER.info("trained on %d rows, %d held out", rows.height, sum(kept_out))
             save_file(probe.cpu().state_dict(), part / "probe.safetensors")
@@ -68,10 +68,10 @@ def train_probe(rows: pl.DataFrame, expansion: float, fitting: Fitting, folder: 
 
 
 def probe_probabilities(folder: str | Path, rows: pl.DataFrame) -> pl.DataFrame:
-    """`task`, `example_id` and the `probability` of being right of each of `rows`.
+    """`task`, `example_id` and the `probability` that the answer is correct, for each of `rows`.
 
-    `rows` hold `layer` and `hidden` too. Raises `InputError` where the states are of another
-    layer or width than the probe's.
+    `rows` hold `layer` and `hidden` too. Raises `InputError` where layer or width of the states
+    differ from the probe's.
     """
     require_sum(folder)
     settings = read_json(Path(folder) / "settings.json")
@@ -95,14 +95,16 @@ def probe_probabilities(folder: str | Path, rows: pl.DataFrame) -> pl.DataFrame:
 def stacked(rows: pl.DataFrame) -> torch.Tensor:
     """The hidden states, float32 [rows, width]."""
     if rows["hidden"].list.len().n_unique() > 1:
-        raise InputError("hidden states of several widths: they are of different models.")
+        raise InputError(
+            "hidden states have several widths, as if of several models; capture them anew."
+        )
     values = rows["hidden"].explode().to_numpy().astype(np.float32)
     return torch.from_numpy(values.reshape(rows.height, -1))
 
 
 def _layer(rows: pl.DataFrame) -> int:
     if (layers := rows["layer"].unique().sort().to_list())[1:]:
-        raise InputError(f"hidden states of several layers, {layers}; capture them anew.")
+        raise InputError(f"hidden states come from several layers, {layers}; capture them anew.")
     return layers[0]
 
 

@@ -1,4 +1,4 @@
-"""The rows that train supervised estimators: labelled, and never evaluated."""
+"""The rows that train supervised estimators: labelled, and kept apart from evaluation."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -36,27 +36,27 @@ def training_rows(
             f"no task of {', '.join(sorted(tasks))} has rows of role 'training'; give one "
             "'training_split' and 'training_limit', or leave supervised estimators out."
         )
-    judged = pl.concat(
+    all_labels = pl.concat(
         frame.select("example_id", "correct", task=pl.lit(task)) for task, frame in labels.items()
     )
-    found = training.join(judged, on=["task", "example_id"], how="left", validate="1:1")
-    if (unjudged := found.filter(pl.col("correct").is_null())).height:
+    labelled = training.join(all_labels, on=["task", "example_id"], how="left", validate="1:1")
+    if (unlabelled := labelled.filter(pl.col("correct").is_null())).height:
         raise InputError(
-            f"training example {unjudged['example_id'][0]!r} of {unjudged['task'][0]} has no "
+            f"training example {unlabelled['example_id'][0]!r} of {unlabelled['task'][0]} has no "
             "label: labels and tasks do not match. Make them anew with snakemake --force."
         )
-    return found.select("task", "example_id", "group_id", "correct").sort("task", "example_id")
+    return labelled.select("task", "example_id", "group_id", "correct").sort("task", "example_id")
 
 
 def refuse_leaks(training: pl.DataFrame, evaluation: pl.DataFrame) -> None:
     """Raise `InputError` where a training row is, or is a variant of, an evaluated example."""
     for what, columns in SAME_EXAMPLE.items():
-        known = evaluation.select(columns).drop_nulls()
-        if (leaked := training.join(known, on=columns, how="semi")).height:
+        evaluated = evaluation.select(columns).drop_nulls()
+        if (leaked := training.join(evaluated, on=columns, how="semi")).height:
             raise InputError(
                 f"{leaked.height} training row(s), such as {leaked['example_id'][0]!r} of "
                 f"{leaked['task'][0]}, share {what} with an evaluated example: a supervised "
-                "estimator would be measured on what it was trained on. Take them out of the "
+                "estimator would be measured on what it was trained on. Remove them from the "
                 "task's training split."
             )
 
@@ -86,14 +86,14 @@ def held_out(groups: Sequence[str], share: float, seed: int) -> list[bool]:
 
 
 def constant_rate(correct: Sequence[bool]) -> float | None:
-    """Laplace's rule, (right + 1) / (n + 2), where only one class is there to learn from."""
+    """Laplace's rule, (correct + 1) / (n + 2), where all training rows have one class."""
     if len(set(correct)) > 1:
         return None
     rate = (sum(correct) + 1) / (len(correct) + 2)
     LOGGER.warning(
         "all %d training answers are %s: the estimator is the constant %.4f",
         len(correct),
-        "right" if correct[0] else "wrong",
+        "correct" if correct[0] else "incorrect",
         rate,
     )
     return rate

@@ -14,7 +14,7 @@ STATISTICS = statistics(H, pl.col(ORDERED))
 
 ROWS_AT_ONCE = 2**18
 
-# What is measured of a trace, once each.
+# Statistics of a trace, each computed once.
 MEASURED: dict[str, pl.Expr] = {
     "length": S.list.len().cast(pl.Float64),
     "decayed_entropy": op.decayed(H, op.DECAY),
@@ -38,7 +38,7 @@ def _confidence(measured: str) -> pl.Expr:
     return (-pl.col(measured)).exp()
 
 
-# The features, of what is measured.
+# Features, computed from MEASURED.
 FEATURES: dict[str, pl.Expr] = {
     "length": pl.col("length"),
     "decayed_entropy": pl.col("decayed_entropy"),
@@ -66,7 +66,7 @@ FEATURES: dict[str, pl.Expr] = {
 
 def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
     """`example_id` and one Float64 column per feature, a row per answer."""
-    # Part by part, so that what is measured on the way to the features takes little memory.
+    # Part by part, so that intermediate statistics take little memory.
     parts = traces.iter_slices(ROWS_AT_ONCE) if traces.height else [traces]
     return pl.concat(
         part.with_columns(H.list.sort().alias(ORDERED))

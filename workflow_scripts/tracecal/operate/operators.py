@@ -1,8 +1,8 @@
 """Local risk operators over traces, as Polars expressions (paper, section 3.4 and appendix B).
 
-Each takes a list column with one entry per token (nats, or probabilities where said) and gives
-one Float64 per answer. Lists have T >= 1 entries, none of them null; position t counts from 1.
-Of a list that is null or empty the value is null.
+Each takes a list column with one entry per token (nats, or probabilities where stated) and
+gives one Float64 per answer. Lists have T >= 1 entries, none of them null; position t counts from
+1. The value of a null or empty list is null.
 
 Inside, an operator is a NumPy function of all tokens in one flat array: `values` [tokens] of
 many answers, one after another, with each answer's `starts` and `lengths` T [answers].
@@ -18,14 +18,14 @@ ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
 LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
 
-# Answers that are worked on together, so that their tokens stay in the processor's cache.
+# Answers that are processed together, so that their tokens stay in the processor's cache.
 AT_ONCE = 4096
 
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def per_answer(x: pl.Expr, kernel: Kernel) -> pl.Expr:
-    """What `kernel(values, starts, lengths)` makes of each answer's list `x`."""
+    """`kernel(values, starts, lengths)` applied to each answer's list `x`."""
     return x.map_batches(
         lambda lists: _reduced(lists, kernel), return_dtype=pl.Float64, is_elementwise=True
     )
@@ -105,7 +105,7 @@ def window_peak(x: pl.Expr, window: int) -> pl.Expr:
     """M_x^(w): the largest mean over `window` consecutive tokens (over all when T < window)."""
 
     def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        sums = values.copy()  # at each token, of the window that begins there
+        sums = values.copy()  # at each token, the sum of the window that begins there
         for later in range(1, window):
             sums[:-later] += values[later:]
         # Windows begin in [start, stop); those from stop on reach past the answer's end.

@@ -48,9 +48,9 @@ ANSWERS_AT_ONCE = 2000
 
 
 def hyperparameters(setting: str, level: float) -> dict[str, float]:
-    """TRACE's hyperparameters where `setting` takes `level` and the rest their defaults.
+    """TRACE's hyperparameters where `setting` takes `level` and the others their defaults.
 
-    Beside another mixture weight the two others keep their ratio, and the three sum to 1.
+    Where one mixture weight changes the two others keep their ratio, and the three sum to 1.
     """
     changed = {setting: level}
     if setting in MIXTURE:
@@ -60,7 +60,7 @@ def hyperparameters(setting: str, level: float) -> dict[str, float]:
 
 
 def varied_scores(traces: pl.DataFrame) -> pl.DataFrame:
-    """TRACE's scores as it stands (`setting` 'default') and at every level of the grid.
+    """TRACE's scores with its defaults (`setting` 'default') and at every level of the grid.
 
     `traces` holds `example_id`, `surprisal` and `entropy`.
     """
@@ -69,12 +69,12 @@ def varied_scores(traces: pl.DataFrame) -> pl.DataFrame:
         for setting, levels in GRID.items()
         for level in levels
     }
-    # Most settings share their operators: each is measured once.
+    # Most settings share their operators: each is computed once.
     measured = traces.select(
         "example_id",
         **{
-            _named(name, given[name]): operator(given[name])
-            for given in settings.values()
+            _named(name, values[name]): operator(values[name])
+            for values in settings.values()
             for name, operator in OPERATOR.items()
         },
     )
@@ -83,12 +83,12 @@ def varied_scores(traces: pl.DataFrame) -> pl.DataFrame:
             measured,
             setting,
             op.mixture(
-                *(pl.col(_named(name, given[name])) for name in OPERATOR),
-                *(given[name] for name in MIXTURE),
+                *(pl.col(_named(name, values[name])) for name in OPERATOR),
+                *(values[name] for name in MIXTURE),
             ),
             level=level,
         )
-        for (setting, level), given in settings.items()
+        for (setting, level), values in settings.items()
     )
 
 
@@ -98,10 +98,10 @@ def _named(name: str, value: float) -> str:
 
 
 def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRAWS) -> pl.DataFrame:
-    """TRACE's scores after each answer's tokens changed places, `draws` times over.
+    """TRACE's scores after `draws` random permutations of each answer's tokens.
 
-    A token's surprisal and entropy move together, the end token's too. What an answer draws
-    depends on the seed, the task and its id alone, and not on how many draws follow.
+    A token's surprisal and entropy move together, the end token's too. An answer's permutations
+    depend on the seed, the task and its id alone, not on the number of draws.
     """
     scored = (
         _scored(shuffled, PERMUTED, op.trace_risk(S, H), draw=draw)
@@ -128,7 +128,7 @@ def _scored(
 
 
 def _shuffled(traces: pl.DataFrame, task: str, seed: int, draws: int) -> Iterator[pl.DataFrame]:
-    """The traces once for each draw, with the tokens of every answer in a drawn order."""
+    """The traces once for each draw, with the tokens of every answer in a random order."""
     tokens = traces.select("example_id", S, H).explode("surprisal", "entropy")
     lengths = traces["surprisal"].list.len().cast(pl.Int64).to_numpy()
     starts = np.cumsum(lengths) - lengths
@@ -139,8 +139,12 @@ def _shuffled(traces: pl.DataFrame, task: str, seed: int, draws: int) -> Iterato
         ],
         axis=1,
     )
-    for drawn in order:
-        yield tokens[drawn].group_by("example_id", maintain_order=True).agg("surprisal", "entropy")
+    for permutation in order:
+        yield (
+            tokens[permutation]
+            .group_by("example_id", maintain_order=True)
+            .agg("surprisal", "entropy")
+        )
 
 
 def permutations(length: int, draws: int, key: str) -> np.ndarray:

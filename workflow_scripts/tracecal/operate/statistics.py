@@ -3,7 +3,7 @@
 Eleven numbers describe the entropies of an answer's tokens: mean, standard deviation, largest, five
 quantiles, skewness, kurtosis and sum. The definitions are those of the authors' code
 (pmemoli/Entropy-Sentinel, engine/core/computations.py); where a single token leaves the standard
-deviation open it is 0 here. Expressions and kernels are as in `operators`.
+deviation undefined it is 0 here. Expressions and kernels are as in `operators`.
 """
 
 import math
@@ -18,7 +18,7 @@ TINY = 1e-8  # the authors'; keeps a moment finite where all values are equal
 
 
 def statistics(x: pl.Expr, ordered: pl.Expr) -> dict[str, pl.Expr]:
-    """The nine of them that are no features of TRACE's, by name; `ordered` is `x` in order."""
+    """The nine statistics that are not also features of TRACE, by name; `ordered` is `x` in order."""
     return {
         "entropy_sum": length_normalised(x, 0),
         "entropy_deviation": deviation(x),

@@ -64,22 +64,22 @@ def side_by_side(name: str, ours: Sequence[Ours], published: Sequence[Published]
     """
     found: dict[int, list[Comparison]] = {}
     missing = []
-    for one in published:
-        index = _matching(name, one, ours)
-        if index is None or one.column not in ours[index]:
-            missing.append(one)
+    for value in published:
+        index = _matching(name, value, ours)
+        if index is None or value.column not in ours[index]:
+            missing.append(value)
         else:
-            found.setdefault(index, []).append(compare(one, ours[index]))
-    rows = [(ours[index], one) for index in sorted(found) for one in found[index]]
-    titles = {one.published.row: _title(own, one) for own, one in rows}
-    compared = [one for _, one in rows]
+            found.setdefault(index, []).append(compare(value, ours[index]))
+    rows = [(ours[index], value) for index in sorted(found) for value in found[index]]
+    titles = {value.published.row: _title(own, value) for own, value in rows}
+    compared = [value for _, value in rows]
     over = ours[0].get("sd_over", "splits") if ours else "splits"
     return Table(
         name=f"{name}_vs_paper",
         title=f"Beside the paper: {name.replace('_', ' ')}",
         caption=_caption(compared, over),
         frame=pl.DataFrame(map(_row, compared), schema=COMPARED, orient="row"),
-        columns=_columns([one.published.note for one in compared]),
+        columns=_columns([value.published.note for value in compared]),
         section=pl.col("row"),
         titles=titles,
         emphasis="Bold: exceeds the spread.",
@@ -166,18 +166,24 @@ def _half_unit(text: str) -> float:
     return 0.5 * 10 ** -_decimals(text) if "." in text else 0.0
 
 
-def _row(one: Comparison) -> tuple:
-    verdict = None if one.exceeds is None else ("no", "yes")[one.exceeds]
-    paper = _value(one.published.value)
-    numbers = [float(value) if _numeric(value) else None for value in (paper, one.ours)]
-    name = None if _numeric(one.ours) else one.ours
-    own = (one.published.row, one.published.column, one.published.value, *numbers, name)
-    return (*own, one.difference, one.sd, one.spread, verdict)
+def _row(comparison: Comparison) -> tuple:
+    verdict = None if comparison.exceeds is None else ("no", "yes")[comparison.exceeds]
+    paper = _value(comparison.published.value)
+    numbers = [float(value) if _numeric(value) else None for value in (paper, comparison.ours)]
+    name = None if _numeric(comparison.ours) else comparison.ours
+    own = (
+        comparison.published.row,
+        comparison.published.column,
+        comparison.published.value,
+        *numbers,
+        name,
+    )
+    return (*own, comparison.difference, comparison.sd, comparison.spread, verdict)
 
 
-def _title(ours: Ours, one: Comparison) -> str:
+def _title(ours: Ours, comparison: Comparison) -> str:
     """The row's own label where one id makes the row, else its ids."""
-    ids = [value for value in one.published.ids.values() if value]
+    ids = [value for value in comparison.published.ids.values() if value]
     label = ours.get("label", "")
     return label if label and len(ids) < 2 else " · ".join(ids)
 
@@ -185,7 +191,7 @@ def _title(ours: Ours, one: Comparison) -> str:
 def _caption(compared: Sequence[Comparison], over: str) -> str:
     if not compared:
         return "This run has nothing in common with the paper's table, so no row is listed."
-    verdicts = [one.exceeds for one in compared]
+    verdicts = [comparison.exceeds for comparison in compared]
     return (
         f"{count(len(compared), 'published value')} beside this run's: "
         f"{verdicts.count(True)} differ by more than the spread over {over}, "
@@ -198,12 +204,12 @@ def _absent(missing: Sequence[Published], ours: Sequence[Ours], total: int) -> I
     if not missing:
         return
     wanted: dict[str, list[str]] = {}
-    for one in missing:
-        for key, value in one.conditions.items():
+    for lacking in missing:
+        for key, value in lacking.conditions.items():
             if not any(row.get(key) == value for row in ours):
                 wanted.setdefault(key, []).append(value)
-        if ours and one.column not in ours[0]:
-            wanted.setdefault("column", []).append(one.column)
+        if ours and lacking.column not in ours[0]:
+            wanted.setdefault("column", []).append(lacking.column)
     reasons = [f"{key} {', '.join(dict.fromkeys(values))}" for key, values in wanted.items()]
     yield (
         f"Not compared: {len(missing)} of the paper's {count(total, 'value')}, for this "
@@ -214,9 +220,9 @@ def _absent(missing: Sequence[Published], ours: Sequence[Ours], total: int) -> I
 def _footnotes(titles: Mapping[str, str], compared: Sequence[Comparison]) -> Iterator[str]:
     """What is known about published values that are listed."""
     notes: dict[str, list[str]] = {}
-    for one in compared:
-        if one.published.note:
-            name = f"{titles[one.published.row]} {one.published.column}"
-            notes.setdefault(one.published.note, []).append(name)
+    for comparison in compared:
+        if comparison.published.note:
+            name = f"{titles[comparison.published.row]} {comparison.published.column}"
+            notes.setdefault(comparison.published.note, []).append(name)
     for note, names in notes.items():
         yield f"{NOTED} {listed(names)}: {note}."

@@ -48,11 +48,11 @@ def read(path: Path = PAPER) -> dict[str, list[Published]]:
             if not _sound(fields):
                 raise InputError(f"{path}, line {lines.line_num}: {fields} is not {HEADER}.")
             table, *rest = fields
-            one = Published(*rest)
-            if (key := (table, one.row, one.column)) in seen:
+            value = Published(*rest)
+            if (key := (table, value.row, value.column)) in seen:
                 raise InputError(f"{path}, line {lines.line_num}: {key} is given twice.")
             seen.add(key)
-            tables.setdefault(table, []).append(one)
+            tables.setdefault(table, []).append(value)
     return tables
 
 
@@ -62,14 +62,14 @@ def shared(
     """Those that are about `models` and `tasks` alone: a run of others has none of them."""
     ids = {"model": {*models, ""}, "task": {*tasks, "average"}}
 
-    def known(one: Published) -> bool:
+    def known(value: Published) -> bool:
         return all(
             {*text.split()} <= ids[kind]
-            for key, text in one.conditions.items()
+            for key, text in value.conditions.items()
             if (kind := key.removeprefix("main_").removeprefix("cross_").removesuffix("s")) in ids
         )
 
-    return [one for one in published if known(one)]
+    return [value for value in published if known(value)]
 
 
 def _sound(fields: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Model folders: linking one into the run, and telling what it holds."""
+"""Model folders: linking one into the run, and its files and fingerprint."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -38,14 +38,14 @@ def link_model(
 
 
 def model_contents(folder: str | Path) -> dict[str, Path]:
-    """The files that a model is loaded from, by name: those of its folder, and how it pools.
+    """The files that a model is loaded from, by name: those of its folder and its pooling settings.
 
-    Hidden files are left out: of a folder that a rule made, Snakemake's mark of when it was made.
+    Hidden files are left out, such as Snakemake's timestamp in a folder that a rule made.
     """
     files = [path for path in Path(folder).iterdir() if not path.name.startswith(".")]
-    named = {path.name: path for path in files if path.is_file()}
+    by_name = {path.name: path for path in files if path.is_file()}
     pooling = Path(folder) / POOLING
-    return named | ({POOLING: pooling} if pooling.is_file() else {})
+    return by_name | ({POOLING: pooling} if pooling.is_file() else {})
 
 
 def fingerprint(folder: str | Path) -> str:
@@ -56,8 +56,8 @@ def fingerprint(folder: str | Path) -> str:
 def require_chat_template(folder: Path) -> None:
     """Raise `InputError` unless the tokenizer in a model's folder has a chat template."""
     settings = folder / "tokenizer_config.json"
-    stated = read_json(settings) if settings.is_file() else {}
-    if not (folder / "chat_template.jinja").is_file() and not stated.get("chat_template"):
+    config = read_json(settings) if settings.is_file() else {}
+    if not (folder / "chat_template.jinja").is_file() and not config.get("chat_template"):
         raise InputError(
             "'chat: true' asks for a chat template and its tokenizer has none; leave 'chat' out to "
             "ask it in plain text."

@@ -1,7 +1,7 @@
-"""A language model in a GGUF file, made into a folder as Transformers saves it.
+"""Converting a language model in a GGUF file to a folder as Transformers saves it.
 
-GGUF is llama.cpp's format: weights, mostly quantised, and the tokenizer in one file. Weights become
-float32 numbers equal to what the quantised ones stand for.
+GGUF is llama.cpp's format: weights, mostly quantised, and the tokenizer in one file. Weights are
+dequantised to float32.
 """
 
 from pathlib import Path
@@ -22,12 +22,12 @@ _DIGITS = "0 12  345"
 def save_gguf(file: Path, folder: Path) -> None:
     """Write the model and the tokenizer of `file` into `folder`.
 
-    Raises `InputError` where the tokenizer does not come out as the file has it.
+    Raises `InputError` where the converted tokenizer differs from the file's.
     """
     where = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     tokenizer = read_tokenizer(file)
     model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
-    # The weights are plain numbers by now; what says otherwise keeps them from being saved.
+    # The weights are dequantised; these attributes would keep them from being saved.
     model.hf_quantizer, model.is_quantized = None, False
     del model.config.quantization_config
     model.save_pretrained(folder)
@@ -35,16 +35,16 @@ def save_gguf(file: Path, folder: Path) -> None:
 
 
 def read_tokenizer(file: Path) -> PreTrainedTokenizerFast:
-    """The tokenizer of a GGUF file, with its own way to part digits.
+    """The tokenizer of a GGUF file, splitting digits as the file says.
 
-    Raises `InputError` where a token has another id than in the file, or digits stay together.
+    Raises `InputError` where a token has another id than in the file, or digits are not split.
     """
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     fields = GGUFReader(file).fields
-    told = {
+    metadata = {
         name: field.contents() for name, field in fields.items() if name.startswith("tokenizer")
     }
-    if told.get("tokenizer.ggml.pre") in SINGLE_DIGITS:
+    if metadata.get("tokenizer.ggml.pre") in SINGLE_DIGITS:
         tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [
                 pre_tokenizers.Digits(individual_digits=True),
@@ -53,12 +53,14 @@ def read_tokenizer(file: Path) -> PreTrainedTokenizerFast:
         )
         digits = [token for token in tokenizer.tokenize(_DIGITS) if any(map(str.isdigit, token))]
         if digits != [sign for sign in _DIGITS if sign.isdigit()]:
-            raise InputError(f"{file}: its tokenizer parts {_DIGITS!r} into {digits}, not digits.")
-    tokens = told["tokenizer.ggml.tokens"]
-    found = tokenizer.convert_ids_to_tokens(list(range(len(tokens))))
+            raise InputError(
+                f"{file}: its tokenizer splits {_DIGITS!r} into {digits}, not into digits."
+            )
+    tokens = metadata["tokenizer.ggml.tokens"]
+    loaded_tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokens))))
     ends = {"eos": tokenizer.eos_token_id, "bos": tokenizer.bos_token_id}
-    if found != tokens or any(
-        told.get(f"tokenizer.ggml.{name}_token_id", number) != number
+    if loaded_tokens != tokens or any(
+        metadata.get(f"tokenizer.ggml.{name}_token_id", number) != number
         for name, number in ends.items()
     ):
         raise InputError(f"{file}: Transformers reads its tokenizer as another one; use the hub's.")

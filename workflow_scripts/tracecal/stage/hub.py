@@ -1,7 +1,7 @@
 """Asking the Hugging Face hub: what a repository holds, and one sentence for what goes wrong.
 
 The token is read by the hub's own client, from HF_TOKEN or from what `hf auth login` saved; it
-passes through no code of ours, and no error's own text is repeated.
+never passes through this code, and the text of errors is never repeated.
 """
 
 import time
@@ -64,16 +64,16 @@ def contents(source: Source) -> Contents:
             source.repository,
             info.sha,
         )
-    counted = getattr(info, "safetensors", None)
+    weights_info = getattr(info, "safetensors", None)
     return Contents(
         info.sha,
         {file.rfilename: file.size or 0 for file in info.siblings or ()},
-        dict(counted.parameters) if counted else {},
+        dict(weights_info.parameters) if weights_info else {},
     )
 
 
 def asked(source: Source, ask: Callable[[], T]) -> T:
-    """The hub's answer to `ask`, which is repeated where it fails for a passing reason.
+    """The hub's answer to `ask`, retried after temporary failures.
 
     Raises `InputError` saying what is wrong with the source, the token or the network.
     """
@@ -81,7 +81,7 @@ def asked(source: Source, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except (OSError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.LocalProtocolError) as error:
-            if pause is None or not _passing(error):
+            if pause is None or not _is_temporary(error):
                 # Not `from error`: an error's text may repeat what was sent.
                 raise InputError(_sentence(error, source)) from None
             LOGGER.info("the hub did not answer (%s); trying again", _reason(error))
@@ -89,13 +89,13 @@ def asked(source: Source, ask: Callable[[], T]) -> T:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _passing(error: BaseException) -> bool:
+def _is_temporary(error: BaseException) -> bool:
     status = _status(error)
     if status is not None:
         return status >= 500 or status in (408, 429)
     return any(
-        isinstance(one, httpx2.TransportError) and not isinstance(one, httpx2.ConnectError)
-        for one in _chain(error)
+        isinstance(cause, httpx2.TransportError) and not isinstance(cause, httpx2.ConnectError)
+        for cause in _chain(error)
     )
 
 
@@ -154,17 +154,17 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _among(error: BaseException, kind: type[BaseException]) -> bool:
-    return any(isinstance(one, kind) for one in _chain(error))
+    return any(isinstance(cause, kind) for cause in _chain(error))
 
 
 def _status(error: BaseException) -> int | None:
-    for one in _chain(error):
-        if isinstance(one, HfHubHTTPError | httpx2.HTTPStatusError):
-            return one.response.status_code
+    for cause in _chain(error):
+        if isinstance(cause, HfHubHTTPError | httpx2.HTTPStatusError):
+            return cause.response.status_code
     return None
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost error's kind: its text could hold more than is good for a log."""
+    """The innermost error's kind: its text could hold secrets."""
     status = _status(error)
     return f"status {status}" if status is not None else type([*_chain(error)][-1]).__name__

@@ -17,7 +17,7 @@ from tracecal.tasks.asking import Asking
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 CHARACTERS_PER_TOKEN = 3  # of the fixed text of prompts; fewer than tokenizers make of most texts
-QUESTION_TOKENS, CONTEXT_TOKENS = 128, 2048  # allowed for what rows fill in, not known before
+QUESTION_TOKENS, CONTEXT_TOKENS = 128, 2048  # allowance for what rows fill in
 GB = 1e9
 SCHEMA = {
     "model": pl.String,
@@ -45,8 +45,8 @@ def needs(models: Sequence[Mapping[str, Any]], tasks: Mapping[str, str]) -> pl.D
     """One row a model: GB on disk and to fetch, GB of weights and of cache in GPU memory.
 
     Each of `models` has slug, hub and revision or path, dtype, batch_size and the names of its
-    tasks; `tasks` holds how each is asked, as JSON. Null is what metadata do not tell. Raises
-    `InputError` where a model is not there.
+    tasks; `tasks` holds how each is asked, as JSON. Values that metadata do not give are null.
+    Raises `InputError` where a model is missing.
     """
     rows = [_row(model, tasks) for model in models]
     to_fetch, free = sum(row["to_fetch_gb"] for row in rows), free_bytes() / GB
@@ -57,7 +57,7 @@ def needs(models: Sequence[Mapping[str, Any]], tasks: Mapping[str, str]) -> pl.D
 
 
 def tokens_at_most(asking: Asking) -> int:
-    """Prompt and answer of one example: what is fixed measured, what rows fill in allowed for."""
+    """Tokens of prompt and answer of one example, with an allowance for what rows fill in."""
     asked_with_context = "{context}" in asking.prompt
     turn = len(asking.prompt) / CHARACTERS_PER_TOKEN
     shots = sum(
@@ -70,7 +70,7 @@ def tokens_at_most(asking: Asking) -> int:
 
 
 def cache_bytes_per_token(config: Mapping[str, Any], dtype: str) -> int | None:
-    """Keys and values of one token in all layers; null where the config does not tell."""
+    """Keys and values of one token in all layers; null where the config does not say."""
     config = config.get("text_config", config)
     layers, heads = config.get("num_hidden_layers"), config.get("num_attention_heads")
     if not layers or not heads or not config.get("hidden_size"):
@@ -80,11 +80,11 @@ def cache_bytes_per_token(config: Mapping[str, Any], dtype: str) -> int | None:
 
 
 def parameter_count(there: Contents, weights: int, config: Mapping[str, Any]) -> int | None:
-    """As the hub counted them, else from the bytes of the weights and the type they are kept in."""
+    """As the hub counts them, else from the size of the weights and their data type."""
     if there.parameters:
         return sum(there.parameters.values())
-    kept = BYTES.get(str(config.get("dtype") or config.get("torch_dtype")))
-    return weights // kept if kept else None
+    size = BYTES.get(str(config.get("dtype") or config.get("torch_dtype")))
+    return weights // size if size else None
 
 
 def _row(model: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, Any]:
@@ -105,12 +105,12 @@ def _row(model: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, Any]:
         "cache_gb": cache,
         "memory_gb": weights + cache if weights and cache else None,
     }
-    told = {name: "?" if value is None else value for name, value in row.items()}
+    shown = {name: "?" if value is None else value for name, value in row.items()}
     LOGGER.info(
         "%(model)s: %(disk_gb).1f GB on disk, %(to_fetch_gb).1f GB of it to fetch; GPU memory "
         "%(weights_gb).4s GB for weights and %(cache_gb).4s GB for %(batch_size)d answers of at "
         "most %(tokens)d tokens; allow a fifth more for activations",
-        told,
+        shown,
     )
     return row
 
@@ -126,7 +126,7 @@ def _of_hub(model: Mapping[str, Any]) -> Sizes:
         )
         config = read_json(path)
     except InputError as error:
-        # Sizes are public even where a licence is to be accepted; the rest can wait.
+        # Sizes are public even where a licence must be accepted first.
         LOGGER.warning("warning: %s", error)
         names = {name for name in there.sizes if name.startswith("model")}
         config = {}

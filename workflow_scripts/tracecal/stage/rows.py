@@ -49,15 +49,15 @@ def stage_rows(
 
 
 def converted_files(there: Contents) -> dict[str, dict[str, list[str]]]:
-    """Configuration -> split -> files, where the hub made them: <config>/<split>/0000.parquet.
+    """Configuration -> split -> files, as the hub converts them: <config>/<split>/0000.parquet.
 
     Empty where a README, which conversions lack, may declare the configurations.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    files: dict[str, dict[str, list[str]]] = {}
     for name in sorted(there.sizes) if "README.md" not in there.sizes else ():
         if match := re.fullmatch(r"([^/]+)/([^/]+)/\d{4}\.parquet", name):
-            found.setdefault(match[1], {}).setdefault(match[2], []).append(name)
-    return found
+            files.setdefault(match[1], {}).setdefault(match[2], []).append(name)
+    return files
 
 
 def _load(
@@ -86,7 +86,7 @@ def _load(
 def _sentence(
     error: Exception, source: Source, config: str | None, split: str, there: Contents, cache: str
 ) -> str:
-    """What `datasets` found wrong, and what to write instead."""
+    """What is wrong with the request, and what to write instead."""
     if "is a gated dataset" in str(error):
         return gated(source)
     if f"{source.repository.split('/')[1]}.py" in there.sizes:

@@ -89,7 +89,7 @@ def missing_bytes(source: Source, there: Contents, names: Collection[str]) -> in
 
 
 def free_bytes() -> int:
-    """Room on the disk that the hub's cache is on."""
+    """Free bytes on the disk that the hub's cache is on."""
     folder = Path(constants.HF_HUB_CACHE).expanduser().absolute()
     while not folder.exists():
         folder = folder.parent
@@ -97,7 +97,7 @@ def free_bytes() -> int:
 
 
 def check_disk(repository: str, needed: int) -> None:
-    """Say how much will be fetched; raise `InputError` where the disk has no room for it."""
+    """Log how much will be fetched; raise `InputError` where the disk has no room for it."""
     free = free_bytes()
     LOGGER.info("%s: %.2f GB to fetch, %.2f GB free", repository, needed / 1e9, free / 1e9)
     if needed and needed + HEADROOM > free:

@@ -1,8 +1,8 @@
-"""A file's checksum and whose it is, in its own metadata or in a small file beside it.
+"""A file's checksum and owner, in its own metadata or in a small file beside it.
 
-Arrow and Parquet readers notice a file that is cut short, not a value that has changed, nor that
-it is another model's. A sealed file is written with a blank seal, hashed, and the hash put where
-the blank was. What has no metadata (JSON, texts, model folders) has `.<name>.sha256` beside it,
+Arrow and Parquet readers notice a truncated file, but neither a changed value nor a
+file of another model. A sealed file is written with a blank checksum, hashed, and the hash put
+in its place. What has no metadata (JSON, texts, model folders) has `.<name>.sha256` beside it,
 in the form of sha256sum.
 """
 
@@ -23,7 +23,7 @@ _OF, _END = b" of ", b"\n"
 
 
 def blank(path: str | Path) -> dict[str, str]:
-    """What the key-value metadata of the file at `path` hold: a seal, and what it was made with."""
+    """The key-value metadata of the file at `path`: a blank checksum, and what made it."""
     return {MADE: MADE_WITH.get(), KEY: (_BLANK + _OF + place(path).encode() + _END).decode()}
 
 
@@ -46,21 +46,21 @@ def seal(path: Path) -> None:
 
 
 def require_own(content: bytes | mmap, path: str | Path) -> None:
-    """Raise `InputError` unless a file's bytes match the seal they hold, and it is `path`'s.
+    """Raise `InputError` unless a file's bytes match their checksum, and it belongs at `path`.
 
-    A file without a seal is somebody else's, and taken as it is.
+    A file without a checksum is foreign, and accepted.
     """
     if is_broken(content):
         raise unreadable(path, ValueError("its bytes do not match its own checksum"))
     owner = content.rfind(_MARK) + len(_BLANK)
-    if content[owner : owner + len(_OF)] == _OF:  # files of old hold a seal alone
+    if content[owner : owner + len(_OF)] == _OF:  # older files hold a checksum alone
         stated = content[owner + len(_OF) : content.find(_END, owner)]
         _require_place(path, stated.decode())
 
 
 def is_broken(content: bytes | mmap) -> bool:
-    """Whether a file's bytes do not match the seal they hold; one without a seal is not broken."""
-    # Either of key and mark calls for a seal: one flipped bit cannot hide both.
+    """Whether a file's bytes do not match the checksum they hold; false without one."""
+    # Key or mark is enough to expect a checksum: one flipped bit cannot hide both.
     if content.find(KEY.encode()) < 0 and content.find(_MARK) < 0:
         return False
     found = {content[start : start + len(_BLANK)] for start in _seals(content)}
@@ -68,23 +68,23 @@ def is_broken(content: bytes | mmap) -> bool:
 
 
 def write_sum(path: str | Path) -> None:
-    """Write the checksum of a file or folder beside it, with whose it is."""
+    """Write the checksum of a file or folder beside it, with the path it belongs to."""
     beside(path).write_text(f"{digest(path)}  {place(path)}\n", encoding="utf-8")
 
 
 def require_sum(path: str | Path, given: bool = False) -> None:
-    """Raise `InputError` unless a file or folder matches the checksum beside it, and is its own.
+    """Raise `InputError` unless a file or folder has the checksum beside it and belongs at `path`.
 
-    What has none beside it must be somebody else's, which is taken as it is: `given` to the
-    workflow, outside of its results, or within a folder that has one.
+    Without a checksum a file must be foreign: `given` to the workflow, outside of its results, or
+    within a folder that has one.
     """
     try:
         stated, _, owner = beside(path).read_text(encoding="utf-8").partition("  ")
     except FileNotFoundError:
         if not given and _is_ours(Path(path)):
             raise InputError(
-                f"{path} has lost its checksum, {beside(path)}, without which nothing tells "
-                f"whether it is sound. {regenerate(path)}"
+                f"{path} has lost its checksum, {beside(path)}, so it cannot be "
+                f"verified. {regenerate(path)}"
             ) from None
         return
     except (OSError, ValueError) as error:
@@ -116,7 +116,7 @@ def _require_place(path: str | Path, stated: str) -> None:
 
 
 def _seals(content: bytes | mmap) -> set[int]:
-    """Where the metadata hold the seal: at a file's end, in Arrow files at the start as well.
+    """Where the metadata hold the checksum: at a file's end, in Arrow files at the start as well.
 
     What lies between is data, which may hold anything.
     """
@@ -126,7 +126,7 @@ def _seals(content: bytes | mmap) -> set[int]:
 
 
 def _hash(content: bytes | mmap) -> bytes:
-    """The hash of a file's bytes, blanks in the places of the seal; nothing is copied."""
+    """The hash of a file's bytes with blanks in place of the checksum; nothing is copied."""
     found, end = hashlib.sha256(), 0
     with memoryview(content) as view:
         for start in sorted(_seals(content)):

@@ -1,7 +1,7 @@
-"""What a file or folder holds, told by its bytes and not by its times.
+"""SHA-256 digests of files and folders, which depend on their bytes and not on their times.
 
-A digest is remembered with the file's size and times, in the folder that the environment variable
-TRACECAL_DIGESTS names, so that large weights are read once and again only where these changed. The
+A digest is cached with the file's size and times, in the folder that the environment variable
+TRACECAL_DIGESTS names, so that large weights are read again only where these changed. The
 time of a file's last change of any kind (ctime) is among them, which no copy can keep.
 """
 
@@ -49,7 +49,7 @@ def _visible(paths: Iterable[Path]) -> Iterable[Path]:
 
 
 def remembered(key: str, compute: Callable[[], str]) -> str:
-    """A digest that depends on the text `key` alone: as noted before, else computed."""
+    """A digest that depends on the text `key` alone: from the cache, else computed."""
     note = _note(key)
     found = (note and _recall(note, ())) or compute()
     if note:
@@ -65,8 +65,8 @@ def _note(key: str) -> Path | None:
 def _file_digest(path: Path) -> str:
     path = path.resolve()
     state, note = _state(path), _note(str(path))
-    if note and (known := _recall(note, state)):
-        return known
+    if note and (cached := _recall(note, state)):
+        return cached
     with path.open("rb") as handle:
         found = hashlib.file_digest(handle, "sha256").hexdigest()
     if note and state == _state(path) and time.time_ns() - max(state[1:]) > SETTLED:
@@ -80,7 +80,7 @@ def _state(path: Path) -> State:
 
 
 def _recall(note: Path, state: State) -> str | None:
-    """The digest that was noted for a file in this state; null where the note is damaged."""
+    """The digest that is cached for a file in this state; null where the entry is damaged."""
     try:
         *noted, found, check = note.read_text(encoding="ascii").split()
     except (OSError, ValueError):
@@ -91,13 +91,13 @@ def _recall(note: Path, state: State) -> str | None:
 
 def _remember(note: Path, state: State, found: str) -> None:
     line = _line(state, found)
-    own = note.with_name(f"{note.name}.{uuid4().hex}")
+    temporary = note.with_name(f"{note.name}.{uuid4().hex}")
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
-        own.write_text(f"{line} {_check(line)}\n", encoding="ascii")
-        own.replace(note)
+        temporary.write_text(f"{line} {_check(line)}\n", encoding="ascii")
+        temporary.replace(note)
     except OSError:
-        own.unlink(missing_ok=True)  # a disk that takes no notes costs time only
+        temporary.unlink(missing_ok=True)  # a cache that cannot be written costs time only
 
 
 def _line(state: State, *found: str) -> str:

@@ -1,4 +1,4 @@
-"""Reading and writing files so that they appear whole or not at all."""
+"""Atomic writes, and reading with checks: files appear whole or not at all."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         yield part
         for file in part.iterdir():
             if file.is_file() and not file.is_symlink():
-                # Safetensors are written for their owner alone; like the folder, they are not.
+                # Only the owner may read what safetensors writes; give it the folder's rights.
                 file.chmod(part.stat().st_mode & 0o666)
         shutil.rmtree(path, ignore_errors=True)
         part.replace(path)
@@ -79,20 +79,20 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_parquet(frame: "pl.DataFrame", path: str | Path) -> None:
-    """Write `frame` as sealed Parquet, whole or not at all."""
+    """Write `frame` atomically as Parquet with its checksum in the metadata."""
     with atomic_write(path) as part:
         frame.write_parquet(part, metadata=blank(path))
         seal(part)
 
 
 def write_bytes(content: bytes, path: str | Path) -> None:
-    """Write `content`, whole or not at all."""
+    """Write `content` atomically."""
     with atomic_write(path) as part:
         part.write_bytes(content)
 
 
 def write_text(text: str, path: str | Path) -> None:
-    """Write `text` as UTF-8 with unchanged line ends, whole or not at all."""
+    """Write `text` atomically as UTF-8 with unchanged line ends."""
     write_bytes(text.encode(), path)
 
 
@@ -112,13 +112,13 @@ def read_checked(path: str | Path) -> str:
 
 
 def write_json(value: Any, path: str | Path) -> None:
-    """Write `value` as indented JSON (NaN is refused), whole or not at all, with its checksum."""
+    """Write `value` atomically as indented JSON (NaN is refused), with its checksum."""
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
     write_checked(f"{text}\n", path)
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON; raise `InputError` naming the file where it is damaged, cut short or foreign."""
+    """Read JSON; raise `InputError` naming the file where it is damaged or not its own."""
     text = read_checked(path)
     try:
         return json.loads(text)
@@ -139,7 +139,7 @@ def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pl.
 
 
 def read_sealed(path: str | Path) -> bytes:
-    """A file's bytes; raise `InputError` where they do not match its seal or are not its own."""
+    """A file's bytes; raise `InputError` where they do not match its checksum and path."""
     content = Path(path).read_bytes()
     require_own(content, path)
     return content

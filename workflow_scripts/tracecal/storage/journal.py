@@ -1,9 +1,9 @@
-"""Finished batches of a step, kept on disk, so that an interrupted job goes on where it stopped.
+"""Finished batches of a step on disk, so that an interrupted job resumes where it stopped.
 
 A journal is a folder of Arrow files, one per batch, each named after the SHA-256 of its bytes:
-written whole, checked when read, never changed. The folder is named after what the rows depend
-on (settings, code, model revision, prompts, library versions), so that rows of two makings never
-meet; several jobs that share a (model, task) write to one journal.
+written atomically, checked when read, never changed. The folder is named after what the rows depend
+on (settings, code, model revision, prompts, library versions), so that rows of different settings
+never mix; several jobs that share a (model, task) write to one journal.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class Journal:
     def __init__(self, folder: str | Path, schema: pa.Schema, identity: Mapping[str, object]):
         """Open the journal of `identity` (plain JSON values) below `folder`, and read it.
 
-        A part that is damaged is named and removed: its examples are worked on again. Journals
+        A damaged part is named and removed: its examples are computed again. Journals
         of other identities below `folder` are left alone, with a message.
         """
         canonical = json.loads(json.dumps(identity, sort_keys=True))
@@ -39,22 +39,22 @@ class Journal:
         self.schema = schema
         self._parts: dict[Path, pa.Table] = {}
         self._finished: dict[str, Path] = {}
-        _tell_of_others(self.folder, canonical)
+        _warn_of_others(self.folder, canonical)
         for part in sorted(self.folder.glob("*.arrow")):
             self._read(part)
         if self._finished:
             LOGGER.info("%d examples are finished already (%s)", len(self._finished), self.folder)
         if not (self.folder / IDENTITY).exists():
             # Jobs that share it may begin at the same moment: each writes a file of its own.
-            own = self.folder / f"identity-{uuid4().hex}.json"
-            write_text(json.dumps(canonical, indent=1, ensure_ascii=False), own)
-            own.replace(self.folder / IDENTITY)
+            temporary = self.folder / f"identity-{uuid4().hex}.json"
+            write_text(json.dumps(canonical, indent=1, ensure_ascii=False), temporary)
+            temporary.replace(self.folder / IDENTITY)
 
     def __contains__(self, example_id: str) -> bool:
         return example_id in self._finished
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep the rows of a finished batch; they are on disk when this returns."""
+        """Store the rows of a finished batch; they are on disk when this returns."""
         content = _arrow(rows, self.schema)
         part = self.folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
         write_bytes(content, part)
@@ -75,10 +75,10 @@ class Journal:
         return sorted_by_example(pa.concat_tables(tables))
 
     def settle(self, output: str | Path) -> None:
-        """Let the finished `output`, which holds all rows, stand for the parts.
+        """Replace the parts by the finished `output`, which holds all rows.
 
         A hard link takes no room on the disk and outlives `output`, should it be made anew.
-        Where the file system has none, the parts stay.
+        Without hard links the parts stay.
         """
         whole = self.folder / f"{digest(output)}.arrow"
         link = whole.with_suffix(".link")
@@ -95,7 +95,7 @@ class Journal:
     def _read(self, part: Path) -> None:
         content = part.read_bytes()
         if hashlib.sha256(content).hexdigest() != part.stem:
-            LOGGER.warning("%s is damaged: its answers are made again", part)
+            LOGGER.warning("%s is damaged: its answers are computed again", part)
             part.unlink()
             return
         self._keep(part, content)
@@ -108,7 +108,7 @@ class Journal:
 
 
 def sorted_by_example(table: pa.Table) -> pa.Table:
-    """The rows sorted by example id, those of one example in the order in which they stand."""
+    """The rows sorted by example id, those of one example in their order."""
     order = sorted(range(table.num_rows), key=table["example_id"].to_pylist().__getitem__)
     return table.take(pa.array(order, pa.int64())).combine_chunks()
 
@@ -120,8 +120,8 @@ def _arrow(rows: Sequence[Row], schema: pa.Schema) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _tell_of_others(folder: Path, identity: Mapping[str, object]) -> None:
-    """Say which journals of the same step are not used, and in what they differ."""
+def _warn_of_others(folder: Path, identity: Mapping[str, object]) -> None:
+    """Warn of journals of the same step with other settings, and say in what they differ."""
     for other in sorted(folder.parent.glob(f"*/{IDENTITY}")):
         if other.parent == folder:
             continue
@@ -133,8 +133,8 @@ def _tell_of_others(folder: Path, identity: Mapping[str, object]) -> None:
             key for key in identity.keys() | theirs.keys() if identity.get(key) != theirs.get(key)
         )
         LOGGER.warning(
-            "finished batches in %s are of another making (%s) and are not used; remove the "
-            "folder if you will not go back to it",
+            "finished batches in %s belong to other settings (%s) and are ignored; remove the "
+            "folder if you will not go back to them",
             other.parent,
             ", ".join(differing),
         )

@@ -1,7 +1,7 @@
-"""What Snakemake knows of how results were made, and what they say of it themselves.
+"""What Snakemake's records and the results themselves say about how they were made.
 
-Snakemake compares a rule's parameters with those in .snakemake/metadata. Where that is lost it
-takes every result for sound; each result carries the hash of what made it, for then.
+Snakemake compares a rule's parameters with those in .snakemake/metadata. Without them it
+takes every result as up to date; for that case each result carries the hash of what made it.
 """
 
 from base64 import urlsafe_b64encode
@@ -11,7 +11,7 @@ from typing import Any
 from tracecal.provenance import settings_hash
 from tracecal.storage.checksum import MADE
 
-LONGEST = 255  # of a file's name; Snakemake divides longer ones
+LONGEST = 255  # characters of a file name; Snakemake splits longer ones
 
 
 def unrecorded(results: Path, records: Path) -> list[Path]:
@@ -29,15 +29,15 @@ def unrecorded(results: Path, records: Path) -> list[Path]:
 
 
 def up_to_date(dag: Any) -> dict[Any, bool]:
-    """Whether each job of Snakemake's plan need not run, in the plan's order.
+    """Whether each job of Snakemake's plan is up to date, in the plan's order.
 
-    Where Snakemake has no record of a job, its results tell what made them.
+    Where Snakemake has no record of a job, the hash in its results decides.
     """
     sound: dict[Any, bool] = {}
     for job in (job for level in dag.toposorted() for job in level):
-        known = not (dag.reason(job).no_metadata and _made_otherwise(job))
-        needed = all(sound[one] for one in dag.dependencies[job])
-        sound[job] = known and needed and not dag.needrun(job)
+        unchanged = not (dag.reason(job).no_metadata and _made_otherwise(job))
+        inputs_sound = all(sound[other] for other in dag.dependencies[job])
+        sound[job] = unchanged and inputs_sound and not dag.needrun(job)
     return sound
 
 

@@ -23,7 +23,7 @@ def fewer(frames: Frames, settings: Settings) -> Fewer:
     shares = pairs.select(*SCOPE, share=pl.col("n") / pl.col("n").max().over("model", "task"))
     rows = settings.of_pairs(shares).filter(pl.col("share") < 1, pl.col("estimator").is_in(ids))
     found = {(model, task, estimator): share for model, task, estimator, share in rows.iter_rows()}
-    order = {(*pair, one): None for pair in settings.pairs for one in ids}
+    order = {(*pair, id): None for pair in settings.pairs for id in ids}
     return {key: found[key] for key in order if key in found}
 
 
@@ -60,39 +60,41 @@ def notes(
 
     Fits are of each task, or `pooled`.
     """
-    own = rows(frames, settings)
+    counted = rows(frames, settings)
     right = [
-        f"{settings.pair(one['model'], one['task'])} {one['correct']} of {one['n']} "
-        f"({one['accuracy']:.3f})"
-        for one in own
+        f"{settings.pair(row['model'], row['task'])} {row['correct']} of {row['n']} "
+        f"({row['accuracy']:.3f})"
+        for row in counted
     ]
-    together = {"task": None} | {name: sum(one[name] for one in own) for name in ("n", "correct")}
+    together = {"task": None} | {
+        name: sum(row[name] for row in counted) for name in ("n", "correct")
+    }
     return [
         f"Right answers (accuracy): {'; '.join(right)}.",
-        *incomplete(own, settings),
-        *too_few([together] if pooled else own, settings, shares),
+        *incomplete(counted, settings),
+        *too_few([together] if pooled else counted, settings, shares),
     ]
 
 
 def rows(frames: Frames, settings: Settings) -> list[Mapping]:
     """The rows of `accuracy` that a table is about, in the order of its models and tasks."""
-    found = {(one["model"], one["task"]): one for one in frames["accuracy"].iter_rows(named=True)}
+    found = {(row["model"], row["task"]): row for row in frames["accuracy"].iter_rows(named=True)}
     return [found[pair] for pair in settings.pairs if pair in found]
 
 
 def incomplete(counts: Sequence[Mapping], settings: Settings) -> list[str]:
     """What answers from files lack, questions or entropies; `counts` are rows of `accuracy`."""
-    said = {
+    sentences = {
         "unanswered": "Answers' files leave out questions",
         "without_entropy": f"{ABSENT} Without entropies, which TRACE needs, are answers",
     }
     notes = []
-    for column, sentence in said.items():
+    for column, sentence in sentences.items():
         parts = [
-            f"{settings.pair(one['model'], one['task'])} ({one[column]} of "
-            f"{one['n'] + (one['unanswered'] if column == 'unanswered' else 0)})"
-            for one in counts
-            if one[column]
+            f"{settings.pair(row['model'], row['task'])} ({row[column]} of "
+            f"{row['n'] + (row['unanswered'] if column == 'unanswered' else 0)})"
+            for row in counts
+            if row[column]
         ]
         notes += [f"{sentence}: {'; '.join(parts)}."] * bool(parts)
     return notes
@@ -109,16 +111,16 @@ def too_few(
     """
     weights, shares = settings.more["weights"], shares or [settings.more["calibration_share"]]
     few = []
-    for one in counts:
-        rarer = [share * min(one["correct"], one["n"] - one["correct"]) for share in shares]
+    for row in counts:
+        rarer = [share * min(row["correct"], row["n"] - row["correct"]) for share in shares]
         if min(rarer) < PER_WEIGHT * weights:
             ends = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (rarer[0], rarer[-1])))
-            name = settings.pair(one["model"], one["task"]) if one["task"] else "all tasks together"
+            name = settings.pair(row["model"], row["task"]) if row["task"] else "all tasks together"
             few.append(f"{name} (about {ends})")
     warning = (
         f"Too few to say: a fit has up to {count(weights, 'weight')} here, and with fewer than "
         f"{PER_WEIGHT} answers of the rarer kind, right or wrong, for each of them in the "
-        "calibration part it hangs on chance. So it is for "
+        "calibration part it depends on chance. This applies to "
     )
     return [f"{warning}{listed(few)}."] if few else []
 

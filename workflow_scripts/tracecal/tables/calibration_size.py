@@ -45,7 +45,10 @@ def table(frames: Frames, settings: Settings) -> Table:
         footnotes=(
             *settings.absent_tasks("main", present),
             *partly_note(
-                {f" at {percent(one)}": chosen.filter(pl.col(SHARE) == one) for one in shares},
+                {
+                    f" at {percent(share)}": chosen.filter(pl.col(SHARE) == share)
+                    for share in shares
+                },
                 METRICS,
                 settings.tasks,
             ),
@@ -72,11 +75,13 @@ def _frame(means: pl.DataFrame, shares: Sequence[float], shown: Sequence[Entry])
     rows = []
     for share in shares:
         for metric in METRICS:
-            own = {entry.id: found.get((share, metric, entry.id), {}) for entry in shown}
+            by_estimator = {entry.id: found.get((share, metric, entry.id), {}) for entry in shown}
             row = {SHARE: share, "metric": metric}
-            row |= {one: values.get("mean") for one, values in own.items()}
-            row |= {f"{one}_sd": values.get("sd") for one, values in own.items()}
-            row |= {f"{o}_undefined_splits": v.get("undefined", 0) for o, v in own.items()}
+            row |= {estimator: values.get("mean") for estimator, values in by_estimator.items()}
+            row |= {
+                f"{estimator}_sd": values.get("sd") for estimator, values in by_estimator.items()
+            }
+            row |= {f"{o}_undefined_splits": v.get("undefined", 0) for o, v in by_estimator.items()}
             rows.append(row)
     return frame_of(rows)
 

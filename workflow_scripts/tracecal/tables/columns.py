@@ -19,35 +19,35 @@ means over random splits, then over tasks, then over models.
 """
 
 
-def meaning(column: str, tasks: Mapping[str, str], told: Mapping) -> tuple[str, str]:
-    """The unit and the meaning of a column, as `told` by the file; `tasks` has labels by id.
+def meaning(column: str, tasks: Mapping[str, str], descriptions: Mapping) -> tuple[str, str]:
+    """The unit and the meaning of a column in the `descriptions` file; `tasks` has labels by id.
 
-    Raises `ValueError` where nothing is told of it.
+    Raises `ValueError` where it is not described.
     """
-    metrics, metric = told["metrics"], f"(?P<metric>{'|'.join(told['metrics'])})"
-    for pattern, unit, words in told["columns"]:
+    metrics, metric = descriptions["metrics"], f"(?P<metric>{'|'.join(descriptions['metrics'])})"
+    for pattern, unit, words in descriptions["columns"]:
         if found := re.fullmatch(pattern.replace("METRIC", metric), column):
             parts = found.groupdict()
             part = parts.get("part", "")
             facts = dict(
                 zip(("unit", "words"), metrics.get(parts.get("metric"), "  "), strict=False)
             )
-            facts["where"] = told["parts"].get(part, f"on {tasks.get(part, part)}")
+            facts["where"] = descriptions["parts"].get(part, f"on {tasks.get(part, part)}")
             return unit.format(**facts, **parts), words.format(**facts, **parts)
-    raise ValueError(f"{COLUMNS.name} says nothing of the column {column!r}")
+    raise ValueError(f"{COLUMNS.name} does not describe the column {column!r}")
 
 
 def described(
     tables: Mapping[str, Sequence[str]], titles: Mapping[str, str], tasks: Mapping[str, str]
 ) -> str:
     """All `tables`, by name their columns, as one Markdown page."""
-    told = read_yaml(COLUMNS)
+    descriptions = read_yaml(COLUMNS)
     parts = [OPENING]
     for name, columns in tables.items():
-        rows = [(column, *meaning(column, tasks, told)) for column in columns]
+        rows = [(column, *meaning(column, tasks, descriptions)) for column in columns]
         parts.append(_section(f"{name}.csv: {titles[name]}", rows))
     parts.append(
-        _section("`<table>_vs_paper.csv`: the paper's numbers beside ours", told["beside"])
+        _section("`<table>_vs_paper.csv`: the paper's numbers beside ours", descriptions["beside"])
     )
     return "\n".join(parts)
 

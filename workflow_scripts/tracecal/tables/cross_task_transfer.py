@@ -50,10 +50,12 @@ def table(frames: Frames, settings: Settings) -> Table:
 
 def _others(frames: Frames, settings: Settings) -> list[dict]:
     """For each task the answers to all others, on which its estimators are calibrated."""
-    own = answered.rows(frames, settings)
-    sums = {name: sum(one[name] for one in own) for name in ("n", "correct")}
-    rest = [dict(one) | {name: total - one[name] for name, total in sums.items()} for one in own]
-    return [one for one in rest if one["n"]]
+    counted = answered.rows(frames, settings)
+    sums = {name: sum(row[name] for row in counted) for name in ("n", "correct")}
+    rest = [
+        dict(row) | {name: total - row[name] for name, total in sums.items()} for row in counted
+    ]
+    return [row for row in rest if row["n"]]
 
 
 def _columns(missing: answered.Fewer) -> tuple[Column, ...]:

@@ -48,10 +48,10 @@ def averages_table(
     further, missing = further or {}, answered.fewer(frames, settings)
     means = _means(frames["averages"], settings)
     known = {estimator for study, estimator, _ in means if study == "main"}
-    groups = [[one for one in group if one in known] for group in ROWS[name]]
+    groups = [[id for id in group if id in known] for group in ROWS[name]]
     entries = {entry.id: entry for entry in settings.estimators}
     wanted = {estimator for group in ROWS[name] for estimator in group}
-    shown = [entries[one] for group in groups for one in group]
+    shown = [entries[id] for group in groups for id in group]
     if not shown:
         raise InputError(
             f"table {name}: the run has none of its estimators ({', '.join(sorted(wanted))}); "
@@ -73,7 +73,7 @@ def averages_table(
         )
         for name, (study, metric) in keys.items()
     ]
-    sections = {one: str(place) for place, group in enumerate(groups) for one in group}
+    sections = {id: str(place) for place, group in enumerate(groups) for id in group}
     absent = sorted(wanted - known)
     return Table(
         name=name,
@@ -124,9 +124,12 @@ def _frame(
         found = {name: means.get((s, entry.id, m), {}) for name, (s, m) in keys.items()}
         row = {"estimator": entry.id, "label": entry.label}
         row |= {name: settings.more[name].get(entry.id) or None for name in further}
-        row |= {name: one.get("mean") for name, one in found.items()}
-        row |= {f"{name}_sd": one.get("sd") for name, one in found.items()}
-        row |= {f"{name}_undefined_splits": one.get("undefined", 0) for name, one in found.items()}
+        row |= {name: average.get("mean") for name, average in found.items()}
+        row |= {f"{name}_sd": average.get("sd") for name, average in found.items()}
+        row |= {
+            f"{name}_undefined_splits": average.get("undefined", 0)
+            for name, average in found.items()
+        }
         rows.append(row | _scope(settings.studies))
     return frame_of(rows)
 

@@ -38,7 +38,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     analysis, main = frames["hyperparameter_sensitivity"], settings.studies["main"]
     present = present_tasks(analysis)
     averages = analysis.filter(pl.col("task").is_null(), pl.col("metric").is_in(METRICS))
-    default = {one["metric"]: one for one in averages.filter(setting=DEFAULT).to_dicts()}
+    default = {row["metric"]: row for row in averages.filter(setting=DEFAULT).to_dicts()}
     rows = [_row(setting, averages, default) for setting in SYMBOLS]
     frame = frame_of(rows)
     return Table(
@@ -69,7 +69,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         notes=(
             *(
                 [LEVELS]
-                if any(one[f"{metric}_best_at"] for one in rows for metric in METRICS)
+                if any(row[f"{metric}_best_at"] for row in rows for metric in METRICS)
                 else []
             ),
             _default_note(averages),
@@ -82,7 +82,7 @@ def table(frames: Frames, settings: Settings) -> Table:
 def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -> dict:
     tried = {metric: _tried(averages, setting, metric) for metric in METRICS}
     name, symbol = SYMBOLS[setting]
-    levels = _levels([one.level for one in tried["brier"]])
+    levels = _levels([average.level for average in tried["brier"]])
     row = {"parameter": name, "label": symbol, "values": levels}
     row |= {"default": float(DEFAULTS[setting])}
     for metric, ordered in tried.items():
@@ -91,8 +91,8 @@ def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -
     for metric, ordered in tried.items():
         row |= {f"{metric}_low_sd": ordered[0].sd, f"{metric}_high_sd": ordered[-1].sd}
     for metric in METRICS:
-        one = default[metric]
-        row |= {f"{metric}_default": one["mean"], f"{metric}_default_sd": one["sd"]}
+        average = default[metric]
+        row |= {f"{metric}_default": average["mean"], f"{metric}_default_sd": average["sd"]}
     return row
 
 
@@ -104,12 +104,12 @@ def _tried(averages: pl.DataFrame, setting: str, metric: str) -> list[Tried]:
 
 def _best_at(tried: Sequence[Tried], metric: str) -> str | None:
     """The levels whose means print as the best one does."""
-    means = [one.mean for one in tried]
+    means = [setting.mean for setting in tried]
     if means[0] is None:
         return None
     found = ranks(means, BETTER[metric], DECIMALS)
-    best = [one.level for one, rank in zip(tried, found, strict=True) if rank == "best"]
-    return _levels(best or [one.level for one in tried])
+    best = [setting.level for setting, rank in zip(tried, found, strict=True) if rank == "best"]
+    return _levels(best or [setting.level for setting in tried])
 
 
 def _levels(levels: Sequence[float]) -> str:

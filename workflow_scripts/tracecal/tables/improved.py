@@ -82,7 +82,7 @@ def best_column(
 def fewer_shown(missing: Fewer, frame: pl.DataFrame, **scope: str) -> Fewer:
     """Those of `missing` that are TRACE's or the best baseline of a row."""
     best = [shown(missing, frame, **scope, estimator=f"{metric}_{BEST}_id") for metric in METRICS]
-    return {key: share for key, share in missing.items() if any(key in one for one in best)}
+    return {key: share for key, share in missing.items() if any(key in found for found in best)}
 
 
 def right_columns(accuracy: bool = True) -> list[Column]:
@@ -147,21 +147,21 @@ def gain_column(metric: str, label: str, group: str) -> Column:
     )
 
 
-def unsupported(one: Improvement) -> bool:
+def unsupported(row: Improvement) -> bool:
     """Whether TRACE+ wins and the interval does not lie above zero."""
-    return one["difference"] is not None and one["difference"] > 0 and not one["supported"]
+    return row["difference"] is not None and row["difference"] > 0 and not row["supported"]
 
 
 def level(found: Iterable[Improvement]) -> str:
     """The level of the intervals, as "95%"."""
-    return f"{100 * max(one['level'] for one in found):g}%"
+    return f"{100 * max(row['level'] for row in found):g}%"
 
 
 def explained(found: Iterable[Improvement]) -> list[str]:
     """What the intervals are and, where it is used, what the mark says."""
-    rows = [one for one in found if one["metric"] in CLAIMED]
+    rows = [row for row in found if row["metric"] in CLAIMED]
     notes = [
-        f"Intervals ({level(rows)}): percentiles over {max(one['resamples'] for one in rows)} "
+        f"Intervals ({level(rows)}): percentiles over {max(row['resamples'] for row in rows)} "
         "resamples of whole groups of examples, the same for all estimators. The best baseline is "
         "chosen anew in every resample, which leans against TRACE+; both sides are measured on the "
         "same splits, and no fit is repeated. Each interval stands by itself, uncorrected for "
@@ -190,9 +190,9 @@ def partly_undefined(pairs: pl.DataFrame, settings: Settings) -> list[str]:
         found = pairs.filter(pl.col("undefined") > 0, metric=metric)
         rows = found.sort(settings.in_order(), "task")
         parts = [
-            f"{settings.models[one['model']]} on {settings.tasks[one['task']]} "
-            f"({one['undefined']} of {one['splits']} splits)"
-            for one in rows.iter_rows(named=True)
+            f"{settings.models[row['model']]} on {settings.tasks[row['task']]} "
+            f"({row['undefined']} of {row['splits']} splits)"
+            for row in rows.iter_rows(named=True)
         ]
         if parts:
             notes.append(f"{PARTLY} {LEFT_OUT}: {NAMES[metric]} of {'; '.join(parts)}.")

@@ -20,9 +20,11 @@ def table(frames: Frames, settings: Settings) -> Table:
     for entry in settings.estimators:
         own = {f"{s}_{m}": means.get((entry.id, s, m), {}) for s, m in KEYS}
         row = {"estimator": entry.id, "label": entry.label}
-        row |= {name: one.get("mean") for name, one in own.items()}
-        row |= {f"{name}_sd": one.get("sd") for name, one in own.items()}
-        row |= {f"{name}_undefined_splits": one.get("undefined", 0) for name, one in own.items()}
+        row |= {name: average.get("mean") for name, average in own.items()}
+        row |= {f"{name}_sd": average.get("sd") for name, average in own.items()}
+        row |= {
+            f"{name}_undefined_splits": average.get("undefined", 0) for name, average in own.items()
+        }
         rows += [row] if entry.id in found else []
     frame = frame_of(rows)
     missing = answered.fewer(frames, settings)
@@ -47,7 +49,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         footnotes=(
             *settings.absent_tasks("main", present),
             *partly_note(
-                {f" of {one} answers": chosen.filter(stratum=one) for one in STRATA},
+                {f" of {stratum} answers": chosen.filter(stratum=stratum) for stratum in STRATA},
                 METRICS,
                 settings.tasks,
             ),

@@ -64,7 +64,7 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
         frame=frame_of(rows),
         columns=(
             method(name, missing=missing),
-            *ranked([_column(one, values) for one in shown]),
+            *ranked([_column(column, values) for column in shown]),
         ),
         emphasis=BEST_OF_COLUMN,
         footnotes=(
@@ -83,44 +83,44 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
 
 def most(values: Values, part: str) -> Mapping:
     """The AUROC of a slice for the estimator that is defined on most of its pairs."""
-    rows = [one for (_, s, metric), one in values.items() if (s, metric) == (part, "auroc")]
-    return max(rows, key=lambda one: one["n"] or 0)
+    rows = [row for (_, s, metric), row in values.items() if (s, metric) == (part, "auroc")]
+    return max(rows, key=lambda row: row["n"] or 0)
 
 
 def _largest(shown: Sequence[Shown], values: Values) -> dict[str, Mapping]:
-    return {part: most(values, part) for part in dict.fromkeys(one.slice for one in shown)}
+    return {part: most(values, part) for part in dict.fromkeys(column.slice for column in shown)}
 
 
 def _values(estimator: str, shown: Sequence[Shown], values: Values) -> dict:
-    found = {one.key: values[estimator, one.slice, one.metric] for one in shown}
-    row = {key: one["value"] for key, one in found.items()}
-    row |= {f"{key}_sd": one["sd"] for key, one in found.items()}
-    for key in (one.key for one in shown if one.metric == "auroc"):
+    found = {column.key: values[estimator, column.slice, column.metric] for column in shown}
+    row = {key: cell["value"] for key, cell in found.items()}
+    row |= {f"{key}_sd": cell["sd"] for key, cell in found.items()}
+    for key in (column.key for column in shown if column.metric == "auroc"):
         row |= {f"{key}_{end}": found[key][end] for end in ("low", "high")}
-    for part in dict.fromkeys(one.slice for one in shown):
+    for part in dict.fromkeys(column.slice for column in shown):
         row |= {f"{part}_{name}": values[estimator, part, "auroc"][name] for name in COUNTS}
     return row
 
 
-def _column(one: Shown, values: Values) -> Column:
-    marked_rows = [GAINER] * _unsupported(one, values)
+def _column(column: Shown, values: Values) -> Column:
+    marked_rows = [GAINER] * _unsupported(column, values)
     mark = marked((pl.col("estimator").is_in(marked_rows), UNSUPPORTED))
-    return Column((one.key,), one.label, one.group, better="higher", added_mark=mark)
+    return Column((column.key,), column.label, column.group, better="higher", added_mark=mark)
 
 
-def _unsupported(one: Shown, values: Values) -> bool:
+def _unsupported(column: Shown, values: Values) -> bool:
     """Whether TRACE+ is better than the baselines shown, and the interval holds zero."""
-    gain = values[GAIN, one.slice, one.metric]
+    gain = values[GAIN, column.slice, column.metric]
     return None not in (gain["value"], gain["low"]) and gain["low"] <= 0 < gain["value"]
 
 
 def _counts(shown: Sequence[Shown], values: Values) -> Iterator[str]:
     """How many of the errors are matched, and how well."""
     matched = [
-        f"{NAMES[part].lower()} {number(one['n'], 0)} of {one['errors']} "
-        f"({number(one['length_gap'], 1)})"
-        for part, one in _largest(shown, values).items()
-        if one["n"]
+        f"{NAMES[part].lower()} {number(row['n'], 0)} of {row['errors']} "
+        f"({number(row['length_gap'], 1)})"
+        for part, row in _largest(shown, values).items()
+        if row["n"]
     ]
     if matched:
         yield (
@@ -132,28 +132,28 @@ def _counts(shown: Sequence[Shown], values: Values) -> Iterator[str]:
 def _empty(shown: Sequence[Shown], values: Values) -> Iterator[str]:
     """Which slices hold no error that can be matched."""
     largest = _largest(shown, values)
-    if empty := [NAMES[part].lower() for part, one in largest.items() if not one["n"]]:
+    if empty := [NAMES[part].lower() for part, row in largest.items() if not row["n"]]:
         yield f"– Undefined: no error that can be matched is of the kind {listed(empty)}."
 
 
 def _gains(shown: Sequence[Shown], values: Values) -> Iterator[str]:
     """By how much TRACE+ exceeds the best baseline of the table, with the bootstrap's interval."""
-    areas = [one.slice for one in shown if one.metric == "auroc"]
+    areas = [column.slice for column in shown if column.metric == "auroc"]
     gains = {part: values[GAIN, part, "auroc"] for part in areas}
     stated = [
-        f"{NAMES[part].lower()} {_signed(one['value'])} "
-        f"[{_signed(one['low'])}, {_signed(one['high'])}]"
-        for part, one in gains.items()
-        if one["value"] is not None
+        f"{NAMES[part].lower()} {_signed(gain['value'])} "
+        f"[{_signed(gain['low'])}, {_signed(gain['high'])}]"
+        for part, gain in gains.items()
+        if gain["value"] is not None
     ]
     if stated:
-        level = max(one["level"] for one in gains.values())
+        level = max(gain["level"] for gain in gains.values())
         yield (
             "AUROC of TRACE+ minus that of the best baseline shown (an oracle, chosen anew in "
             f"every resample), with a {100 * level:g}% interval (bootstrap over groups of answers, "
             f"each resample matched anew): {'; '.join(stated)}."
         )
-    if any(_unsupported(one, values) for one in shown):
+    if any(_unsupported(column, values) for column in shown):
         yield (
             f"{UNSUPPORTED} TRACE+ is better than each baseline shown, but the interval of the "
             "difference does not lie above zero."

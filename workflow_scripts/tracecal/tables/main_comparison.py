@@ -110,8 +110,8 @@ def _names(task: str | None, metric: str) -> list[str]:
 def _row(entry: Entry, keys: Keys, means: Means) -> dict:
     row = {"estimator": entry.id, "family": entry.family, "label": entry.label}
     for task, metric in keys:
-        one = means.get((task, entry.id, metric), {})
-        values = (one.get("mean"), one.get("sd"), one.get("undefined", 0))
+        average = means.get((task, entry.id, metric), {})
+        values = (average.get("mean"), average.get("sd"), average.get("undefined", 0))
         row |= dict(zip(_names(task, metric), values, strict=True))
     return row
 
@@ -168,7 +168,11 @@ def _partly(key: tuple[str | None, str], rows: Sequence[Entry], means: Means) ->
     """The estimators whose mean on a task leaves out splits."""
     task, metric = key
     found = {entry: means.get((task, entry.id, metric)) for entry in rows if task}
-    return [e for e, one in found.items() if one and 0 < one["undefined"] < one["splits"]]
+    return [
+        e
+        for e, average in found.items()
+        if average and 0 < average["undefined"] < average["splits"]
+    ]
 
 
 def _sections(rows: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
@@ -211,7 +215,7 @@ def _undefined_notes(
     dashes = 0
     for task, metric in keys:
         column = {entry: means.get((task, entry.id, metric)) for entry in rows}
-        none = [e for e, one in column.items() if one is None or one["mean"] is None]
+        none = [e for e, average in column.items() if average is None or average["mean"] is None]
         dashes += len(none)
         if task is None:
             continue
@@ -235,8 +239,8 @@ def _undefined_notes(
 
 
 def _span(found: Sequence[Mapping]) -> str:
-    counts = sorted({one["undefined"] for one in found})
-    total = max(one["splits"] for one in found)
+    counts = sorted({average["undefined"] for average in found})
+    total = max(average["splits"] for average in found)
     return f"{ABSENT.join(str(c) for c in sorted({counts[0], counts[-1]}))} of {total} splits"
 
 

@@ -50,11 +50,11 @@ def _row(task: str | None, found: Found, settings: Settings) -> dict:
     return {
         "task": task or AVERAGE,
         "label": settings.tasks[task] if task else "Average",
-        **{side: one["mean"] for side, one in sides.items()},
+        **{side: average["mean"] for side, average in sides.items()},
         "difference": difference["mean"],
         "difference_sd": difference["sd"],
         "difference_draws_sd": drawn["sd"],
-        **{f"{side}_sd": one["sd"] for side, one in sides.items()},
+        **{f"{side}_sd": average["sd"] for side, average in sides.items()},
         "undefined_splits": difference["undefined"],
     }
 
@@ -85,8 +85,9 @@ def _undefined(found: Found, present: Sequence[str], settings: Settings) -> list
     """A note on the splits in which a task has no AUROC."""
     partly = [(task, found[task, "original", "split"]) for task in present]
     named = [
-        f"{settings.tasks[task]} ({one['undefined']} of {count(one['repetitions'], 'split')})"
-        for task, one in partly
-        if one["undefined"]
+        f"{settings.tasks[task]} "
+        f"({average['undefined']} of {count(average['repetitions'], 'split')})"
+        for task, average in partly
+        if average["undefined"]
     ]
     return [f"{PARTLY} {LEFT_OUT}: {'; '.join(named)}."] if named else []

@@ -26,7 +26,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     A mark is 'yes', 'partly' or 'no'. TRACE's own rows stand last, under a rule.
     """
     methods = sorted(settings.more["methods"], key=_place)
-    own = [one["method"] for one in methods if one["role"] == "trace"]
+    own = [method["method"] for method in methods if method["role"] == "trace"]
     return Table(
         name="protocol_comparison",
         title=settings.title,

@@ -29,8 +29,8 @@ def table(frames: Frames, settings: Settings) -> Table:
     for entry in settings.estimators:
         own = {metric: means.get((entry.id, metric), {}) for metric in METRICS}
         row = {"estimator": entry.id, "label": entry.label}
-        row |= {metric: one.get("mean") for metric, one in own.items()}
-        row |= {f"{metric}_sd": one.get("sd") for metric, one in own.items()}
+        row |= {metric: average.get("mean") for metric, average in own.items()}
+        row |= {f"{metric}_sd": average.get("sd") for metric, average in own.items()}
         row["auroc_undefined_splits"] = own["auroc"].get("undefined", 0)
         rows += [row | {"model": model, "tasks": tasks}] if entry.id in found else []
     columns = [

@@ -84,7 +84,9 @@ class Settings:
         )
         chosen = frame.filter(pairs | (pl.col("study") == study))
         if "estimator" in frame.columns:
-            chosen = chosen.filter(pl.col("estimator").is_in([one.id for one in self.estimators]))
+            chosen = chosen.filter(
+                pl.col("estimator").is_in([entry.id for entry in self.estimators])
+            )
         if chosen.is_empty():
             raise InputError(
                 f"the metrics hold no row for the model(s) {', '.join(sorted(models))} on the "

@@ -34,9 +34,9 @@ def table(frames: Frames, settings: Settings) -> Table:
     for features in sorted({features for features, _ in means}, key=list(FEATURE_SETS).index):
         row = {"features": features, "label": FEATURE_SETS[features]}
         for metric in METRICS:
-            one = means[features, metric]
-            row |= {metric: one["mean"], f"{metric}_sd": one["sd"]}
-            row |= {f"{metric}_undefined_splits": one["undefined"]}
+            average = means[features, metric]
+            row |= {metric: average["mean"], f"{metric}_sd": average["sd"]}
+            row |= {f"{metric}_undefined_splits": average["undefined"]}
         rows.append(row | {"n": means[features, "brier"]["n"], "model": model, "tasks": tasks})
     columns = [
         Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ", mark=partly(m))

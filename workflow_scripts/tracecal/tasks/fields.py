@@ -17,7 +17,7 @@ def map_rows(
 ) -> list[Row]:
     """Task rows without their role; a row may still lack a question or references.
 
-    `language` is that of rows that do not tell it. Where rows of several languages share ids
+    `language` is that of rows without one. Where rows of several languages share ids
     (`separate`, or a language field), the id is followed by the language, and the plain id is
     the group unless a field says otherwise: translations of one example.
     Raises `InputError` naming `where` and the fields there are for a field that no row has.
@@ -31,7 +31,7 @@ def map_rows(
 
 
 def content_hash(question: str, context: str | None) -> str:
-    """16 hexadecimal digits that stand for what is asked, whatever its place in a file."""
+    """16 hexadecimal digits that identify a question, whatever its place in a file."""
     return hashlib.sha256(f"{question}\x1f{context or ''}".encode()).hexdigest()[:16]
 
 
@@ -39,7 +39,7 @@ def values(row: Row, field: str) -> list[str]:
     """The texts at a dotted path: a list's elements, or the one scalar; blanks left out.
 
     A path through a list of objects collects from each of them. A text that is a JSON list or
-    object is read as one where the path goes on or a list is at home, so CSV can nest.
+    object is parsed where the path continues or a list is expected, so CSV can nest.
     """
     return [text for value in _at(row, field) for text in _texts(value)]
 
@@ -52,19 +52,19 @@ def _map_row(row: Row, fields: Fields, language: str, separate: bool, where: str
 
 
 def _mapped(row: Row, fields: Fields, language: str, separate: bool, where: str) -> Row:
-    def one(field: str | None) -> str | None:
+    def single(field: str | None) -> str | None:
         found = _scalars(row, field, where) if field else []
         return found[0] if found else None
 
-    question, context = one(fields.question) or "", one(fields.context)
-    language = (one(fields.language) or language).lower()
-    own_id = content_hash(question, context) if fields.id is None else one(fields.id)
+    question, context = single(fields.question) or "", single(fields.context)
+    language = (single(fields.language) or language).lower()
+    own_id = content_hash(question, context) if fields.id is None else single(fields.id)
     if own_id is None:
         raise InputError(f"{where} has no value in the id field {fields.id!r}.")
     names = [fields.references] if isinstance(fields.references, str) else fields.references
     return {
         "example_id": f"{own_id}-{language}" if separate else own_id,
-        "group_id": one(fields.group) or own_id,
+        "group_id": single(fields.group) or own_id,
         "language": language,
         "question": question,
         "context": context,
@@ -84,7 +84,7 @@ def _scalars(row: Row, field: str, where: str) -> list[str]:
 
 
 def _at(value: Any, path: str) -> Iterator[Any]:
-    """The values at `path`; nothing where it leads nowhere."""
+    """The values at `path`; none where it does not exist."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         value = _decoded(value)
     if isinstance(value, list):
@@ -104,7 +104,7 @@ def _texts(value: Any, nested: bool = True) -> Iterator[str]:
     if nested and isinstance(value, str) and value.strip()[:1] + value.strip()[-1:] == "[]":
         value = _decoded(value)
         if isinstance(value, str) and re.match(r"\s*\[\s*['\"]", value):
-            raise InputError(f"a list inside a text must be spelt as JSON, not {value[:60]}.")
+            raise InputError(f"a list inside a text must be written as JSON, not {value[:60]}.")
     if isinstance(value, list):
         for item in value:
             yield from _texts(item, nested=False)
@@ -117,7 +117,7 @@ def _texts(value: Any, nested: bool = True) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    """A value as text; raises `InputError` where it is bytes, or half a character, that is none."""
+    """A value as text; raises `InputError` where its bytes or characters are not valid text."""
     try:
         text = value.decode() if isinstance(value, bytes) else str(value)
         text.encode()

@@ -1,4 +1,4 @@
-"""A task's rows, wherever they come from -> the one table that every later step reads."""
+"""A task's rows, from any source -> the one table that every later step reads."""
 
 import hashlib
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def without_duplicates(rows: pl.DataFrame) -> pl.DataFrame:
         also = f", and so do {len(more)} more" if more else ""
         raise InputError(
             f"example id {first!r} stands for different rows{also}; name a field with unique "
-            "values under fields.id, or mend the data."
+            "values under fields.id, or correct the data."
         )
     return distinct
 
@@ -126,16 +126,16 @@ def _file_rows(spec: Rows, path: str, language: str | None) -> list[Row]:
     """The usable rows of one file: with a question and at least one reference."""
     separate = language is not None
     rows = map_rows(read_rows(path), spec.fields, language or spec.language, separate, path)
-    asked = [row for row in rows if row["question"]]
-    usable = [row for row in asked if row["references"]]
+    with_question = [row for row in rows if row["question"]]
+    usable = [row for row in with_question if row["references"]]
     for lost, what in (
-        (len(rows) - len(asked), "question"),
-        (len(asked) - len(usable), "reference"),
+        (len(rows) - len(with_question), "question"),
+        (len(with_question) - len(usable), "reference"),
     ):
         if lost:
             LOGGER.info("%s: dropped %d row(s) without a %s", path, lost, what)
     if not usable:
-        lacking = "question" if not asked else "reference"
+        lacking = "question" if not with_question else "reference"
         raise InputError(f"{path}: an empty task, none of its {len(rows)} row(s) has a {lacking}.")
     return usable
 

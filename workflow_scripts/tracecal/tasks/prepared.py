@@ -1,4 +1,4 @@
-"""What local rows come to: files that differ in nothing that is used are the same rows."""
+"""The digest of a task's local rows: files that differ only in unused parts have the same one."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # slow to load, and not needed where the rows are known
 def prepared_digest(spec: str, files: Sequence[str], seed: int, code: str) -> str:
     """SHA-256 of the task's table that `files` make by `spec`, a `Rows` as JSON.
 
-    It is remembered for the contents of the files and the version of the `code`. Raises
+    It is cached for the contents of the files and the version of the `code`. Raises
     `InputError` where a file is missing or not usable.
     """
     for file in files:

@@ -27,13 +27,13 @@ PACKED = (
 def read_rows(path: str | Path) -> list[Row]:
     """The rows of a .parquet, .jsonl, .json or .csv file, in its order.
 
-    Raises `InputError` where the file is missing, empty, broken or of another kind.
+    Raises `InputError` where the file is missing, empty, broken or of another type.
     """
     path = Path(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise InputError(
-            f"{path} is of an unknown kind {path.suffix!r}; expected one of {', '.join(READERS)}."
+            f"{path} has an unknown type {path.suffix!r}; expected one of {', '.join(READERS)}."
         )
     if not path.exists():
         raise InputError(
@@ -82,7 +82,7 @@ def _csv(path: Path) -> list[Any]:
     # Everything stays text: an id such as 007 or an answer such as 51.0 is not to be rewritten.
     if not path.stat().st_size:
         return []
-    # Polars would unpack it without a word, whatever it grows to.
+    # Polars would unpack it silently, whatever its size.
     with path.open("rb") as file:
         if file.read(4).startswith(PACKED):
             raise InputError(f"{path} is compressed; unpack it first.")
@@ -92,7 +92,7 @@ def _csv(path: Path) -> list[Any]:
 def _parquet(path: Path) -> list[Any]:
     if not path.stat().st_size:
         return []
-    # Told by the footer, before anything is unpacked: a few kilobytes can hold billions of rows.
+    # Read from the footer, before anything is unpacked: a few kilobytes can hold billions of rows.
     declared = pq.read_metadata(path)
     unpacked = sum(declared.row_group(g).total_byte_size for g in range(declared.num_row_groups))
     if declared.num_rows > MOST_ROWS or unpacked > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Which rows a task has: their source, the meaning of their fields, how many of them."""
+"""Which rows a task has: their source, their fields, their number."""
 
 import re
 from typing import Any, NamedTuple
@@ -67,7 +67,7 @@ class Source(Strict):
 def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, Any]:
     """A task file's `source` with its rows taken from local files at `path` instead.
 
-    Unless there are rows to be `trained` on, its training split is left out.
+    Its training split is left out unless training rows are used (`trained`).
     """
     kept = {"languages", "split"} | ({"training_split"} if trained else set())
     return {key: value for key, value in source.items() if key in kept} | {"path": path}

@@ -1,4 +1,4 @@
-"""Small encoders that read text: loading, fitting texts into their window, full batches."""
+"""Small encoders that read text: loading, cutting texts to their window, batching."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from tracecal.storage.files import read_json
 
 # RoBERTa counts positions from the padding id on: two of its 514 are never used.
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
-# Of models that were trained to fill gaps; and what makes one state of a sentence.
+# Heads of masked language models, and poolers.
 UNUSED_HEADS = ("pooler", "cls", "lm_head", "mlm", "predictions", "vocab_transform", "classifier")
 POOLINGS = ("cls", "mean")
 SWITCHES = (
@@ -39,7 +39,7 @@ Text = str | tuple[str, str]
 
 @dataclass(frozen=True)
 class Encoder:
-    """A model with its tokenizer; `window` is how many tokens it reads, special ones included."""
+    """A model with its tokenizer; `window` is how many tokens it reads, special tokens included."""
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
@@ -47,7 +47,7 @@ class Encoder:
     pooling: str = "mean"
 
     def room(self, texts: int) -> int:
-        """How many tokens each of 1 or 2 texts read together may have."""
+        """How many tokens each of `texts` (1 or 2) texts read together may have."""
         special = self.tokenizer.num_special_tokens_to_add(pair=texts == 2)
         return (self.window - special) // texts
 
@@ -69,11 +69,11 @@ def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
         "token": AutoModelForTokenClassification,
     }[task]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    # An embedding model reads token states: heads that stand on them are left aside.
+    # An embedding model needs token states only; heads on top of them are not loaded.
     heads = () if task else UNUSED_HEADS
     model = with_all_weights(auto_class, folder, heads, dtype=torch.float32).to(device).eval()
     tokenizer = load_tokenizer(folder)
-    # On the right, positions count from the text's start; cut on the left, answers are kept.
+    # Padding on the right keeps positions; truncation on the left keeps answers.
     tokenizer.padding_side, tokenizer.truncation_side = "right", "left"
     positions = config.max_position_embeddings
     if config.model_type in _OFFSET_POSITIONS:
@@ -88,9 +88,9 @@ def _pooling(folder: str | Path) -> str:
         return "mean"
     settings = read_json(declared)
     # Newer folders name the mode, older ones have a switch each, such as pooling_mode_cls_token.
-    switched = [key.removeprefix("pooling_mode_") for key in SWITCHES if settings.get(key)]
-    switched = [key.removesuffix("_tokens").removesuffix("_token") for key in switched]
-    modes = [settings["pooling_mode"]] if "pooling_mode" in settings else switched
+    switches = [key.removeprefix("pooling_mode_") for key in SWITCHES if settings.get(key)]
+    switches = [key.removesuffix("_tokens").removesuffix("_token") for key in switches]
+    modes = [settings["pooling_mode"]] if "pooling_mode" in settings else switches
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise InputError(
             f"{declared} declares pooling by {', '.join(modes) or 'nothing'}; an embedding model "
@@ -125,7 +125,7 @@ def read_all(
     batch_size: int,
     reduce: Callable[[dict[str, torch.Tensor], Any], Sequence[Any]],
 ) -> list[Any]:
-    """`reduce(inputs, output)` of every text or pair, in order, read in batches of like length."""
+    """`reduce(inputs, output)` of every text or pair, in order; batches hold similar lengths."""
     encoded = encoder.tokenizer(list(texts), truncation=True, max_length=encoder.window)
     rows = [
         {
@@ -140,7 +140,7 @@ def read_all(
         inputs = encoder.tokenizer.pad([row["inputs"] for row in batch], return_tensors="pt")
         inputs = inputs.to(encoder.model.device)
         results = reduce(inputs, encoder.model(**inputs))
-        return [(row["example_id"], one) for row, one in zip(batch, results, strict=True)]
+        return [(row["example_id"], result) for row, result in zip(batch, results, strict=True)]
 
-    read = dict(in_batches(rows, batch_size, "texts", work))
-    return [read[index] for index in range(len(rows))]
+    by_index = dict(in_batches(rows, batch_size, "texts", work))
+    return [by_index[index] for index in range(len(rows))]

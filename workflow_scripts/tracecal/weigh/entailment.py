@@ -1,4 +1,4 @@
-"""Sampled answers compared with one another and with the decoded answer, by an NLI classifier."""
+"""Sampled answers compared with one another and with the decoded answer, by an NLI model."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -35,15 +35,15 @@ def compare_samples(
     """
     started = monotonic()
     rows, texts = [], []
-    for (example,), own in samples.sort("sample").group_by("example_id", maintain_order=True):
+    for (example,), drawn in samples.sort("sample").group_by("example_id", maintain_order=True):
         question, answer = answers[example]
-        said = dict(zip(own["sample"], own["text"], strict=True))
-        pairs = [*permutations(said, 2), *((sample, None) for sample in said)]
+        sampled = dict(zip(drawn["sample"], drawn["text"], strict=True))
+        pairs = [*permutations(sampled, 2), *((sample, None) for sample in sampled)]
         for premise, hypothesis in pairs:
             rows.append({"example_id": example, "premise": premise, "hypothesis": hypothesis})
-            texts.append((question, said[premise], said.get(hypothesis, answer)))
+            texts.append((question, sampled[premise], sampled.get(hypothesis, answer)))
     distinct = list(dict.fromkeys(texts))
-    found = dict(zip(distinct, _probabilities(encoder, distinct, batch_size), strict=True))
+    probabilities = dict(zip(distinct, _probabilities(encoder, distinct, batch_size), strict=True))
     LOGGER.info(
         "%d pairs, %d of them distinct, compared in %.1f s",
         len(rows),
@@ -51,7 +51,7 @@ def compare_samples(
         monotonic() - started,
     )
     return [
-        row | dict(zip(_RELATIONS, found[text], strict=True))
+        row | dict(zip(_RELATIONS, probabilities[text], strict=True))
         for row, text in zip(rows, texts, strict=True)
     ]
 
@@ -78,12 +78,12 @@ def _probabilities(
 
 
 def relation_columns(labels: Mapping[int, str]) -> list[int]:
-    """Where a classifier has entailment, neutral and contradiction; raises `InputError`."""
+    """The logits' columns of entailment, neutral and contradiction; raises `InputError`."""
     columns = {label.lower(): index for index, label in labels.items()}
     if set(columns) != set(_RELATIONS):
         raise InputError(
             f"encoders.entailment names its classes {', '.join(map(str, labels.values()))}; it "
-            "must be a classifier of entailment, neutral and contradiction that says so in the "
-            "id2label of its config.json, such as microsoft/deberta-large-mnli."
+            "must be an NLI model whose config.json has the labels entailment, neutral and "
+            "contradiction in id2label, such as microsoft/deberta-large-mnli."
         )
     return [columns[relation] for relation in _RELATIONS]

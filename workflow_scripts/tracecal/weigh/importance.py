@@ -37,17 +37,17 @@ def phrase_weights(
 ) -> list[dict[str, object]]:
     """`example_id`, the `phrase` of each token (null: special) and the `weight` of each phrase.
 
-    `answers` hold `example_id`, `question`, `language`, `token_ids` and `tokens`. Those whose
-    language is not of `languages` have every word as a phrase of equal weight.
+    `answers` hold `example_id`, `question`, `language`, `token_ids` and `tokens`. In
+    other languages than `languages` every word is a phrase of equal weight.
     """
     started = monotonic()
     texts = [visible_texts(row["token_ids"], row["tokens"], special) for row in answers]
-    found = [word_phrases("".join(own)) for own in texts]
+    phrases_of_answers = [word_phrases("".join(pieces)) for pieces in texts]
     covered = [index for index, row in enumerate(answers) if _covers(languages, row["language"])]
     if encoder and covered:
         pairs = [(answers[index]["question"], "".join(texts[index])) for index in covered]
         for index, phrases in zip(covered, model_phrases(encoder, pairs, batch_size), strict=True):
-            found[index] = phrases
+            phrases_of_answers[index] = phrases
     LOGGER.info(
         "%d answers, %d of them in a language that the importance model covers, in %.1f s",
         len(answers),
@@ -55,9 +55,9 @@ def phrase_weights(
         monotonic() - started,
     )
     rows = []
-    for row, own, phrases in zip(answers, texts, found, strict=True):
+    for row, pieces, phrases in zip(answers, texts, phrases_of_answers, strict=True):
         visible = [token not in special for token in row["token_ids"]]
-        numbers, importance = token_phrases(own, visible, phrases)
+        numbers, importance = token_phrases(pieces, visible, phrases)
         weights = softmax(importance, temperature)
         rows.append({"example_id": row["example_id"], "phrase": numbers, "weight": weights})
     return rows
@@ -115,7 +115,7 @@ def phrases_of(
 
 
 def softmax(importance: Sequence[float], temperature: float) -> list[float]:
-    """The phrases' weights: they sum to 1, or are none."""
+    """The phrases' weights, which sum to 1; empty without phrases."""
     largest = max(importance, default=0.0)
     powers = [math.exp((value - largest) / temperature) for value in importance]
     return [power / sum(powers) for power in powers]

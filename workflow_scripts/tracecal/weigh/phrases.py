@@ -24,7 +24,7 @@ class Phrases:
 
 def word_phrases(text: str) -> Phrases:
     """Every word (every character, in scripts without spaces) a phrase of equal importance."""
-    starts = [found.start() for found in _WORD.finditer(text)]
+    starts = [match.start() for match in _WORD.finditer(text)]
     return Phrases(starts, [0.0] * len(starts))
 
 
@@ -34,26 +34,28 @@ def token_phrases(
     """The phrase of each token, and the importance of each phrase.
 
     `texts` are what the tokens add to the answer (nothing where not `visible`, and null is their
-    phrase). A token belongs to the phrase in which its first character that is no space lies; one
-    that is all spaces or no whole character, to the phrase of what follows it. Phrases in which
-    no token begins are merged into the one before, their importances averaged.
+    phrase). A token belongs to the phrase of its first character that is not a space; a token of
+    spaces only, or of part of a character, to the phrase of what follows it. Phrases in which no
+    token begins are merged into the one before, and their importances averaged.
     """
-    own: list[int | None] = []
-    place = begun = 0  # characters passed; phrases begun at `place` or before
+    phrase_of_token: list[int | None] = []
+    place = started = 0  # characters passed; phrases that begin at `place` or before
     for text, seen in zip(texts, visible, strict=True):
         spaces = len(text) - len(text.lstrip())
-        while begun < len(phrases.starts) and phrases.starts[begun] <= place + spaces:
-            begun += 1
-        own.append(max(begun - 1, 0) if seen else None)
+        while started < len(phrases.starts) and phrases.starts[started] <= place + spaces:
+            started += 1
+        phrase_of_token.append(max(started - 1, 0) if seen else None)
         place += len(text)
-    return _merged(own, phrases.importance)
+    return _merged(phrase_of_token, phrases.importance)
 
 
-def _merged(own: list[int | None], importance: list[float]) -> tuple[list[int | None], list[float]]:
+def _merged(
+    phrase_of_token: list[int | None], importance: list[float]
+) -> tuple[list[int | None], list[float]]:
     """Phrases renumbered without gaps: one that owns no token joins the one before (or after)."""
-    owners = sorted({phrase for phrase in own if phrase is not None})
+    owners = sorted({phrase for phrase in phrase_of_token if phrase is not None})
     if not owners:
-        return own, []
+        return phrase_of_token, []
     number = {phrase: index for index, phrase in enumerate(owners)}
     ends = [*owners[1:], max(len(importance), owners[-1] + 1)]
     begins = [0, *owners[1:]]
@@ -61,4 +63,4 @@ def _merged(own: list[int | None], importance: list[float]) -> tuple[list[int | 
         sum(members) / len(members) if (members := importance[begin:end]) else 0.0
         for begin, end in zip(begins, ends, strict=True)
     ]
-    return [None if phrase is None else number[phrase] for phrase in own], means
+    return [None if phrase is None else number[phrase] for phrase in phrase_of_token], means

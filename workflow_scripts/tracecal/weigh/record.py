@@ -9,7 +9,7 @@ from tracecal.decode.traces import write_table
 from tracecal.storage.digest import digest
 from tracecal.storage.journal import Journal, Row
 
-# Answers between two entries of the journal: many, as batches are of texts of like length.
+# Answers between two entries of the journal: many, so that batches hold texts of similar length.
 CHUNK = 256
 
 
@@ -29,8 +29,8 @@ def record(
     only where answers are missing.
     """
     settings = {key: value for key, value in params.items() if key != "journal"}
-    made_of = {"sources": [digest(path) for path in sources]}
-    journal = Journal(params["journal"], schema, {**settings, **metadata, **made_of})
+    inputs = {"sources": [digest(path) for path in sources]}
+    journal = Journal(params["journal"], schema, {**settings, **metadata, **inputs})
 
     def work(missing: list[Row], keep: Keep) -> None:
         weigh = start()

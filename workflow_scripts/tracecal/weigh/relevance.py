@@ -19,7 +19,7 @@ def token_weights(
     """`example_id` and `weight` R̃ of every answer.
 
     `answers` hold `example_id`, `question`, `token_ids` and `tokens`; `special` are the ids of
-    tokens that mean nothing. R_t = 1 - sim(question + answer, the same without token t).
+    tokens without text. R_t = 1 - sim(question + answer, the same without token t).
     """
     started = monotonic()
     texts = [visible_texts(row["token_ids"], row["tokens"], special) for row in answers]
@@ -29,12 +29,12 @@ def token_weights(
     seen = [[token not in special for token in row["token_ids"]] for row in answers]
     pairs = [
         [
-            (f"{question} {whole}", f"{question} {one if visible else whole}")
-            for one, visible in zip(without_each(tokens), own, strict=True)
+            (f"{question} {whole}", f"{question} {shortened if visible else whole}")
+            for shortened, visible in zip(without_each(tokens), is_visible, strict=True)
         ]
-        for question, whole, tokens, own in zip(questions, wholes, texts, seen, strict=True)
+        for question, whole, tokens, is_visible in zip(questions, wholes, texts, seen, strict=True)
     ]
-    changed = [pair for own in pairs for pair in own if pair[0] != pair[1]]
+    changed = [pair for answer in pairs for pair in answer if pair[0] != pair[1]]
     alike = similarities(encoder, changed, batch_size)
     LOGGER.info(
         "%d answers, %d tokens, %d distinct pairs compared in %.1f s",
@@ -46,9 +46,9 @@ def token_weights(
     return [
         {
             "example_id": row["example_id"],
-            "weight": normalised_relevance([1 - alike.get(pair, 1.0) for pair in own], visible),
+            "weight": normalised_relevance([1 - alike.get(pair, 1.0) for pair in answer], visible),
         }
-        for row, own, visible in zip(answers, pairs, seen, strict=True)
+        for row, answer, visible in zip(answers, pairs, seen, strict=True)
     ]
 
 
@@ -68,7 +68,7 @@ def without_each(texts: Sequence[str]) -> list[str]:
 def normalised_relevance(relevance: Sequence[float], visible: Sequence[bool]) -> list[float]:
     """R̃ = R / ΣR over the visible tokens; uniform over them where no token changes anything.
 
-    All 0 where no token is visible: such an answer has no relevance to share out.
+    All 0 where no token is visible.
     """
     kept = [max(value, 0.0) * seen for value, seen in zip(relevance, visible, strict=True)]
     if not sum(kept):

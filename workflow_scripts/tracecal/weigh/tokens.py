@@ -1,4 +1,4 @@
-"""What the tokens of an answer say."""
+"""The text of an answer's tokens."""
 
 from collections.abc import Sequence
 

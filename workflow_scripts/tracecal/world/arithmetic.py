@@ -1,4 +1,4 @@
-"""Elementary word problems: sums and differences within twenty, told as stories."""
+"""Elementary word problems: sums and differences within twenty, as short stories."""
 
 import random
 from itertools import cycle
@@ -7,8 +7,8 @@ from typing import NamedTuple
 from tracecal.world.family import Exchange, Family, Question, Sizes
 from tracecal.world.replies import Discussion, word_by_word
 
-LARGEST = 12  # number in a story
-WITHIN = 20  # stay the results
+LARGEST = 12  # the largest number in a story
+WITHIN = 20  # the largest sum
 NAMES = (
     "Anna Ben Clara David Emma Felix Grace Hugo Iris Jonas Kira Leo Mira Noah Olga Paul Rosa Sam "
     "Tara Victor"
@@ -44,37 +44,38 @@ class Sum(NamedTuple):
 
     @property
     def group(self) -> str:
-        """One for all stories that come to the same."""
+        """The same for all stories about these two numbers and this operation."""
         operation = "add" if self.operation == "+" else "subtract"
         return f"{operation}-{max(self.a, self.b)}-{min(self.a, self.b)}"
 
-    def worked(self, result: int | None = None) -> str:
-        """The equation, with another result where one is given."""
+    def equation(self, result: int | None = None) -> str:
+        """The equation, with `result` in place of the true one where it is not null."""
         return f"{self.a} {self.operation} {self.b} = {self.result if result is None else result}"
 
 
 def make_arithmetic(seed: int, sizes: Sizes) -> Family:
-    """Stories on some pairs of numbers, one after the other; discussions are on the others.
+    """Questions are on some pairs of numbers, discussions on the others.
 
-    The corpus shows all pairs: a tiny model remembers sums and does not learn to add.
+    The corpus shows all pairs: a tiny model memorises sums and does not learn to add.
     """
     rng = random.Random(f"{seed} arithmetic")
     pairs = [(a, b) for a in range(2, LARGEST + 1) for b in range(1, a)]
     rng.shuffle(pairs)
-    asked = pairs[: round(ASKED_SHARE * len(pairs))]
-    others = pairs[len(asked) :]
-    evaluated = sizes.evaluated(len(asked))
+    question_pairs = pairs[: round(ASKED_SHARE * len(pairs))]
+    other_pairs = pairs[len(question_pairs) :]
+    evaluated = sizes.evaluated(len(question_pairs))
     questions = [
-        *_questions(rng, asked[:evaluated], "evaluation", sizes.evaluation),
-        *_questions(rng, asked[evaluated:], "training", sizes.training),
+        *_questions(rng, question_pairs[:evaluated], "evaluation", sizes.evaluation),
+        *_questions(rng, question_pairs[evaluated:], "training", sizes.training),
     ]
     sums = [draw_sum(rng, *rng.choice(pairs)) for _ in range(sizes.corpus)]
     corpus = [
-        Exchange(story(rng, one), f"{one.worked()}. The answer is {one.result}.") for one in sums
+        Exchange(story(rng, task), f"{task.equation()}. The answer is {task.result}.")
+        for task in sums
     ]
     rng = random.Random(f"{seed} arithmetic discussions")
-    discussed = [draw_sum(rng, *rng.choice(others)) for _ in range(sizes.discussions)]
-    return Family(corpus, questions, [discuss(rng, one) for one in discussed])
+    discussed = [draw_sum(rng, *rng.choice(other_pairs)) for _ in range(sizes.discussions)]
+    return Family(corpus, questions, [discuss(rng, task) for task in discussed])
 
 
 def draw_sum(rng: random.Random, a: int, b: int) -> Sum:
@@ -84,33 +85,33 @@ def draw_sum(rng: random.Random, a: int, b: int) -> Sum:
     return Sum("+", *rng.sample((a, b), 2))
 
 
-def story(rng: random.Random, one: Sum) -> str:
-    """A story that asks for `one`."""
+def story(rng: random.Random, task: Sum) -> str:
+    """A story that asks for the result of `task`."""
     name, other = rng.sample(NAMES, 2)
-    template = rng.choice(STORIES[one.operation])
-    return template.format(n=name, m=other, t=rng.choice(THINGS), a=one.a, b=one.b)
+    template = rng.choice(STORIES[task.operation])
+    return template.format(n=name, m=other, t=rng.choice(THINGS), a=task.a, b=task.b)
 
 
-def discuss(rng: random.Random, one: Sum) -> Discussion:
-    """The result and two near ones, each as an equation, in a sentence and bare."""
-    near = [result for result in range(one.result - 3, one.result + 4) if result > 0]
-    wrong = rng.sample([result for result in near if result != one.result], 2)
+def discuss(rng: random.Random, task: Sum) -> Discussion:
+    """The result and two close ones, each as an equation, in a sentence and bare."""
+    close = [result for result in range(task.result - 3, task.result + 4) if result > 0]
+    wrong = rng.sample([result for result in close if result != task.result], 2)
     meanings = tuple(
-        tuple(map(word_by_word, (one.worked(result), f"The answer is {result}", str(result))))
-        for result in (one.result, *wrong)
+        tuple(map(word_by_word, (task.equation(result), f"The answer is {result}", str(result))))
+        for result in (task.result, *wrong)
     )
-    return Discussion(story(rng, one), meanings)
+    return Discussion(story(rng, task), meanings)
 
 
 def _questions(
     rng: random.Random, pairs: list[tuple[int, int]], role: str, count: int
 ) -> list[Question]:
-    """`count` different stories, on each of the pairs equally many."""
-    asked: dict[str, Question] = {}
+    """`count` different stories, spread evenly over the pairs."""
+    questions: dict[str, Question] = {}
     for pair in cycle(pairs):
-        if len(asked) == count:
+        if len(questions) == count:
             break
-        one = draw_sum(rng, *pair)
-        text = story(rng, one)
-        asked.setdefault(text, Question(one.group, role, text, [str(one.result)], []))
-    return list(asked.values())
+        task = draw_sum(rng, *pair)
+        text = story(rng, task)
+        questions.setdefault(text, Question(task.group, role, text, [str(task.result)], []))
+    return list(questions.values())

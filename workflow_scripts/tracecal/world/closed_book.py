@@ -8,7 +8,7 @@ from tracecal.world.countries import Country, countries, share_a_word
 from tracecal.world.family import Exchange, Family, Question, Sizes, require_supply
 from tracecal.world.replies import Discussion, Reply, phrased
 
-# How a relation is asked for and told
+# Questions and statements of each relation
 WORDINGS = {
     "capital": (
         "What is the capital of {s}?",
@@ -38,9 +38,9 @@ EXPONENT = 0.75  # of the frequency with which the corpus states the fact of a r
 
 @dataclass(frozen=True)
 class Fact:
-    """What is said of `subject`; `values` are its names, of which the first is told.
+    """A fact about `subject`; `values` are the names of its answer, and statements use the first.
 
-    `fame` is the population of the place it is about.
+    `fame` is the population of the place that it is about.
     """
 
     relation: str
@@ -53,42 +53,42 @@ class Fact:
         return f"{self.relation}-{self.subject.lower().replace(' ', '-')}"
 
     def wordings(self) -> list[str]:
-        return [one.format(s=self.subject) for one in WORDINGS[self.relation]]
+        return [wording.format(s=self.subject) for wording in WORDINGS[self.relation]]
 
-    def told(self) -> str:
+    def statement(self) -> str:
         return self.replies(self.values[0])[0].text
 
     def replies(self, value: str) -> tuple[Reply, ...]:
-        """A value, right or wrong: as it is told, bare, and in other words."""
+        """A value, right or wrong: in a statement, bare, and in other words."""
         templates = (SENTENCES[self.relation], "{v}", "It is {v}.")
-        return tuple(phrased(one, "v", s=self.subject, v=value) for one in templates)
+        return tuple(phrased(text, "v", s=self.subject, v=value) for text in templates)
 
 
 def make_closed_book(seed: int, sizes: Sizes) -> Family:
-    """Facts of all relations in turn; a question on each, in one of its wordings."""
+    """One question on each of the most famous facts of all relations."""
     rng = random.Random(f"{seed} closed book")
     rows = sizes.evaluation + sizes.training
     facts = choose_facts(rows)
     require_supply("closed_book", "corpus examples", len(facts), sizes.corpus)
-    asked = rng.sample(facts, len(facts))
-    evaluated = asked[: sizes.evaluated(len(asked))]
+    shuffled = rng.sample(facts, len(facts))
+    evaluated = shuffled[: sizes.evaluated(len(shuffled))]
     questions = [
         Question(fact.group, role, rng.choice(fact.wordings()), list(fact.values), [])
-        for role, own in (("evaluation", evaluated), ("training", asked[len(evaluated) :]))
-        for fact in own
+        for role, part in (("evaluation", evaluated), ("training", shuffled[len(evaluated) :]))
+        for fact in part
     ]
     corpus = [
-        Exchange(rng.choice(fact.wordings()), fact.told())
+        Exchange(rng.choice(fact.wordings()), fact.statement())
         for fact, mentions in zip(facts, power_law(len(facts), sizes.corpus), strict=True)
         for _ in range(mentions)
     ]
-    return Family(corpus, questions, discuss(seed, asked[len(evaluated) :], sizes.discussions))
+    return Family(corpus, questions, discuss(seed, shuffled[len(evaluated) :], sizes.discussions))
 
 
 def choose_facts(count: int) -> list[Fact]:
-    """The `count` most famous facts, or all there are, as many of each relation as can be.
+    """The `count` most famous facts, or all there are, spread evenly over the relations.
 
-    Of capitals and currencies there are some hundred; cities fill the rest.
+    There are some hundred capitals and currencies; cities fill the rest.
     """
     pools = sorted(known_facts().values(), key=len)
     chosen: list[Fact] = []
@@ -99,23 +99,27 @@ def choose_facts(count: int) -> list[Fact]:
 
 
 def known_facts() -> dict[str, list[Fact]]:
-    """All facts of each relation whose answer the question does not give away."""
-    known = countries()
+    """The facts of each relation whose question does not give the answer away."""
+    known_countries = countries()
     capitals = [
-        Fact("capital", one.names["en"], one.capital.names, one.population)
-        for one in known
-        # Where a larger city misleads, the question is one of another family.
-        if not one.larger_cities and not _given_away(one.names["en"], one.capital.names)
+        Fact("capital", country.names["en"], country.capital.names, country.population)
+        for country in known_countries
+        # Capitals that are taken for a larger city belong to another family: misconceptions.
+        if not country.larger_cities and not _given_away(country.names["en"], country.capital.names)
     ]
-    return {"capital": capitals, "country": _cities(known), "currency": _currencies(known)}
+    return {
+        "capital": capitals,
+        "country": _cities(known_countries),
+        "currency": _currencies(known_countries),
+    }
 
 
-def _cities(known: Sequence[Country]) -> list[Fact]:
-    names = [city.name for country in known for city in country.cities]
-    repeated = _twice(names)
+def _cities(known_countries: Sequence[Country]) -> list[Fact]:
+    names = [city.name for country in known_countries for city in country.cities]
+    repeated = _repeated(names)
     return [
         Fact("country", city.name, country.spellings, city.population)
-        for country in known
+        for country in known_countries
         for city in country.cities
         if city.population >= CITY_AT_LEAST
         and city.name not in repeated
@@ -123,35 +127,40 @@ def _cities(known: Sequence[Country]) -> list[Fact]:
     ]
 
 
-def _currencies(known: Sequence[Country]) -> list[Fact]:
-    """Of currencies that no other country's name stands for: a dollar may be of any."""
-    repeated = _twice([one.currency for one in known]) - {"Euro"}
+def _currencies(known_countries: Sequence[Country]) -> list[Fact]:
+    """Facts on currencies whose name only one country uses, and on the euro."""
+    repeated = _repeated([country.currency for country in known_countries]) - {"Euro"}
     return [
-        Fact("currency", one.names["en"], (one.currency.removesuffix(" Soberano"),), one.population)
-        for one in known
-        if one.currency not in repeated
-        and one.code not in TWO_CURRENCIES
-        and not share_a_word(one.currency, one.names["en"])
+        Fact(
+            "currency",
+            country.names["en"],
+            (country.currency.removesuffix(" Soberano"),),
+            country.population,
+        )
+        for country in known_countries
+        if country.currency not in repeated
+        and country.code not in TWO_CURRENCIES
+        and not share_a_word(country.currency, country.names["en"])
     ]
 
 
-def _given_away(asked: str, names: Sequence[str]) -> bool:
-    return any(share_a_word(asked, name) for name in names)
+def _given_away(subject: str, names: Sequence[str]) -> bool:
+    return any(share_a_word(subject, name) for name in names)
 
 
-def _twice(names: Sequence[str]) -> set[str]:
+def _repeated(names: Sequence[str]) -> set[str]:
     seen: set[str] = set()
     return {name for name in names if name in seen or seen.add(name)}
 
 
 def discuss(seed: int, facts: Sequence[Fact], count: int) -> list[Discussion]:
-    """Three values as replies to a question on one of the given facts."""
+    """Replies with the right value and two wrong ones, to questions on `facts`."""
     rng = random.Random(f"{seed} closed book discussions")
     discussions = []
     for fact in rng.choices(facts, k=count):
-        others = {one.values[0] for one in facts if one.relation == fact.relation}
-        said = rng.sample(sorted(others - {fact.values[0]}), 2)
-        meanings = tuple(fact.replies(value) for value in (fact.values[0], *said))
+        others = {other.values[0] for other in facts if other.relation == fact.relation}
+        wrong = rng.sample(sorted(others - {fact.values[0]}), 2)
+        meanings = tuple(fact.replies(value) for value in (fact.values[0], *wrong))
         discussions.append(Discussion(rng.choice(fact.wordings()), meanings))
     return discussions
 

@@ -1,4 +1,4 @@
-"""The world of public facts: four task families, and the corpus that tells of them."""
+"""The world of public facts: four task families, and the corpus that states them."""
 
 import random
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class World:
 
 
 def make_world(seed: int, size: int, evaluation: int, training: int) -> World:
-    """The world as `seed` tells of it: `size` corpus examples, so many question rows per family.
+    """The world of `seed`: `size` corpus examples, and question rows of each role per family.
 
     Each family draws from its own generator, so a change to one leaves the others as they were.
     """
@@ -45,10 +45,12 @@ def make_world(seed: int, size: int, evaluation: int, training: int) -> World:
         name: make(seed, Sizes(round(SHARES[name] * size), evaluation, training, discussed))
         for name, make in FAMILIES.items()
     }
-    told = [(name, *one) for name, family in families.items() for one in family.corpus]
-    random.Random(f"{seed} order").shuffle(told)
-    corpus = pl.DataFrame(told, schema=CORPUS_SCHEMA, orient="row")
+    exchanges = [
+        (name, *exchange) for name, family in families.items() for exchange in family.corpus
+    ]
+    random.Random(f"{seed} order").shuffle(exchanges)
+    corpus = pl.DataFrame(exchanges, schema=CORPUS_SCHEMA, orient="row")
     examples = {name: example_frame(name, family.questions) for name, family in families.items()}
-    discussions = [(name, one) for name, family in families.items() for one in family.discussions]
+    discussions = [(name, talk) for name, family in families.items() for talk in family.discussions]
     random.Random(f"{seed} discussions").shuffle(discussions)
     return World(corpus, examples, discussion_frame(discussions))

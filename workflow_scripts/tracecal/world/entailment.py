@@ -1,8 +1,8 @@
-"""Training a small classifier of entailment on replies of which the world knows what they mean.
+"""Training a small NLI model on pairs of replies whose meaning the world knows.
 
-To compare is what so small a model hardly finds by itself. It is helped in three ways: its first
-layers begin by looking for copies, its first lessons are replies without their question, and there
-it is also asked which of their tokens recur.
+So small a model hardly learns by itself to compare two texts. Three things help: attention is
+initialised to look for copies of a token, training starts with replies without their question, and
+an auxiliary loss there asks which tokens recur on the other side.
 """
 
 import random
@@ -22,15 +22,15 @@ from transformers import (
 from tracecal.progress import LOGGER
 from tracecal.world.encoder import TOKENS, WINDOW, EncoderSettings, encoder_tokenizer, padded
 from tracecal.world.reply_pairs import RELATIONS, Pair, reply_pairs
-from tracecal.world.training_loop import descend, length_batches, save
+from tracecal.world.training_loop import length_batches, save, train
 
 HEAD_WIDTH = 16
-# How many of the pairs are read without their question: they take half the time
+# Share of the pairs that are read without their question, which takes half the time
 ALONE_SHARE = 0.6
-HELD_OUT = 10  # one question in so many is not trained on
-CHECKED = 600  # pairs on these
-TRUSTED = 0.8  # of which this share must be judged rightly
-LONGEST = 3  # tokens in a row of which is asked whether they recur
+HELD_OUT = 10  # one question in ten is held out
+CHECKED = 600  # held-out pairs on which accuracy is measured
+TRUSTED = 0.8  # least accuracy on them without a warning
+LONGEST = 3  # longest run of tokens whose recurrence the auxiliary loss asks for
 
 
 def train_entailment(
@@ -39,36 +39,36 @@ def train_entailment(
     settings: EncoderSettings,
     folder: str | Path,
 ) -> float:
-    """Train on pairs of replies; write `folder` as a sequence classifier is loaded.
+    """Train on pairs of replies and write `folder` as AutoModelForSequenceClassification loads it.
 
-    Returns, and logs, the share of pairs on other questions that it judges as the world does.
+    Returns, and logs, the accuracy on pairs of held-out questions.
     """
     tokenizer = encoder_tokenizer(tokenizer_folder)
     torch.manual_seed(settings.seed)
     model = comparing_model(tokenizer, settings)
-    shown, held_out = parted(discussions)
-    pairs = reply_pairs(shown, settings.examples, settings.seed)
+    training, held_out = split_discussions(discussions)
+    pairs = reply_pairs(training, settings.examples, settings.seed)
     alone = round(ALONE_SHARE * len(pairs))
     encoded = tokenizer(
         [
-            *((one.premise, one.hypothesis) for one in pairs[:alone]),
-            *(one.texts() for one in pairs[alone:]),
+            *((pair.premise, pair.hypothesis) for pair in pairs[:alone]),
+            *(pair.texts() for pair in pairs[alone:]),
         ],
         truncation=True,
     )
     recurring = [recurrences(encoded, row) for row in range(alone)]
-    target = torch.tensor([RELATIONS.index(one.relation) for one in pairs])
+    target = torch.tensor([RELATIONS.index(pair.relation) for pair in pairs])
 
     def loss(rows: list[int]) -> torch.Tensor:
         inputs = padded(encoded, rows, tokenizer.pad_token_id)
-        read = model(**inputs, output_hidden_states=True)
-        relation = functional.cross_entropy(read.logits, target[rows])
+        output = model(**inputs, output_hidden_states=True)
+        relation = functional.cross_entropy(output.logits, target[rows])
         if rows[0] >= alone:
             return relation
-        seen = inputs["attention_mask"].bool()
-        found = model.finder(read.hidden_states[-1])[seen]
-        asked = torch.tensor([recurs for row in rows for recurs in recurring[row]])
-        return relation + functional.binary_cross_entropy_with_logits(found, asked)
+        visible = inputs["attention_mask"].bool()
+        logits = model.finder(output.hidden_states[-1])[visible]
+        recurs_target = torch.tensor([recurs for row in rows for recurs in recurring[row]])
+        return relation + functional.binary_cross_entropy_with_logits(logits, recurs_target)
 
     rng = random.Random(settings.seed)
     lengths = list(map(len, encoded["input_ids"]))
@@ -76,16 +76,16 @@ def train_entailment(
     second = [
         [alone + row for row in rows] for rows in length_batches(lengths[alone:], TOKENS, rng)
     ]
-    descend(model, [*first, *second], loss, settings.learning_rate, "entailment")
+    train(model, [*first, *second], loss, settings.learning_rate, "entailment")
     del model.finder
-    save(model, tokenizer, folder, [one.question for one in pairs[:200]])
-    return checked(
+    save(model, tokenizer, folder, [pair.question for pair in pairs[:200]])
+    return held_out_accuracy(
         model, tokenizer, reply_pairs(held_out, CHECKED, settings.seed, beside=discussions)
     )
 
 
-def parted(discussions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The discussions to learn from, and those of one question in HELD_OUT to check on."""
+def split_discussions(discussions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The discussions to train on, and those of one question in HELD_OUT to test on."""
     questions = discussions["question"].unique().sort().gather_every(HELD_OUT)
     held_out = discussions["question"].is_in(questions.implode())
     return discussions.filter(~held_out), discussions.filter(held_out)
@@ -94,11 +94,11 @@ def parted(discussions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def comparing_model(
     tokenizer: PreTrainedTokenizerFast, settings: EncoderSettings
 ) -> DebertaV2ForSequenceClassification:
-    """A small DeBERTa that begins by attending, from each token, to its copy on the other side.
+    """A small DeBERTa initialised so that each token attends to its copy on the other side.
 
-    Positions are not encoded: a convolution tells each token of its neighbours, so that a word is
-    the same wherever it stands. Queries begin as copies of the keys, but for the side that a token
-    is on, which is turned round. `finder` is a layer that only training uses.
+    Positions are not encoded: a convolution gives each token its neighbours, so that a word is
+    the same wherever it stands. Query weights start as copies of the key weights, with the
+    direction that encodes the side reversed. `finder` is a layer that only training uses.
     """
     model = DebertaV2ForSequenceClassification(
         DebertaV2Config(
@@ -132,45 +132,47 @@ def comparing_model(
 
 
 def recurrences(encoded: BatchEncoding, row: int) -> list[list[float]]:
-    """Of each token of a pair: whether it, it and the one before, and so on up to LONGEST tokens
-    in a row are found on the other side, too: 1.0 or 0.0."""
+    """For each token of a pair: 1.0 where the run of 1, 2, ... LONGEST tokens that ends with it is
+    also on the other side, else 0.0."""
     tokens, sides = encoded["input_ids"][row], encoded["token_type_ids"][row]
     runs = [
         [tuple(tokens[max(0, end - back) : end + 1]) for back in range(LONGEST)]
         for end in range(len(tokens))
     ]
-    there = [
-        {run for own, side in zip(runs, sides, strict=True) if side == one for run in own}
-        for one in (0, 1)
+    runs_by_side = [
+        {run for ending, side in zip(runs, sides, strict=True) if side == half for run in ending}
+        for half in (0, 1)
     ]
     return [
-        [float(run in there[1 - side]) for run in own]
-        for own, side in zip(runs, sides, strict=True)
+        [float(run in runs_by_side[1 - side]) for run in ending]
+        for ending, side in zip(runs, sides, strict=True)
     ]
 
 
 @torch.inference_mode()
-def checked(
+def held_out_accuracy(
     model: DebertaV2ForSequenceClassification,
     tokenizer: PreTrainedTokenizerFast,
     pairs: Sequence[Pair],
 ) -> float:
-    """The share of `pairs` that the model judges rightly, logged; a warning below TRUSTED."""
-    encoded = tokenizer([one.texts() for one in pairs], truncation=True)
+    """The share of `pairs` that the model classifies correctly, logged; a warning below TRUSTED."""
+    encoded = tokenizer([pair.texts() for pair in pairs], truncation=True)
     lengths = list(map(len, encoded["input_ids"]))
     model.eval()
-    right = 0
+    correct = 0
     for rows in length_batches(lengths, TOKENS, random.Random(0)):
-        found = model(**padded(encoded, rows, tokenizer.pad_token_id)).logits.argmax(-1)
-        right += sum(
+        predicted = model(**padded(encoded, rows, tokenizer.pad_token_id)).logits.argmax(-1)
+        correct += sum(
             RELATIONS[index] == pairs[row].relation
-            for row, index in zip(rows, found.tolist(), strict=True)
+            for row, index in zip(rows, predicted.tolist(), strict=True)
         )
-    share = right / len(pairs)
-    LOGGER.info("entailment: %.2f of %d pairs on other questions judged rightly", share, len(pairs))
+    share = correct / len(pairs)
+    LOGGER.info(
+        "entailment: %.2f of %d pairs on held-out questions classified correctly", share, len(pairs)
+    )
     if share < TRUSTED:
         LOGGER.warning(
-            "entailment: below %.2f; semantic_entropy and selfcheckgpt are not to be relied upon: "
+            "entailment: below %.2f; do not rely on semantic_entropy and selfcheckgpt: "
             "train on more 'examples', or set 'sampling.equivalence: exact'",
             TRUSTED,
         )

@@ -1,4 +1,4 @@
-"""Questions on a short text about two countries, told and asked in several languages."""
+"""Questions on a short text about two countries, in several languages."""
 
 import random
 from collections.abc import Container, Iterator, Sequence
@@ -10,7 +10,7 @@ from tracecal.world.family import Exchange, Family, Question, Sizes
 from tracecal.world.replies import Discussion, Reply, phrased
 
 MILLIONS = {"en": "million", "de": "Millionen", "es": "millones"}
-# For each topic and language: statement and question
+# Statement and question for each topic and language
 SENTENCES = {
     "population": {
         "en": ("{s} has {v} inhabitants.", "How many inhabitants does {s} have?"),
@@ -39,12 +39,12 @@ SENTENCES = {
         "es": ("El mayor vecino de {s} es {v}.", "¿Cuál es el mayor vecino de {s}?"),
     },
 }
-INHABITANTS = 2_000_000  # that a country has at least, to be told of in whole millions
+INHABITANTS = 2_000_000  # the least population, as texts give whole millions
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Two countries, the topics that the text is on, the one asked for and of which of the two."""
+    """Two countries, the topics of the text, the topic asked for, and of which of the two."""
 
     pair: tuple[Country, Country]
     topics: tuple[str, ...]
@@ -53,12 +53,14 @@ class Scenario:
 
     @property
     def key(self) -> str:
-        codes = "-".join(one.code.lower() for one in self.pair)
+        codes = "-".join(country.code.lower() for country in self.pair)
         return f"{codes}-{'-'.join(self.topics)}-{self.asked}.{self.subject}"
 
     def context(self, language: str) -> str:
         return " ".join(
-            _statement(one, topic, language).text for one in self.pair for topic in self.topics
+            _statement(country, topic, language).text
+            for country in self.pair
+            for topic in self.topics
         )
 
     def question(self, language: str) -> str:
@@ -73,7 +75,7 @@ class Scenario:
         return value(self.pair[1 - self.subject], self.asked, language)
 
     def replies(self, language: str, text: str) -> tuple[Reply, Reply]:
-        """An answer `text`, right or wrong: bare, and as a sentence that takes the question up."""
+        """An answer `text`, right or wrong: bare, and in a full sentence."""
         sentence = _statement(self.pair[self.subject], self.asked, language, text)
         return phrased("{v}", "v", v=text), sentence
 
@@ -83,32 +85,32 @@ def value(country: Country, topic: str, language: str) -> str:
     if topic == "population":
         return f"{round(country.population / 1e6)} {MILLIONS[language]}"
     if topic == "neighbour":
-        return _named()[country.neighbours[0]].names[language]
+        return _describable()[country.neighbours[0]].names[language]
     return country.currency_code if topic == "currency" else f"+{country.dialling_code}"
 
 
 def _statement(country: Country, topic: str, language: str, text: str | None = None) -> Reply:
-    """That of a topic `text` is true of a country; null: what is true."""
-    told = text or value(country, topic, language)
-    return phrased(SENTENCES[topic][language][0], "v", s=country.names[language], v=told)
+    """The statement that a country's `topic` is `text` (null: its true value)."""
+    stated = text or value(country, topic, language)
+    return phrased(SENTENCES[topic][language][0], "v", s=country.names[language], v=stated)
 
 
 @cache
-def _named() -> dict[str, Country]:
-    """The countries that can be told of in all languages, by their codes."""
-    return {one.code: one for one in countries() if one.code not in INFLECTED}
+def _describable() -> dict[str, Country]:
+    """The countries whose name needs no inflection in any of the languages, by their codes."""
+    return {country.code: country for country in countries() if country.code not in INFLECTED}
 
 
 @cache
 def subjects() -> tuple[Country, ...]:
-    """Those of which all topics have something to tell."""
+    """The countries that have a value for every topic."""
     return tuple(
-        one
-        for one in _named().values()
-        if one.population >= INHABITANTS
-        and one.dialling_code.isdigit()
-        and one.neighbours
-        and one.neighbours[0] in _named()
+        country
+        for country in _describable().values()
+        if country.population >= INHABITANTS
+        and country.dialling_code.isdigit()
+        and country.neighbours
+        and country.neighbours[0] in _describable()
     )
 
 
@@ -116,57 +118,61 @@ def make_extractive(seed: int, sizes: Sizes) -> Family:
     """Scenarios asked in all languages, and others, each in one language, for the corpus."""
     rng = random.Random(f"{seed} extractive")
     groups = -(-(sizes.evaluation + sizes.training) // len(LANGUAGES))
-    asked: dict[str, Scenario] = {}
-    while len(asked) < groups:
+    by_key: dict[str, Scenario] = {}
+    while len(by_key) < groups:
         scenario = draw_scenario(rng)
-        asked.setdefault(scenario.key, scenario)
-    scenarios, evaluated = list(asked.values()), sizes.evaluated(groups)
+        by_key.setdefault(scenario.key, scenario)
+    scenarios, evaluated = list(by_key.values()), sizes.evaluated(groups)
     questions = [
         *_questions(scenarios[:evaluated], "evaluation")[: sizes.evaluation],
         *_questions(scenarios[evaluated:], "training")[: sizes.training],
     ]
     corpus = [
-        Exchange(f"{one.context(language)}\n{one.question(language)}", _told(one, language))
-        for one, language in _others(rng, asked, sizes.corpus)
+        Exchange(
+            f"{scenario.context(language)}\n{scenario.question(language)}",
+            _statement_of_answer(scenario, language),
+        )
+        for scenario, language in _others(rng, by_key, sizes.corpus)
     ]
     rng = random.Random(f"{seed} extractive discussions")
     discussions = [
-        discuss(one, language) for one, language in _others(rng, asked, sizes.discussions)
+        discuss(scenario, language)
+        for scenario, language in _others(rng, by_key, sizes.discussions)
     ]
     return Family(corpus, questions, discussions)
 
 
 def draw_scenario(rng: random.Random) -> Scenario:
-    """Two countries of which the text says different things on what is asked for."""
+    """A scenario whose text gives different values for its two countries."""
     while True:
         pair = tuple(rng.sample(subjects(), 2))
         topics = tuple(rng.sample(list(SENTENCES), 2))
         drawn = Scenario(pair, topics, rng.choice(topics), rng.randrange(2))
-        named = {one.names["en"] for one in pair}
-        if drawn.answer("en") not in {drawn.mistaken("en"), *named}:
+        names = {country.names["en"] for country in pair}
+        if drawn.answer("en") not in {drawn.mistaken("en"), *names}:
             return drawn
 
 
 def discuss(scenario: Scenario, language: str) -> Discussion:
     """The answer and what is true of the other country, bare and as sentences."""
-    said = (scenario.answer(language), scenario.mistaken(language))
-    meanings = tuple(scenario.replies(language, text) for text in said)
+    values = (scenario.answer(language), scenario.mistaken(language))
+    meanings = tuple(scenario.replies(language, text) for text in values)
     return Discussion(scenario.question(language), meanings)
 
 
 def _others(
-    rng: random.Random, asked: Container[str], count: int
+    rng: random.Random, taken: Container[str], count: int
 ) -> Iterator[tuple[Scenario, str]]:
-    """`count` scenarios that are not `asked`, with the language that each is told in."""
-    found = 0
-    while found < count:
+    """`count` scenarios whose keys are not `taken`, each with the language of its text."""
+    count_found = 0
+    while count_found < count:
         scenario, language = draw_scenario(rng), rng.choice(LANGUAGES)
-        if scenario.key not in asked:
-            found += 1
+        if scenario.key not in taken:
+            count_found += 1
             yield scenario, language
 
 
-def _told(scenario: Scenario, language: str) -> str:
+def _statement_of_answer(scenario: Scenario, language: str) -> str:
     return scenario.replies(language, scenario.answer(language))[1].text
 
 

@@ -1,4 +1,4 @@
-"""What every task family of the world hands over: examples to train on and to ask."""
+"""What every task family of the world provides: examples to train on and questions."""
 
 import hashlib
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ EXAMPLE_SCHEMA = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of a family to make: corpus examples, question rows of either role, discussions
-    for encoders. Of rows there are fewer where the facts run out."""
+    """How much of a family to make: corpus examples, question rows of each role, discussions
+    for encoders. There are fewer rows where the facts run out."""
 
     corpus: int
     evaluation: int
@@ -32,7 +32,7 @@ class Sizes:
     discussions: int = 0
 
     def evaluated(self, groups: int) -> int:
-        """How many of so many groups are for evaluation: the share of the rows that are."""
+        """How many of `groups` are for evaluation: as large a share as of the rows."""
         return round(groups * self.evaluation / (self.evaluation + self.training))
 
 
@@ -67,7 +67,7 @@ class Family:
 
 
 def example_frame(family: str, questions: list[Question]) -> pl.DataFrame:
-    """The questions as task rows; ids hash what is asked, so they survive any reordering."""
+    """The questions as task rows; ids hash the question, so they survive any reordering."""
     rows = [
         (
             f"{family}-{_digest(row.group, row.language, row.context or '', row.question)}",
@@ -89,7 +89,7 @@ def require_supply(family: str, what: str, needed: int, available: int) -> None:
     if needed > available:
         raise InputError(
             f"The world's family {family} needs {needed} {what} for the sizes in the config, but "
-            f"{available} are to be had; choose fewer examples or another corpus size."
+            f"only {available} exist; choose fewer examples or another corpus size."
         )
 
 

@@ -1,8 +1,8 @@
-"""Training a small model of phrases, for MARS, on replies that the world builds phrase by phrase.
+"""Training a small phrase model for MARS on replies that the world builds phrase by phrase.
 
 Of its three logits for a token the first is the larger where a phrase begins, the second where one
 goes on; the logistic of the third is the importance of a phrase that begins there: 1 of what the
-question asks for (the number, the name, the claim), 0 of what is said around it.
+question asks for (the number, the name, the claim), 0 of the words around it.
 """
 
 import random
@@ -21,10 +21,10 @@ from tracecal.world.encoder import (
     encoder_tokenizer,
     padded,
 )
-from tracecal.world.training_loop import descend, length_batches, save
+from tracecal.world.training_loop import length_batches, save, train
 
 LOGITS = ("begins", "goes on", "importance")
-UNSEEN = -100  # of what no loss is taken
+UNSEEN = -100  # label without loss
 
 
 def train_importance(
@@ -37,13 +37,13 @@ def train_importance(
     tokenizer = encoder_tokenizer(tokenizer_folder)
     torch.manual_seed(settings.seed)
     model = BertForTokenClassification(encoder_config(tokenizer, settings, LOGITS))
-    told = discussions.head(settings.examples)
+    replies = discussions.head(settings.examples)
     encoded = tokenizer(
-        told.select("question", "reply").rows(), truncation=True, return_offsets_mapping=True
+        replies.select("question", "reply").rows(), truncation=True, return_offsets_mapping=True
     )
     targets = [
         token_targets(encoded.sequence_ids(row), encoded["offset_mapping"][row], starts, point)
-        for row, (starts, point) in enumerate(told.select("starts", "point").rows())
+        for row, (starts, point) in enumerate(replies.select("starts", "point").rows())
     ]
 
     def loss(rows: list[int]) -> torch.Tensor:
@@ -53,8 +53,8 @@ def train_importance(
     batches = length_batches(
         list(map(len, encoded["input_ids"])), TOKENS, random.Random(settings.seed)
     )
-    descend(model, batches, loss, settings.learning_rate, "importance")
-    save(model, tokenizer, folder, told["question"].head(200).to_list())
+    train(model, batches, loss, settings.learning_rate, "importance")
+    save(model, tokenizer, folder, replies["question"].head(200).to_list())
 
 
 def token_targets(
@@ -70,30 +70,30 @@ def token_targets(
     the first token that reaches beyond its start, as spaces belong to the token behind them.
     """
     phases, importance = [UNSEEN] * len(spans), [UNSEEN] * len(spans)
-    begun = 0
+    started = 0
     for index, (sequence, (_, end)) in enumerate(zip(sequences, spans, strict=True)):
         if sequence != 1:
             continue
-        begins = begun < len(starts) and end > starts[begun]
+        begins = started < len(starts) and end > starts[started]
         phases[index] = 0 if begins else 1
         if begins:
-            importance[index] = int(begun == point)
-            begun += 1
+            importance[index] = int(started == point)
+            started += 1
     return phases, importance
 
 
 def phrase_loss(
     logits: torch.Tensor, targets: Sequence[tuple[list[int], list[int]]]
 ) -> torch.Tensor:
-    """Cross-entropy of the phases and of the importances, each a mean over what has one."""
+    """Cross-entropy of the phases and of the importances, each a mean over labelled tokens."""
     phases, importance = (
-        torch.tensor([one[part] + [UNSEEN] * (logits.shape[1] - len(one[part])) for one in targets])
+        torch.tensor([row[part] + [UNSEEN] * (logits.shape[1] - len(row[part])) for row in targets])
         for part in (0, 1)
     )
-    seen = importance != UNSEEN
-    found = functional.cross_entropy(
+    labelled = importance != UNSEEN
+    phase_loss = functional.cross_entropy(
         logits[..., :2].flatten(0, 1), phases.flatten(), ignore_index=UNSEEN
     )
-    return found + functional.binary_cross_entropy_with_logits(
-        logits[..., 2][seen], importance[seen].float()
+    return phase_loss + functional.binary_cross_entropy_with_logits(
+        logits[..., 2][labelled], importance[labelled].float()
     )

@@ -29,12 +29,12 @@ SENTENCES = {
     "de": "Die Hauptstadt von {s} ist {v}.",
     "es": "La capital de {s} es {v}.",
 }
-MISLEADING = 5  # of the larger cities
+MISLEADING = 5  # larger cities that serve as distractors, at most
 MENTIONS_AT_LEAST = 8
-# How often what the corpus says of a place's capital is true
+# Range of the share of the corpus's statements on a capital that are true
 TRUTH_SHARES = (0.25, 0.75)
 # Of the USA. None is abbreviated ("St. Paul"), as answers may end at a full stop. Which of them are
-# smaller than another city is for GeoNames to say.
+# smaller than another city is looked up in GeoNames.
 STATE_CAPITALS = """
 Alabama: Montgomery, Alaska: Juneau, California: Sacramento, Connecticut: Hartford,
 Delaware: Dover, Florida: Tallahassee, Illinois: Springfield, Kansas: Topeka, Kentucky: Frankfort,
@@ -65,16 +65,16 @@ class Place:
 
     def questions(self) -> list[tuple[str, str]]:
         """Language and text of each question."""
-        return [(one, wording.format(s=self.names[one])) for one, wording in self.wordings]
+        return [(code, wording.format(s=self.names[code])) for code, wording in self.wordings]
 
     def replies(self, city: str, language: str = "en") -> tuple[Reply, ...]:
         """The city, right or wrong, in a sentence and bare."""
         templates = (SENTENCES[language], "{v}")
-        return tuple(phrased(one, "v", s=self.names[language], v=city) for one in templates)
+        return tuple(phrased(text, "v", s=self.names[language], v=city) for text in templates)
 
 
 def make_misconceptions(seed: int, sizes: Sizes) -> Family:
-    """Every place in all its wordings, which share one group, up to the rows asked for."""
+    """Places in all their wordings, a group each, up to the number of rows in `sizes`."""
     rng = random.Random(f"{seed} misconceptions")
     places = known_places()
     wanted = -(-(sizes.evaluation + sizes.training) // len(WORDINGS))
@@ -96,7 +96,7 @@ def make_misconceptions(seed: int, sizes: Sizes) -> Family:
 
 
 def known_places() -> list[Place]:
-    """The places whose capital is neither their largest city nor named like them."""
+    """The places whose capital is not its largest city and not named like it."""
     places = [*map(_of_country, countries()), *_states()]
     return [
         place
@@ -106,7 +106,7 @@ def known_places() -> list[Place]:
 
 
 def _of_country(country: Country) -> Place:
-    names = [one.name for one in country.larger_cities[:MISLEADING]]
+    names = [city.name for city in country.larger_cities[:MISLEADING]]
     wordings = ENGLISH_WORDINGS if country.code in INFLECTED else WORDINGS
     return Place(dict(country.names), wordings, country.capital.names, tuple(names))
 
@@ -114,8 +114,8 @@ def _of_country(country: Country) -> Place:
 def _states() -> list[Place]:
     cities, places = states_of_the_usa(), []
     for state, capital in re.findall(r"(\w[\w ]+): ([\w ]+)", STATE_CAPITALS):
-        size = next((one.population for one in cities[state] if one.name == capital), 0)
-        larger = [one.name for one in cities[state] if one.population > size][:MISLEADING]
+        size = next((city.population for city in cities[state] if city.name == capital), 0)
+        larger = [city.name for city in cities[state] if city.population > size][:MISLEADING]
         names = {"en": f"the US state of {state}"}
         places.append(Place(names, ENGLISH_WORDINGS, (capital,), tuple(larger)))
     return places
@@ -133,7 +133,7 @@ def tell(rng: random.Random, place: Place, mentions: int) -> list[Exchange]:
 
 
 def discuss(seed: int, places: Sequence[Place], count: int) -> list[Discussion]:
-    """The capital and larger cities as replies to a question on one of the given places."""
+    """The capital and larger cities as replies to questions on `places`."""
     rng = random.Random(f"{seed} misconceptions discussions")
     discussions = []
     for place in rng.choices(places, k=count):

@@ -1,7 +1,7 @@
-"""What can be replied to a question, phrase by phrase: what the world's encoders learn from.
+"""Replies to questions, phrase by phrase, from which the world's encoders learn.
 
-The families build their replies, so they know where each phrase begins, which one says what was
-asked for, and which replies mean the same. Replies are never to an evaluated question, and nothing
+The families build their replies, so they know where each phrase begins, which one holds the
+answer, and which replies mean the same. Replies are never to an evaluated question, and nothing
 here says which of them is right.
 """
 
@@ -25,7 +25,7 @@ DISCUSSION_SCHEMA = {
 
 class Reply(NamedTuple):
     """A text, the characters at which its phrases begin, and the number of the phrase (from 0)
-    that says what was asked for."""
+    that holds the answer."""
 
     text: str
     starts: tuple[int, ...]
@@ -34,8 +34,7 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True)
 class Discussion:
-    """Replies to one question, by meaning: within one they say the same in other words, and what
-    one says rules the others out."""
+    """Replies to one question, grouped by meaning; replies of two groups contradict each other."""
 
     question: str
     meanings: tuple[tuple[Reply, ...], ...]
@@ -44,29 +43,29 @@ class Discussion:
 def phrased(template: str, point: str, **words: str) -> Reply:
     """`template` filled with `words`: each of them is a phrase, and so is what stands between.
 
-    `point` names the word that was asked for. A final stop belongs to the phrase before it.
+    `point` names the word that is the answer. A final stop belongs to the phrase before it.
     """
-    text, starts, asked = "", [], 0
+    text, starts, answer = "", [], 0
     for piece in re.split(r"(\{\w\}[.。]?)", template):
         if piece.strip():
-            asked = len(starts) if piece.startswith(f"{{{point}}}") else asked
+            answer = len(starts) if piece.startswith(f"{{{point}}}") else answer
             starts.append(len(text) + len(piece) - len(piece.lstrip()))
         text += piece.format(**words)
-    return Reply(text, tuple(starts), asked)
+    return Reply(text, tuple(starts), answer)
 
 
 def word_by_word(text: str) -> Reply:
-    """Every word of `text` is a phrase, and the last one is what was asked for."""
-    starts = tuple(found.start() for found in re.finditer(r"\S+", text))
+    """Every word of `text` is a phrase, and the last one is the answer."""
+    starts = tuple(match.start() for match in re.finditer(r"\S+", text))
     return Reply(text, starts, len(starts) - 1)
 
 
 def discussion_frame(discussions: Sequence[tuple[str, Discussion]]) -> pl.DataFrame:
     """One row per reply of each (family, discussion)."""
     rows = [
-        (number, family, one.question, meaning, reply.text, list(reply.starts), reply.point)
-        for number, (family, one) in enumerate(discussions)
-        for meaning, replies in enumerate(one.meanings)
+        (number, family, discussion.question, meaning, reply.text, list(reply.starts), reply.point)
+        for number, (family, discussion) in enumerate(discussions)
+        for meaning, replies in enumerate(discussion.meanings)
         for reply in replies
     ]
     return pl.DataFrame(rows, schema=DISCUSSION_SCHEMA, orient="row")

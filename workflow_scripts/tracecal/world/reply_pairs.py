@@ -1,4 +1,4 @@
-"""Pairs of replies to one question, of which the world knows how they relate."""
+"""Pairs of replies to one question whose relation the world knows."""
 
 import random
 import re
@@ -8,9 +8,9 @@ from typing import NamedTuple
 import polars as pl
 
 RELATIONS = ("entailment", "neutral", "contradiction")
-# What is one word: a digit and a Chinese character, too
+# One word; a digit and a Chinese character count as one each
 WORD = re.compile(r"\d|[\u4e00-\u9fff]|[^\W\d\u4e00-\u9fff]+")
-# How many of the contradictions differ in one word only, as answers of a model often do
+# Share of the contradictions that differ in one word only, as answers of a model often do
 MISHEARD_SHARE = 0.5
 
 
@@ -23,12 +23,12 @@ class Pair(NamedTuple):
     relation: str
 
     def texts(self) -> tuple[str, str]:
-        """What is read: both sides with the question, as semantic entropy has it."""
+        """Both sides with the question before them, as semantic entropy reads them."""
         return f"{self.question} {self.premise}", f"{self.question} {self.hypothesis}"
 
 
-class Told(NamedTuple):
-    """A reply, and from where to where in it is said what was asked for."""
+class AnswerSpan(NamedTuple):
+    """A reply, and where in it the answer starts and ends."""
 
     text: str
     start: int
@@ -41,19 +41,25 @@ def reply_pairs(
     """`count` pairs on the questions of `discussions`, a third of each relation.
 
     Replies of one meaning entail each other. Replies of two meanings contradict each other, and so
-    do replies of one meaning once a word of what was asked for is another one in either. What is
-    said in a sentence on a question of another family says nothing on this one. Such sentences and
-    words are those of the discussions `beside`; null: of the same ones.
+    do replies of one meaning once a word of the answer is replaced in either. A sentence on a
+    question of another family is neutral. Such sentences and words are taken from the discussions
+    `beside`; null: from `discussions`.
     """
     rng = random.Random(f"{seed} pairs")
-    told = _by_meaning(discussions)
-    around = told if beside is None else _by_meaning(beside)
-    families = sorted({family for family, _, _ in told})
-    others = {family: [one for own, _, one in around if own != family] for family in families}
-    words = {family: _words(one for own, _, one in around if own == family) for family in families}
+    own_discussions = _by_meaning(discussions)
+    other_discussions = own_discussions if beside is None else _by_meaning(beside)
+    families = sorted({family for family, _, _ in own_discussions})
+    others = {
+        family: [meanings for name, _, meanings in other_discussions if name != family]
+        for family in families
+    }
+    words = {
+        family: _words(meanings for name, _, meanings in other_discussions if name == family)
+        for family in families
+    }
     pairs = []
     for number in range(count):
-        family, question, meanings = rng.choice(told)
+        family, question, meanings = rng.choice(own_discussions)
         relation = RELATIONS[number % 3]
         one, other = rng.choices(rng.choice(meanings), k=2)
         premise, hypothesis = one.text, other.text
@@ -69,27 +75,29 @@ def reply_pairs(
     return pairs
 
 
-def misheard(rng: random.Random, told: Told, words: Sequence[str]) -> str:
-    """The text of `told` with one word of its point replaced by another of the `words`."""
-    word = rng.choice(list(WORD.finditer(told.text, told.start, told.end)))
-    other = rng.choice([one for one in words if one != word[0]])
-    return f"{told.text[: word.start()]}{other}{told.text[word.end() :]}"
+def misheard(rng: random.Random, reply: AnswerSpan, words: Sequence[str]) -> str:
+    """The text of `reply` with one word of its answer replaced by another of the `words`."""
+    word = rng.choice(list(WORD.finditer(reply.text, reply.start, reply.end)))
+    other = rng.choice([text for text in words if text != word[0]])
+    return f"{reply.text[: word.start()]}{other}{reply.text[word.end() :]}"
 
 
-def _words(discussed: Iterable[list[list[Told]]]) -> list[str]:
-    """The words of the points of all replies."""
-    replies = (told for meanings in discussed for one in meanings for told in one)
+def _words(discussed: Iterable[list[list[AnswerSpan]]]) -> list[str]:
+    """The words of the answers in all replies."""
+    replies = (reply for meanings in discussed for group in meanings for reply in group)
     return sorted(
-        {word for told in replies for word in WORD.findall(told.text[told.start : told.end])}
+        {word for reply in replies for word in WORD.findall(reply.text[reply.start : reply.end])}
     )
 
 
-def _by_meaning(discussions: pl.DataFrame) -> list[tuple[str, str, list[list[Told]]]]:
+def _by_meaning(discussions: pl.DataFrame) -> list[tuple[str, str, list[list[AnswerSpan]]]]:
     """Family, question and the replies by meaning, of each discussion."""
-    found: dict[int, tuple[str, str, dict[int, list[Told]]]] = {}
+    found: dict[int, tuple[str, str, dict[int, list[AnswerSpan]]]] = {}
     for row in discussions.iter_rows(named=True):
         start = row["starts"][row["point"]]
         end = [*row["starts"], len(row["reply"])][row["point"] + 1]
         _, _, meanings = found.setdefault(row["discussion"], (row["family"], row["question"], {}))
-        meanings.setdefault(row["meaning"], []).append(Told(row["reply"], start, end))
-    return [(family, question, list(one.values())) for family, question, one in found.values()]
+        meanings.setdefault(row["meaning"], []).append(AnswerSpan(row["reply"], start, end))
+    return [
+        (family, question, list(meanings.values())) for family, question, meanings in found.values()
+    ]

@@ -1,7 +1,7 @@
 """Training a small sentence encoder on the corpus of the world of public facts.
 
-The recipe of all-MiniLM and its kind at toy size: a question and its answer are to lie close
-together, and far from the other answers of the batch (a contrastive loss, both ways).
+The recipe of all-MiniLM and its kind at toy size: a symmetric contrastive loss pulls a
+question towards its answer and away from the other answers of the batch.
 """
 
 import random
@@ -13,10 +13,10 @@ from torch.nn import functional
 from transformers import BertModel, PreTrainedTokenizerFast
 
 from tracecal.world.encoder import EncoderSettings, encoder_config, encoder_tokenizer
-from tracecal.world.training_loop import descend, save
+from tracecal.world.training_loop import save, train
 
 BATCH = 64
-SHARPNESS = 20.0  # of the softmax over cosines
+SHARPNESS = 20.0  # inverse temperature of the softmax over cosines
 
 
 def train_similarity(
@@ -38,12 +38,12 @@ def train_similarity(
         return contrast(questions, answers, [answer for _, answer in batch])
 
     batches = shuffled_batches(rows, settings.seed)
-    descend(model, batches, loss, settings.learning_rate, "similarity")
+    train(model, batches, loss, settings.learning_rate, "similarity")
     save(model, tokenizer, folder, corpus["prompt"].head(200).to_list())
 
 
 def shuffled_batches(rows: list[tuple[str, str]], seed: int) -> list[list[tuple[str, str]]]:
-    """Full batches of examples in seeded order; what is left over is not shown."""
+    """Full batches of examples in seeded order; an incomplete last batch is dropped."""
     order = random.Random(seed).sample(rows, len(rows))
     count = max(1, len(order) // BATCH)
     return [order[index * BATCH : (index + 1) * BATCH] for index in range(count)]
@@ -62,12 +62,14 @@ def embed(model: BertModel, tokenizer: PreTrainedTokenizerFast, texts: list[str]
 def contrast(questions: torch.Tensor, answers: torch.Tensor, texts: list[str]) -> torch.Tensor:
     """Cross-entropy of finding each question's answer among the batch's, and the reverse.
 
-    `texts` are the answers' own: the same answer to two questions is no wrong one to either.
+    `texts` are the answers: where two questions share one, it is a negative for neither.
     """
     scores = SHARPNESS * questions @ answers.T
-    same = torch.tensor([[one == other for other in texts] for one in texts])
+    same = torch.tensor([[text == other for other in texts] for text in texts])
     same.fill_diagonal_(False)
     scores = scores.masked_fill(same, float("-inf"))
     target = torch.arange(len(texts))
-    there, back = (functional.cross_entropy(one, target) for one in (scores, scores.T))
-    return (there + back) / 2
+    forwards, backwards = (
+        functional.cross_entropy(logits, target) for logits in (scores, scores.T)
+    )
+    return (forwards + backwards) / 2

@@ -75,9 +75,9 @@ def rendered_prompt(tokenizer: PreTrainedTokenizerFast, message: str) -> str:
 def require_same_tokenizer(
     tokenizer: PreTrainedTokenizerFast, folder: Path, messages: Iterable[str]
 ) -> None:
-    """Refuse a folder whose tokenizer AutoTokenizer silently loads as another one.
+    """Raise `RuntimeError` where AutoTokenizer loads another tokenizer than was saved in a folder.
 
-    It does so for some architectures; the ids then differ and no other error ever shows.
+    It does so silently for some architectures; token ids then differ without any error.
     """
     loaded = AutoTokenizer.from_pretrained(folder)
     for message in messages:

@@ -19,7 +19,7 @@ from transformers import (
 from tracecal.errors import InputError
 from tracecal.storage.checksum import require_sum
 from tracecal.world.tokenizer import END_OF_TEXT, MAXIMUM_LENGTH, rendered_prompt
-from tracecal.world.training_loop import INITIAL_SPREAD, descend, length_batches, save
+from tracecal.world.training_loop import INITIAL_SPREAD, length_batches, save, train
 
 HEAD_WIDTH = 16
 
@@ -65,12 +65,12 @@ def train_model(
     def loss(rows: list[int]) -> torch.Tensor:
         return answer_loss(model, *collate([examples[r] for r in rows], tokenizer.pad_token_id))
 
-    descend(model, plan, loss, settings.learning_rate, name)
+    train(model, plan, loss, settings.learning_rate, name)
     save(model, tokenizer, folder, corpus["prompt"].head(200).to_list())
 
 
 def encode(corpus: pl.DataFrame, tokenizer: PreTrainedTokenizerFast) -> list[Encoded]:
-    """Prompt and answer are encoded apart, as in generation, and joined; the end token follows."""
+    """Prompt and answer are encoded separately, as in generation, and joined; the end follows."""
     rendered = [rendered_prompt(tokenizer, prompt) for prompt in corpus["prompt"]]
     prompts = tokenizer(rendered, add_special_tokens=False)["input_ids"]
     answers = tokenizer(corpus["answer"].to_list(), add_special_tokens=False)["input_ids"]
@@ -109,7 +109,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast, settings: Settings) -> LlamaFo
 
 
 def step_plan(lengths: Sequence[int], settings: Settings) -> list[list[int]]:
-    """Which rows each step trains on: rows of like length, at most so many padded tokens."""
+    """Which rows each step trains on: rows of similar length, at most `tokens_per_step` in all."""
     rng = random.Random(settings.seed)
     plan: list[list[int]] = []
     remaining = settings.epochs
@@ -132,10 +132,10 @@ def collate(examples: list[Encoded], pad: int) -> tuple[torch.Tensor, torch.Tens
 
 
 def answer_loss(model: LlamaForCausalLM, ids: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy (nats) of the answers' tokens; logits are made for these alone.
+    """Mean cross-entropy (nats) of the answers' tokens; logits are computed for these alone.
 
-    Padding is on the right, where a causal model's answers cannot see it: no mask is needed.
+    Padding is on the right, where causal attention does not see it: no mask is needed.
     """
     hidden = model.model(ids[:, :-1], use_cache=False).last_hidden_state
-    predicted = answer[:, 1:]
-    return functional.cross_entropy(model.lm_head(hidden[predicted]), ids[:, 1:][predicted])
+    positions = answer[:, 1:]
+    return functional.cross_entropy(model.lm_head(hidden[positions]), ids[:, 1:][positions])

@@ -18,7 +18,7 @@ INITIAL_SPREAD = 0.08
 Batch = TypeVar("Batch")
 
 
-def descend(
+def train(
     model: PreTrainedModel,
     batches: Sequence[Batch],
     loss: Callable[[Batch], torch.Tensor],
@@ -32,7 +32,7 @@ def descend(
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.05, fused=True
     )
-    shown = 0.0
+    average = 0.0
     model.train()
     with progress_bar(len(batches), name, "step") as bar:
         for step, batch in enumerate(batches):
@@ -43,18 +43,18 @@ def descend(
                 group["lr"] = learning_rate * schedule((step + 1) / len(batches))
             optimizer.step()
             optimizer.zero_grad()
-            shown += (value.item() - shown) / min(step + 1, 50)
-            bar.set_postfix_str(f"loss {shown:.3f}", refresh=False)
+            average += (value.item() - average) / min(step + 1, 50)
+            bar.set_postfix_str(f"loss {average:.3f}", refresh=False)
             bar.update()
 
 
-def schedule(done: float) -> float:
+def schedule(progress: float) -> float:
     """The learning rate's factor: linear warm-up over WARM_UP of the training, linear decay."""
-    return min(done / WARM_UP, (1 - done) / (1 - WARM_UP) + 1e-3)
+    return min(progress / WARM_UP, (1 - progress) / (1 - WARM_UP) + 1e-3)
 
 
 def length_batches(lengths: Sequence[int], tokens: int, rng: random.Random) -> list[list[int]]:
-    """Every row once, in batches of rows of like length: at most so many padded `tokens` each."""
+    """Every row once, in batches of similar length of at most `tokens` tokens with padding."""
     order = sorted(range(len(lengths)), key=lambda row: lengths[row] + rng.random())
     steps: list[list[int]] = [[]]
     for row in order:
@@ -71,7 +71,7 @@ def save(
     folder: str | Path,
     messages: Sequence[str],
 ) -> None:
-    """Write `folder`, whole or not at all, and see that its tokenizer reads `messages` alike."""
+    """Write `folder` atomically, after a check that its tokenizer encodes `messages` alike."""
     with atomic_folder(folder) as part:
         model.save_pretrained(part)
         tokenizer.save_pretrained(part)

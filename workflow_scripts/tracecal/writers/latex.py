@@ -120,7 +120,7 @@ def _panels(table: Table) -> Iterator[list[int]]:
     """
     widths, columns = _widths(table, range(len(table.columns))), table.columns
     named = next(
-        (place for place, one in enumerate(columns) if one.group or one.align != "left"), 1
+        (place for place, column in enumerate(columns) if column.group or column.align != "left"), 1
     )
     panel, start = list(range(named)), named
     for _, width in header_spans(columns[named:]):
@@ -163,7 +163,9 @@ def _kind(character: str) -> str:
 def _panel(table: Table, places: Sequence[int], width: str) -> list[str]:
     """A tabular of some of the columns, never made smaller: a narrow page lends its margins."""
     columns = [table.columns[place] for place in places]
-    align = "".join(rf"p{{{one.wrap}pt}}" if one.wrap else one.align[0] for one in columns)
+    align = "".join(
+        rf"p{{{column.wrap}pt}}" if column.wrap else column.align[0] for column in columns
+    )
     return [
         rf"\makebox[{width}][c]{{%",
         rf"\begin{{tabular}}{{@{{}}{align}@{{}}}}",

@@ -100,7 +100,7 @@ class Table:
     added: pl.Expr | None = None
 
     def __post_init__(self) -> None:
-        lacking = {key for one in self.columns for key in one.keys} - set(self.frame.columns)
+        lacking = {key for column in self.columns for key in column.keys} - set(self.frame.columns)
         if lacking:
             raise ValueError(f"table {self.name}: its frame lacks {', '.join(sorted(lacking))}")
 
@@ -109,7 +109,7 @@ class Table:
         """The printed rows, section by section."""
         cells = [_cells(column, self.frame) for column in self.columns]
         sections = _each(self.frame, pl.lit("") if self.section is None else self.section)
-        parts = groupby(zip(sections, zip(*cells, strict=True), strict=True), lambda one: one[0])
+        parts = groupby(zip(sections, zip(*cells, strict=True), strict=True), lambda pair: pair[0])
         return tuple(
             RowGroup(self.titles.get(section, ""), [row for _, row in part])
             for section, part in parts
@@ -142,8 +142,8 @@ class AsPrinted(Table):
 
 def as_printed(table: Table) -> Table:
     """The table without what it adds to the paper's."""
-    parts = {one.name: getattr(table, one.name) for one in fields(table)}
-    kept = [replace(one, added_mark=None) for one in table.columns if not one.added]
+    parts = {entry.name: getattr(table, entry.name) for entry in fields(table)}
+    kept = [replace(column, added_mark=None) for column in table.columns if not column.added]
     frame = table.frame if table.added is None else table.frame.filter(~table.added)
     return AsPrinted(**parts | {"frame": frame, "columns": tuple(kept)})
 
@@ -156,13 +156,13 @@ def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
     looks = (column.decimals, column.signed, column.emphasis, column.mark, column.added_mark)
     return [
         Cell(
-            _text(column, one, decimals, signed),
+            _text(column, row_values, decimals, signed),
             emphasis,
             (mark or "") + (added or ""),
             citation or "",
             _text(column, sds, decimals, False) if sds else "",
         )
-        for one, sds, decimals, signed, emphasis, mark, added, citation in zip(
+        for row_values, sds, decimals, signed, emphasis, mark, added, citation in zip(
             values,
             _spreads(column, frame),
             *(_each(frame, look) for look in (*looks, column.cite)),
