@@ -72,7 +72,7 @@ def test_they_are_chosen_like_any_baseline():
         ("ESTIMATORS = []", "expected a dict ESTIMATORS"),
         (
             "ESTIMATORS = {'trace': {'label': 'x', 'score': 1}}",
-            "'trace' is an estimator that there is",
+            "'trace' is the id of a built-in estimator",
         ),
         ("ESTIMATORS = {'a-b': {'label': 'x', 'score': 1}}", "'a-b' is no name"),
         ("ESTIMATORS = {'a': {'lable': 'x'}}", "did you mean 'label'"),

@@ -272,7 +272,7 @@ def test_a_rule_of_ones_own_that_fails_is_named(rule, sentence):
         ("1 / 0", "does not run .ZeroDivisionError"),
         ("RULES = {}", "expected a dict RULES"),
         ("RULES = {'a b': print}", "'a b' is no name"),
-        ("RULES = {'a': 3}", "the rule 'a' is no function"),
+        ("RULES = {'a': 3}", "the rule 'a' is not a function"),
     ],
 )
 def test_a_wrong_file_of_rules_is_one_sentence(tmp_path, text, sentence):

@@ -19,13 +19,13 @@ DISTANCES = (4.5, 9, 15, 22, 30, 40)
 POINT = 3.8
 BERTH = 2.0  # points between a label and the point of something else
 CLEARANCE = 3.0  # points between labels on one line
-MISNAMED = 60.0  # the area in square points that it is worth to be nearer to its own point
-HIDDEN = 10.0  # how much worse it is that a label hides a point than that it takes as much room
-OUTSIDE = 20.0  # the same of a label outside its panel
-UNREADABLE = 12.0  # how much worse it is that labels share an area than that one hides a point
-DETOUR = 2.0  # the area in square points that a point of distance is worth
-KEPT = 400  # placements of the labels so far that the search carries on
-TRIED = 32  # places of each label, the cheapest by themselves
+MISNAMED = 60.0  # square points that being nearest to its own point is worth
+HIDDEN = 10.0  # cost of hiding a point, relative to the area that the label covers
+OUTSIDE = 20.0  # the same for a label outside its panel
+UNREADABLE = 12.0  # the same for labels that overlap
+DETOUR = 2.0  # square points that one point of distance is worth
+KEPT = 400  # beam width: placements of the labels so far that the search keeps
+TRIED = 32  # candidate places of each label, the cheapest ones
 
 
 class Label(NamedTuple):
@@ -69,12 +69,12 @@ def place(axes: Axes, labels: Sequence[Label], points: Sequence[tuple[float, flo
     drawn = [_around(axes.transData.transform(point), POINT * _scale(axes)) for point in points]
     options = [_places(axes, label, drawn) for label in labels]
     chosen = _cheapest(options, CLEARANCE * _scale(axes))
-    for label, one in zip(labels, chosen, strict=True):
-        _write(axes, label, one)
+    for label, spot in zip(labels, chosen, strict=True):
+        _write(axes, label, spot)
 
 
 def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[Place]:
-    """One place for each label, all of them together as cheap as a beam search finds."""
+    """One place for each label: the cheapest combination that a beam search finds."""
     found: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for index, places in enumerate(options):
         shared = [
@@ -83,11 +83,11 @@ def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[
         ]
         longer = [
             (
-                cost + one.cost + sum(s[j][k] for s, j in zip(shared, chosen, strict=True)),
+                cost + candidate.cost + sum(s[j][k] for s, j in zip(shared, chosen, strict=True)),
                 (*chosen, k),
             )
             for cost, chosen in found
-            for k, one in enumerate(places)
+            for k, candidate in enumerate(places)
         ]
         found = sorted(longer)[:KEPT]
     return [places[k] for places, k in zip(options, found[0][1], strict=True)]
@@ -156,7 +156,7 @@ def _own_cost(
 
 
 def _shared(place: Place, other: Place, clearance: float) -> float:
-    """What two labels, their lines included, take of each other: the same seen from either."""
+    """The cost of two labels that overlap, their lines included; symmetric."""
     lines = (Path([label.point, _middle(label.box)]) for label in (place, other))
     meet = next(lines).intersects_path(next(lines), filled=False)
     return (

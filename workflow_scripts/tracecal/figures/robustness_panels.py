@@ -97,9 +97,9 @@ def averaged_lines(
     for entry in entries:
         found = [means.get((model, entry.id, metric), MISSING) for means in overall]
         defined = [
-            (x, one.mean, one.sd or 0.0)
-            for x, one in zip(parts, found, strict=True)
-            if one.mean is not None
+            (x, average.mean, average.sd or 0.0)
+            for x, average in zip(parts, found, strict=True)
+            if average.mean is not None
         ]
         if defined:
             yield Line(entry, *zip(*defined, strict=True))
