@@ -29,7 +29,10 @@ def sentences(*changes):
     ("change", "ending"),
     [
         ({}, "0.050 better (95% interval +0.010 to +0.090): supported."),
-        ({"low": -0.01}, "0.050 better (95% interval -0.010 to +0.090): not told apart."),
+        (
+            {"low": -0.01},
+            "0.050 better (95% interval -0.010 to +0.090): not distinguishable from zero.",
+        ),
         (
             {"difference": -0.05, "low": -0.09, "high": -0.01},
             "0.050 worse (95% interval -0.090 to -0.010): supported.",

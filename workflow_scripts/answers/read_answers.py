@@ -22,6 +22,6 @@ with job(snakemake):
     if snakemake.params.main:
         require_entropies(answers)
     made = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}
-    told = made | kind_of(answers) | entropies_of(answers, reading)
-    write_table(pa.Table.from_pylist(as_traces(answers), schema=FOREIGN), told, output.traces)
+    metadata = made | kind_of(answers) | entropies_of(answers, reading)
+    write_table(pa.Table.from_pylist(as_traces(answers), schema=FOREIGN), metadata, output.traces)
     write_parquet(questions, output.questions)

@@ -18,8 +18,8 @@ with job(snakemake):
     answers, questions = of_task(paths.answers, paths.task, reading, UNREAD)
     tokenizer = load_tokenizer(paths.model)
     prompts = tokenised(tokenizer, answers, params.end_token)
-    told = kind_of(pl.DataFrame(prompts, schema=RECORDS))
-    told |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
+    metadata = kind_of(pl.DataFrame(prompts, schema=RECORDS))
+    metadata |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
 
     def replay(missing, keep):
         def keep_traces(rows):
@@ -30,5 +30,5 @@ with job(snakemake):
 
     step = Step(snakemake.wildcards.model, paths.revision, dict(params.items()))
     policy = f"replay of {paths.answers}"
-    step.record(snakemake.output.traces, prompts, FOREIGN, policy, replay, lambda table: told)
+    step.record(snakemake.output.traces, prompts, FOREIGN, policy, replay, lambda table: metadata)
     write_parquet(questions.drop("lacks"), snakemake.output.questions)

@@ -46,4 +46,4 @@ def _verdict(row: Mapping) -> str:
         return f"{words}; no interval could be computed."
     interval = f"{100 * row['level']:g}% interval {row['low']:+.3f} to {row['high']:+.3f}"
     shown = row["low"] > 0 if better else row["high"] < 0
-    return f"{words} ({interval}): {'supported' if shown else 'not told apart'}."
+    return f"{words} ({interval}): {'supported' if shown else 'not distinguishable from zero'}."

@@ -18,7 +18,7 @@ TINY = 1e-8  # the authors'; keeps a moment finite where all values are equal
 
 
 def statistics(x: pl.Expr, ordered: pl.Expr) -> dict[str, pl.Expr]:
-    """The nine statistics that are not also features of TRACE, by name; `ordered` is `x` in order."""
+    """The nine of them that TRACE has not among its features; `ordered` is `x` in order."""
     return {
         "entropy_sum": length_normalised(x, 0),
         "entropy_deviation": deviation(x),
