@@ -177,7 +177,7 @@ rule localized_errors:
         learned=[entry.id for entry in FOLLOWED if entry.features],
         baselines=[entry.id for entry in FOLLOWED if entry.role == "baseline"],
     message:
-        "Telling errors of a kind from correct answers: {wildcards.errors}"
+        "Separating errors of a kind from correct answers: {wildcards.errors}"
     script:
         "../workflow_scripts/analyse/localized_errors.py"
 
@@ -299,7 +299,7 @@ rule reliability_selective:
         estimators=[entry.id for entry in CHOSEN if entry.id in registry.REPRESENTATIVE],
         ece_bins=CONFIG.calibration.ece_bins,
     message:
-        "Measuring predictions pooled over tasks"
+        "Evaluating predictions pooled over tasks"
     script:
         "../workflow_scripts/analyse/reliability_selective.py"
 
@@ -324,7 +324,7 @@ rule length_stratified:
         ece_bins=CONFIG.calibration.ece_bins,
         studies=MAIN,
     message:
-        "Measuring short, medium and long answers"
+        "Evaluating short, medium and long answers"
     script:
         "../workflow_scripts/analyse/length_stratified.py"
 

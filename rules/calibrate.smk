@@ -60,7 +60,7 @@ rule measure:
         estimators=lambda wildcards: [e.id for e in chosen(wildcards)],
         ece_bins=CONFIG.calibration.ece_bins,
     message:
-        "Measuring {wildcards.model} on {wildcards.task}"
+        "Evaluating {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/calibrate/measure.py"
 

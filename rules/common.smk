@@ -74,7 +74,7 @@ SHARDED = sorted(s for s, model in MODELS.items() if model.shards > 1 and s not 
 SERVED = sorted(s for s, model in MODELS.items() if model.engine == "vllm")
 # Where steps keep their finished batches, one folder per step and (model, task), for all shards.
 JOURNALS = f"results/{CONFIG.run}/work/journals"
-# The models and tasks of the studies; others may be named and are not looked at.
+# The models and tasks of the studies; others in the configuration are ignored.
 NEEDED = {name for pair in PAIRS for name in pair}
 STUDY = CONFIG.study.model_dump()
 MODEL_LABELS = {slug: model.name for slug, model in MODELS.items()}
@@ -85,7 +85,7 @@ TASK_LABELS = {slug: TASKS[slug].label for slug in sorted(TASKS)}
 os.environ[REMEMBERED] = str(Path(f"results/{CONFIG.run}/work/digests").resolve())
 
 # Jobs that start later, each reading all rules again, are of the code and the configuration as
-# they were when the run started, whatever becomes of the files: a job runs that code or stops.
+# they were when the run started, even if files change since: a job runs that code or stops.
 CODE = {} if workflow.is_main_process else frozen_code(workflow.config_settings.configfiles)
 
 
@@ -117,7 +117,7 @@ def one_of(names):
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
-# Jobs of a cluster do not wait for one another: only the machine's own GPUs are lent in turn.
+# Jobs of a cluster do not wait for one another: only the machine's own GPUs are shared in turn.
 resource_scopes:
     uses_gpus="local",
 

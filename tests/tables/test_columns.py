@@ -47,7 +47,7 @@ def test_parts_of_a_name_are_told_apart(column, words):
 
 
 def test_an_unknown_column_is_an_error():
-    with pytest.raises(ValueError, match="nothing of the column 'unheard_of'"):
+    with pytest.raises(ValueError, match="does not describe the column 'unheard_of'"):
         columns.meaning("unheard_of", TASKS, TOLD)
 
 
