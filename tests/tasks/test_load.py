@@ -125,7 +125,7 @@ def test_blank_references_go_and_rows_without_any_are_dropped(tmp_path, caplog):
         ("t.jsonl", b'{"id": 1}\n{"id": \n', "line 2 is not JSON"),
         ("t.jsonl", b'{"q": "\xff"}\n', "line 1"),
         ("t.parquet", b"PAR1 nonsense", "cannot be read"),
-        ("t.tsv", b"a\tb", "unknown kind"),
+        ("t.tsv", b"a\tb", "unknown type"),
     ],
 )
 def test_unusable_files_are_named_in_one_sentence(tmp_path, name, content, said):
