@@ -18,9 +18,9 @@ FAMILIES = {
     "extractive": make_extractive,
     "misconceptions": make_misconceptions,
 }
-# What part of the corpus is of each family: so that a tiny model half knows each
+# Share of the corpus for each family, chosen so that a tiny model knows about half of each
 SHARES = {"arithmetic": 0.46, "closed_book": 0.09, "extractive": 0.11, "misconceptions": 0.34}
-# How many questions are discussed for each example of the corpus, a quarter of them of each family
+# Discussed questions per example of the corpus; every family has a quarter of them
 DISCUSSED_SHARE = 0.12
 CORPUS_SCHEMA = {"family": pl.String, "prompt": pl.String, "answer": pl.String}
 
