@@ -11,12 +11,6 @@ localrules:
     label_answers,
 
 
-def own_rules(wildcards):
-    """A parameter function: the file of a task's own correctness rule, and its code's hash."""
-    if TASKS[wildcards.task].own_rule:
-        return [CONFIG.own_rules, own_code(CONFIG.own_rules)]
-
-
 rule label_answers:
     input:
         traces="<results>/traces/{model}/{task}.arrow",
@@ -30,7 +24,12 @@ rule label_answers:
     params:
         code=code("label/label_answers.py"),
         spec=of_task(Judging),
-        own=own_rules,
+        # The file of the task's own correctness rule, and its code's hash.
+        own=lambda wildcards: (
+            [CONFIG.own_rules, own_code(CONFIG.own_rules)]
+            if TASKS[wildcards.task].own_rule
+            else None
+        ),
     message:
         "Judging the answers of {wildcards.model} on {wildcards.task}"
     script:

@@ -9,11 +9,8 @@ if SERVED:
     )
 
 
-def by_vllm(script):
-    """The parameters of a rule whose `script` decodes with the vLLM of its environment."""
-    pinned = re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text())
-    modules = "tracecal.decode.vllm_engine", "tracecal.decode.vllm_capture"
-    return {"code": code(script, *modules), "engine": f"vllm {pinned[1]}"}
+ENGINE = "vllm " + re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text())[1]
+ITS_MODULES = "tracecal.decode.vllm_engine", "tracecal.decode.vllm_capture"
 
 
 use rule generate as generate_vllm with:
@@ -22,7 +19,8 @@ use rule generate as generate_vllm with:
     conda:
         "../envs/vllm.yaml"
     params:
-        **by_vllm("decode/generate.py"),
+        code=code("decode/generate.py", *ITS_MODULES),
+        engine=ENGINE,
 
 
 use rule generate_shard as generate_vllm_shard with:
@@ -31,7 +29,8 @@ use rule generate_shard as generate_vllm_shard with:
     conda:
         "../envs/vllm.yaml"
     params:
-        **by_vllm("decode/generate.py"),
+        code=code("decode/generate.py", *ITS_MODULES),
+        engine=ENGINE,
 
 
 use rule draw_samples as draw_samples_vllm with:
@@ -40,7 +39,8 @@ use rule draw_samples as draw_samples_vllm with:
     conda:
         "../envs/vllm.yaml"
     params:
-        **by_vllm("decode/draw_samples.py"),
+        code=code("decode/draw_samples.py", *ITS_MODULES),
+        engine=ENGINE,
 
 
 use rule draw_samples_shard as draw_samples_vllm_shard with:
@@ -49,4 +49,5 @@ use rule draw_samples_shard as draw_samples_vllm_shard with:
     conda:
         "../envs/vllm.yaml"
     params:
-        **by_vllm("decode/draw_samples.py"),
+        code=code("decode/draw_samples.py", *ITS_MODULES),
+        engine=ENGINE,
