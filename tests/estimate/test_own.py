@@ -13,7 +13,8 @@ from tracecal.errors import InputError
 from tracecal.estimate.own import SCORES, answers
 from tracecal.estimate.scores import family_scores
 from tracecal.operate.features import answer_features
-from tracecal.own import own_code, own_estimators
+from tracecal.own import own_code
+from tracecal.own_estimators import own_estimators
 from tracecal.provenance import _canonical, _modules, _syntax, code_hash
 from tracecal.storage.files import write_parquet
 

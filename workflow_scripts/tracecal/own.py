@@ -1,5 +1,5 @@
-"""Custom estimators and correctness rules, from Python files that the configuration names
-(docs/own.md).
+"""Custom correctness rules, and what they share with custom estimators: Python files that the
+configuration names (docs/own.md).
 """
 
 import runpy
@@ -9,38 +9,6 @@ from typing import Any
 
 from tracecal.errors import InputError
 from tracecal.provenance import code_hash
-from tracecal.registry import IDS, Estimator
-from tracecal.schema import Strict, parse
-
-FAMILY = "own"
-
-
-class Entry(Strict):
-    """An estimator as a file defines it."""
-
-    label: str
-    score: Any  # a Polars expression over trace columns and features, larger = more confident
-    citation: str = ""
-
-
-def own_estimators(path: str | None) -> list[Estimator]:
-    """The registry's entries for the estimators of a file, baselines all; none without one.
-
-    Raises `InputError` where the file does not run or an id is another estimator's.
-    """
-    return [
-        Estimator(name, entry.label, FAMILY, "baseline", entry.citation, ("traces",))
-        for name, entry in own_entries(path).items()
-    ]
-
-
-def own_entries(path: str | None) -> dict[str, Entry]:
-    """As `own_estimators`, as the file itself defines them."""
-    expected = "id: {'label': 'Name', 'score': a Polars expression}"
-    declared = _declared(path, "ESTIMATORS", expected)
-    if taken := [name for name in declared if name in IDS]:
-        raise InputError(f"{path}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
-    return {name: parse(Entry, entry, f"{path}: {name}") for name, entry in declared.items()}
 
 
 def own_rules(path: str | None) -> dict[str, Callable]:
@@ -49,13 +17,13 @@ def own_rules(path: str | None) -> dict[str, Callable]:
     Each takes the extracted answer and an `Example`, and says whether the answer is right. Raises
     `InputError` where the file does not run or one cannot be called.
     """
-    declared = _declared(path, "RULES", "name: a function of the answer and the example")
+    declared = declared_in(path, "RULES", "name: a function of the answer and the example")
     if wrong := [name for name, rule in declared.items() if not callable(rule)]:
         raise InputError(f"{path}: the rule {wrong[0]!r} is not a function; give one.")
     return declared
 
 
-def _declared(path: str | None, table: str, expected: str) -> dict[str, Any]:
+def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
     """The dict `table` that a file defines; empty without a file."""
     if path is None:
         return {}

@@ -21,7 +21,8 @@ from tracecal.config.self_evaluation import SelfEvaluation
 from tracecal.config.supervised import Lars, Probe
 from tracecal.errors import InputError, here
 from tracecal.given import read_yaml
-from tracecal.own import own_estimators, own_rules
+from tracecal.own import own_rules
+from tracecal.own_estimators import own_estimators
 from tracecal.registry import ESTIMATORS, IDS
 from tracecal.schema import Slug, Strict, parse, unknown
 from tracecal.tasks.rows import local_source

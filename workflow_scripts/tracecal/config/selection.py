@@ -6,7 +6,7 @@ from tracecal.config.encoders import require_encoders
 from tracecal.config.run import Config
 from tracecal.config.supervised import require_training_rows
 from tracecal.errors import InputError
-from tracecal.own import own_estimators
+from tracecal.own_estimators import own_estimators
 from tracecal.registry import ESTIMATORS, Estimator
 from tracecal.tasks.spec import TaskSpec
 

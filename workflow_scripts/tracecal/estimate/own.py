@@ -4,7 +4,8 @@ import polars as pl
 
 from tracecal.decode.traces import read_traces
 from tracecal.errors import InputError
-from tracecal.own import own_entries, require_unedited
+from tracecal.own import require_unedited
+from tracecal.own_estimators import own_entries
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 

@@ -1,0 +1,38 @@
+"""Custom estimators, from a Python file that the configuration names (docs/own.md)."""
+
+from typing import Any
+
+from tracecal.errors import InputError
+from tracecal.own import declared_in
+from tracecal.registry import IDS, Estimator
+from tracecal.schema import Strict, parse
+
+FAMILY = "own"
+
+
+class Entry(Strict):
+    """An estimator as a file defines it."""
+
+    label: str
+    score: Any  # a Polars expression over trace columns and features, larger = more confident
+    citation: str = ""
+
+
+def own_estimators(path: str | None) -> list[Estimator]:
+    """The registry's entries for the estimators of a file, baselines all; none without one.
+
+    Raises `InputError` where the file does not run or an id is another estimator's.
+    """
+    return [
+        Estimator(name, entry.label, FAMILY, "baseline", entry.citation, ("traces",))
+        for name, entry in own_entries(path).items()
+    ]
+
+
+def own_entries(path: str | None) -> dict[str, Entry]:
+    """As `own_estimators`, as the file itself defines them."""
+    expected = "id: {'label': 'Name', 'score': a Polars expression}"
+    declared = declared_in(path, "ESTIMATORS", expected)
+    if taken := [name for name in declared if name in IDS]:
+        raise InputError(f"{path}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
+    return {name: parse(Entry, entry, f"{path}: {name}") for name, entry in declared.items()}
