@@ -208,7 +208,7 @@ def test_calibrators_are_plain_json(finished):
     assert set(calibrators["trace_plus"]) == {"features", "splits", "final", "risk_control"}
     promised = calibrators["trace_plus"]["risk_control"]
     assert str(promised["split"]) in calibrators["trace_plus"]["splits"]
-    assert [one["error_rate"] for one in promised["thresholds"]] == [0.05, 0.1, 0.2, 0.3]
+    assert [one["error_rate"] for one in promised["thresholds"]] == [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
 
 
 def test_the_report_shows_every_table_and_figure(finished, tmp_path):
