@@ -1,6 +1,6 @@
 """How the work's cost grows with answers, tokens, models and estimators, at three sizes each.
 
-`make bench AREAS=growth` measures and draws docs/pictures/growth.svg.
+`make bench AREAS=growth` measures and draws docs/growth.svg.
 """
 
 import tempfile
@@ -18,7 +18,7 @@ from tracecal.decode.greedy import decode_greedily
 from tracecal.decode.stopping import StopStrings
 from tracecal.operate.features import answer_features
 
-PICTURE = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "growth.svg"
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "growth.svg"
 TASKS, ANSWERS, AT_ONCE = 4, 1_000, 8
 Timed = Callable[[], float]  # does the work once and says what it took, in CPU seconds
 SIZES = {
