@@ -121,7 +121,7 @@ def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
 
 
 OTHER, OWN = (f"traces/{model}/arithmetic.arrow" for model in ("demo-medium", "demo-small"))
-READER = "results/smoke/features/demo-small/arithmetic.parquet"  # all that is reported needs it
+READER = "results/smoke/features/demo-small/arithmetic.parquet"
 
 
 def test_another_models_file_is_refused_by_name(broken):
@@ -136,7 +136,7 @@ def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     run = broken.root / "results/smoke"
     # Sealed as its own, so that only the replay can tell.
     write_table(read_table(run / OTHER), arrow_metadata(run / OTHER), run / OWN)
-    process = broken.snakemake(READER, check=False)
+    process = broken.snakemake(check=False)
     assert process.returncode == 1
     assert "audit: largest" in process.stdout
     assert "more than the tolerance 0.001" in process.stdout
