@@ -5,9 +5,10 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from tracecal.analyse.averages import MEASURED, averages
+from tracecal.analyse.averages import averages
 from tracecal.analyse.bootstrap import RESAMPLES, resample_metrics
 from tracecal.analyse.improvements import gains, improvements
+from tracecal.calibrate.metrics import METRICS
 
 MAIN = {"main": {"model": "m", "tasks": ["t", "u"]}, "cross": None}
 
@@ -25,7 +26,7 @@ def on_task(task="t", metric="brier", model="m", **estimators):
 def improved(resampled, baselines, studies, level):
     """The improvements where one split has the values of the whole sample."""
     columns = ("model", "task", "estimator", "metric", pl.col("observed").alias("value"))
-    measured = resampled.select(*columns, split=pl.lit(0), n=pl.lit(9)).select(*MEASURED)
+    measured = resampled.select(*columns, split=pl.lit(0), n=pl.lit(9)).select(*METRICS)
     gained = gains(averages(measured, studies), baselines)
     return improvements(gained, resampled, baselines, studies, level)
 

@@ -10,15 +10,8 @@ from statistics import fmean, stdev
 
 import polars as pl
 
-MEASURED = {
-    "model": pl.String,
-    "task": pl.String,
-    "estimator": pl.String,
-    "split": pl.Int64,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "n": pl.Int64,
-}
+from tracecal.analyse.studies import of_study
+
 SUMMARY = {
     "mean": pl.Float64,
     "sd": pl.Float64,
@@ -34,7 +27,7 @@ AVERAGES = {name: pl.String for name in KEYS} | SUMMARY
 def averages(
     measured: pl.DataFrame, studies: Mapping[str, Mapping | None], by: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Averages of `measured` (MEASURED, and the columns `by` that divide it further).
+    """Averages of `measured` (METRICS, and the columns `by` that divide it further).
 
     Rows of a (model, task) pair have no `study`. Those of a study ('main', 'cross') have no `task`
     and are means over its tasks, of which some may have no rows yet; those of 'cross' without a
@@ -48,13 +41,7 @@ def averages(
     for study, study_settings in studies.items():
         if study_settings is None:
             continue
-        models = (
-            study_settings["models"] if "models" in study_settings else [study_settings["model"]]
-        )
-        study_pairs = pairs.filter(
-            pl.col("model").is_in(models), pl.col("task").is_in(study_settings["tasks"])
-        )
-        means = over_tasks(study_pairs, keys, compared=["estimator"])
+        means = over_tasks(pairs.filter(of_study(study_settings)), keys, compared=["estimator"])
         frames.append(means.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String)))
         if "models" in study_settings:
             none = {"model": pl.lit(None, pl.String), "task": pl.lit(None, pl.String)}

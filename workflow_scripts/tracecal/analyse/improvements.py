@@ -19,6 +19,7 @@ import polars as pl
 
 from tracecal.analyse.averages import mean_series, spread
 from tracecal.analyse.bootstrap import interval
+from tracecal.analyse.studies import models_of, of_study
 
 TRACE_PLUS = "trace_plus"
 # Signs that make larger values better.
@@ -213,13 +214,9 @@ def _counted(frame: pl.DataFrame, studies: Mapping[str, Mapping | None]) -> pl.D
     for study, study_settings in studies.items():
         if study_settings is None:
             continue
-        models = (
-            study_settings["models"] if "models" in study_settings else [study_settings["model"]]
+        study_pairs = pairs.filter(of_study(study_settings)).with_columns(
+            study=pl.lit(study), task=pl.lit(None, pl.String)
         )
-        study_pairs = pairs.filter(
-            pl.col("model").is_in(models), pl.col("task").is_in(study_settings["tasks"])
-        )
-        study_pairs = study_pairs.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String))
         parts.append(study_pairs.group_by(SCOPE).agg(counts))
         overall = study_pairs.with_columns(model=pl.lit(None, pl.String))
         parts.append(overall.group_by(SCOPE).agg(counts))
@@ -250,10 +247,8 @@ def _differences(
     for study, study_settings in studies.items():
         if study_settings is None:
             continue
-        models = (
-            study_settings["models"] if "models" in study_settings else [study_settings["model"]]
-        )
-        means = [_over_tasks(by_pair, model, study_settings["tasks"]) for model in models]
+        models, tasks = models_of(study_settings), study_settings["tasks"]
+        means = [_over_tasks(by_pair, model, tasks) for model in models]
         each = [_resampled(values, baselines) for values in means]
         differences += [
             ((study, model, None), difference)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tracecal.analyse.studies import models_of, of_study
 from tracecal.errors import InputError
 from tracecal.tables.words import listed
 
@@ -50,7 +51,7 @@ class Settings:
         wanted = {
             (model, task)
             for asked in self.studies.values()
-            for model in (asked["models"] if "models" in asked else [asked["model"]])
+            for model in models_of(asked)
             for task in asked["tasks"]
         }
         order = list(self.models)
@@ -76,12 +77,7 @@ class Settings:
     def select(self, frame: pl.DataFrame, study: str) -> pl.DataFrame:
         """The rows of a study: its pairs and its averages; `InputError` where there are none."""
         asked = self.studies[study]
-        models = asked["models"] if "models" in asked else [asked["model"]]
-        pairs = (
-            pl.col("study").is_null()
-            & pl.col("model").is_in(models)
-            & pl.col("task").is_in(asked["tasks"])
-        )
+        pairs = pl.col("study").is_null() & of_study(asked)
         chosen = frame.filter(pairs | (pl.col("study") == study))
         if "estimator" in frame.columns:
             chosen = chosen.filter(
@@ -89,9 +85,9 @@ class Settings:
             )
         if chosen.is_empty():
             raise InputError(
-                f"the metrics hold no row for the model(s) {', '.join(sorted(models))} on the "
-                f"task(s) {', '.join(sorted(asked['tasks']))}; run the workflow for them, or "
-                "change `study` in the configuration."
+                f"the metrics hold no row for the model(s) {', '.join(sorted(models_of(asked)))} "
+                f"on the task(s) {', '.join(sorted(asked['tasks']))}; run the workflow for "
+                "them, or change `study` in the configuration."
             )
         return chosen
 

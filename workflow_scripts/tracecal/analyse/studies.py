@@ -1,0 +1,16 @@
+"""A run's studies: 'main' asks one model, 'cross' compares several, each on tasks of its own."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+
+def models_of(study: Mapping[str, Any]) -> Sequence[str]:
+    """The ids of a study's models, or of its one model."""
+    return study["models"] if "models" in study else [study["model"]]
+
+
+def of_study(study: Mapping[str, Any]) -> pl.Expr:
+    """Whether a row's `model` and `task` are one of a study's pairs."""
+    return pl.col("model").is_in(models_of(study)) & pl.col("task").is_in(study["tasks"])
