@@ -3,12 +3,10 @@
 import io
 import logging
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from tqdm import tqdm
 
-T = TypeVar("T")
 LOGGER = logging.getLogger("tracecal")
 
 
@@ -55,11 +53,3 @@ def progress_bar(total: int, name: str, unit: str, every: float = 5.0) -> tqdm:
         ncols=100,
         ascii=True,
     )
-
-
-def track(items: Iterable[T], total: int, name: str, unit: str) -> Iterator[T]:
-    """Yield `items` while their progress is logged."""
-    with progress_bar(total, name, unit) as bar:
-        for item in items:
-            yield item
-            bar.update()
