@@ -1,6 +1,7 @@
 """Encoders are loaded whole, and pool as their folder says."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -19,10 +20,7 @@ def folder(make_encoder, tmp_path):
     """A function: the folder of an encoder of a kind, which a test may change."""
 
     def make(kind):
-        encoder = make_encoder(kind)
-        encoder.model.save_pretrained(tmp_path / kind)
-        encoder.tokenizer.save_pretrained(tmp_path / kind)
-        return tmp_path / kind
+        return shutil.copytree(make_encoder(kind).model.name_or_path, tmp_path / kind)
 
     return make
 

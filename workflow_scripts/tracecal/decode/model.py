@@ -15,6 +15,7 @@ from transformers import (
 from transformers.distributed import DistributedConfig
 from transformers.utils.logging import disable_progress_bar
 
+from tracecal.decode.packed import pack
 from tracecal.errors import InputError
 from tracecal.storage.checksum import require_sum
 
@@ -32,7 +33,7 @@ def load_model(
     spread: bool = False,
     slices: int = 1,
 ) -> PreTrainedModel:
-    """The model in `folder`, in evaluation mode, on the GPU where there is one.
+    """The model in `folder`, for inference only, on the GPU where there is one.
 
     Weights are read from safetensors only and no code that came with them is run. `spread` puts
     its layers on all GPUs, one after the other; of `slices` processes each holds a part of every
@@ -48,7 +49,8 @@ def load_model(
         "distributed_config": DistributedConfig(tp_size=slices) if slices > 1 else None,
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    return with_all_weights(AutoModelForCausalLM, folder, **given).eval()
+    model = with_all_weights(AutoModelForCausalLM, folder, **given).eval()
+    return model if slices > 1 else pack(model)
 
 
 def _quantized(quantization: str | None, dtype: str) -> BitsAndBytesConfig | None:

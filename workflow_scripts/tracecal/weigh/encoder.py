@@ -17,6 +17,7 @@ from transformers import (
 
 from tracecal.decode.batching import in_batches
 from tracecal.decode.model import load_tokenizer, loaded, with_all_weights
+from tracecal.decode.packed import pack
 from tracecal.errors import InputError
 from tracecal.stage.folder import POOLING
 from tracecal.storage.files import read_json
@@ -72,6 +73,7 @@ def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
     # An embedding model needs token states only; heads on top of them are not loaded.
     heads = () if task else UNUSED_HEADS
     model = with_all_weights(auto_class, folder, heads, dtype=torch.float32).to(device).eval()
+    model = pack(model)
     tokenizer = load_tokenizer(folder)
     # Padding on the right keeps positions; truncation on the left keeps answers.
     tokenizer.padding_side, tokenizer.truncation_side = "right", "left"
