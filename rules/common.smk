@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from string import ascii_lowercase
 from types import SimpleNamespace
+from typing import get_args
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -27,6 +28,7 @@ from tracecal.config.run import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
 from tracecal.config.frozen import freeze, frozen_code
 from tracecal.config.resources import JobResources, has_gpu
+from tracecal.config.sources import Family
 from tracecal import registry
 from tracecal.registry import protocol_rows
 from tracecal.provenance import code_version, hash_of, text_hash

@@ -2,7 +2,7 @@
 # reads   the config's `world` and `seed`
 # writes  world/corpus.parquet, world/discussions.parquet, world/<family>.parquet, world/tokenizer/
 
-WORLD_FAMILIES = ["arithmetic", "closed_book", "extractive", "misconceptions"]
+WORLD_FAMILIES = get_args(Family)
 WORLD = CONFIG.world and {
     "seed": CONFIG.seed,
     "size": CONFIG.world.corpus_examples,

@@ -15,8 +15,8 @@ PAIRS = sorted((path.parent.name, path.stem) for path in RUN.glob("labels/*/*.pa
 MAIN = "smollm2-135m-instruct"
 
 
-def test_the_real_model_answers_four_tasks_of_60_questions_and_two_tiny_ones_three():
-    assert len(PAIRS) == 4 + 2 * 3
+def test_the_real_model_answers_four_tasks_of_60_questions_and_two_tiny_ones_two():
+    assert len(PAIRS) == 4 + 2 * 2
     accuracy = pl.read_parquet(RUN / "analyses/accuracy.parquet")
     assert (accuracy["n"] == 60).all()
 

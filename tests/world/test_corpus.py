@@ -1,15 +1,21 @@
 """The world as a whole: shapes, ids, roles, seeds."""
 
 import re
+from typing import get_args
 
 import polars as pl
 import pytest
 
+from tracecal.config.sources import Family
 from tracecal.errors import InputError
 from tracecal.world.corpus import FAMILIES, SHARES, make_world
 from tracecal.world.family import EXAMPLE_SCHEMA, Sizes, example_frame
 
 TINY = {"size": 2000, "evaluation": 60, "training": 20}
+
+
+def test_a_configuration_can_name_every_family():
+    assert get_args(Family) == tuple(FAMILIES) == tuple(SHARES)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -3,6 +3,7 @@
 import logging
 import random
 
+import polars as pl
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -62,6 +63,15 @@ def test_one_seed_trains_one_model_and_another_seed_another(
         for path in (folder, tmp_path / "again", tmp_path / "other")
     ]
     assert weights[0] == weights[1] != weights[2]
+
+
+def test_a_model_learns_the_families_that_it_is_given(corpus, tokenizer_folder, tmp_path):
+    some = Settings(**{**vars(SETTINGS), "families": ["closed_book", "misconceptions"]})
+    train_model(corpus, tokenizer_folder, some, tmp_path / "some")
+    asked = corpus.filter(pl.col("family").is_in(some.families))
+    assert 0 < asked.height < corpus.height
+    train_model(asked, tokenizer_folder, SETTINGS, tmp_path / "asked")
+    assert len({(tmp_path / n / "model.safetensors").read_bytes() for n in ("some", "asked")}) == 1
 
 
 def test_the_folder_is_a_hub_model_with_two_end_tokens(folder, tokenizer_folder):

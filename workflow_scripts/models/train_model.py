@@ -13,7 +13,7 @@ from tracecal.world.train import Settings, train_model
 with job(snakemake):
     disable_progress_bar()
     train_model(
-        read_parquet(snakemake.input.corpus, ["prompt", "answer"]),
+        read_parquet(snakemake.input.corpus, ["family", "prompt", "answer"]),
         snakemake.input.tokenizer,
         Settings(**snakemake.params.training),
         snakemake.output.model,

@@ -1,6 +1,6 @@
 """Where a model comes from."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     Field,
@@ -15,6 +15,8 @@ from tracecal.logs.options import Format, Reading
 from tracecal.schema import Repository, Revision, Strict, require_fields
 
 LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"
+# Of the world's questions (`tracecal.world.corpus`)
+Family = Literal["arithmetic", "closed_book", "extractive", "misconceptions"]
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -27,6 +29,9 @@ class Training(Strict):
     learning_rate: PositiveFloat = Field(description=LEARNING_RATE)
     epochs: PositiveFloat = Field(1.0, description="passes over the corpus")
     tokens_per_step: PositiveInt = Field(384, description="padded tokens in one optimiser step")
+    families: list[Family] | None = Field(
+        None, min_length=1, description="families of the corpus that it learns; null for all"
+    )
 
 
 class ModelSource(Strict):

@@ -26,7 +26,7 @@ HEAD_WIDTH = 16
 
 @dataclass(frozen=True)
 class Settings:
-    """Size and training of one model; `epochs` may be a fraction."""
+    """Size and training of one model; `epochs` may be a fraction, no `families` are all."""
 
     layers: int
     width: int
@@ -34,6 +34,7 @@ class Settings:
     epochs: float
     tokens_per_step: int
     seed: int
+    families: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ def train_model(
     """
     require_sum(tokenizer_folder)
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder)
+    if settings.families:
+        corpus = corpus.filter(pl.col("family").is_in(settings.families))
     examples = encode(corpus, tokenizer)
     torch.manual_seed(settings.seed)
     model = new_model(tokenizer, settings)
