@@ -7,8 +7,14 @@ import torch
 from torch import nn
 
 from decode.tiny import ARCHITECTURES, initialise_model
+from tracecal.decode import packed as packing
 from tracecal.decode.model import load_model
 from tracecal.decode.packed import PackedLinear, pack
+
+
+@pytest.fixture(autouse=True)
+def small_weights_too(monkeypatch):
+    monkeypatch.setattr(packing, "WORTH_PACKING", 0)
 
 
 def linears(model):
@@ -41,3 +47,9 @@ def test_a_packed_layer_is_as_exact_as_float32_allows_and_keeps_its_weight(bias)
 def test_loading_packs_float32_alone(tmp_path, dtype, packed):
     initialise_model(320, "llama", 0).save_pretrained(tmp_path)
     assert bool(linears(load_model(tmp_path, dtype))) != packed
+
+
+def test_only_large_weights_are_worth_it(monkeypatch):
+    monkeypatch.setattr(packing, "WORTH_PACKING", 64 * 320)
+    model = pack(nn.Sequential(nn.Linear(64, 320), nn.Linear(319, 64)))
+    assert [type(layer) for layer in model] == [PackedLinear, nn.Linear]

@@ -5,6 +5,9 @@ import platform
 import torch
 from torch import nn
 
+# Numbers in a weight from which packing pays, 1 MiB of them: a call takes 10 µs more than MKL's.
+WORTH_PACKING = 1 << 18
+
 
 class PackedLinear(nn.Module):
     """As `nn.Linear`, by oneDNN on a weight that was laid out for it once, for inference only.
@@ -28,14 +31,15 @@ class PackedLinear(nn.Module):
 
 
 def pack(model: nn.Module) -> nn.Module:
-    """The same model; on an x86 CPU its float32 linear layers are replaced by packed ones."""
+    """The same model; on an x86 CPU packed layers replace its large float32 linear ones."""
     if platform.machine() in ("x86_64", "AMD64") and torch.backends.mkldnn.is_available():
         for parent in list(model.modules()):
             for name, layer in list(parent.named_children()):
-                if type(layer) is nn.Linear and _packable(layer.weight):
+                if type(layer) is nn.Linear and _worth_packing(layer.weight):
                     setattr(parent, name, PackedLinear(layer))
     return model
 
 
-def _packable(weight: torch.Tensor) -> bool:
-    return weight.device.type == "cpu" and weight.dtype == torch.float32
+def _worth_packing(weight: torch.Tensor) -> bool:
+    packable = weight.device.type == "cpu" and weight.dtype == torch.float32
+    return packable and weight.numel() >= WORTH_PACKING
