@@ -167,15 +167,18 @@ def held(folder):
     return fingerprint(path)
 
 
-def rows_held(slug):
-    """A digest of the rows in a task's files of the user's own; null where it has none."""
-    spec = TASKS[slug]
-    if spec.source.path is None:
-        return None
-    version = code("tasks/prepare_task.py")({})
+def table_made(slug):
+    """A digest of the table that a task's rows make; null where they are not there or not usable.
+
+    Where the user's own rows are not, the run stops.
+    """
+    files = [file.replace("<results>", f"results/{CONFIG.run}") for file in TASK_ROWS[slug]]
+    script = SCRIPTS / "tasks/prepare_task.py"
     try:
-        return prepared_digest(spec.part(Rows), spec.local_files(), CONFIG.seed, version)
+        return prepared_digest(TASKS[slug].part(Rows), files, CONFIG.seed, script)
     except InputError as error:
+        if TASKS[slug].source.path is None:
+            return None
         raise WorkflowError(f"task {slug!r}: {error}") from None
 
 

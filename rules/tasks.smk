@@ -2,21 +2,22 @@
 # reads   the task files, local data files, world/<family>.parquet
 # writes  tasks/{task}.parquet, splits/{task}.parquet
 
-# The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own
-# changed is decided by the table that they make, not by their times.
+# The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own,
+# or the code, changed is decided by the table that they make.
 TASK_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:
         names = [part.name for part in task.parts()]
-        TASK_ROWS[slug] = {"rows": [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]}
+        TASK_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
     elif task.source.world:
-        TASK_ROWS[slug] = {"world": f"<results>/world/{task.source.world}.parquet"}
+        TASK_ROWS[slug] = [f"<results>/world/{task.source.world}.parquet"]
     else:
-        TASK_ROWS[slug] = {"rows": ancient(task.local_files())}
+        TASK_ROWS[slug] = ancient(task.local_files())
 
 if workflow.is_main_process:
     for slug in sorted(NEEDED.intersection(TASKS)):
-        rows_held(slug)
+        if TASKS[slug].source.path:
+            table_made(slug)
 
 
 localrules:
@@ -26,7 +27,7 @@ localrules:
 
 rule prepare_task:
     input:
-        unpack(of_entry(TASK_ROWS, "task")),
+        lambda wildcards: TASK_ROWS[wildcards.task],
     output:
         "<results>/tasks/{task}.parquet",
     log:
@@ -34,9 +35,10 @@ rule prepare_task:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tasks/prepare_task.py"),
+        # Not recorded, as it depends on the threads: other code that makes the same table runs nothing.
+        code=lambda wildcards, threads: code("tasks/prepare_task.py")(wildcards),
         spec=of_task(Rows),
-        held=lambda wildcards: rows_held(wildcards.task),
+        table=lambda wildcards: table_made(wildcards.task),
         seed=CONFIG.seed,
     message:
         "Preparing task {wildcards.task}"

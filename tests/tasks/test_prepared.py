@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from scripts import run_script
@@ -24,10 +25,17 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv(REMEMBERED, str(tmp_path / "digests"))
 
 
-def held(rows, seed=1, code="c", ends="\n"):
+def made(seed=1, code="pass"):
+    """The digest by a script whose code is `code`; each has a name of its own, as it is cached."""
+    script = Path(f"{len(code)}.py").resolve()
+    script.write_text(code, encoding="utf-8")
+    return prepared_digest(SPEC, ["rows.jsonl"], seed, script)
+
+
+def held(rows, ends="\n"):
     text = "".join(json.dumps(row) + ends for row in rows)
     Path("rows.jsonl").write_bytes(text.encode())
-    return prepared_digest(SPEC, ["rows.jsonl"], seed, code)
+    return made()
 
 
 def test_what_changes_no_row_of_the_table_changes_nothing():
@@ -41,19 +49,28 @@ def test_what_changes_no_row_of_the_table_changes_nothing():
 
 def test_rows_that_are_known_are_not_read_again(monkeypatch):
     first = held(ROWS)
+    assert made(code="other = 1") == first
     monkeypatch.setattr(load, "load_local", None)
-    assert prepared_digest(SPEC, ["rows.jsonl"], 1, "c") == first
+    assert made() == first
     with pytest.raises(TypeError):
-        prepared_digest(SPEC, ["rows.jsonl"], 1, "another version of the code")
+        made(code="another_version = 1")
+
+
+def test_a_digest_is_not_that_of_code_which_was_edited_meanwhile(monkeypatch):
+    held(ROWS)
+    edit = Path("11.py").write_text
+    monkeypatch.setattr(load, "load_local", lambda *_: edit("other = 2") and pl.DataFrame())
+    with pytest.raises(InputError, match="11.py was edited after this run had started"):
+        made(code="edited = 1\n")
 
 
 def test_a_file_that_is_not_there_is_said_with_where_it_was_looked_for(tmp_path):
     with pytest.raises(InputError, match=f"rows.jsonl cannot be read in {tmp_path}"):
-        prepared_digest(SPEC, ["rows.jsonl"], 1, "c")
+        made()
 
 
 def test_rows_that_change_while_a_run_goes_on_are_refused(tmp_path):
-    params = {"spec": SPEC, "seed": 1, "held": held(ROWS)}
+    params = {"spec": SPEC, "seed": 1, "table": held(ROWS)}
 
     def prepare():
         files = {"input": {"rows": "rows.jsonl"}, "output": {"task": tmp_path / "out.parquet"}}

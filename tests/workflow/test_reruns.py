@@ -227,6 +227,22 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
     )
 
 
+def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
+    """Also of the world's rows, which were made in the same run."""
+    with ExitStack() as edits:
+        for name in ("load", "read", "fields", "prepared"):
+            file = f"workflow_scripts/tracecal/tasks/{name}.py"
+            edits.enter_context(finished.edited(file, "\nfrom ", "\nUNUSED = 1\nfrom "))
+        assert finished.scheduled() == {}
+    with finished.edited(
+        "workflow_scripts/tracecal/tasks/load.py",
+        ').sort("example_id")\n    LOGGER',
+        ').sort("example_id").head(9)\n    LOGGER',
+    ):
+        scheduled = finished.scheduled()
+    assert scheduled["prepare_task"] == scheduled["generate"] == 3
+
+
 WORDS = [
     ("workflow_scripts/tracecal/operate/operators.py", '"""Mean over', '"""The mean over'),
     ("workflow_scripts/tracecal/decode/greedy.py", '"""One decoded', '"""A decoded'),

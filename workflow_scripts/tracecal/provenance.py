@@ -79,9 +79,11 @@ def code_state(script: Path, version: str) -> list[tuple[str, int, int]]:
 def settings_hash(params: Mapping[str, object]) -> str:
     """Hash of a rule's parameters, its code's version among them, for its results to carry.
 
-    The journal's folder is left out: it changes no result.
+    The journal's folder is left out, which changes no result, and the code of a `table` that is
+    known by its digest.
     """
-    settings = {name: value for name, value in params.items() if name != "journal"}
+    without = {"journal", "code"} if "table" in params else {"journal"}
+    settings = {name: value for name, value in params.items() if name not in without}
     return hash_of(json.dumps(settings, sort_keys=True, default=str))
 
 

@@ -7,6 +7,7 @@ import polars as pl
 
 from tracecal.errors import InputError
 from tracecal.progress import LOGGER
+from tracecal.storage.files import read_parquet
 from tracecal.tasks.fields import map_rows
 from tracecal.tasks.read import Row, read_rows
 from tracecal.tasks.rows import Rows
@@ -21,6 +22,13 @@ SCHEMA = {
     "references": pl.List(pl.String),
     "distractors": pl.List(pl.String),
 }
+
+
+def load(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
+    """The task frame of any source; `paths` are its files, of the world one."""
+    if spec.source.world is None:
+        return load_local(spec, paths, seed)
+    return load_world(spec, read_parquet(paths[0]), seed)
 
 
 def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:

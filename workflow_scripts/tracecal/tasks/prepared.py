@@ -1,11 +1,13 @@
-"""The digest of a task's local rows: files that differ only in unused parts have the same one."""
+"""The digest of a task's table: files and code that make the same table have the same one."""
 
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracecal.given import MOST_BYTES, require_regular
+from tracecal.provenance import code_version, require_code
 from tracecal.storage.digest import digest, remembered
 from tracecal.tasks.rows import Rows
 
@@ -13,19 +15,22 @@ if TYPE_CHECKING:  # slow to load, and not needed where the rows are known
     import polars as pl
 
 
-def prepared_digest(spec: str, files: Sequence[str], seed: int, code: str) -> str:
-    """SHA-256 of the task's table that `files` make by `spec`, a `Rows` as JSON.
+def prepared_digest(spec: str, files: Sequence[str], seed: int, script: Path) -> str:
+    """SHA-256 of the task's table that `script` makes of `files` by `spec`, a `Rows` as JSON.
 
-    It is cached for the contents of the files and the version of the `code`. Raises
-    `InputError` where a file is missing or not usable.
+    It is cached for the contents of the files and the version of the script's code. Raises
+    `InputError` where a file is missing or not usable, or the code is edited meanwhile.
     """
+    code = code_version(script)
     for file in files:
         require_regular(file, MOST_BYTES)
 
     def prepare() -> str:
-        from tracecal.tasks.load import load_local
+        from tracecal.tasks.load import load
 
-        return table_digest(load_local(Rows.model_validate_json(spec), files, seed))
+        found = table_digest(load(Rows.model_validate_json(spec), files, seed))
+        require_code(script, code)
+        return found
 
     return remembered(json.dumps([spec, list(map(digest, files)), seed, code]), prepare)
 
