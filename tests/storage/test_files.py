@@ -8,7 +8,14 @@ import pytest
 
 from tracecal.errors import InputError
 from tracecal.storage.checksum import beside
-from tracecal.storage.files import atomic_write, read_json, read_parquet, write_json, write_parquet
+from tracecal.storage.files import (
+    atomic_folder,
+    atomic_write,
+    read_json,
+    read_parquet,
+    write_json,
+    write_parquet,
+)
 
 
 def test_an_error_leaves_neither_the_file_nor_a_part_of_it(tmp_path):
@@ -31,6 +38,21 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
         write_json({"new": 2}, path)
     assert read_json(path) == {"old": 1}
     assert set(tmp_path.iterdir()) == {path, beside(path)}
+
+
+@pytest.mark.parametrize("error", [OSError, Exception])  # as Python says it, and tokenizers
+def test_a_full_disk_is_said_with_the_folders_name(tmp_path, error):
+    said = r"results/m|results/m cannot be written: No space left on device \(os error 28\)"
+    with pytest.raises((OSError, InputError), match=said), atomic_folder(tmp_path / "results/m"):
+        raise error(*[errno.ENOSPC][: error is OSError], "No space left on device (os error 28)")
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_a_full_disk_is_said_where_the_checksum_no_longer_fits(tmp_path):
+    path = tmp_path / "value.json"
+    beside(path).symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: '.*value\.json'"):
+        write_json({}, path)
 
 
 def test_a_killed_jobs_leftover_is_overwritten(tmp_path):

@@ -17,30 +17,41 @@ if TYPE_CHECKING:  # slow to load, and not needed where the workflow starts
 
 
 @contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Name `path` in an error of writing it that names no file.
+
+    A library's own error is raised as an `InputError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    except Exception as error:
+        library = type(error).__module__.partition(".")[0]
+        if library in ("polars", "pyarrow") or "(os error" in str(error):  # as Rust's libraries say
+            raise InputError(f"{path} cannot be written: {str(error).strip()}.") from error
+        raise
+
+
+@contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a path beside `path` to write to; rename it onto `path` once it is complete.
 
     After an error (a full disk, say) nothing is left at either path, and what stood at `path`
     before is untouched. The name beside is fixed, so a killed job's leftover is overwritten
-    by the next attempt. A library's own error, which names no file, is raised as an `InputError`
-    that does.
+    by the next attempt.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
-        yield part
-        with part.open("rb") as handle:
-            os.fsync(handle.fileno())
-        part.replace(path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] in ("polars", "pyarrow"):
-            raise InputError(f"{path} cannot be written: {str(error).strip()}.") from error
-        raise
+        with _named(path):
+            yield part
+            with part.open("rb") as handle:
+                os.fsync(handle.fileno())
+            part.replace(path)
+            _sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
@@ -57,14 +68,15 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        yield part
-        for file in part.iterdir():
-            if file.is_file() and not file.is_symlink():
-                # Only the owner may read what safetensors writes; give it the folder's rights.
-                file.chmod(part.stat().st_mode & 0o666)
-        shutil.rmtree(path, ignore_errors=True)
-        part.replace(path)
-        write_sum(path)
+        with _named(path):
+            yield part
+            for file in part.iterdir():
+                if file.is_file() and not file.is_symlink():
+                    # Only the owner may read what safetensors writes; give it the folder's rights.
+                    file.chmod(part.stat().st_mode & 0o666)
+            shutil.rmtree(path, ignore_errors=True)
+            part.replace(path)
+            write_sum(path)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -99,7 +111,8 @@ def write_text(text: str, path: str | Path) -> None:
 def write_checked(text: str, path: str | Path) -> None:
     """Write `text` as UTF-8 with its checksum beside it, for `read_checked`."""
     write_text(text, path)
-    write_sum(path)
+    with _named(path):
+        write_sum(path)
 
 
 def read_checked(path: str | Path) -> str:
