@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from tracecal.decode.traces import arrow_metadata, read_arrow
 from tracecal.errors import InputError
+from tracecal.provenance import MADE_WITH
 from tracecal.storage import checksum as seal
+from tracecal.storage.checksum import read_sum
 from tracecal.storage.files import (
     atomic_folder,
     read_json,
@@ -49,6 +51,24 @@ def test_a_result_that_lost_its_checksum_is_refused_by_name(tmp_path, monkeypatc
     seal.require_sum(path, given=True)
     Path("mine.json").write_text('{"a": 2}')
     assert read_json("mine.json") == {"a": 2}, "what is not ours needs none"
+
+
+def test_a_checksum_says_what_made_the_result_and_no_bit_of_it_may_flip(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path("results/r/audits/m/t.json")
+    made = MADE_WITH.set("0123456789abcdef")
+    write_json({"a": 1}, path)
+    MADE_WITH.reset(made)
+    assert read_sum(path)[1:] == ("audits/m/t.json", "0123456789abcdef")
+    whole = seal.beside(path).read_bytes()
+    for place in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << (place % 8)
+        seal.beside(path).write_bytes(flipped)
+        with pytest.raises(InputError, match=rf"--force {path}$"):
+            read_json(path)
+    seal.beside(path).write_bytes(whole.splitlines(keepends=True)[0])
+    assert read_json(path) == {"a": 1}, "older results do not say what made them"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])

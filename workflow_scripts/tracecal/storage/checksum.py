@@ -3,7 +3,7 @@
 Arrow and Parquet readers notice a truncated file, but neither a changed value nor a
 file of another model. A sealed file is written with a blank checksum, hashed, and the hash put
 in its place. What has no metadata (JSON, texts, model folders) has `.<name>.sha256` beside it,
-in the form of sha256sum.
+in the form of sha256sum; a comment in it names what made the result.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from mmap import mmap
 from pathlib import Path
 
 from tracecal.errors import InputError, regenerate, unreadable
-from tracecal.provenance import MADE_WITH
+from tracecal.provenance import MADE_WITH, hash_of
 from tracecal.storage.digest import digest
 
 KEY = "tracecal.seal"
@@ -69,7 +69,30 @@ def is_broken(content: bytes | mmap) -> bool:
 
 def write_sum(path: str | Path) -> None:
     """Write the checksum of a file or folder beside it, with the path it belongs to."""
-    beside(path).write_text(f"{digest(path)}  {place(path)}\n", encoding="utf-8")
+    text = _sum(digest(path), place(path), MADE_WITH.get())
+    beside(path).write_text(text, encoding="utf-8")
+
+
+def _sum(checksum: str, owner: str, made: str) -> str:
+    line = f"{checksum}  {owner}\n"
+    return line + (f"# {made} {hash_of(line + made)}\n" if made else "")
+
+
+def read_sum(path: str | Path) -> tuple[str, str, str]:
+    """The checksum beside a file or folder, the path it belongs to, and what made it, if stated.
+
+    Raises `FileNotFoundError` where there is none.
+    """
+    try:
+        text = beside(path).read_bytes().decode()
+        line, *comment = text.splitlines()
+        stated, owner = line.split("  ", 1)
+        made = comment[0].split()[1] if comment else ""
+        if text != _sum(stated, owner, made):
+            raise ValueError
+    except (ValueError, IndexError):
+        raise unreadable(path, ValueError(f"its checksum {beside(path)} is damaged")) from None
+    return stated, owner, made
 
 
 def require_sum(path: str | Path, given: bool = False) -> None:
@@ -79,7 +102,7 @@ def require_sum(path: str | Path, given: bool = False) -> None:
     within a folder that has one.
     """
     try:
-        stated, _, owner = beside(path).read_text(encoding="utf-8").partition("  ")
+        stated, owner, _ = read_sum(path)
     except FileNotFoundError:
         if not given and _is_ours(Path(path)):
             raise InputError(
@@ -87,11 +110,9 @@ def require_sum(path: str | Path, given: bool = False) -> None:
                 f"verified. {regenerate(path)}"
             ) from None
         return
-    except (OSError, ValueError) as error:
-        raise unreadable(beside(path), error) from error
     if stated != digest(path):
         raise unreadable(path, ValueError(f"it does not match its checksum in {beside(path)}"))
-    _require_place(path, owner.removesuffix("\n"))
+    _require_place(path, owner)
 
 
 def _is_ours(path: Path) -> bool:

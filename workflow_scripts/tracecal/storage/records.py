@@ -4,27 +4,32 @@ Snakemake compares a rule's parameters with those in .snakemake/metadata. Withou
 takes every result as up to date; for that case each result carries the hash of what made it.
 """
 
+import json
 from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
+from tracecal.errors import InputError
 from tracecal.provenance import settings_hash
-from tracecal.storage.checksum import MADE
+from tracecal.storage.checksum import MADE, read_sum
 
 LONGEST = 255  # characters of a file name; Snakemake splits longer ones
 
 
 def unrecorded(results: Path, records: Path) -> list[Path]:
-    """The tables of rows below `results` of which Snakemake has no record in `records`; sorted.
+    """The results below `results` of which `records` say nothing usable; sorted.
 
-    What lies in work/ is left out.
+    Those that have a checksum, in them or beside them, and are no part of a result or journal.
     """
+    beside = {
+        path.with_name(path.name[1:].removesuffix(".sha256")) for path in results.rglob(".*.sha256")
+    }
+    sealed = {path for path in results.rglob("*") if path.suffix in (".arrow", ".parquet")}
+    wholes = {results / "work/journals", *beside}
     return sorted(
         path
-        for path in results.rglob("*")
-        if path.suffix in (".arrow", ".parquet")
-        and path.relative_to(results).parts[0] != "work"
-        and not _record(path, records).exists()
+        for path in beside | sealed
+        if wholes.isdisjoint(path.parents) and path.exists() and not _is_recorded(path, records)
     )
 
 
@@ -58,12 +63,21 @@ def _made_with(path: Path) -> str | None:
         if path.suffix == ".arrow":
             with pa.ipc.open_file(path) as reader:
                 return (reader.schema.metadata or {}).get(MADE.encode(), b"").decode() or None
-    except (OSError, pa.ArrowException, pl.exceptions.PolarsError):
-        pass
-    return None
+        return read_sum(path)[2]
+    except (OSError, InputError, pa.ArrowException, pl.exceptions.PolarsError):
+        return None
 
 
-def _record(path: Path, records: Path) -> Path:
+def _is_recorded(path: Path, records: Path) -> bool:
+    """Whether the record of a result is there and whole; a power cut leaves empty ones."""
+    try:
+        return "params" in json.loads(record_of(path, records).read_bytes())
+    except (OSError, ValueError):
+        return False
+
+
+def record_of(path: Path, records: Path) -> Path:
+    """The file in which Snakemake records how it made `path`."""
     name = urlsafe_b64encode(str(path).encode()).decode()
     size = LONGEST - 1
     parts = [name[start : start + size] for start in range(0, len(name), size)]
