@@ -3,8 +3,6 @@
 #         work/revisions/{model}.txt
 # writes  traces/{model}/{task}.arrow, work/answered/{model}/{task}.parquet
 
-from tracecal.storage.digest import digest
-
 READ = sorted(slug for slug in ANSWERED if not MODELS[slug].source.weights)
 REPLAYED = sorted({*ANSWERED} - {*READ})
 
@@ -13,9 +11,7 @@ REPLAYED = sorted({*ANSWERED} - {*READ})
 ANSWERS_FILE = lambda wildcards: MODELS[wildcards.model].source.answers.format(task=wildcards.task)
 READING_ANSWERS = {
     "reading": lambda wildcards: MODELS[wildcards.model].source.read_as.model_dump_json(),
-    "held": lambda wildcards: (
-        digest(Path(ANSWERS_FILE(wildcards))) if Path(ANSWERS_FILE(wildcards)).exists() else None
-    ),
+    "held": lambda wildcards: answers_held(Path(ANSWERS_FILE(wildcards))),
 }
 # `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
 READ_TO = {

@@ -33,9 +33,9 @@ from tracecal import registry
 from tracecal.registry import protocol_rows
 from tracecal.provenance import code_version, hash_of, text_hash
 from tracecal.stage.folder import check_model_folder, fingerprint
-from tracecal.storage.digest import REMEMBERED
+from tracecal.storage.digest import REMEMBERED, digest
 from tracecal.storage.records import unrecorded
-from tracecal.given import read_yaml
+from tracecal.given import MOST_BYTES, read_yaml, require_regular
 from tracecal.tasks.asking import Asking
 from tracecal.tasks.prepared import prepared_digest
 from tracecal.tasks.rows import Rows
@@ -165,6 +165,17 @@ def held(folder):
     except InputError as error:
         raise WorkflowError(str(error)) from None
     return fingerprint(path)
+
+
+def answers_held(path):
+    """A digest of a file of answers; null where Snakemake will say that it is missing."""
+    if not path.exists():
+        return None
+    try:
+        require_regular(path, MOST_BYTES)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+    return digest(path)
 
 
 def table_made(slug):

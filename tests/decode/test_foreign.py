@@ -10,6 +10,7 @@ from tracecal.calibrate.fitted_on import fitted_on
 from tracecal.decode.traces import arrow_metadata, read_traces
 from tracecal.logs.options import Reading
 from tracecal.operate.features import answer_features
+from tracecal.storage.digest import digest
 from tracecal.storage.files import read_parquet, write_parquet
 from tracecal.tasks.roles import evaluated
 
@@ -40,14 +41,15 @@ def file(tmp_path):
 def read(task, tmp_path):
     """Runs the rule on rows of answers; gives its two files."""
 
-    def run(file, main=False, **reading):
+    def run(file, main=False, held=None, **reading):
+        given = {"reading": Reading(**reading).model_dump_json(), "main": main}
         outputs = {"traces": tmp_path / "t.arrow", "questions": tmp_path / "q.parquet"}
         run_script(
             "answers/read_answers.py",
             tmp_path,
             input={"answers": file, "task": task},
             output=outputs,
-            params={"reading": Reading(**reading).model_dump_json(), "main": main},
+            params=given | {"held": held or digest(file)},
             model="slug",
         )
         return outputs["traces"], outputs["questions"]
@@ -61,6 +63,13 @@ def refusal(capsys):
 
 def answer(name, **more):
     return {"example_id": name, "answer": "51"} | TRACE | KIND | more
+
+
+def test_a_file_that_changes_while_a_run_goes_on_is_refused(read, file, capsys):
+    before = digest(file(answer("a"), answer("b")))
+    with pytest.raises(SystemExit):
+        read(file(answer("b"), answer("a")), held=before)
+    assert "answers.jsonl was changed after this run had started" in refusal(capsys)
 
 
 def test_traces_from_a_file_are_read_like_any_others(read, file):

@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -120,6 +122,28 @@ def test_a_row_that_is_cut_short_is_listed(tmp_path):
     path.write_text(json.dumps(ROW) + "\n" + json.dumps(ROW)[:20], encoding="utf-8")
     with pytest.raises(InputError, match="line 2: it is no JSON"):
         read_answers(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ('{"example_id": ' + "[" * 100_000, "it is nested too deep"),
+        ('{"example_id": "b", "answer": "x", "answer": "y"}', "the key 'answer' is given twice"),
+        (r'{"example_id": "b", "answer": "\ud800"}', "surrogates not allowed"),
+    ],
+)
+def test_a_row_that_no_two_readers_read_alike_is_listed(tmp_path, row, reason):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(ROW) + "\n" + row, encoding="utf-8")
+    with pytest.raises(InputError, match=f"line 2: it is no JSON .*{reason}"):
+        read_answers(path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_file_is_refused_at_once(tmp_path, make):
+    make(tmp_path / "a.jsonl")
+    with pytest.raises(InputError, match="is not a file"):
+        read_answers(tmp_path / "a.jsonl")
 
 
 def test_ids_that_the_task_does_not_know_are_wrong(tmp_path):

@@ -18,7 +18,7 @@ from tracecal.storage.files import write_parquet
 with job(snakemake):
     inputs, output = snakemake.input, snakemake.output
     reading = Reading.model_validate_json(snakemake.params.reading)
-    answers, questions = of_task(inputs.answers, inputs.task, reading)
+    answers, questions = of_task(inputs.answers, snakemake.params.held, inputs.task, reading)
     if snakemake.params.main:
         require_entropies(answers)
     made = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}

@@ -15,7 +15,7 @@ from tracecal.storage.files import write_parquet
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     reading = Reading.model_validate_json(params.reading)
-    answers, questions = of_task(paths.answers, paths.task, reading, UNREAD)
+    answers, questions = of_task(paths.answers, params.held, paths.task, reading, UNREAD)
     tokenizer = load_tokenizer(paths.model)
     prompts = tokenised(tokenizer, answers, params.end_token)
     metadata = kind_of(pl.DataFrame(prompts, schema=RECORDS))

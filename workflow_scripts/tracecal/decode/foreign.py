@@ -11,6 +11,7 @@ from tracecal.logs.options import Reading
 from tracecal.logs.read import listed, read_answers
 from tracecal.logs.record import entropy_kind
 from tracecal.progress import LOGGER
+from tracecal.storage.digest import digest
 from tracecal.storage.files import read_parquet
 
 # Beside the columns of all traces; null where there is nothing to say.
@@ -38,16 +39,19 @@ UNREAD = (
 
 
 def of_task(
-    path: str, task: str, reading: Reading, unusable: pl.Expr = UNTRACED
+    path: str, held: str, task: str, reading: Reading, unusable: pl.Expr = UNTRACED
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """A file's answers to a task's examples (columns of `RECORDS`), and the task's rows.
 
-    `unusable` says why an answer is wrong for what is to be done with it. Where `reading` goes on
-    without wrong rows, questions that no answer is left to have the role 'unanswered'; otherwise
-    `InputError` names the first of them. Of the others `lacks` says why entropies are not known.
+    `held` is the digest that the file had when the run started. `unusable` says why an answer is
+    wrong for what is to be done with it. Where `reading` goes on without wrong rows, questions that
+    no answer is left to have the role 'unanswered'; otherwise `InputError` names the first of them.
+    Of the others `lacks` says why entropies are not known.
     """
     rows = read_parquet(task, ["example_id", "role"])
     answers = read_answers(path, reading, set(rows["example_id"]))
+    if digest(path) != held:
+        raise InputError(f"{path} was changed after this run had started; start snakemake again.")
     judged = answers.frame.with_columns(why=unusable)
     why = judged.drop_nulls("why").select("example_id", "why").iter_rows()
     wrong = [*answers.wrong, *(f"the answer {name!r}: {reason}" for name, reason in why)]

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.errors import InputError
+from tracecal.given import MOST_BYTES, parsed_json, require_regular
 from tracecal.logs.formats import read_row
 from tracecal.logs.options import Reading
 from tracecal.logs.record import Record, as_frame
@@ -54,6 +55,7 @@ def read_answers(
     """
     reading = reading or Reading()
     path = Path(path)
+    require_regular(path, MOST_BYTES)
     rows, metadata = _opened(path)
     if metadata.get("schema_version"):
         reading = _as_traces(reading, metadata)
@@ -185,6 +187,9 @@ def _json(path: Path) -> tuple[Rows, dict[str, str]]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        value = parsed_json(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()  # raises where half a character is spelt
+        return value
     except ValueError as error:
         return error
