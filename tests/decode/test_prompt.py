@@ -70,6 +70,41 @@ def test_a_template_without_a_system_role_gets_the_text_before_the_first_questio
     assert asked["prompt"].startswith("<begin><user>Be brief.\n\nSums. 1 + 1?</><assistant>2</>")
 
 
+def test_a_template_that_drops_the_system_text_gets_it_before_the_first_question(chatty):
+    chatty.chat_template = CHAT.replace("in messages", "in messages if m['role'] != 'system'")
+    (asked,) = ask(chatty, TASK, ASKING)
+    assert asked["prompt"].startswith("<begin><user>Be brief.\n\nSums. 1 + 1?</><assistant>2</>")
+
+
+def test_a_template_that_moves_the_system_text_is_taken_as_it_is(chatty):
+    chatty.chat_template = (
+        "{% for m in messages[1:] %}{% if loop.last %}{{ messages[0]['content'] }}{% endif %}"
+        "<{{ m['role'] }}>{{ m['content'] | trim }}{% endfor %}"
+    )
+    (asked,) = ask(chatty, TASK, ASKING)
+    assert asked["prompt"].startswith("<user>Sums. 1 + 1?<assistant>2Be brief.<user>Here is")
+
+
+@pytest.mark.parametrize(
+    ("shown", "lost"),
+    [
+        ("{% if not loop.last %}{{ m.content }}{% endif %}", "the question"),
+        ("{% if m.role == 'user' %}{{ m.content }}{% endif %}", "a worked answer"),
+        ("{% if loop.first %}{{ m.content }}{% endif %}", "a worked answer"),
+        ("{{ m.content | upper }}", "the question"),
+        ("{{ m.content | e }}", "the question"),
+        ("{{ m.content | truncate(5) }}", "the question"),
+    ],
+)
+def test_a_template_may_drop_no_message(chatty, shown, lost):
+    """Not even one that another repeats: here the shot asks what the question asks."""
+    chatty.chat_template = "{% for m in messages %}<" + shown + "{% endfor %}"
+    same = {"question": "Who & 'what'?", "answer": "A name"}
+    task = TASK.with_columns(question=pl.lit(same["question"]))
+    with pytest.raises(InputError, match=f"drops {lost}: of "):
+        ask(chatty, task, Asking(few_shot=[same]))
+
+
 def test_a_template_that_refuses_everything_is_said(chatty):
     chatty.chat_template = "{{ raise_exception('never') }}"
     with pytest.raises(InputError, match="refuses the task's messages: never; .*'chat: false'"):

@@ -36,9 +36,9 @@ def _fill(template: str, question: str, context: str | None) -> str:
 def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat: bool) -> str:
     """The text that is tokenised: through the model's chat template, or plain for a base model.
 
-    A template that knows no system role is given the system text before the first question.
-    Thinking is off where a template can switch it. Raises `InputError` where the template
-    refuses the conversation all the same, does not end, or leaves the question out.
+    A template that knows no system role, and refuses or drops it, is given the system text before
+    the first question. Thinking is off where a template can switch it. Raises `InputError` where
+    the template refuses the conversation all the same, does not end, or leaves a message out.
     """
     if not chat:
         return _plain(turns)
@@ -52,12 +52,31 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
             f"the chat template of {tokenizer.name_or_path} refuses the task's messages: {error}; "
             f"{PLAIN}."
         ) from error
-    if turns[-1]["content"].strip() not in text:
+    lost = _first_lost(turns, text)
+    if lost and lost["role"] == "system":
+        return render(tokenizer, _system_before_question(turns), chat)
+    if lost:
+        what = "the question" if lost["role"] == "user" else "a worked answer"
         raise InputError(
-            f"the chat template of {tokenizer.name_or_path} drops the question: of "
-            f"{turns[-1]['content'][:60]!r} it makes {text[-60:]!r}; {PLAIN}."
+            f"the chat template of {tokenizer.name_or_path} drops {what}: of "
+            f"{lost['content'][:60]!r} it makes {text[-60:]!r}; {PLAIN}."
         )
     return text
+
+
+def _first_lost(turns: list[dict[str, str]], text: str) -> dict[str, str] | None:
+    """The first message that a rendered text lacks, or has before those that it should follow.
+
+    The system text may stand anywhere: some templates move it to the last question.
+    """
+    start = 0
+    for turn in turns:
+        content, system = turn["content"].strip(), turn["role"] == "system"
+        place = text.find(content, 0 if system else start)
+        if place < 0:
+            return turn
+        start = start if system else place + len(content)
+    return None
 
 
 def _templated(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]]) -> str:
