@@ -162,9 +162,9 @@ def held(folder):
     path = Path(folder).expanduser()
     try:
         check_model_folder(path)
-    except InputError as error:
+        return fingerprint(path)
+    except (InputError, OSError) as error:
         raise WorkflowError(str(error)) from None
-    return fingerprint(path)
 
 
 def answers_held(path):

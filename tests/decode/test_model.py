@@ -1,6 +1,7 @@
 """Loading: safetensors only, no foreign code, clear refusals; folders linked and fingerprinted."""
 
 import json
+import os
 import pickle
 
 import pytest
@@ -82,6 +83,21 @@ def test_a_truncated_weights_file_is_said(folder):
 def test_a_folder_without_a_model_is_said(tmp_path):
     with pytest.raises(InputError, match=r"config\.json is missing"):
         link_model(tmp_path, tmp_path / "linked")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: path.symlink_to("nowhere"),
+        lambda path: path.symlink_to(path.name),
+        lambda path: path.symlink_to("/dev/zero"),
+        os.mkfifo,
+    ],
+)
+def test_a_file_that_cannot_be_read_is_not_left_out_without_a_word(folder, tmp_path, make):
+    make(folder / "chat_template.jinja")
+    with pytest.raises(InputError, match=r"chat_template\.jinja is no file, or a link to one that"):
+        link_model(folder, tmp_path / "linked")
 
 
 def test_quantisation_without_its_extra_says_what_to_install(folder):

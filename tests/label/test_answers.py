@@ -1,5 +1,6 @@
 """Answers become labels, and wrong ones get their kind."""
 
+import os
 from pathlib import Path
 
 import polars as pl
@@ -279,6 +280,13 @@ def test_a_wrong_file_of_rules_is_one_sentence(tmp_path, text, sentence):
     (tmp_path / "own.py").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=sentence):
         own_rules(str(tmp_path / "own.py"))
+
+
+def test_a_pipe_in_place_of_a_file_of_rules_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "own.py")
+    for read in (own_rules, own_code):
+        with pytest.raises(InputError, match="is not a file"):
+            read(str(tmp_path / "own.py"))
 
 
 def test_a_task_names_a_rule_of_the_configured_file(tmp_path):

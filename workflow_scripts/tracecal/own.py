@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracecal.errors import InputError
+from tracecal.given import MOST_SETTINGS, require_regular
 from tracecal.provenance import code_hash
 
 
@@ -27,6 +28,7 @@ def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
     """The dict `table` that a file defines; empty without a file."""
     if path is None:
         return {}
+    require_regular(path, MOST_SETTINGS)
     try:
         declared = runpy.run_path(path).get(table)
     except Exception as error:
@@ -41,6 +43,7 @@ def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
 
 def own_code(path: str) -> str:
     """Hash of the code of a file of one's own, and of what it imports of the package."""
+    require_regular(path, MOST_SETTINGS)
     return code_hash(Path(path).resolve())
 
 

@@ -65,7 +65,7 @@ def require_chat_template(folder: Path) -> None:
 
 
 def check_model_folder(folder: Path) -> None:
-    """Raise `InputError` unless `folder` holds config.json and *.safetensors."""
+    """Raise `InputError` unless `folder` holds config.json, *.safetensors, and no broken link."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}{here(folder)}; name the model's.")
     if not (folder / "config.json").is_file():
@@ -77,4 +77,10 @@ def check_model_folder(folder: Path) -> None:
         raise InputError(
             f"{folder} holds no *.safetensors weights; other formats can run code when loaded "
             "and are refused. Convert with model.save_pretrained(folder)."
+        )
+    # Without a word a model would be loaded without them: its template, say, or its end tokens.
+    broken = [path for path in folder.iterdir() if not path.is_file() and not path.is_dir()]
+    if broken:
+        raise InputError(
+            f"{min(broken)} is no file, or a link to one that is not there; restore or remove it."
         )
