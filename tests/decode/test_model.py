@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tracecal.decode.model import load_model, load_tokenizer
+from tracecal.decode.model import end_tokens, load_model, load_tokenizer
 from tracecal.errors import InputError
 from tracecal.stage.folder import fingerprint, link_model
 
@@ -83,6 +83,16 @@ def test_a_truncated_weights_file_is_said(folder):
 def test_a_folder_without_a_model_is_said(tmp_path):
     with pytest.raises(InputError, match=r"config\.json is missing"):
         link_model(tmp_path, tmp_path / "linked")
+
+
+def test_a_generation_config_that_cannot_be_read_or_names_no_token_is_said(folder):
+    (folder / "generation_config.json").write_text('{"eos_token_id": "<end>"}')
+    model = load_model(folder, "float32")
+    with pytest.raises(InputError, match="its eos_token_id '<end>' is no token's number"):
+        end_tokens(model, load_tokenizer(folder))
+    (folder / "generation_config.json").write_text('{"eos_token_id": ')
+    with pytest.raises(InputError, match="not a loadable Transformers model .*generation_config"):
+        load_model(folder, "float32")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     BitsAndBytesConfig,
+    GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -18,6 +19,8 @@ from transformers.utils.logging import disable_progress_bar
 from tracecal.decode.packed import pack
 from tracecal.errors import InputError
 from tracecal.storage.checksum import require_sum
+
+GENERATION = "generation_config.json"
 
 
 def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
@@ -49,6 +52,8 @@ def load_model(
         "distributed_config": DistributedConfig(tp_size=slices) if slices > 1 else None,
     }
     given = {name: value for name, value in settings.items() if value is not None}
+    if (Path(folder) / GENERATION).is_file():
+        loaded(GenerationConfig, folder)  # where it is broken, a model is loaded without it
     model = with_all_weights(AutoModelForCausalLM, folder, **given).eval()
     return model if slices > 1 else pack(model)
 
@@ -118,7 +123,7 @@ def with_all_weights(
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Ids that end an answer: the generation config's list, else the model's, else the tokenizer's.
 
-    Raises `InputError` where the model declares none.
+    Raises `InputError` where the model declares none, or what is no token's id.
     """
     for declared in (
         model.generation_config.eos_token_id if model.generation_config else None,
@@ -126,10 +131,16 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> li
         tokenizer.eos_token_id,
     ):
         if declared is not None:
-            return sorted({declared} if isinstance(declared, int) else set(declared))
+            ids = declared if isinstance(declared, list) else [declared]
+            if not all(isinstance(one, int) for one in ids):
+                raise InputError(
+                    f"{model.name_or_path}: its eos_token_id {declared!r} is no token's number or "
+                    f"list of numbers; mend it in {GENERATION} or config.json."
+                )
+            return sorted(set(ids))
     raise InputError(
         f"{model.name_or_path} declares no end-of-sequence token; add eos_token_id to its "
-        "generation_config.json."
+        f"{GENERATION}."
     )
 
 

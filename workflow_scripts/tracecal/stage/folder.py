@@ -79,7 +79,8 @@ def check_model_folder(folder: Path) -> None:
             "and are refused. Convert with model.save_pretrained(folder)."
         )
     # Without a word a model would be loaded without them: its template, say, or its end tokens.
-    broken = [path for path in folder.iterdir() if not path.is_file() and not path.is_dir()]
+    visible = (path for path in folder.iterdir() if not path.name.startswith("."))
+    broken = [path for path in visible if not path.is_file() and not path.is_dir()]
     if broken:
         raise InputError(
             f"{min(broken)} is no file, or a link to one that is not there; restore or remove it."
