@@ -312,6 +312,7 @@ def test_real_xquad_and_mlqa(shared_data):
     [
         ("t.jsonl", b'{"q": "a", "q": "b"}\n', "line 1.*the key 'q' is given twice"),
         ("t.json", b'[{"q": {"a": 1, "a": 2}}]', "the key 'a' is given twice"),
+        ("t.csv", b"q,a,q\n1,2,3\n", "two columns 'q'"),
         ("t.json", b"[" * 100_000, "cannot be read as .json"),
         ("t.jsonl", b'{"q": ' + b"[" * 100_000 + b"\n", "line 1 is not JSON"),
     ],

@@ -15,6 +15,7 @@ from tracecal.storage.checksum import require_sum
 
 Row = dict[str, Any]
 MOST_ROWS = 5_000_000
+SECOND = "_duplicated_0"
 PACKED = (
     b"\x1f\x8b",
     b"\x28\xb5\x2f\xfd",
@@ -86,7 +87,12 @@ def _csv(path: Path) -> list[Any]:
     with path.open("rb") as file:
         if file.read(4).startswith(PACKED):
             raise InputError(f"{path} is compressed; unpack it first.")
-    return pl.read_csv(path, infer_schema=False).to_dicts()
+    frame = pl.read_csv(path, infer_schema=False)
+    # So Polars names the second of two equal columns, without a word; those without a name do no harm.
+    again = [name.removesuffix(SECOND) for name in frame.columns if name.endswith(SECOND)]
+    if twice := [name for name in again if name and name in frame.columns]:
+        raise InputError(f"{path} has two columns {twice[0]!r}; give each a name of its own.")
+    return frame.to_dicts()
 
 
 def _parquet(path: Path) -> list[Any]:
