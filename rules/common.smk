@@ -130,15 +130,22 @@ wildcard_constraints:
     shard=r"\d+-of-\d+",
 
 
+def for_job(given, wildcards):
+    """A text with its wildcards filled in, what a function gives for them, or anything else."""
+    if callable(given):
+        return given(wildcards)
+    return given.format(**dict(wildcards.items())) if isinstance(given, str) else given
+
+
 def code(script, *modules):
     """A parameter, the code trigger: a hash of a script and all of the package it imports, and
     the versions of the libraries.
 
-    `modules` are those that it loads by name; all may hold wildcards.
+    `modules` are those that it loads by name; all may be functions, or hold wildcards.
     """
 
     def trigger(wildcards):
-        path, *loaded = (text.format(**dict(wildcards.items())) for text in (script, *modules))
+        path, *loaded = (for_job(text, wildcards) for text in (script, *modules))
         name = " ".join([path, *loaded])
         if name not in CODE:
             CODE[name] = code_version(SCRIPTS / path, *loaded)
@@ -199,14 +206,9 @@ def of_entry(table, wildcard):
     Wildcards in its texts are filled in and its functions called; empty where there is no entry.
     """
 
-    def filled(given, wildcards):
-        if callable(given):
-            return given(wildcards)
-        return given.format(**dict(wildcards.items())) if isinstance(given, str) else given
-
     def entry(wildcards):
         return {
-            name: filled(given, wildcards)
+            name: for_job(given, wildcards)
             for name, given in table.get(wildcards[wildcard], {}).items()
         }
 

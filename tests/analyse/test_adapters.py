@@ -1,4 +1,4 @@
-"""The scripts of the analyses on made-up results: from files to files."""
+"""The script of the analyses on made-up results: from files to files."""
 
 import numpy as np
 import polars as pl
@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from scripts import run_script
+from tracecal.analyse.pooled_averages import analysis
 from tracecal.calibrate.splits import make_splits
 from tracecal.decode.traces import provenance
 from tracecal.operate.features import answer_features
@@ -13,8 +14,7 @@ from written import write_arrow
 
 TASKS = ("a", "b")
 PAIRS = [["m", task] for task in TASKS]
-BOOTSTRAP = {"seed": 1, "resamples": 40, "level": 0.9}
-FOLDERS = ("features", "labels", "tasks", "splits", "scores", "predictions")
+BOOTSTRAP = [1, 40, 0.9]
 TRACES = pa.schema(
     {
         "example_id": pa.string(),
@@ -67,52 +67,59 @@ def results(tmp_path_factory):
     return root
 
 
-def run(script, results, outputs, pairs=PAIRS, wildcards=(), **params):
-    tasks = [task for _, task in pairs]
-    inputs = {name: [results / f"{name}-{task}.parquet" for task in tasks] for name in FOLDERS}
-    inputs["traces"] = [results / f"traces-{task}.arrow" for task in tasks]
+def run(analysis, results, kinds, pairs=PAIRS, module=None, **settings):
+    """The analysis of `pairs` from these kinds of their files."""
+    module = f"tracecal.analyse.{module or analysis}"
+    ends = {"traces": "arrow"}
+    inputs = {
+        kind: [results / f"{kind}-{task}.{ends.get(kind, 'parquet')}" for _, task in pairs]
+        for kind in kinds.split()
+    }
+    output = results / f"{analysis}.parquet"
     run_script(
-        f"analyse/{script}.py",
+        "analyse/analyse.py",
         results,
         input=inputs,
-        output={name: results / f"{name}.parquet" for name in outputs},
-        params={"pairs": pairs} | params,
-        **dict(wildcards),
+        output={"analysis": output},
+        params={"module": module, "settings": {"pairs": pairs} | settings},
+        modules=(module,),
+        analysis=analysis,
     )
-    found = [pl.read_parquet(results / f"{name}.parquet") for name in outputs]
-    assert all(set(frame["model"]) == {"m"} for frame in found)
+    found = pl.read_parquet(output)
+    assert set(found["model"]) == {"m"}
     return found
 
 
-def test_spike_strata(results):
-    outputs = ("strata", "quintiles")
-    strata, quintiles = run("spike_strata", results, outputs, **BOOTSTRAP)
-    assert strata["n"].to_list() == [20] * 6
-    assert quintiles["n"].to_list() == [8] * 5
-    assert set(strata["tasks"]) == {"a b"}
+@pytest.mark.parametrize(("name", "n"), [("spike_strata", [20] * 6), ("spike_quintiles", [8] * 5)])
+def test_spike_strata(results, name, n):
+    kinds = "features labels tasks"
+    found = run(name, results, kinds, module="spike_strata", bootstrap=BOOTSTRAP, name=name)
+    assert found["n"].to_list() == n
+    assert set(found["tasks"]) == {"a b"}
 
 
-def test_spike_modeling(results):
-    outputs = ["metrics", "averages"]
-    found, averages = run("spike_modeling", results, outputs, method="platt")
-    assert averages.height == 5 * 2
-    assert set(averages["splits"]) == {3}
+def test_spike_modeling_and_its_averages(results):
+    found = run("spike_modeling", results, "features labels splits", method="platt")
     assert found.height == 5 * 3 * 2
     assert set(found["n"]) == {2 * 39}
+    averages = analysis(results / "spike_modeling.parquet", what="features")
+    assert averages.height == 5 * 2
+    assert set(averages["splits"]) == {3}
 
 
 @pytest.mark.parametrize("errors", ["localized_global_errors", "localized_error_subtypes"])
 @pytest.mark.parametrize("scored", [["seq_logp", "mars"], ["seq_logp"]])
 def test_localized_errors_with_and_without_mars(results, errors, scored):
-    (found,) = run(
-        "localized_errors",
+    found = run(
+        errors,
         results,
-        [errors],
-        wildcards={"errors": errors},
+        "scores predictions features labels tasks",
+        module="localized_errors",
+        name=errors,
         scored=scored,
         learned=["trace_plus"],
         baselines=scored,
-        **BOOTSTRAP,
+        bootstrap=BOOTSTRAP,
     )
     assert set(found["estimator"]) == {*scored, "trace_plus", "gain"}
     overall = found.filter(slice="localized", metric="auroc", estimator="seq_logp")
@@ -122,7 +129,7 @@ def test_localized_errors_with_and_without_mars(results, errors, scored):
 
 
 def test_local_risk(results):
-    (found,) = run("local_risk", results, ["local_risk"])
+    found = run("local_risk", results, "traces features labels")
     labels = pl.concat(
         pl.read_parquet(results / f"labels-{task}.parquet").with_columns(task=pl.lit(task))
         for task in TASKS
@@ -135,5 +142,5 @@ def test_local_risk(results):
 
 def test_without_a_finished_pair_the_user_is_told(results):
     with pytest.raises(SystemExit):
-        run("spike_modeling", results, ["none"], pairs=[], method="platt")
+        run("spike_modeling", results, "features labels splits", pairs=[], method="platt")
     assert "no (model, task) pair" in (results / "logs" / "job.log").read_text()

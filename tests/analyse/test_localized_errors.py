@@ -9,7 +9,6 @@ from sklearn.metrics import roc_auc_score
 
 from tracecal.analyse import localized_errors as module
 from tracecal.analyse.bootstrap import Bootstrap
-from tracecal.analyse.confidence import with_confidences
 from tracecal.analyse.localized_errors import (
     GAIN,
     area,
@@ -17,6 +16,7 @@ from tracecal.analyse.localized_errors import (
     localized_global_errors,
     partial_area,
     tpr_at,
+    with_confidences,
 )
 
 KINDS = ("number", "entity", "claim", "global")

@@ -23,6 +23,8 @@ AGGREGATES = {
     "draw_model_landscape",
     "draw_performance_overview",
     "improvements",
+    "language_averages",
+    "language_improvements",
     "make_explorer",
     "risk_coverage",
     "tabulate",
@@ -30,6 +32,7 @@ AGGREGATES = {
 # Rules that join the main study's pairs: what touches none of them need not rerun these.
 OF_MAIN = {
     "calibration_size",
+    "calibration_size_averages",
     "cross_task_transfer",
     "draw_framework",
     "draw_local_risk_aggregation",
@@ -37,11 +40,18 @@ OF_MAIN = {
     "draw_robustness_panels",
     "hyperparameter_sensitivity",
     "length_stratified",
+    "length_stratified_averages",
     "local_risk",
-    "localized_errors",
+    "localized_error_subtypes",
+    "localized_global_errors",
     "position_shift",
+    "reliability_bins",
     "reliability_selective",
+    "reliability_selective_averages",
+    "risk_coverage_curve",
     "spike_modeling",
+    "spike_modeling_averages",
+    "spike_quintiles",
     "spike_strata",
 }
 PER_PAIR = (
@@ -272,6 +282,13 @@ def test_another_wished_error_rate_fits_nothing(finished):
     config = finished.variant("rates", risk_control={"error_rates": [0.15]})
     expected = ["risk_coverage", "tabulate", "describe_tables", "resolve_config"]
     assert finished.scheduled(config) == dict.fromkeys(expected, 1) | {"control_risk": 3}
+
+
+def test_an_analysis_code_makes_that_analysis_anew(finished):
+    with finished.edited(
+        "workflow_scripts/tracecal/analyse/local_risk.py", "\nimport ", "\nUNUSED = 1\nimport "
+    ):
+        assert finished.scheduled() == {"local_risk": 1, "draw_local_risk_aggregation": 1}
 
 
 def test_a_figures_code_redraws_that_figure(finished):

@@ -11,8 +11,9 @@ from tracecal.storage.files import read_parquet, write_parquet
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
-    answers = map(read_answers, inputs.labels, inputs.tasks, inputs.scores, inputs.features)
-    groups = (read_parquet(path, ["example_id", "group_id"]) for path in inputs.tasks)
+    seed, resamples, level = params.bootstrap
+    answers = map(read_answers, inputs.labels, inputs.questions, inputs.scores, inputs.features)
+    groups = (read_parquet(path, ["example_id", "group_id"]) for path in inputs.questions)
     splits = (read_parquet(path, ["example_id", "split", "part"]) for path in inputs.splits)
     tasks = [pl.lit(task).alias("task") for _, task in params.pairs]
     metrics, resampled = measure_on_targets(
@@ -25,10 +26,10 @@ with job(snakemake):
         estimators=params.estimators,
         method=params.method,
         ece_bins=params.ece_bins,
-        seed=params.seed,
-        resamples=params.resamples,
+        seed=seed,
+        resamples=resamples,
     )
     gained = gains(averages(metrics, params.studies), params.baselines)
-    found = improvements(gained, resampled, params.baselines, params.studies, params.level)
+    found = improvements(gained, resampled, params.baselines, params.studies, level)
     write_parquet(metrics, snakemake.output.metrics)
     write_parquet(found, snakemake.output.improvements)

@@ -1,7 +1,6 @@
 """Measure every estimator in every split, over all languages and for each."""
 
-from tracecal.calibrate.languages import metrics_by_language
-from tracecal.calibrate.metrics import all_metrics
+from tracecal.calibrate.metrics import all_metrics, metrics_by_language
 from tracecal.job import job
 from tracecal.storage.files import read_parquet, write_parquet
 

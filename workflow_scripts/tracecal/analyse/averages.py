@@ -11,6 +11,8 @@ from statistics import fmean, stdev
 import polars as pl
 
 from tracecal.analyse.studies import of_study
+from tracecal.calibrate.metrics import METRICS
+from tracecal.storage.files import read_parquet
 
 SUMMARY = {
     "mean": pl.Float64,
@@ -22,6 +24,13 @@ SUMMARY = {
 }
 KEYS = ("study", "model", "task", "estimator", "metric")
 AVERAGES = {name: pl.String for name in KEYS} | SUMMARY
+
+
+def analysis(
+    measured: str, studies: Mapping[str, Mapping | None], by: Sequence[str] = ()
+) -> pl.DataFrame:
+    """The averages of the file `measured`, as `averages`."""
+    return averages(read_parquet(measured, [*by, *METRICS]), studies, by)
 
 
 def averages(

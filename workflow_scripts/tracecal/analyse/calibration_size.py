@@ -6,17 +6,38 @@ another one at each size.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from tracecal.calibrate.answers import raw_scores
+from tracecal.calibrate.answers import raw_scores, read_answers
 from tracecal.calibrate.metrics import METRICS, all_metrics
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import Method
 from tracecal.calibrate.splits import cut
+from tracecal.storage.files import read_parquet
 
 SHARES = (0.05, 0.10, 0.20, 0.35, 0.50)
 SIZES = {"calibration_share": pl.Float64, **METRICS}
+
+
+def analysis(
+    labels: Sequence[str],
+    scores: Sequence[str],
+    features: Sequence[str],
+    splits: Sequence[str],
+    questions: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    **settings: Any,
+) -> pl.DataFrame:
+    """`metrics_by_size` of each of `pairs`, from their files; it has the other `settings`."""
+    answers = map(read_answers, labels, questions, scores, features)
+    ranks = (read_parquet(path, ["example_id", "split", "rank"]) for path in splits)
+    frames = [
+        metrics_by_size(judged, ranked, model=model, task=task, **settings)
+        for (model, task), judged, ranked in zip(pairs, answers, ranks, strict=True)
+    ]
+    return pl.concat([pl.DataFrame(schema=SIZES), *frames])
 
 
 def metrics_by_size(

@@ -1,14 +1,35 @@
 """Metrics of TRACE where one of its hyperparameters takes another value."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from tracecal.analyse.averages import repeated
+from tracecal.analyse.pairs import read_labels, read_pairs, read_splits
 from tracecal.calibrate.metrics import all_metrics
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import Method
 from tracecal.operate.sensitivity import PERMUTED
 
 KEYS = ("setting", "level", "metric")
+
+
+def analysis(
+    operators: Sequence[str],
+    labels: Sequence[str],
+    splits: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    method: Method,
+    ece_bins: int,
+) -> pl.DataFrame:
+    """As `hyperparameter_sensitivity`, from the files of `pairs`."""
+    return hyperparameter_sensitivity(
+        read_pairs(operators, pairs, ["example_id", "setting", "level", "score"]),
+        read_labels(labels, pairs),
+        read_splits(splits, pairs),
+        method,
+        ece_bins,
+    )
 
 
 def hyperparameter_sensitivity(

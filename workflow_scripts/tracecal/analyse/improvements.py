@@ -17,9 +17,10 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.averages import mean_series, spread
-from tracecal.analyse.bootstrap import interval
+from tracecal.analyse.averages import AVERAGES, mean_series, spread
+from tracecal.analyse.bootstrap import RESAMPLES, interval
 from tracecal.analyse.studies import models_of, of_study
+from tracecal.storage.files import read_parquet
 
 TRACE_PLUS = "trace_plus"
 # Signs that make larger values better.
@@ -62,6 +63,19 @@ IMPROVEMENTS = GAINS | {
 # By estimator: [resamples] values, larger = better, NaN = undefined.
 Values = Mapping[str, np.ndarray]
 Pairs = Mapping[tuple[str, str], Values]
+
+
+def analysis(
+    averages: str,
+    resamples: Sequence[str],
+    baselines: Sequence[str],
+    studies: Mapping[str, Mapping | None],
+    level: float,
+) -> pl.DataFrame:
+    """The improvements of a run, from its averages and the files of each pair's resamples."""
+    resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in resamples)
+    gained = gains(read_parquet(averages, list(AVERAGES)), baselines)
+    return improvements(gained, resampled, baselines, studies, level)
 
 
 def gains(averages: pl.DataFrame, baselines: Sequence[str], by: Sequence[str] = ()) -> pl.DataFrame:

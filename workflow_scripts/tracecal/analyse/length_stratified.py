@@ -8,13 +8,41 @@ those of the main comparison.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
-from tracecal.calibrate.metrics import METRICS, all_metrics
+from tracecal.calibrate.metrics import METRICS, metrics_by
+from tracecal.storage.files import read_parquet
 
 STRATA = ("short", "medium", "long")
 STRATIFIED = {"stratum": pl.String, **METRICS}
+
+
+def analysis(
+    predictions: Sequence[str],
+    labels: Sequence[str],
+    scores: Sequence[str],
+    features: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    **settings: Any,
+) -> pl.DataFrame:
+    """`metrics_by_length` of each of `pairs`, from their files; it has the other `settings`."""
+    frames = [
+        metrics_by_length(
+            read_parquet(predicted, ["estimator", "split", "example_id", "probability"]),
+            read_parquet(labelled, ["example_id", "correct"]).select("example_id", "correct"),
+            read_parquet(scored, ["example_id"]),
+            read_parquet(measured, ["example_id", "length"]),
+            model=model,
+            task=task,
+            **settings,
+        )
+        for (model, task), predicted, labelled, scored, measured in zip(
+            pairs, predictions, labels, scores, features, strict=True
+        )
+    ]
+    return pl.concat([pl.DataFrame(schema=STRATIFIED), *frames])
 
 
 def strata(lengths: pl.DataFrame) -> pl.DataFrame:
@@ -30,26 +58,10 @@ def metrics_by_length(
     answers: pl.DataFrame,
     scores: pl.DataFrame,
     lengths: pl.DataFrame,
-    *,
-    model: str,
-    task: str,
-    estimators: Sequence[str],
-    ece_bins: int,
+    **settings: Any,
 ) -> pl.DataFrame:
     """As `all_metrics`, for each stratum of the evaluated answers; `lengths` has every answer."""
     splits = predictions["split"].unique().sort().to_list()
-    frames = [pl.DataFrame(schema=STRATIFIED)]
-    for stratum in STRATA:
-        inside = strata(lengths).filter(stratum=stratum)
-        metrics = all_metrics(
-            predictions.join(inside, on="example_id", how="semi"),
-            answers,
-            scores,
-            model=model,
-            task=task,
-            estimators=estimators,
-            splits=splits,
-            ece_bins=ece_bins,
-        )
-        frames.append(metrics.select(pl.lit(stratum).alias("stratum"), *METRICS))
-    return pl.concat(frames)
+    divided = strata(lengths)
+    parts = {stratum: divided.filter(stratum=stratum) for stratum in STRATA}
+    return metrics_by("stratum", parts, predictions, answers, scores, splits=splits, **settings)

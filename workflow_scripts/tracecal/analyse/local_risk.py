@@ -6,17 +6,34 @@ not a small fluctuation in a confident answer. Of these the ANSWERS with the lar
 to mean are taken. They show what dilution looks like, not how frequent it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.pairs import KEYS
+from tracecal.analyse.pairs import KEYS, read_labels, read_pairs, scope
+from tracecal.decode.traces import read_traces
 from tracecal.operate.operators import WINDOW
 
 TOKENS = 2 * WINDOW
 ANSWERS = 24
 FEATURES = ("length", "mean_entropy", "window_entropy")
+
+
+def analysis(
+    traces: Sequence[str],
+    features: Sequence[str],
+    labels: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+) -> pl.DataFrame:
+    """As `local_risk`, from the files of `pairs`, with their scope."""
+    entropies = {
+        tuple(pair): read_traces(path, ["example_id", "entropy"])
+        for path, pair in zip(traces, pairs, strict=True)
+    }
+    measured = read_pairs(features, pairs, ["example_id", *FEATURES])
+    found = local_risk(measured, read_labels(labels, pairs), entropies)
+    return found.with_columns(**scope(pairs))
 
 
 def local_risk(

@@ -25,6 +25,8 @@ import polars as pl
 from tracecal.analyse.averages import spread
 from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
 from tracecal.analyse.matching import match_within
+from tracecal.analyse.pairs import KEYS, read_pairs, scope
+from tracecal.calibrate.answers import mean_probabilities
 from tracecal.randomness import seeded
 
 LOCALIZED = ("number", "entity", "claim")
@@ -84,6 +86,61 @@ METRICS: Mapping[str, Metric] = AUROC | {
     "tpr_at_20": tpr_at(0.20),
     "pauc_at_10": partial_area,
 }
+
+
+def analysis(
+    scores: Sequence[str],
+    predictions: Sequence[str],
+    features: Sequence[str],
+    labels: Sequence[str],
+    tasks: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    *,
+    scored: Sequence[str],
+    learned: Sequence[str],
+    baselines: Sequence[str],
+    bootstrap: Sequence[float],
+    name: str,
+) -> pl.DataFrame:
+    """'localized_global_errors' or 'localized_error_subtypes', from the files of `pairs`, with
+    their scope; `scored` estimators have a score, `learned` ones only probabilities.
+    """
+    judged = read_pairs(labels, pairs, ["example_id", "correct", "error_kind"])
+    lengths = read_pairs(features, pairs, ["example_id", "length"])
+    groups = read_pairs(tasks, pairs, ["example_id", "group_id"])
+    answers = lengths.join(judged, on=KEYS, validate="1:1").join(groups, on=KEYS, validate="1:1")
+    confidences = with_confidences(
+        answers,
+        read_pairs(scores, pairs, ["example_id", *scored]),
+        read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"]),
+        learned,
+    )
+    errors = {
+        "localized_global_errors": localized_global_errors,
+        "localized_error_subtypes": localized_error_subtypes,
+    }[name]
+    found = errors(confidences, [*scored, *learned], baselines, Bootstrap(*bootstrap))
+    return found.with_columns(**scope(pairs))
+
+
+def with_confidences(
+    answers: pl.DataFrame,
+    scores: pl.DataFrame,
+    predictions: pl.DataFrame,
+    learned: Sequence[str],
+) -> pl.DataFrame:
+    """`answers` with a column per estimator, larger = more confident; null where undefined.
+
+    That is the column of `scores` (keys and one column per estimator) where the score does not
+    depend on the split; for those `learned` it is the mean of their `probability` in
+    `predictions` over the splits in which the answer was evaluated.
+    """
+    joined = answers.join(scores, on=KEYS, how="left", validate="1:1")
+    for estimator in learned:
+        means = mean_probabilities(predictions.filter(estimator=estimator), *KEYS)
+        renamed = means.rename({"probability": estimator})
+        joined = joined.join(renamed, on=KEYS, how="left", validate="1:1")
+    return joined.sort(KEYS)
 
 
 def localized_global_errors(

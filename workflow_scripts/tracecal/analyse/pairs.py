@@ -31,6 +31,16 @@ def read_pairs(
     )
 
 
+def read_labels(paths: Sequence[str], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """KEYS and `correct` of the answers of each pair."""
+    return read_pairs(paths, pairs, ["example_id", "correct"])
+
+
+def read_splits(paths: Sequence[str], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """KEYS, `split` and `part` of the examples of each pair."""
+    return read_pairs(paths, pairs, ["example_id", "split", "part"])
+
+
 def scope(pairs: Sequence[Sequence[str]]) -> dict[str, pl.Expr]:
     """The scope of an analysis of one model, as columns `model` and `tasks` (sorted)."""
     tasks = " ".join(sorted(task for _, task in pairs))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from tracecal.analyse.pairs import KEYS, read_labels, read_pairs
 from tracecal.calibrate.measures import bin_index
 from tracecal.calibrate.metrics import auroc, brier, ece, expected_errors
 
@@ -50,6 +51,22 @@ class Reliability(NamedTuple):
     pooled: pl.DataFrame
     bins: pl.DataFrame
     curve: pl.DataFrame
+
+
+def analysis(
+    predictions: Sequence[str],
+    labels: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    estimators: Sequence[str],
+    ece_bins: int,
+    part: str,
+) -> pl.DataFrame:
+    """A `part` of the `Reliability` of the predictions in the files of `pairs`."""
+    predicted = read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"])
+    judged = predicted.filter(pl.col("estimator").is_in(estimators)).join(
+        read_labels(labels, pairs), on=KEYS, how="left", validate="m:1"
+    )
+    return getattr(reliability(judged, estimators, ece_bins), part)
 
 
 def reliability(judged: pl.DataFrame, estimators: Sequence[str], bins: int) -> Reliability:

@@ -4,6 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from tracecal.storage.files import read_json
+
+
+def analysis(calibrators: Sequence[str], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """As `risk_coverage`, from the files of `pairs`."""
+    controls = [entry["trace_plus"]["risk_control"] for entry in map(read_json, calibrators)]
+    return risk_coverage(controls, pairs)
+
 
 def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
     """One row per (model, task) pair and target error rate.

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracecal.analyse.pairs import read_splits, scope
+from tracecal.analyse.spikes import read_risks
 from tracecal.calibrate.metrics import auroc, brier
 from tracecal.calibrate.protocol import Method, fit
 
@@ -38,6 +40,18 @@ MODELING = {
     "value": pl.Float64,
     "n": pl.Int64,
 }
+
+
+def analysis(
+    features: Sequence[str],
+    labels: Sequence[str],
+    splits: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    method: Method,
+) -> pl.DataFrame:
+    """As `spike_modeling`, from the files of `pairs`, with their scope."""
+    answers = read_risks(features, labels, pairs, LOCAL_FEATURES)
+    return spike_modeling(answers, read_splits(splits, pairs), method).with_columns(**scope(pairs))
 
 
 def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) -> pl.DataFrame:

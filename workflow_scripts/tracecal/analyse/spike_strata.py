@@ -7,12 +7,14 @@ together; without ties the parts are equal but for rounding, as the paper's 313 
 313 + 312 of 1876 answers are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
+from tracecal.analyse.pairs import KEYS, read_pairs, scope
+from tracecal.analyse.spikes import read_risks
 
 RISK_STRATA = ("low", "mid", "high")
 SPIKE_STRATA = ("low", "high")
@@ -25,6 +27,22 @@ SCORES = {
     "trace": pl.col("trace_risk"),
 }
 SCORE_FEATURES = ("len_norm_logp", "trace_risk")
+
+
+def analysis(
+    features: Sequence[str],
+    labels: Sequence[str],
+    tasks: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    bootstrap: Sequence[float],
+    name: str,
+) -> pl.DataFrame:
+    """'spike_strata' or 'spike_quintiles', from the files of `pairs`, with their scope."""
+    groups = read_pairs(tasks, pairs, ["example_id", "group_id"])
+    risks = read_risks(features, labels, pairs, SCORE_FEATURES)
+    answers = risks.join(groups, on=KEYS, validate="1:1")
+    rates = {"spike_strata": spike_strata, "spike_quintiles": spike_quintiles}[name]
+    return rates(answers, Bootstrap(*bootstrap)).with_columns(**scope(pairs))
 
 
 def cut(values: pl.Series, parts: int) -> pl.Series:

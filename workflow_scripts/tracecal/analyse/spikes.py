@@ -2,9 +2,11 @@
 (paper, appendix A).
 """
 
+from collections.abc import Sequence
+
 import polars as pl
 
-from tracecal.analyse.pairs import KEYS
+from tracecal.analyse.pairs import KEYS, read_labels, read_pairs
 
 FEATURES = ("mean_entropy", "max_entropy", "window_entropy")
 
@@ -16,6 +18,17 @@ RISKS = {
     "max_token_risk": pl.col("max_entropy"),
     "spike_gap": (pl.col("window_entropy") - pl.col("mean_entropy")).round(_ROUNDING),
 }
+
+
+def read_risks(
+    features: Sequence[str],
+    labels: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    further: Sequence[str],
+) -> pl.DataFrame:
+    """As `with_risks`, from the files of `pairs`, with `further` features."""
+    measured = read_pairs(features, pairs, ["example_id", *FEATURES, *further])
+    return with_risks(measured, read_labels(labels, pairs))
 
 
 def with_risks(features: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,8 @@ confident. None means undefined. The formulas are those of `measures`, for one s
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -125,6 +126,37 @@ def all_metrics(
 
 
 KEYS = {name: METRICS[name] for name in ("model", "task", "estimator")}
+
+
+def metrics_by(
+    column: str,
+    parts: Mapping[str, pl.DataFrame],
+    predictions: pl.DataFrame,
+    answers: pl.DataFrame,
+    scores: pl.DataFrame,
+    **settings: Any,
+) -> pl.DataFrame:
+    """As `all_metrics` with its `settings`, for each of `parts` (frames with `example_id`).
+
+    `column` holds the parts' names. The probabilities are the same throughout: only the evaluation
+    is divided.
+    """
+    frames = [pl.DataFrame(schema={column: pl.String, **METRICS})]
+    for part, members in parts.items():
+        own = predictions.join(members, on="example_id", how="semi")
+        metrics = all_metrics(own, answers, scores, **settings)
+        frames.append(metrics.select(pl.lit(part).alias(column), *METRICS))
+    return pl.concat(frames)
+
+
+def metrics_by_language(
+    predictions: pl.DataFrame, answers: pl.DataFrame, scores: pl.DataFrame, **settings: Any
+) -> pl.DataFrame:
+    """As `metrics_by`, for each `language` of `answers`; without a row where there is only one."""
+    labelled = answers.drop("language")
+    languages = {part["language"][0]: part for part in answers.partition_by("language")}
+    parts = dict(sorted(languages.items())) if len(languages) > 1 else {}
+    return metrics_by("language", parts, predictions, labelled, scores, **settings)
 
 
 def _indexed(

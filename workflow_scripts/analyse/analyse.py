@@ -1,0 +1,11 @@
+"""Make the analysis named by the wildcard."""
+
+from importlib import import_module
+
+from tracecal.job import job
+from tracecal.storage.files import write_parquet
+
+with job(snakemake):
+    module = import_module(snakemake.params.module)
+    found = module.analysis(**dict(snakemake.input.items()), **snakemake.params.settings)
+    write_parquet(found, snakemake.output[0])
