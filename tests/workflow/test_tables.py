@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracecal.paper import references
+import citations
 from typeset import SETUPS, typeset
 
 pytestmark = pytest.mark.workflow
@@ -18,8 +18,8 @@ def test_all_tables_make_one_document_with_its_bibliography(finished, setup, tmp
 
 def test_the_bibliography_beside_the_tables_holds_all_they_cite(finished):
     folder = finished.root / "results/smoke/tables"
-    known = set(references.keys((folder / "references.bib").read_text(encoding="utf-8")))
+    known = set(citations.keys((folder / "references.bib").read_text(encoding="utf-8")))
     cited = set().union(
-        *(references.cited(path.read_text(encoding="utf-8")) for path in folder.glob("*.tex"))
+        *(citations.cited(path.read_text(encoding="utf-8")) for path in folder.glob("*.tex"))
     )
     assert cited and cited <= known

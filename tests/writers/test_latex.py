@@ -5,6 +5,7 @@ import re
 import polars as pl
 import pytest
 
+import citations
 from tables import synthetic
 from tables.synthetic import ENTRIES, MODELS, TASKS
 from tracecal.analyse.risk_coverage import risk_coverage
@@ -18,7 +19,7 @@ from tracecal.writers.table import Column, Table
 from typeset import SETUPS, complaints, typeset
 
 TEXT = references.BIBLIOGRAPHY.read_text(encoding="utf-8")
-KNOWN = set(references.keys(TEXT))
+KNOWN = set(citations.keys(TEXT))
 COMPARED = [
     Entry(one.id, one.label, one.group, one.role, one.citation)
     for one in ESTIMATORS
@@ -105,7 +106,7 @@ def test_every_key_of_the_registry_is_in_the_bibliography():
 
 
 def test_every_key_that_tables_cite_is_in_the_bibliography():
-    found = set().union(*(references.cited(latex.render(table)) for table in tables()))
+    found = set().union(*(citations.cited(latex.render(table)) for table in tables()))
     assert {entry.citation for entry in ENTRIES if entry.role == "baseline"} - {
         "szymczyk2026"
     } <= found
@@ -113,7 +114,7 @@ def test_every_key_that_tables_cite_is_in_the_bibliography():
 
 
 def test_entries_are_whole_and_named_once():
-    assert len(references.keys(TEXT)) == len(KNOWN) > 40
+    assert len(citations.keys(TEXT)) == len(KNOWN) > 40
     for entry in re.split(r"\n(?=@)", TEXT)[1:]:
         fields = re.findall(r"^  (\w+) = \{", entry, re.MULTILINE)
         assert {"author", "title", "year"} <= set(fields), entry
@@ -122,5 +123,5 @@ def test_entries_are_whole_and_named_once():
 
 
 def test_keys_and_citations_are_read():
-    assert references.keys("@book{a_b,\n x}\n@misc{c:2,") == ["a_b", "c:2"]
-    assert references.cited(r"A~\citep{a,b c}\citet{d} \cite{e}") == {"a", "b c", "d", "e"}
+    assert citations.keys("@book{a_b,\n x}\n@misc{c:2,") == ["a_b", "c:2"]
+    assert citations.cited(r"A~\citep{a,b c}\citet{d} \cite{e}") == {"a", "b c", "d", "e"}

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.analyse.pairs import Pairs, Paths
 from tracecal.calibrate.answers import raw_scores, read_answers
 from tracecal.calibrate.metrics import METRICS, all_metrics
 from tracecal.calibrate.predict import calibrate_all
@@ -22,12 +23,12 @@ SIZES = {"calibration_share": pl.Float64, **METRICS}
 
 
 def analysis(
-    labels: Sequence[str],
-    scores: Sequence[str],
-    features: Sequence[str],
-    splits: Sequence[str],
-    questions: Sequence[str],
-    pairs: Sequence[Sequence[str]],
+    labels: Paths,
+    scores: Paths,
+    features: Paths,
+    splits: Paths,
+    questions: Paths,
+    pairs: Pairs,
     **settings: Any,
 ) -> pl.DataFrame:
     """`metrics_by_size` of each of `pairs`, from their files; it has the other `settings`."""

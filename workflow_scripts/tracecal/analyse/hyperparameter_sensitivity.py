@@ -1,11 +1,9 @@
 """Metrics of TRACE where one of its hyperparameters takes another value."""
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from tracecal.analyse.averages import repeated
-from tracecal.analyse.pairs import read_labels, read_pairs, read_splits
+from tracecal.analyse.pairs import Pairs, Paths, read_labels, read_pairs, read_splits
 from tracecal.calibrate.metrics import all_metrics
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import Method
@@ -15,12 +13,7 @@ KEYS = ("setting", "level", "metric")
 
 
 def analysis(
-    operators: Sequence[str],
-    labels: Sequence[str],
-    splits: Sequence[str],
-    pairs: Sequence[Sequence[str]],
-    method: Method,
-    ece_bins: int,
+    operators: Paths, labels: Paths, splits: Paths, pairs: Pairs, method: Method, ece_bins: int
 ) -> pl.DataFrame:
     """As `hyperparameter_sensitivity`, from the files of `pairs`."""
     return hyperparameter_sensitivity(

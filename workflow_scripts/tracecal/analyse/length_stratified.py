@@ -7,11 +7,11 @@ lengths may leave a third empty. Calibration ignores the strata: the probabiliti
 those of the main comparison.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
+from tracecal.analyse.pairs import Pairs, Paths
 from tracecal.calibrate.metrics import METRICS, metrics_by
 from tracecal.storage.files import read_parquet
 
@@ -20,12 +20,7 @@ STRATIFIED = {"stratum": pl.String, **METRICS}
 
 
 def analysis(
-    predictions: Sequence[str],
-    labels: Sequence[str],
-    scores: Sequence[str],
-    features: Sequence[str],
-    pairs: Sequence[Sequence[str]],
-    **settings: Any,
+    predictions: Paths, labels: Paths, scores: Paths, features: Paths, pairs: Pairs, **settings: Any
 ) -> pl.DataFrame:
     """`metrics_by_length` of each of `pairs`, from their files; it has the other `settings`."""
     frames = [

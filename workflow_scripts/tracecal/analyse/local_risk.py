@@ -6,12 +6,12 @@ not a small fluctuation in a confident answer. Of these the ANSWERS with the lar
 to mean are taken. They show what dilution looks like, not how frequent it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.pairs import KEYS, read_labels, read_pairs, scope
+from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_labels, read_pairs, scope
 from tracecal.decode.traces import read_traces
 from tracecal.operate.operators import WINDOW
 
@@ -20,12 +20,7 @@ ANSWERS = 24
 FEATURES = ("length", "mean_entropy", "window_entropy")
 
 
-def analysis(
-    traces: Sequence[str],
-    features: Sequence[str],
-    labels: Sequence[str],
-    pairs: Sequence[Sequence[str]],
-) -> pl.DataFrame:
+def analysis(traces: Paths, features: Paths, labels: Paths, pairs: Pairs) -> pl.DataFrame:
     """As `local_risk`, from the files of `pairs`, with their scope."""
     entropies = {
         tuple(pair): read_traces(path, ["example_id", "entropy"])

@@ -25,7 +25,7 @@ import polars as pl
 from tracecal.analyse.averages import spread
 from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
 from tracecal.analyse.matching import match_within
-from tracecal.analyse.pairs import KEYS, read_pairs, scope
+from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_pairs, scope
 from tracecal.calibrate.answers import mean_probabilities
 from tracecal.randomness import seeded
 
@@ -89,12 +89,12 @@ METRICS: Mapping[str, Metric] = AUROC | {
 
 
 def analysis(
-    scores: Sequence[str],
-    predictions: Sequence[str],
-    features: Sequence[str],
-    labels: Sequence[str],
-    tasks: Sequence[str],
-    pairs: Sequence[Sequence[str]],
+    scores: Paths,
+    predictions: Paths,
+    features: Paths,
+    labels: Paths,
+    tasks: Paths,
+    pairs: Pairs,
     *,
     scored: Sequence[str],
     learned: Sequence[str],

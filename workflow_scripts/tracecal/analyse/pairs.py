@@ -8,11 +8,12 @@ from tracecal.errors import InputError
 from tracecal.storage.files import read_parquet
 
 KEYS = ["model", "task", "example_id"]
+# Files of one kind, one for each of the (model, task) pairs.
+Paths = Sequence[str]
+Pairs = Sequence[Sequence[str]]
 
 
-def read_pairs(
-    paths: Sequence[str], pairs: Sequence[Sequence[str]], columns: Sequence[str]
-) -> pl.DataFrame:
+def read_pairs(paths: Paths, pairs: Pairs, columns: Sequence[str]) -> pl.DataFrame:
     """`model`, `task` and `columns` of the file of each pair, in their order.
 
     `paths` and `pairs` go together, one by one. Raises `InputError` where there is no pair, and
@@ -31,17 +32,17 @@ def read_pairs(
     )
 
 
-def read_labels(paths: Sequence[str], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+def read_labels(paths: Paths, pairs: Pairs) -> pl.DataFrame:
     """KEYS and `correct` of the answers of each pair."""
     return read_pairs(paths, pairs, ["example_id", "correct"])
 
 
-def read_splits(paths: Sequence[str], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+def read_splits(paths: Paths, pairs: Pairs) -> pl.DataFrame:
     """KEYS, `split` and `part` of the examples of each pair."""
     return read_pairs(paths, pairs, ["example_id", "split", "part"])
 
 
-def scope(pairs: Sequence[Sequence[str]]) -> dict[str, pl.Expr]:
+def scope(pairs: Pairs) -> dict[str, pl.Expr]:
     """The scope of an analysis of one model, as columns `model` and `tasks` (sorted)."""
     tasks = " ".join(sorted(task for _, task in pairs))
     return {"model": pl.lit(pairs[0][0]), "tasks": pl.lit(tasks)}

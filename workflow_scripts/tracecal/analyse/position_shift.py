@@ -1,23 +1,16 @@
 """AUROC of TRACE where an answer's risk is moved to other positions."""
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from tracecal.analyse.averages import repeated
-from tracecal.analyse.pairs import read_labels, read_pairs, read_splits
+from tracecal.analyse.pairs import Pairs, Paths, read_labels, read_pairs, read_splits
 from tracecal.calibrate.metrics import auroc
 from tracecal.operate.sensitivity import DEFAULT, PERMUTED
 
 ORIGINAL, SHIFTED, DIFFERENCE = "original", "shifted", "difference"
 
 
-def analysis(
-    operators: Sequence[str],
-    labels: Sequence[str],
-    splits: Sequence[str],
-    pairs: Sequence[Sequence[str]],
-) -> pl.DataFrame:
+def analysis(operators: Paths, labels: Paths, splits: Paths, pairs: Pairs) -> pl.DataFrame:
     """As `position_shift`, from the files of `pairs`."""
     scores = read_pairs(operators, pairs, ["example_id", "setting", "draw", "score"])
     return position_shift(scores, read_labels(labels, pairs), read_splits(splits, pairs))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.pairs import KEYS, read_labels, read_pairs
+from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_labels, read_pairs
 from tracecal.calibrate.measures import bin_index
 from tracecal.calibrate.metrics import auroc, brier, ece, expected_errors
 
@@ -54,9 +54,9 @@ class Reliability(NamedTuple):
 
 
 def analysis(
-    predictions: Sequence[str],
-    labels: Sequence[str],
-    pairs: Sequence[Sequence[str]],
+    predictions: Paths,
+    labels: Paths,
+    pairs: Pairs,
     estimators: Sequence[str],
     ece_bins: int,
     part: str,

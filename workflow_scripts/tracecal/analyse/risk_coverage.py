@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from tracecal.analyse.pairs import Pairs, Paths
 from tracecal.storage.files import read_json
 
 
-def analysis(calibrators: Sequence[str], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+def analysis(calibrators: Paths, pairs: Pairs) -> pl.DataFrame:
     """As `risk_coverage`, from the files of `pairs`."""
     controls = [entry["trace_plus"]["risk_control"] for entry in map(read_json, calibrators)]
     return risk_coverage(controls, pairs)
 
 
-def risk_coverage(controls: Sequence[Mapping], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+def risk_coverage(controls: Sequence[Mapping], pairs: Pairs) -> pl.DataFrame:
     """One row per (model, task) pair and target error rate.
 
     `controls` holds each pair's `risk_control` of the calibrators: its settings, and the

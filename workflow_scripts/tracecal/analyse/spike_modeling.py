@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracecal.analyse.pairs import read_splits, scope
+from tracecal.analyse.pairs import Pairs, Paths, read_splits, scope
 from tracecal.analyse.spikes import read_risks
 from tracecal.calibrate.metrics import auroc, brier
 from tracecal.calibrate.protocol import Method, fit
@@ -43,11 +43,7 @@ MODELING = {
 
 
 def analysis(
-    features: Sequence[str],
-    labels: Sequence[str],
-    splits: Sequence[str],
-    pairs: Sequence[Sequence[str]],
-    method: Method,
+    features: Paths, labels: Paths, splits: Paths, pairs: Pairs, method: Method
 ) -> pl.DataFrame:
     """As `spike_modeling`, from the files of `pairs`, with their scope."""
     answers = read_risks(features, labels, pairs, LOCAL_FEATURES)

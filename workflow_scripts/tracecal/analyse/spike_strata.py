@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
-from tracecal.analyse.pairs import KEYS, read_pairs, scope
+from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_pairs, scope
 from tracecal.analyse.spikes import read_risks
 
 RISK_STRATA = ("low", "mid", "high")
@@ -30,10 +30,10 @@ SCORE_FEATURES = ("len_norm_logp", "trace_risk")
 
 
 def analysis(
-    features: Sequence[str],
-    labels: Sequence[str],
-    tasks: Sequence[str],
-    pairs: Sequence[Sequence[str]],
+    features: Paths,
+    labels: Paths,
+    tasks: Paths,
+    pairs: Pairs,
     bootstrap: Sequence[float],
     name: str,
 ) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracecal.analyse.pairs import KEYS, read_labels, read_pairs
+from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_labels, read_pairs
 
 FEATURES = ("mean_entropy", "max_entropy", "window_entropy")
 
@@ -21,10 +21,7 @@ RISKS = {
 
 
 def read_risks(
-    features: Sequence[str],
-    labels: Sequence[str],
-    pairs: Sequence[Sequence[str]],
-    further: Sequence[str],
+    features: Paths, labels: Paths, pairs: Pairs, further: Sequence[str]
 ) -> pl.DataFrame:
     """As `with_risks`, from the files of `pairs`, with `further` features."""
     measured = read_pairs(features, pairs, ["example_id", *FEATURES, *further])
