@@ -1,6 +1,7 @@
 """Made-up metrics that look like real ones."""
 
 import random
+from dataclasses import replace
 
 import polars as pl
 
@@ -106,7 +107,13 @@ MORE = {"weights": 8, "calibration_share": 0.35}
 
 def settings(entries, models, tasks, more=None, **studies):
     """What a table is told beside its frames; studies as `main=...`, `cross=...`."""
-    return Settings("Title", "Caption.", entries, models, tasks, studies, MORE | (more or {}))
+    return Settings(entries, models, tasks, studies, MORE | (more or {}))
+
+
+def made(module, frames, settings):
+    """The table that a module makes, with a name, a title and a caption."""
+    name = module.__name__.rpartition(".")[2]
+    return replace(module.table(frames, settings), name=name, title="Title", caption="Caption.")
 
 
 def improvements(means, entries, studies, bounds):

@@ -117,7 +117,7 @@ def made(name, frames=FRAMES):
     models = SHORT_MODELS if name == "cross_model_task_details" else MODELS
     studies = STUDIES if name == "ablation" else {"cross": CROSS} if cross else {"main": MAIN}
     settings = synthetic.settings(entries, models, SHORT_TASKS if cross else TASKS, more, **studies)
-    return import_module(f"tracecal.tables.{name}").table(frames, settings)
+    return synthetic.made(import_module(f"tracecal.tables.{name}"), frames, settings)
 
 
 NAMES = """

@@ -54,13 +54,13 @@ def tables():
         COMPARED, MODELS, TASKS, {"methods": protocol_rows(ESTIMATORS)}, main=main, cross=cross
     )
     made = (main_comparison, cross_model, protocol_comparison, risks)
-    return [module.table(frames, settings) for module in made]
+    return [synthetic.made(module, frames, settings) for module in made]
 
 
 def cited(name, caption, keys):
     """A table of one row that cites `keys`."""
     column = Column(("label",), "Method", align="left", cite=pl.lit(keys))
-    return Table(name, "T", caption, pl.DataFrame({"label": ["A"]}), (column,))
+    return Table(pl.DataFrame({"label": ["A"]}), (column,), name=name, title="T", caption=caption)
 
 
 def written(made, folder):

@@ -1,5 +1,6 @@
 """Write the table named by the wildcard as LaTeX, CSV and HTML."""
 
+from dataclasses import replace
 from importlib import import_module
 
 from tracecal.job import job
@@ -11,13 +12,11 @@ from tracecal.writers.write import write_table
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
     frames = {name: read_parquet(path, []) for name, path in snakemake.input.items()}
-    settings = Settings(
-        **params.words,
-        **params.settings,
-        estimators=[Entry(*fields) for fields in params.estimators],
-    )
-    module = import_module(f"tracecal.tables.{snakemake.wildcards.table}")
-    table = module.table(frames, settings)
+    estimators = [Entry(*fields) for fields in params.estimators]
+    name = snakemake.wildcards.table
+    module = import_module(f"tracecal.tables.{name}")
+    made = module.table(frames, Settings(estimators, **params.settings))
+    table = replace(made, name=name, **params.words)
     if params.as_printed:
         table = as_printed(table)
     write_table(table, output.tex, output.csv, output.html)

@@ -27,7 +27,7 @@ def select(
     averages: pl.DataFrame, entries: Sequence[Entry], study: str, asked: Mapping
 ) -> pl.DataFrame:
     """The means over the tasks of each model of a study; `InputError` where there are none."""
-    chosen = Settings("", "", entries, studies={study: asked}).select(averages, study)
+    chosen = Settings(entries, studies={study: asked}).select(averages, study)
     return chosen.filter(study=study).drop_nulls("model")
 
 

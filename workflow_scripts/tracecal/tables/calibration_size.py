@@ -24,9 +24,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     first = pl.col(SHARE).is_first_distinct()
     size = pl.col(SHARE).map_elements(percent, return_dtype=pl.String)
     return Table(
-        name=NAME,
-        title=settings.title,
-        caption=settings.caption,
         frame=_frame(chosen.filter(study="main"), shares, shown).with_columns(
             model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
         ),

@@ -23,9 +23,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     frame = _frame(averages, frames, metrics, present, models, settings)
     nothing = improved.nothing_to_compare(settings)
     return Table(
-        name="cross_model",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame,
         columns=_columns(metrics, missing),
         section=pl.col("model").is_null().cast(pl.String),

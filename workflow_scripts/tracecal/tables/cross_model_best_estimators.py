@@ -26,9 +26,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
     shown = (f"{BEST}_label", BEST, IMPROVEMENT)
     return Table(
-        name=NAME,
-        title=settings.title,
-        caption=settings.caption,
         frame=frame.select(
             *("model", "label"),
             *(f"{metric}_{name}" for metric in METRICS for name in shown),

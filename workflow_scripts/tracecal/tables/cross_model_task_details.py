@@ -25,9 +25,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
     shown = (f"{BEST}_label", BEST, TRACE_PLUS, IMPROVEMENT)
     return Table(
-        name=NAME,
-        title=settings.title,
-        caption=settings.caption,
         frame=frame.select(
             *("model", "model_label", "task", "label"),
             *(f"{metric}_{name}" for metric in METRICS for name in shown),

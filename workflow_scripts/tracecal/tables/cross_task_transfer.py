@@ -25,9 +25,6 @@ def table(frames: Frames, settings: Settings) -> Table:
         tasks=pl.lit(" ".join(present)),
     )
     return Table(
-        name="cross_task_transfer",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame.select(
             *("task", "label"),
             *improved.columns_of(BEST, TRACE_PLUS, IMPROVEMENT),

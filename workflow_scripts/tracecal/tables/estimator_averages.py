@@ -76,9 +76,6 @@ def averages_table(
     sections = {id: str(place) for place, group in enumerate(groups) for id in group}
     absent = sorted(wanted - known)
     return Table(
-        name=name,
-        title=settings.title,
-        caption=settings.caption,
         frame=_frame(shown, keys, means, settings, list(further)),
         columns=(
             method(name, shown, missing, heading),

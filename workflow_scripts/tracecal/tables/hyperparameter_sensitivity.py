@@ -42,9 +42,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     rows = [_row(setting, averages, default) for setting in SYMBOLS]
     frame = frame_of(rows)
     return Table(
-        name="hyperparameter_sensitivity",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame.with_columns(model=pl.lit(main["model"]), tasks=pl.lit(" ".join(present))),
         columns=(
             Column(("label",), "Param.", align="left"),

@@ -30,9 +30,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     missing = answered.fewer(frames, settings)
     several = {task: settings.tasks[task] for task in present} if len(present) > 1 else {}
     return Table(
-        name="languages",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame,
         columns=(
             Column(("language",), "Language", align="left"),

@@ -29,9 +29,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     frame = frame_of(rows)
     missing = answered.fewer(frames, settings)
     return Table(
-        name="length_stratified",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame.with_columns(
             model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
         ),

@@ -58,9 +58,6 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
         for entry in ordered
     ]
     return Table(
-        name=name,
-        title=settings.title,
-        caption=settings.caption,
         frame=frame_of(rows),
         columns=(
             method(name, missing=missing),

@@ -64,9 +64,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     beams = any(entry.family == "beam" for entry in rows)
     known = pl.col("estimator").is_in([entry.id for entry in rows])
     return Table(
-        name="main_comparison",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame,
         columns=(
             method("main_comparison", rows),

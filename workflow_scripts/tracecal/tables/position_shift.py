@@ -24,9 +24,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     drawn = found[None, "shifted", "draw"]["repetitions"]
     frame = frame_of([_row(task, found, settings) for task in (*present, None)])
     return Table(
-        name="position_shift",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame.with_columns(
             model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
         ),

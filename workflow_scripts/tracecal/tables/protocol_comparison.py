@@ -28,9 +28,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     methods = sorted(settings.more["methods"], key=_place)
     own = [method["method"] for method in methods if method["role"] == "trace"]
     return Table(
-        name="protocol_comparison",
-        title=settings.title,
-        caption=settings.caption,
         frame=pl.DataFrame(methods).select("method", "label", *COLUMNS),
         columns=(
             Column(("label",), "Method", align="left"),

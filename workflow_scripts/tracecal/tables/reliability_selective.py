@@ -41,9 +41,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     undefined, splits = areas["undefined"].max(), areas["splits"].max()
     missing = answered.fewer(frames, settings)
     return Table(
-        name="reliability_selective",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame_of(rows),
         columns=(method("reliability_selective", missing=missing), *ranked(columns)),
         emphasis=BEST_OF_COLUMN,

@@ -30,9 +30,6 @@ def table(frames: Frames, settings: Settings) -> Table:
         frame = frame.join(own.select("model", "task", *named), on=["model", "task"])
     frame = frame.with_columns(task_label=pl.col("task").replace_strict(settings.tasks))
     return Table(
-        name="risk_coverage",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame.sort(settings.in_order(), "task").select(
             *("model", "task", "task_label", "groups", "n", "error_of_all"),
             *(f"{name}_{rate:g}" for rate in rates for name in FOUND),

@@ -1,4 +1,4 @@
-"""What a table is made of besides frames: words, labels, estimators, studies."""
+"""What a table is made of besides frames: labels, estimators, studies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,14 +27,12 @@ Frames = Mapping[str, pl.DataFrame]
 
 @dataclass(frozen=True)
 class Settings:
-    """Title and caption, the estimators in the order of their rows, labels by id, and the studies.
+    """The estimators in the order of their rows, labels by id, and the studies.
 
     Models stand in the order of `models`, tasks in that of their ids. `studies` holds 'main' (a
     model, its tasks) or 'cross' (models, their tasks), or both; `more` what a single table asks.
     """
 
-    title: str
-    caption: str
     estimators: Sequence[Entry] = ()
     models: Labels = field(default_factory=dict)
     tasks: Labels = field(default_factory=dict)

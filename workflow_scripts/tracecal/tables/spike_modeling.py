@@ -44,9 +44,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     ]
     undefined = averages["undefined"].max() > 0
     return Table(
-        name="spike_modeling",
-        title=settings.title,
-        caption=settings.caption,
         frame=frame_of(rows),
         columns=(Column(("label",), "Feature set", align="left"), *ranked(columns)),
         emphasis=BEST_OF_COLUMN,

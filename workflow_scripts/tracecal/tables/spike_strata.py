@@ -17,9 +17,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     names = ("risk_stratum", "spike_stratum")
     empty = strata["n"].min() == 0
     return Table(
-        name="spike_strata",
-        title=settings.title,
-        caption=settings.caption,
         frame=strata.select(
             *names,
             risk=pl.col("risk_stratum").str.to_titlecase(),

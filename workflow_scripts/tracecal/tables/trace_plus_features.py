@@ -70,9 +70,6 @@ def table(frames: Frames, settings: Settings) -> Table:
         for definition, features in together.items()
     ]
     return Table(
-        name="trace_plus_features",
-        title=settings.title,
-        caption=settings.caption,
         frame=pl.DataFrame(rows),
         columns=(
             Column(("group",), "Group", align="left"),

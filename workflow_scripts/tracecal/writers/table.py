@@ -81,15 +81,14 @@ class RowGroup(NamedTuple):
 class Table:
     """A table; a rule separates rows where `section` changes, `titles` holds sections' titles.
 
+    Its `name`, `title` and `caption` may be given to it later.
+
     `emphasis` explains bold and underlined values where there are any, `footnotes` the marks and
     dashes of cells, and which results are missing; `notes` say more. Rows that are `added` are not
     in the paper's table: `as_printed` leaves them out. Raises `ValueError` where a column prints
     what the frame lacks.
     """
 
-    name: str
-    title: str
-    caption: str
     frame: pl.DataFrame
     columns: tuple[Column, ...]
     section: pl.Expr | None = None
@@ -98,11 +97,14 @@ class Table:
     footnotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     added: pl.Expr | None = None
+    name: str = ""
+    title: str = ""
+    caption: str = ""
 
     def __post_init__(self) -> None:
         lacking = {key for column in self.columns for key in column.keys} - set(self.frame.columns)
         if lacking:
-            raise ValueError(f"table {self.name}: its frame lacks {', '.join(sorted(lacking))}")
+            raise ValueError(f"the frame of a table lacks {', '.join(sorted(lacking))}")
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
