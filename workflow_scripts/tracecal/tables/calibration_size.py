@@ -5,7 +5,17 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracecal.tables import answered
-from tracecal.tables.phrases import BETTER, METRICS, NAMES, by, frame_of, named, partly, partly_note
+from tracecal.tables.phrases import (
+    BETTER,
+    METRICS,
+    NAMES,
+    by,
+    frame_of,
+    named,
+    partly,
+    partly_note,
+    summaries,
+)
 from tracecal.tables.settings import Entry, Frames, Settings, present_tasks
 from tracecal.writers.table import Column, Table, better_of
 
@@ -25,7 +35,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     size = pl.col(SHARE).map_elements(percent, return_dtype=pl.String)
     return Table(
         frame=_frame(chosen.filter(study="main"), shares, shown).with_columns(
-            model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
+            **settings.scope(present)
         ),
         columns=(
             Column(
@@ -72,14 +82,8 @@ def _frame(means: pl.DataFrame, shares: Sequence[float], shown: Sequence[Entry])
     rows = []
     for share in shares:
         for metric in METRICS:
-            by_estimator = {entry.id: found.get((share, metric, entry.id), {}) for entry in shown}
-            row = {SHARE: share, "metric": metric}
-            row |= {estimator: values.get("mean") for estimator, values in by_estimator.items()}
-            row |= {
-                f"{estimator}_sd": values.get("sd") for estimator, values in by_estimator.items()
-            }
-            row |= {f"{o}_undefined_splits": v.get("undefined", 0) for o, v in by_estimator.items()}
-            rows.append(row)
+            own = {entry.id: found.get((share, metric, entry.id), {}) for entry in shown}
+            rows.append({SHARE: share, "metric": metric} | summaries(own))
     return frame_of(rows)
 
 

@@ -15,6 +15,7 @@ from tracecal.tables.phrases import (
     method,
     partly,
     partly_note,
+    summaries,
 )
 from tracecal.tables.rows import ADDED, ROWS
 from tracecal.tables.settings import Entry, Frames, Settings
@@ -121,13 +122,7 @@ def _frame(
         found = {name: means.get((s, entry.id, m), {}) for name, (s, m) in keys.items()}
         row = {"estimator": entry.id, "label": entry.label}
         row |= {name: settings.more[name].get(entry.id) or None for name in further}
-        row |= {name: average.get("mean") for name, average in found.items()}
-        row |= {f"{name}_sd": average.get("sd") for name, average in found.items()}
-        row |= {
-            f"{name}_undefined_splits": average.get("undefined", 0)
-            for name, average in found.items()
-        }
-        rows.append(row | _scope(settings.studies))
+        rows.append(row | summaries(found) | _scope(settings.studies))
     return frame_of(rows)
 
 

@@ -35,14 +35,14 @@ class Tried(NamedTuple):
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `hyperparameter_sensitivity`: a row per hyperparameter."""
-    analysis, main = frames["hyperparameter_sensitivity"], settings.studies["main"]
+    analysis = frames["hyperparameter_sensitivity"]
     present = present_tasks(analysis)
     averages = analysis.filter(pl.col("task").is_null(), pl.col("metric").is_in(METRICS))
     default = {row["metric"]: row for row in averages.filter(setting=DEFAULT).to_dicts()}
     rows = [_row(setting, averages, default) for setting in SYMBOLS]
     frame = frame_of(rows)
     return Table(
-        frame=frame.with_columns(model=pl.lit(main["model"]), tasks=pl.lit(" ".join(present))),
+        frame=frame.with_columns(**settings.scope(present)),
         columns=(
             Column(("label",), "Param.", align="left"),
             Column(("values",), "Values tested"),

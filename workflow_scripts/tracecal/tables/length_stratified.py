@@ -1,10 +1,8 @@
 """The main study's averages on short, medium and long answers."""
 
-import polars as pl
-
 from tracecal.analyse.length_stratified import STRATA
 from tracecal.tables import answered
-from tracecal.tables.phrases import METRICS, by, frame_of, method, partly, partly_note
+from tracecal.tables.phrases import METRICS, by, frame_of, method, partly, partly_note, summaries
 from tracecal.tables.settings import Frames, Settings, present_tasks
 from tracecal.writers.table import Column, Table
 
@@ -19,19 +17,12 @@ def table(frames: Frames, settings: Settings) -> Table:
     rows = []
     for entry in settings.estimators:
         own = {f"{s}_{m}": means.get((entry.id, s, m), {}) for s, m in KEYS}
-        row = {"estimator": entry.id, "label": entry.label}
-        row |= {name: average.get("mean") for name, average in own.items()}
-        row |= {f"{name}_sd": average.get("sd") for name, average in own.items()}
-        row |= {
-            f"{name}_undefined_splits": average.get("undefined", 0) for name, average in own.items()
-        }
+        row = {"estimator": entry.id, "label": entry.label} | summaries(own)
         rows += [row] if entry.id in found else []
     frame = frame_of(rows)
     missing = answered.fewer(frames, settings)
     return Table(
-        frame=frame.with_columns(
-            model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
-        ),
+        frame=frame.with_columns(**settings.scope(present)),
         columns=(
             method("length_stratified", missing=missing),
             *(

@@ -40,8 +40,7 @@ Keys = Sequence[tuple[str | None, str]]
 def table(frames: Frames, settings: Settings) -> Table:
     """From `averages`, `improvements` and `accuracy`."""
     chosen = settings.select(frames["averages"], "main")
-    model, present = settings.studies["main"]["model"], present_tasks(chosen)
-    found = set(chosen["estimator"])
+    present, found = present_tasks(chosen), set(chosen["estimator"])
     rows = [entry for entry in settings.of_role("baseline", "trace") if entry.id in found]
     means = by(chosen, "task", "estimator", "metric")
     metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
@@ -57,7 +56,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         [*(_row(entry, keys, means) for entry in rows), *_gain_rows(gains, keys)],
         schema=["estimator", "family", "label", *(n for key in keys for n in _names(*key))],
         infer_schema_length=None,
-    ).with_columns(model=pl.lit(model), tasks=pl.lit(" ".join(present)))
+    ).with_columns(**settings.scope(present))
     fewer = answered.fewer(frames, settings)
     columns = [_column(key, rows, means, gains, fewer, settings.tasks) for key in keys]
     sections, titles = _sections(rows)

@@ -117,6 +117,19 @@ def by(frame: pl.DataFrame, *keys: str) -> Mapping[tuple, dict]:
     return {tuple(row[key] for key in keys): row for row in frame.iter_rows(named=True)}
 
 
+def summaries(averages: Mapping[str, Mapping]) -> dict[str, object]:
+    """Columns of a row: the means by their name, then their `_sd` and `_undefined_splits`.
+
+    An estimator without an average has an empty one.
+    """
+    ends = {"": ("mean", None), "_sd": ("sd", None), "_undefined_splits": ("undefined", 0)}
+    return {
+        f"{name}{end}": average.get(key, default)
+        for end, (key, default) in ends.items()
+        for name, average in averages.items()
+    }
+
+
 def frame_of(rows: Sequence[Mapping]) -> pl.DataFrame:
     """Rows with the same keys as a frame; a column without any value holds numbers."""
     frame = pl.DataFrame(rows, infer_schema_length=None)

@@ -24,9 +24,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     drawn = found[None, "shifted", "draw"]["repetitions"]
     frame = frame_of([_row(task, found, settings) for task in (*present, None)])
     return Table(
-        frame=frame.with_columns(
-            model=pl.lit(settings.studies["main"]["model"]), tasks=pl.lit(" ".join(present))
-        ),
+        frame=frame.with_columns(**settings.scope(present)),
         columns=_columns(),
         section=(pl.col("task") == AVERAGE).cast(pl.String),
         emphasis=BOLD,

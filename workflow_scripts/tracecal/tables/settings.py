@@ -55,6 +55,10 @@ class Settings:
         order = list(self.models)
         return sorted(wanted, key=lambda pair: (order.index(pair[0]), pair[1]))
 
+    def scope(self, tasks: Sequence[str]) -> dict[str, pl.Expr]:
+        """The main study's model, and those of its tasks that a table is about, as columns."""
+        return {"model": pl.lit(self.studies["main"]["model"]), "tasks": pl.lit(" ".join(tasks))}
+
     def of_pairs(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows that are of one of the studies' pairs."""
         wanted = pl.DataFrame(self.pairs, ["model", "task"], orient="row")

@@ -11,6 +11,7 @@ from tracecal.tables.phrases import (
     by,
     frame_of,
     partly,
+    summaries,
 )
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table, ranked
@@ -34,9 +35,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     for features in sorted({features for features, _ in means}, key=list(FEATURE_SETS).index):
         row = {"features": features, "label": FEATURE_SETS[features]}
         for metric in METRICS:
-            average = means[features, metric]
-            row |= {metric: average["mean"], f"{metric}_sd": average["sd"]}
-            row |= {f"{metric}_undefined_splits": average["undefined"]}
+            row |= summaries({metric: means[features, metric]})
         rows.append(row | {"n": means[features, "brier"]["n"], "model": model, "tasks": tasks})
     columns = [
         Column((m, f"{m}_sd"), NAMES[m], better=BETTER[m], joint=" ± ", mark=partly(m))
