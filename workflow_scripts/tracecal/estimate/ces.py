@@ -8,9 +8,8 @@ Heman10x-NGU/hallucination-sentinel.
 
 import polars as pl
 
-from tracecal.decode.traces import read_traces
+from tracecal.estimate.traced import answers as answers
 from tracecal.operate import operators as op
-from tracecal.tasks.roles import evaluated
 
 H = pl.col("entropy")
 
@@ -25,8 +24,3 @@ LARGEST = H.list.max().cast(pl.Float64)
 SCORES: dict[str, pl.Expr] = {
     "ces": -(reference_share(op.mean(H)) * reference_share(LARGEST)).sqrt(),
 }
-
-
-def answers(traces: str, task: str) -> pl.DataFrame:
-    """The evaluated answers of a task with their entropies."""
-    return evaluated(read_traces(traces, ["example_id", "entropy"]), task)

@@ -7,9 +7,8 @@ their K likeliest tokens.
 
 import polars as pl
 
-from tracecal.decode.traces import read_traces
+from tracecal.estimate.traced import answers as answers
 from tracecal.operate import operators as op
-from tracecal.tasks.roles import evaluated
 
 H = pl.col("entropy")
 K = 3
@@ -20,8 +19,3 @@ SCORES: dict[str, pl.Expr] = {
     "first_k_entropy": -op.first_mean(H, K),
     "last_k_entropy": -op.last_mean(H, K),
 }
-
-
-def answers(traces: str, task: str) -> pl.DataFrame:
-    """The evaluated answers of a task with their traces."""
-    return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)

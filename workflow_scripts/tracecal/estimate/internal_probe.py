@@ -2,13 +2,8 @@
 
 import polars as pl
 
-from tracecal.estimate.learned import learned_probabilities
+from tracecal.estimate.learned import answers as answers
 
 SCORES: dict[str, pl.Expr] = {
     "internal_probe": pl.col("probability"),
 }
-
-
-def answers(learned: str, task: str, slug: str) -> pl.DataFrame:
-    """The evaluated answers of the task `slug` with the probe's `probability`."""
-    return learned_probabilities(learned, task, slug)

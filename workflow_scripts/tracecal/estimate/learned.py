@@ -6,7 +6,7 @@ from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
 
-def learned_probabilities(learned: str, task: str, slug: str) -> pl.DataFrame:
+def answers(learned: str, task: str, slug: str) -> pl.DataFrame:
     """`example_id` and `probability` of the evaluated answers to the task `slug`.
 
     `learned` is a file of all of a model's answers, `task` the file of the task's rows.

@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from tracecal.decode.traces import read_traces
+from tracecal.estimate.traced import answers as answers
 from tracecal.operate import operators as op
-from tracecal.tasks.roles import evaluated
 
 S = pl.col("surprisal")
 P = op.probabilities(S)
@@ -17,8 +16,3 @@ SCORES: dict[str, pl.Expr] = {
     "min_prob": P.list.min(),
     "high_prob_token_rate": op.rate(P, lambda p: p > op.HIGH_PROBABILITY),
 }
-
-
-def answers(traces: str, task: str) -> pl.DataFrame:
-    """The evaluated answers of a task with their traces."""
-    return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)

@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from tracecal.decode.traces import read_traces
+from tracecal.estimate.traced import answers as answers
 from tracecal.operate import operators as op
-from tracecal.tasks.roles import evaluated
 
 S, H = pl.col("surprisal"), pl.col("entropy")
 
@@ -14,8 +13,3 @@ SCORES: dict[str, pl.Expr] = {
     "entropy_slope": -op.slope(H),
     "token_prob_slope": op.slope(op.probabilities(S)),
 }
-
-
-def answers(traces: str, task: str) -> pl.DataFrame:
-    """The evaluated answers of a task with their traces."""
-    return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)

@@ -125,18 +125,13 @@ def too_few(
     return [f"{warning}{listed(few)}."] if few else []
 
 
-def with_counts(
-    frame: pl.DataFrame, frames: Frames, settings: Settings, *scope: str
-) -> pl.DataFrame:
-    """`frame` with `right` and `answers`: how many are right, of how many, by the columns `scope`.
+def counts(frames: Frames, settings: Settings, scope: Sequence[str]) -> pl.DataFrame:
+    """By the columns `scope` how many answers are `right`, of how many `answers`.
 
-    A row without a model is about all of them.
+    By model alone there is a row without one, about all of them.
     """
     counted = pl.DataFrame(rows(frames, settings), schema=frames["accuracy"].schema)
-    sums = counted.group_by(scope).agg(right=pl.col("correct").sum(), answers=pl.col("n").sum())
-    if scope == ("model",):
-        over = counted.select(
-            model=pl.lit(None, pl.String), right=pl.col("correct").sum(), answers=pl.col("n").sum()
-        )
-        sums = pl.concat([sums, over])
-    return frame.join(sums, on=scope, how="left", nulls_equal=True, maintain_order="left")
+    every = counted.with_columns(model=pl.lit(None, pl.String))
+    parts = [counted, every] if list(scope) == ["model"] else [counted]
+    sums = pl.concat(parts).group_by(scope)
+    return sums.agg(right=pl.col("correct").sum(), answers=pl.col("n").sum())

@@ -21,7 +21,6 @@ def table(frames: Frames, settings: Settings) -> Table:
     pairs = chosen.filter(pl.col("study").is_null())
     metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
     frame = _frame(averages, frames, metrics, present, models, settings)
-    nothing = improved.nothing_to_compare(settings)
     return Table(
         frame=frame,
         columns=_columns(metrics, missing),
@@ -29,11 +28,14 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis=improved.BOLD,
         footnotes=(
             *settings.absent_tasks("cross", present),
-            *(nothing or _footnotes(averages, pairs, metrics, settings)),
-            *answered.footnotes(improved.fewer_shown(missing, frame, model="model"), settings),
+            *(
+                improved.nothing_to_compare(settings)
+                or _footnotes(averages, pairs, metrics, settings)
+            ),
+            *improved.few_notes(missing, frame, settings, model="model"),
         ),
         notes=(
-            *([] if nothing else improved.explained(averages.to_dicts())),
+            *improved.explained(averages.to_dicts(), settings),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
             *answered.incomplete(answered.rows(frames, settings), settings),
             *answered.too_few(answered.rows(frames, settings), settings),
@@ -52,9 +54,8 @@ def _frame(
     right = _accuracies(frames["accuracy"].filter(pl.col("task").is_in(present)), models)
     model = pl.col("model")
     compared = [pl.when(pl.col(f"{m}_tasks") > 0).then(f"{m}_{n}") for m in metrics for n in COUNTS]
-    wide = improved.wide(averages, settings, "model", metrics=metrics)
     return (
-        answered.with_counts(wide, frames, settings, "model")
+        improved.wide(averages, frames, settings, "model", metrics=metrics)
         .with_columns(*compared)
         .with_columns(
             label=model.replace_strict(settings.models, default="Overall"),
@@ -83,20 +84,10 @@ def _accuracies(accuracy: pl.DataFrame, models: list[str]) -> dict[str | None, f
 
 
 def _columns(metrics: list[str], missing: answered.Fewer) -> tuple[Column, ...]:
-    sides = {
-        metric: improved.side_columns(
-            metric,
-            [(NAMES[metric], "Best Non-TRACE"), (NAMES[metric], "TRACE+")],
-            missing,
-            model="model",
-        )
-        for metric in metrics
-    }
     return (
         Column(("label",), "Model", align="left"),
         Column(("accuracy",), "Avg. Acc."),
-        *(sides[metric][0] for metric in metrics),
-        *(sides[metric][1] for metric in metrics),
+        *improved.sides(metrics, missing, model="model"),
         *(improved.gain_column(m, f"Δ{NAMES[m]}", "Improvement") for m in metrics),
         *(
             Column(

@@ -18,8 +18,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     averages = chosen.filter(study="cross").drop_nulls("model")
     pairs = chosen.filter(pl.col("study").is_null())
     missing, nothing = answered.fewer(frames, settings), improved.nothing_to_compare(settings)
-    wide = improved.wide(averages, settings, "model")
-    frame = answered.with_counts(wide, frames, settings, "model").with_columns(
+    frame = improved.wide(averages, frames, settings, "model").with_columns(
         improved.best_labels(settings),
         label=pl.col("model").replace_strict(settings.models),
         tasks=pl.lit(" ".join(present)),
@@ -38,10 +37,10 @@ def table(frames: Frames, settings: Settings) -> Table:
         footnotes=(
             *settings.absent_tasks("cross", present),
             *(nothing or improved.partly_undefined(pairs, settings)),
-            *answered.footnotes(improved.fewer_shown(missing, frame, model="model"), settings),
+            *improved.few_notes(missing, frame, settings, model="model"),
         ),
         notes=(
-            *([] if nothing else improved.explained(averages.to_dicts())),
+            *improved.explained(averages.to_dicts(), settings),
             *answered.notes(frames, settings),
         ),
     )

@@ -16,8 +16,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     """From `improvements`: a row per model and task."""
     pairs = settings.select(frames["improvements"], "cross").filter(pl.col("study").is_null())
     missing, nothing = answered.fewer(frames, settings), improved.nothing_to_compare(settings)
-    wide = improved.wide(pairs, settings, "model", "task")
-    frame = answered.with_counts(wide, frames, settings, "model", "task").with_columns(
+    frame = improved.wide(pairs, frames, settings, "model", "task").with_columns(
         improved.best_labels(settings),
         label=pl.col("task").replace_strict(settings.tasks),
         model_label=pl.col("model").replace_strict(settings.models),
@@ -41,10 +40,10 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis=improved.BETTER_BOLD,
         footnotes=(
             *(nothing or improved.partly_undefined(pairs, settings)),
-            *answered.footnotes(improved.fewer_shown(missing, frame, **SCOPE), settings),
+            *improved.few_notes(missing, frame, settings, **SCOPE),
         ),
         notes=(
-            *([] if nothing else improved.explained(pairs.to_dicts())),
+            *improved.explained(pairs.to_dicts(), settings),
             *answered.too_few(answered.rows(frames, settings), settings),
         ),
     )

@@ -14,15 +14,12 @@ ALONE = "The main study has results on fewer than two tasks, so no task has othe
 def table(frames: Frames, settings: Settings) -> Table:
     """From `cross_task_transfer_improvements`; without a row where there is one task."""
     found = frames["cross_task_transfer_improvements"].filter(pl.col("study").is_null())
-    model, present = settings.studies["main"]["model"], present_tasks(found)
-    nothing = improved.nothing_to_compare(settings)
+    present, nothing = present_tasks(found), improved.nothing_to_compare(settings)
     missing = answered.fewer(frames, settings)
-    wide = improved.wide(found, settings, "task")
-    frame = answered.with_counts(wide, frames, settings, "task").with_columns(
+    frame = improved.wide(found, frames, settings, "task").with_columns(
         accuracy=pl.col("right") / pl.col("answers"),
         label=pl.col("task").replace_strict(settings.tasks, return_dtype=pl.String),
-        model=pl.lit(model),
-        tasks=pl.lit(" ".join(present)),
+        **settings.scope(present),
     )
     return Table(
         frame=frame.select(
@@ -36,10 +33,10 @@ def table(frames: Frames, settings: Settings) -> Table:
         footnotes=(
             *([*settings.absent_tasks("main", present), *nothing] if present else [ALONE]),
             *partly_note({"": found}, METRICS, settings.tasks),
-            *answered.footnotes(improved.fewer_shown(missing, frame, task="task"), settings),
+            *improved.few_notes(missing, frame, settings, task="task"),
         ),
         notes=(
-            *(improved.explained(found.to_dicts()) if present and not nothing else []),
+            *improved.explained(found.to_dicts(), settings),
             *answered.too_few(_others(frames, settings), settings),
         ),
     )
@@ -56,18 +53,9 @@ def _others(frames: Frames, settings: Settings) -> list[dict]:
 
 
 def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
-    sides = {
-        metric: improved.side_columns(
-            metric,
-            [(NAMES[metric], "Best Non-TRACE"), (NAMES[metric], "TRACE+")],
-            missing,
-            task="task",
-        )
-        for metric in METRICS
-    }
     return (
         Column(("label",), "Target", align="left"),
-        *(sides[metric][place] for place in (0, 1) for metric in METRICS),
+        *improved.sides(METRICS, missing, task="task"),
         *(improved.gain_column(metric, NAMES[metric], "Gain") for metric in METRICS),
         *improved.right_columns(),
     )

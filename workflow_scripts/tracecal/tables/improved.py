@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from tracecal.analyse.improvements import TRACE_PLUS
+from tracecal.tables import answered
 from tracecal.tables.answered import FEWER, Fewer, fewer_in, shown
 from tracecal.tables.phrases import (
     BETTER,
@@ -16,7 +17,7 @@ from tracecal.tables.phrases import (
     marked,
     named,
 )
-from tracecal.tables.settings import Settings
+from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, better_of
 
 UNSUPPORTED = "§"
@@ -39,9 +40,15 @@ Improvement = Mapping[str, object]  # a row of the analysis
 
 
 def wide(
-    improvements: pl.DataFrame, settings: Settings, *scope: str, metrics: Sequence[str] = METRICS
+    improvements: pl.DataFrame,
+    frames: Frames,
+    settings: Settings,
+    *scope: str,
+    metrics: Sequence[str] = METRICS,
 ) -> pl.DataFrame:
-    """A row per `scope`, models in their order, with the columns of each metric under its name."""
+    """A row per `scope`, models in their order, with the columns of each metric under its name,
+    how many answers are `right`, and of how many `answers`.
+    """
     order = [settings.in_order() if name == "model" else pl.col(name) for name in scope]
     frame = improvements.select(scope).unique().sort(order, nulls_last=True)
     names = VALUES | MORE | COUNTS
@@ -49,7 +56,8 @@ def wide(
         own = improvements.filter(metric=metric)
         columns = own.select(*scope, *(pl.col(k).alias(f"{metric}_{v}") for k, v in names.items()))
         frame = frame.join(columns, on=scope, how="left", nulls_equal=True, maintain_order="left")
-    return frame
+    counted = answered.counts(frames, settings, scope)
+    return frame.join(counted, on=scope, how="left", nulls_equal=True, maintain_order="left")
 
 
 def best_labels(settings: Settings) -> list[pl.Expr]:
@@ -79,10 +87,11 @@ def best_column(
     )
 
 
-def fewer_shown(missing: Fewer, frame: pl.DataFrame, **scope: str) -> Fewer:
-    """Those of `missing` that are TRACE's or the best baseline of a row."""
+def few_notes(missing: Fewer, frame: pl.DataFrame, settings: Settings, **scope: str) -> list[str]:
+    """What the mark of those `missing` answers says, of those that are the best of a row."""
     best = [shown(missing, frame, **scope, estimator=f"{metric}_{BEST}_id") for metric in METRICS]
-    return {key: share for key, share in missing.items() if any(key in found for found in best)}
+    listed = {key: share for key, share in missing.items() if any(key in found for found in best)}
+    return answered.footnotes(listed, settings)
 
 
 def right_columns(accuracy: bool = True) -> list[Column]:
@@ -131,6 +140,13 @@ def side_columns(
     )
 
 
+def sides(metrics: Sequence[str], missing: Fewer, **scope: str) -> list[Column]:
+    """The best baseline by each metric, then TRACE+ by each, as `side_columns`."""
+    headings = {m: [(NAMES[m], "Best Non-TRACE"), (NAMES[m], "TRACE+")] for m in metrics}
+    pairs = [side_columns(m, headings[m], missing, **scope) for m in metrics]
+    return [column for side in zip(*pairs, strict=True) for column in side]
+
+
 def gain_column(metric: str, label: str, group: str) -> Column:
     """The improvement, marked where it is a win whose interval does not lie above zero."""
     key = f"{metric}_{IMPROVEMENT}"
@@ -157,9 +173,13 @@ def level(found: Iterable[Improvement]) -> str:
     return f"{100 * max(row['level'] for row in found):g}%"
 
 
-def explained(found: Iterable[Improvement]) -> list[str]:
-    """What the intervals are and, where it is used, what the mark says."""
+def explained(found: Iterable[Improvement], settings: Settings) -> list[str]:
+    """What the intervals are and, where it is used, what the mark says; nothing where there are
+    none.
+    """
     rows = [row for row in found if row["metric"] in CLAIMED]
+    if not rows or nothing_to_compare(settings):
+        return []
     notes = [
         f"Intervals ({level(rows)}): percentiles over {max(row['resamples'] for row in rows)} "
         "resamples of whole groups of examples, the same for all estimators. The best baseline is "

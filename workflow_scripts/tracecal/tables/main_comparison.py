@@ -81,7 +81,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             *answered.notes(frames, settings),
             *([BEAMS] if beams else []),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
-            *_gain_notes(gains),
+            *_gain_notes(gains, settings),
         ),
     )
 
@@ -196,10 +196,10 @@ def _series(names: Sequence[str]) -> str:
     return f"{', '.join(others)}, and {last}" if len(others) > 1 else listed(names)
 
 
-def _gain_notes(gains: Gains) -> list[str]:
+def _gain_notes(gains: Gains, settings: Settings) -> list[str]:
     if not gains:
         return []
-    intervals_are, *mark = improved.explained(gains.values())
+    intervals_are, *mark = improved.explained(gains.values(), settings)
     return [f"{IMPROVED} {intervals_are}", *mark]
 
 

@@ -1,0 +1,11 @@
+"""The answers of a task that families of estimators score by their traces alone."""
+
+import polars as pl
+
+from tracecal.decode.traces import read_traces
+from tracecal.tasks.roles import evaluated
+
+
+def answers(traces: str, task: str) -> pl.DataFrame:
+    """The evaluated answers of a task with their traces."""
+    return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)
