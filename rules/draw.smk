@@ -22,14 +22,14 @@ FIGURE_INPUTS = {
         "sizes": "<results>/analyses/calibration_size_averages.parquet",
         "bins": "<results>/analyses/reliability_bins.parquet",
         "curve": "<results>/analyses/risk_coverage_curve.parquet",
-        "lengths": "<results>/analyses/length_stratified_averages.parquet",
+        "stratified": "<results>/analyses/length_stratified_averages.parquet",
     },
 }
 FIGURE_SETTINGS = {
     "framework": {"pairs": main_pairs},
-    "performance_overview": {"estimators": COMPARED, "models": MODEL_LABELS, "study": STUDY},
-    "model_landscape": {"estimators": COMPARED, "models": MODEL_LABELS, "study": STUDY["cross"]},
-    "robustness_panels": {"estimators": REPRESENTATIVE, "study": STUDY["main"]},
+    "performance_overview": {"entries": COMPARED, "models": MODEL_LABELS, "study": STUDY},
+    "model_landscape": {"entries": COMPARED, "models": MODEL_LABELS, "study": STUDY["cross"]},
+    "robustness_panels": {"entries": REPRESENTATIVE, "study": STUDY["main"]},
 }
 LEFT_OUT_FIGURES = {"model_landscape": not STUDY["cross"], "robustness_panels": not FOLLOWED}
 FIGURES = [name for name in FIGURE_INPUTS if not LEFT_OUT_FIGURES.get(name)]

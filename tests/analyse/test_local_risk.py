@@ -3,11 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tracecal.analyse.local_risk import ANSWERS, TOKENS, local_risk, peak_start
-from tracecal.operate import operators
+from tracecal.analyse.local_risk import ANSWERS, TOKENS, local_risk
 from tracecal.operate.features import answer_features
 
 
@@ -35,15 +32,6 @@ def test_the_rule_by_hand():
     assert found["mean_risk"].to_list() == pytest.approx([12.8 / 12, 16 / 12])
     assert found["peak_start"].to_list() == [8, 8]
     assert (found["incorrect"][0], found["eligible"][0]) == (5, 2)
-
-
-@given(st.lists(st.floats(0, 9), min_size=operators.WINDOW, max_size=30))
-def test_the_peak_begins_where_the_operator_finds_it(values):
-    start = peak_start(pl.Series(values))
-    window = np.mean(values[start : start + operators.WINDOW])
-    frame = pl.DataFrame({"x": [values]}, schema={"x": pl.List(pl.Float64)})
-    peak = frame.select(operators.window_peak(pl.col("x"), operators.WINDOW)).item()
-    assert window == pytest.approx(peak, abs=1e-9)
 
 
 def test_row_order_changes_nothing_and_no_more_than_fit_are_taken():

@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from tracecal.explore.answers import PROBABILITY, SCORE, peak_start
+from tracecal.explore.answers import PROBABILITY, SCORE
+from tracecal.operate.operators import WINDOW, window_start
 
 ESTIMATORS = [
     ["seq_logp", "SeqLogP", "likelihood", "baseline", "a"],
@@ -68,5 +69,5 @@ def _of_pair(model, task, n, estimators, longest, random):
     return frame.with_columns(
         undefined(pl.col(PROBABILITY + "mars")).alias(PROBABILITY + "mars"),
         pl.lit(None, pl.Float64).alias(SCORE + "trace_plus"),
-        peak_start(pl.col("entropy")).alias("peak"),
+        window_start(pl.col("entropy"), WINDOW).cast(pl.Int32).alias("peak"),
     )

@@ -2,36 +2,12 @@
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tracecal.decode.traces import TRACES
 from tracecal.errors import InputError
-from tracecal.explore.answers import Files, peak_start, read_answers
-from tracecal.operate.operators import WINDOW, window_peak
+from tracecal.explore.answers import Files, read_answers
 from tracecal.storage.files import write_parquet
 from written import write_arrow
-
-NATS = st.lists(st.integers(0, 50).map(lambda n: n / 10), min_size=1, max_size=12)
-
-
-def frame(lists):
-    return pl.DataFrame({"entropy": lists}, schema={"entropy": pl.List(pl.Float32)})
-
-
-@given(st.lists(NATS, min_size=1, max_size=5))
-def test_the_window_that_is_marked_is_that_of_the_operator(lists):
-    starts = frame(lists).select(peak_start(pl.col("entropy")))["entropy"].to_list()
-    peaks = frame(lists).select(window_peak(pl.col("entropy"), WINDOW))["entropy"].to_list()
-    for values, start, peak in zip(lists, starts, peaks, strict=True):
-        marked = values[start : start + WINDOW]
-        assert len(marked) == min(WINDOW, len(values))
-        assert sum(marked) / len(marked) == pytest.approx(peak, abs=1e-6)
-
-
-def test_of_equal_windows_the_first_is_marked():
-    starts = frame([[0, 1, 1, 1, 1, 1], [2.0] * 9, [3.0]]).select(peak_start(pl.col("entropy")))
-    assert starts["entropy"].to_list() == [1, 0, 0]
 
 
 @pytest.fixture

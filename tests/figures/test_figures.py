@@ -17,8 +17,10 @@ from tracecal.analyse.averages import averages
 from tracecal.errors import InputError
 from tracecal.figures import style
 from tracecal.figures.labels import Label, place
-from tracecal.figures.model_landscape import best_baselines, model_landscape
-from tracecal.figures.performance_overview import cross_dots, performance_overview
+from tracecal.figures.model_landscape import best_baselines
+from tracecal.figures.model_landscape import draw as model_landscape
+from tracecal.figures.performance_overview import cross_dots
+from tracecal.figures.performance_overview import draw as performance_overview
 from tracecal.tables.settings import Entry
 from tracecal.writers import csv
 from tracecal.writers.table import as_printed
@@ -335,10 +337,10 @@ def test_the_script_draws_a_figure_by_its_name(figure, study, tmp_path):
     run_script(
         "draw/draw.py",
         tmp_path,
-        input={"means": tmp_path / "averages.parquet"},
+        input={"means": str(tmp_path / "averages.parquet")},
         output={kind: tmp_path / f"out.{kind}" for kind in ("pdf", "svg")},
         params={
-            "settings": {"estimators": estimators, "models": MODELS, "study": study},
+            "settings": {"entries": estimators, "models": MODELS, "study": study},
             "words": {"title": "Title", "caption": "Caption."},
         },
         modules=(f"tracecal.figures.{figure}",),

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tracecal.figures import style
-from tracecal.figures.local_risk_aggregation import local_risk_aggregation
+from tracecal.figures.local_risk_aggregation import draw as local_risk_aggregation
 from tracecal.operate.operators import WINDOW
 
 SELECTED = pl.DataFrame(

@@ -12,12 +12,8 @@ from tracecal.analyse.calibration_size import SHARES
 from tracecal.analyse.length_stratified import STRATA
 from tracecal.analyse.reliability_selective import BINS, CURVE, POOLED
 from tracecal.figures import style
-from tracecal.figures.robustness_panels import (
-    reference,
-    reliability_lines,
-    risk_lines,
-    robustness_panels,
-)
+from tracecal.figures.robustness_panels import draw as robustness_panels
+from tracecal.figures.robustness_panels import reference, reliability_lines, risk_lines
 from tracecal.paper import published
 from tracecal.paper.beside import side_by_side
 from tracecal.registry import ESTIMATORS, REPRESENTATIVE

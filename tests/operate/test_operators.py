@@ -185,3 +185,16 @@ def test_estimators_use_features_and_scores_that_exist():
     known = {f"features.{name}" for name in FEATURES} | {f"scores.{name}" for name in ids}
     for estimator in ESTIMATORS:
         assert set(estimator.inputs) <= known
+
+
+@given(st.lists(st.lists(st.integers(0, 50).map(float), min_size=1, max_size=12), min_size=1))
+def test_a_peak_begins_where_its_window_does(rows):
+    starts, peaks = apply(op.window_start(X, 4), rows), apply(op.window_peak(X, 4), rows)
+    for row, start, peak in zip(rows, starts, peaks, strict=True):
+        window = row[int(start) : int(start) + 4]
+        assert len(window) == min(4, len(row))
+        assert sum(window) / len(window) == pytest.approx(peak)
+
+
+def test_of_equal_windows_the_first_is_the_peak():
+    assert apply(op.window_start(X, 4), [[0, 1, 1, 1, 1, 1], [2.0] * 9, [3.0]]) == [1, 0, 0]

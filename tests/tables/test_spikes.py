@@ -12,7 +12,7 @@ from tracecal.analyse.spike_modeling import FEATURE_SETS as ANALYSED
 from tracecal.analyse.spike_modeling import MODELING
 from tracecal.analyse.spike_strata import spike_quintiles, spike_strata
 from tracecal.figures import style
-from tracecal.figures.spike_evidence import spike_evidence
+from tracecal.figures.spike_evidence import draw as spike_evidence
 from tracecal.paper import published
 from tracecal.paper.beside import side_by_side
 from tracecal.tables import spike_modeling as modeling_module

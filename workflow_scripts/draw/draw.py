@@ -4,9 +4,18 @@ from importlib import import_module
 
 from tracecal.figures import style
 from tracecal.job import job
+from tracecal.storage.files import read_parquet
+from tracecal.tables.settings import Entry
 
 with job(snakemake):
     figure = import_module(f"tracecal.figures.{snakemake.wildcards.figure}")
-    drawn = figure.draw(**dict(snakemake.input.items()), **snakemake.params.settings)
-    words = snakemake.params.words
+    settings, words = dict(snakemake.params.settings), snakemake.params.words
+    if "entries" in settings:
+        settings["entries"] = [Entry(*fields) for fields in settings["entries"]]
+    # Of a single file the frame, of one for each pair the paths.
+    frames = {
+        name: read_parquet(paths) if isinstance(paths, str) else paths
+        for name, paths in snakemake.input.items()
+    }
+    drawn = figure.draw(**frames, **settings)
     style.save(drawn, snakemake.output.pdf, snakemake.output.svg, words["title"], words["caption"])

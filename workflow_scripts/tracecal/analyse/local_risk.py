@@ -8,12 +8,11 @@ to mean are taken. They show what dilution looks like, not how frequent it is.
 
 from collections.abc import Mapping
 
-import numpy as np
 import polars as pl
 
 from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_labels, read_pairs, scope
 from tracecal.decode.traces import read_traces
-from tracecal.operate.operators import WINDOW
+from tracecal.operate.operators import WINDOW, window_start
 
 TOKENS = 2 * WINDOW
 ANSWERS = 24
@@ -60,14 +59,8 @@ def local_risk(
         *KEYS,
         pl.col("mean_entropy").alias("mean_risk"),
         pl.col("window_entropy").alias("local_peak"),
-        pl.col("entropy").map_elements(peak_start, return_dtype=pl.Int64).alias("peak_start"),
+        window_start(pl.col("entropy"), WINDOW).cast(pl.Int64).alias("peak_start"),
         "entropy",
         incorrect=pl.lit(incorrect.height),
         eligible=pl.lit(eligible.height),
     )
-
-
-def peak_start(risk: pl.Series) -> int:
-    """Where the first of the windows with the largest mean begins, of at least WINDOW tokens."""
-    means = np.convolve(risk.to_numpy().astype(float), np.full(WINDOW, 1 / WINDOW), "valid")
-    return int(np.argmax(means))

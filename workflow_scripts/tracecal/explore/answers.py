@@ -7,7 +7,7 @@ import polars as pl
 
 from tracecal.calibrate.answers import mean_probabilities
 from tracecal.decode.traces import read_traces
-from tracecal.operate.operators import WINDOW
+from tracecal.operate.operators import WINDOW, window_start
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
@@ -31,8 +31,9 @@ class Files(NamedTuple):
 def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
     """One row per evaluated answer of a pair, sorted by `example_id`.
 
-    The columns of TRACE, TASK and LABEL; `peak`; for every estimator `probability.<id>`, the mean
-    over the splits in which the answer was evaluated, and `score.<id>`; null where there is none.
+    The columns of TRACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; for
+    every estimator `probability.<id>`, the mean over the splits in which the answer was evaluated,
+    and `score.<id>`; null where there is none.
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
     scores = evaluated(read_parquet(files.scores, ["example_id"]), files.task)
@@ -48,7 +49,9 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
     means = mean_probabilities(predictions, "estimator", "example_id").pivot(
         "estimator", index="example_id", values="probability"
     )
-    answers = answers.with_columns(peak=peak_start(pl.col("entropy"))).join(
+    answers = answers.with_columns(
+        peak=window_start(pl.col("entropy"), WINDOW).cast(pl.Int32)
+    ).join(
         means.rename(lambda name: PROBABILITY + name if name != "example_id" else name),
         on="example_id",
         how="left",
@@ -63,15 +66,6 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
             for name in estimators
         ),
     ).sort("example_id")
-
-
-def peak_start(entropy: pl.Expr) -> pl.Expr:
-    """Where the window of M_H^(4) begins: the index of its first token, 0 when T < 4.
-
-    The first one where several windows have the largest mean.
-    """
-    means = pl.element().cast(pl.Float64).rolling_mean(WINDOW)
-    return entropy.list.agg((means.arg_max() - (WINDOW - 1)).fill_null(0).cast(pl.Int32))
 
 
 def _column(frame: pl.DataFrame, name: str) -> pl.Expr:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
@@ -11,7 +12,7 @@ from matplotlib.patches import FancyBboxPatch
 from tracecal.figures import style
 from tracecal.figures.example import Example, read_example
 from tracecal.figures.glyphs import shown_token, wrapped
-from tracecal.operate.operators import ALPHA, BETA, DECAY, GAMMA, WINDOW
+from tracecal.operate.operators import ALPHA, BETA, DECAY, GAMMA, WINDOW, window_start
 from tracecal.writers.table import number
 
 HEIGHT = 2.6
@@ -59,12 +60,11 @@ def framework(example: Example) -> Figure:
     return figure
 
 
-def peak_window(entropy: Sequence[float], window: int = WINDOW) -> tuple[int, int]:
-    """First and one past the last token of the highest mean over `window` tokens (or all)."""
-    window = min(window, len(entropy))
-    means = np.convolve(np.asarray(entropy, dtype=float), np.full(window, 1 / window), "valid")
-    first = int(np.argmax(means))
-    return first, first + window
+def peak_window(entropy: Sequence[float]) -> tuple[int, int]:
+    """First and one past the last token of the highest mean over WINDOW tokens (or all)."""
+    frame = pl.DataFrame({"entropy": [list(entropy)]})
+    first = int(frame.select(window_start(pl.col("entropy"), WINDOW)).item())
+    return first, first + min(WINDOW, len(entropy))
 
 
 def _answer(page: Axes, example: Example) -> None:

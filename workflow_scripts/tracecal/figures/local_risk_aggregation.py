@@ -8,7 +8,6 @@ from matplotlib.patches import Rectangle
 
 from tracecal.figures import style
 from tracecal.operate.operators import WINDOW
-from tracecal.storage.files import read_parquet
 
 HEIGHT = 2.7
 COLORS = "YlOrRd"
@@ -16,12 +15,7 @@ MEAN = style.FAMILIES["entropy"]
 PEAK = style.LOCAL_PEAK
 
 
-def draw(selected: str) -> Figure:
-    """The figure, from the file of the analysis `local_risk`."""
-    return local_risk_aggregation(read_parquet(selected, ["entropy", "peak_start"]))
-
-
-def local_risk_aggregation(selected: pl.DataFrame) -> Figure:
+def draw(selected: pl.DataFrame) -> Figure:
     """Two panels with a row per answer of `tracecal.analyse.local_risk`, early peaks first."""
     ordered = selected.sort("peak_start", "task", "example_id")
     with style.applied():

@@ -12,9 +12,8 @@ from matplotlib.lines import Line2D
 
 from tracecal.figures import style
 from tracecal.figures.labels import Label, place
-from tracecal.storage.files import read_parquet
 from tracecal.tables import averages
-from tracecal.tables.averages import COLUMNS, MISSING
+from tracecal.tables.averages import MISSING
 from tracecal.tables.settings import Entry
 
 Labels = Mapping[str, str]
@@ -28,15 +27,7 @@ class Point(NamedTuple):
     auroc: float
 
 
-def draw(means: str, estimators: Sequence, models: Labels, study: Mapping) -> Figure:
-    """The figure, from a run's file of averages."""
-    entries = [Entry(*fields) for fields in estimators]
-    return model_landscape(read_parquet(means, COLUMNS), entries, models, study)
-
-
-def model_landscape(
-    means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping
-) -> Figure:
+def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping) -> Figure:
     """The figure; `study` names the models and the tasks."""
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     selected = averages.select(means, compared, "cross", study)

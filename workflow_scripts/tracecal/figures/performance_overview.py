@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tracecal.figures import style
-from tracecal.storage.files import read_parquet
 from tracecal.tables import averages
-from tracecal.tables.averages import COLUMNS, MISSING, Average
+from tracecal.tables.averages import MISSING, Average
 from tracecal.tables.settings import Entry
 
 Labels = Mapping[str, str]
@@ -24,15 +23,7 @@ class Dot(NamedTuple):
     look: style.Look
 
 
-def draw(means: str, estimators: Sequence, models: Labels, study: Mapping) -> Figure:
-    """The figure, from a run's file of averages."""
-    entries = [Entry(*fields) for fields in estimators]
-    return performance_overview(read_parquet(means, COLUMNS), entries, models, study)
-
-
-def performance_overview(
-    means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping
-) -> Figure:
+def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping) -> Figure:
     """Three panels; `study` has the parts `main` and `cross` (or None: no third panel)."""
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     main, cross = study["main"], study["cross"]

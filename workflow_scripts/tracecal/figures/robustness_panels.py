@@ -10,11 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from tracecal.analyse.length_stratified import STRATA
-from tracecal.analyse.reliability_selective import BINS, CURVE
 from tracecal.figures import style
-from tracecal.storage.files import read_parquet
 from tracecal.tables import averages
-from tracecal.tables.averages import COLUMNS, MISSING
+from tracecal.tables.averages import MISSING
 from tracecal.tables.settings import Entry
 
 PERCENT = PercentFormatter(1, decimals=0, symbol=" %")
@@ -36,20 +34,6 @@ class Line(NamedTuple):
 
 
 def draw(
-    sizes: str, bins: str, curve: str, lengths: str, estimators: Sequence, study: Mapping
-) -> Figure:
-    """The figure, from the files of the three analyses: averages by size and by length."""
-    return robustness_panels(
-        read_parquet(sizes, [*COLUMNS, "calibration_share"]),
-        read_parquet(bins, list(BINS)),
-        read_parquet(curve, list(CURVE)),
-        read_parquet(lengths, [*COLUMNS, "stratum"]),
-        [Entry(*fields) for fields in estimators],
-        study,
-    )
-
-
-def robustness_panels(
     sizes: pl.DataFrame,
     bins: pl.DataFrame,
     curve: pl.DataFrame,

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tracecal.figures import style
-from tracecal.storage.files import read_parquet
 
 HEIGHT = 3.1
 WIDTH = 0.36
@@ -23,12 +22,7 @@ SCORES = {
 }
 
 
-def draw(strata: str, quintiles: str) -> Figure:
-    """The figure, from the two files of the analysis `spike_strata`."""
-    return spike_evidence(*(read_parquet(path, ["incorrect_rate"]) for path in (strata, quintiles)))
-
-
-def spike_evidence(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
+def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
     """Three panels, from the frames of `tracecal.analyse.spike_strata`."""
     with style.applied():
         figure = Figure(figsize=(style.COLUMN_WIDTH, HEIGHT))

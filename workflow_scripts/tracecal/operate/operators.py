@@ -105,11 +105,7 @@ def window_peak(x: pl.Expr, window: int) -> pl.Expr:
     """M_x^(w): the largest mean over `window` consecutive tokens (over all when T < window)."""
 
     def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        sums = values.copy()  # at each token, the sum of the window that begins there
-        for later in range(1, window):
-            sums[:-later] += values[later:]
-        # Windows begin in [start, stop); those from stop on reach past the answer's end.
-        stops = np.maximum(starts + lengths - window + 1, starts + 1)
+        sums, stops = _windows(values, starts, lengths, window)
         bounds = np.column_stack([starts, stops]).ravel()[:-1]
         if stops[-1] < len(values):
             bounds = np.append(bounds, stops[-1])
@@ -117,6 +113,33 @@ def window_peak(x: pl.Expr, window: int) -> pl.Expr:
         return np.where(lengths < window, _mean(values, starts, lengths), peaks)
 
     return per_answer(x, kernel)
+
+
+def window_start(x: pl.Expr, window: int) -> pl.Expr:
+    """Where M_x^(w) is taken: how many tokens stand before the window, 0 when T < window.
+
+    The first one where several windows have the largest mean.
+    """
+
+    def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        sums, stops = _windows(values, starts, lengths, window)
+        ends = zip(starts, stops, strict=True)
+        return np.array([np.argmax(sums[start:stop]) for start, stop in ends], dtype=float)
+
+    return per_answer(x, kernel)
+
+
+def _windows(
+    values: np.ndarray, starts: np.ndarray, lengths: np.ndarray, window: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """At each token the sum of the window that begins there; and where each answer's windows stop.
+
+    They begin in [start, stop); those from stop on reach past the answer's end.
+    """
+    sums = values.copy()
+    for later in range(1, window):
+        sums[:-later] += values[later:]
+    return sums, np.maximum(starts + lengths - window + 1, starts + 1)
 
 
 def length_normalised(surprisal: pl.Expr, exponent: float) -> pl.Expr:

@@ -5,10 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tracecal.analyse.averages import AVERAGES
 from tracecal.tables.settings import Entry, Settings
-
-COLUMNS = tuple(AVERAGES)
 
 
 class Average(NamedTuple):
