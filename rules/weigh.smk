@@ -39,32 +39,27 @@ rule train_encoder:
         "../envs/inference.yaml"
     threads: 1
     params:
-        code=code("weigh/train_{encoder}.py"),
+        code=code("weigh/train_encoder.py", "tracecal.world.{encoder}"),
         training=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].train.model_dump()
         | {"seed": CONFIG.seed},
     message:
         "Training the encoder of {wildcards.encoder}"
     script:
-        "../workflow_scripts/weigh/train_{wildcards.encoder}.py"
+        "../workflow_scripts/weigh/train_encoder.py"
 
 
-rule link_encoder:
+use rule link_model as link_encoder with:
     output:
         directory("<results>/encoders/{encoder}"),
     log:
         "<logs>/link_encoder/{encoder}.log",
     wildcard_constraints:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.path]),
-    conda:
-        "../envs/analysis.yaml"
     params:
-        code=code("models/link_model.py"),
         path=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].path,
         content=lambda wildcards: held(ENCODER_SOURCES[wildcards.encoder].path),
     message:
         "Linking the encoder of {wildcards.encoder}"
-    script:
-        "../workflow_scripts/models/link_model.py"
 
 
 rule weigh_token_sar:

@@ -1,20 +1,23 @@
-"""Train the embedded model of phrases from scratch."""
+"""Train one of the embedded encoders from scratch: the one named by the wildcard."""
 
 import os
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from importlib import import_module
 
 from transformers.utils.logging import disable_progress_bar
 
 from tracecal.job import job
 from tracecal.storage.files import read_parquet
 from tracecal.world.encoder import EncoderSettings
-from tracecal.world.importance import train_importance
 
 with job(snakemake):
     disable_progress_bar()
-    train_importance(
-        read_parquet(snakemake.input.taught, ["question", "reply", "starts", "point"]),
+    encoder = snakemake.wildcards.encoder
+    train = getattr(import_module(f"tracecal.world.{encoder}"), f"train_{encoder}")
+    train(
+        read_parquet(snakemake.input.taught),
         snakemake.input.tokenizer,
         EncoderSettings(**snakemake.params.training),
         snakemake.output[0],
