@@ -3,22 +3,40 @@
 #         packages
 # writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/ (unpacked ones)
 
+from tracecal.config.encoders import users
 from tracecal.stage.folder import require_chat_template
+from tracecal.stage.package import find_files
 
 TRAINED = sorted(slug for slug, model in MODELS.items() if model.source.train)
 LINKED = sorted(slug for slug, model in MODELS.items() if model.source.path)
 PACKED = sorted(slug for slug, model in MODELS.items() if model.source.package)
 
+# What is there when the run starts is looked at then, and by dry runs.
+GIVEN_MODELS = {
+    f"model {slug!r}": MODELS[slug].source for slug in sorted(NEEDED.intersection(MODELS))
+} | {
+    f"encoder {name!r}": source
+    for name, source in ENCODER_SOURCES.items()
+    if {estimator.id for estimator in CHOSEN}.intersection(users(CONFIG.sampling)[name])
+}
+# With --sdm, packages are installed where the jobs run.
+PACKAGES_HERE = not workflow.deployment_settings.deployment_method
 if workflow.is_main_process:
     try:
-        for slug in sorted(NEEDED.intersection(LINKED)):
-            check_model_folder(Path(MODELS[slug].source.path).expanduser())
+        for named, source in GIVEN_MODELS.items():
+            if source.path:
+                check_model_folder(Path(source.path).expanduser())
+            if source.package and PACKAGES_HERE:
+                find_files(source.package, source.files)
         for slug in sorted(NEEDED.intersection(MODELS)):
-            made = Path(f"results/{CONFIG.run}/models/{slug}")
+            named, made = f"model {slug!r}", Path(f"results/{CONFIG.run}/models/{slug}")
             if MODELS[slug].chat and made.is_dir():
                 require_chat_template(made)
     except InputError as error:
-        raise WorkflowError(f"model {slug!r}: {error}") from None
+        raise WorkflowError(f"{named}: {error}") from None
+    for slug in NEEDED.intersection(MODELS):
+        if MODELS[slug].gpus and workflow.local_exec and not has_gpu():
+            logger.warning(f"model {slug!r} asks for a GPU, and here is none: it runs on the CPU")
 
 
 localrules:

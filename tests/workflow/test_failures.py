@@ -44,6 +44,27 @@ def test_a_wrong_configuration_stops_at_the_start(checkout, changes, message):
     assert "rule " not in process.stdout
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"encoders": {"similarity": {"source": {"path": "nowhere"}}}},
+            "encoder 'similarity': there is no folder nowhere in ",
+        ),
+        (
+            {"encoders": {"similarity": {"source": {"package": "none", "files": {"a": "0" * 64}}}}},
+            "encoder 'similarity': the package none is not installed",
+        ),
+    ],
+)
+def test_a_dry_run_finds_encoders_that_are_not_there(checkout, changes, message):
+    config = checkout.variant("absent", estimators=["token_sar", "trace"], **changes)
+    process = checkout.snakemake("--dry-run", config=config, check=False)
+    assert process.returncode == 1
+    assert message in process.stdout
+    assert "Traceback" not in process.stdout
+
+
 MINE = {"label": "A", "fields": {"question": "q", "references": "a"}, "correctness": "alias"}
 
 

