@@ -99,7 +99,7 @@ onstart:
 
 
 if workflow.is_main_process:
-    lost = unrecorded(Path(f"results/{CONFIG.run}"), Path(".snakemake/metadata"))
+    lost = unrecorded(Path(f"results/{CONFIG.run}"), Path(".snakemake"))
     if lost:
         logger.warning(
             f"warning: of {len(lost)} results, the first {lost[0]}, there is no record in "

@@ -36,14 +36,18 @@ def results(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", [TABLE, AUDIT, MODEL, REVISION])
 def test_a_record_that_is_gone_or_damaged_is_missed(path):
-    assert unrecorded(RUN, RECORDS) == []
+    assert unrecorded(RUN, RECORDS.parent) == []
     record = record_of(path, RECORDS)
     whole = record.read_bytes()
     for damaged in (b"", whole[:7], bytes(len(whole)), b"{}", b"[]"):
         record.write_bytes(damaged)
-        assert unrecorded(RUN, RECORDS) == [path], damaged
+        assert unrecorded(RUN, RECORDS.parent) == [path], damaged
     record.unlink()
-    assert unrecorded(RUN, RECORDS) == [path]
+    assert unrecorded(RUN, RECORDS.parent) == [path]
+    mark = record_of(path, RECORDS.with_name("incomplete"))
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    assert unrecorded(RUN, RECORDS.parent) == []
 
 
 @pytest.mark.parametrize("path", [TABLE, AUDIT, MODEL, REVISION])

@@ -16,10 +16,11 @@ from tracecal.storage.checksum import MADE, read_sum
 LONGEST = 255  # characters of a file name; Snakemake splits longer ones
 
 
-def unrecorded(results: Path, records: Path) -> list[Path]:
-    """The results below `results` of which `records` say nothing usable; sorted.
+def unrecorded(results: Path, kept: Path) -> list[Path]:
+    """The results below `results` of which Snakemake's folder `kept` says nothing usable; sorted.
 
     Those that have a checksum, in them or beside them, and are no part of a result or journal.
+    What a running or killed job left behind is not among them: it is made again.
     """
     beside = {
         path.with_name(path.name[1:].removesuffix(".sha256")) for path in results.rglob(".*.sha256")
@@ -29,7 +30,7 @@ def unrecorded(results: Path, records: Path) -> list[Path]:
     return sorted(
         path
         for path in beside | sealed
-        if wholes.isdisjoint(path.parents) and path.exists() and not _is_recorded(path, records)
+        if wholes.isdisjoint(path.parents) and path.exists() and not _is_recorded(path, kept)
     )
 
 
@@ -68,10 +69,14 @@ def _made_with(path: Path) -> str | None:
         return None
 
 
-def _is_recorded(path: Path, records: Path) -> bool:
-    """Whether the record of a result is there and whole; a power cut leaves empty ones."""
+def _is_recorded(path: Path, kept: Path) -> bool:
+    """Whether the record of a result is whole, as a power cut leaves empty ones, or it has a mark
+    of being incomplete.
+    """
+    if record_of(path, kept / "incomplete").exists():
+        return True
     try:
-        return "params" in json.loads(record_of(path, records).read_bytes())
+        return "params" in json.loads(record_of(path, kept / "metadata").read_bytes())
     except (OSError, ValueError):
         return False
 
