@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tracecal.stages import Stages
+from tracecal.errors import InputError
+from tracecal.stages import Stages, log_of
 
 ROOT = Path(__file__).resolve().parents[1]
 STATS = """Job stats:
@@ -121,3 +122,9 @@ def test_what_stops_a_run_before_it_begins_is_shown_whole(tmp_path, config, said
     assert process.returncode == 1
     assert said in process.stdout + process.stderr
     assert "Traceback" not in process.stdout + process.stderr
+
+
+def test_a_configuration_without_settings_is_named(tmp_path):
+    (tmp_path / "mine.yaml").write_text("- run\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"mine\.yaml holds no settings; write keys and values"):
+        log_of(["--configfile", str(tmp_path / "mine.yaml")])

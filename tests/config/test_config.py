@@ -102,6 +102,10 @@ WRONG = {
         {"tasks": [{"slug": "arithmetic"}, {"slug": "arithmetic"}]},
         r"c: tasks: slug 'arithmetic' is given twice",
     ),
+    "a name that YAML reads as a number": (
+        {"run": 2024},
+        r"c: run: must be text; YAML reads 2024 otherwise: put it in quotes",
+    ),
     "slug with a slash": (
         {"models": [MODEL | {"slug": "a/b"}]},
         r"c: models\[0\]\.slug: 'a/b' cannot name files; use letters",
@@ -265,6 +269,10 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
         (
             'label: "A \\ud800"\nsource: {world: arithmetic}\ncorrectness: alias\n',
             "half a character",
+        ),
+        (
+            "label: A\nsource: {world: arithmetic}\ncorrectness: own.mine\n",
+            r"mine\.yaml: correctness: 'own\.mine' needs the key 'own_rules'",
         ),
         ("a0: &a0 [x]\n" + BOMB, r"its aliases stand for [\d,]+ values"),
         ("[" * 100_000, r"mine\.yaml.* not"),

@@ -180,6 +180,9 @@ def _sentence(where: str, item: Any) -> str:
         value, str | int | float | bool
     ):
         message += f", not {value!r}"
+    if item["type"] == "string_type" and not isinstance(value, dict | list | None):
+        # YAML reads 2024, 2024-01-01 and no as a number, a date and false.
+        message = f"must be text; YAML reads {value} otherwise: put it in quotes"
     if item["type"] == "missing":
         message = "is required"
     return f"{where}: {path + ': ' if path else ''}{message}"

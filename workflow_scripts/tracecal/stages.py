@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import fmean
 
+from tracecal.errors import InputError
 from tracecal.given import read_yaml
 
 _COUNT = re.compile(r"(\w+) +(\d+)$")
@@ -83,13 +84,17 @@ class Stages:
 def log_of(arguments: Sequence[str]) -> Path:
     """Where all that a run prints goes, results/<run>/logs/run.log, by Snakemake's arguments.
 
-    Raises `InputError` where a file of its configuration is not there or not YAML: Snakemake would
-    not say which file, or where in it.
+    Raises `InputError` where a file of its configuration is not there or holds no settings in YAML:
+    Snakemake would not say which file, or where in it.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--configfile", "--configfiles", nargs="+", default=["config/config.yaml"])
-    named = [read_yaml(path) for path in parser.parse_known_args(arguments)[0].configfile]
-    runs = [value["run"] for value in named if isinstance(value, dict) and "run" in value]
+    files = parser.parse_known_args(arguments)[0].configfile
+    named = {path: read_yaml(path) for path in files}
+    for path, value in named.items():
+        if not isinstance(value, dict):
+            raise InputError(f"{path} holds no settings; write keys and values, as run: mine")
+    runs = [value["run"] for value in named.values() if "run" in value]
     return Path("results", Path(str(runs[-1])).name if runs else "", "logs/run.log")
 
 

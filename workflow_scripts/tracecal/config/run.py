@@ -272,6 +272,11 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         raise InputError(
             f"task {entry.slug!r} is of the world of public facts, which needs the key 'world'."
         )
+    if spec.own_rule and config.own_rules is None:
+        raise InputError(
+            f"{where}: correctness: 'own.{spec.own_rule}' needs the key 'own_rules' of the config, "
+            "the file that defines it; see docs/own.md."
+        )
     if spec.own_rule and spec.own_rule not in (known := own_rules(config.own_rules)):
         raise InputError(
             f"{where}: correctness: {spec.own_rule!r} is no rule of the file 'own_rules' names "
