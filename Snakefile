@@ -43,7 +43,7 @@ RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "c
 RENDERED += expand("<results>/tables/{name}_vs_paper.{kind}", name=BESIDE, kind=["csv", "html"])
 RENDERED += ["<results>/tables/references.bib", "<results>/tables/README.md"]
 RENDERED += expand("<results>/figures/{name}.{kind}", name=FIGURES, kind=["pdf", "svg"])
-RENDERED += ["<results>/explorer.html"]
+RENDERED += ["<results>/explorer.html", "<results>/findings.txt"]
 EVERYTHING = ["<results>/config.yaml", pairs("<results>/calibrators/{model}/{task}.json"), RENDERED]
 
 

@@ -1,8 +1,13 @@
-# The answer explorer: every answer with its trace and its score by each estimator.
-# reads   traces/, tasks/, labels/, scores/, predictions/
-# writes  explorer.html
+# The answer explorer: every answer with its trace and its score by each estimator; and the run's
+# findings in a few sentences, which the report's first page tells (report/workflow.rst).
+# reads   traces/, tasks/, labels/, scores/, predictions/, analyses/
+# writes  explorer.html, findings.txt
 
 from tracecal.explore.page import SOURCES
+
+
+localrules:
+    tell_findings,
 
 
 rule make_explorer:
@@ -37,3 +42,29 @@ rule make_explorer:
         "Making the answer explorer"
     script:
         "../workflow_scripts/explore/make_explorer.py"
+
+
+rule tell_findings:
+    input:
+        accuracy="<results>/analyses/accuracy.parquet",
+        averages="<results>/analyses/averages.parquet",
+        improvements="<results>/analyses/improvements.parquet",
+    output:
+        "<results>/findings.txt",
+    log:
+        "<logs>/tell_findings.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code("explore/tell_findings.py"),
+        estimators=entries(CHOSEN),
+        settings={
+            "models": MODEL_LABELS,
+            "tasks": TASK_LABELS,
+            "studies": {"main": STUDY["main"]},
+            "more": MADE["main_comparison"]["more"],
+        },
+    message:
+        "Telling what the run found"
+    script:
+        "../workflow_scripts/explore/tell_findings.py"

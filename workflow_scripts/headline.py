@@ -1,4 +1,4 @@
-"""Print a finished run's outcome in words, and where to look.
+"""Print a finished run's findings, and where to look.
 
 python workflow_scripts/headline.py [--configfile config/mine.yaml]
 """
@@ -9,29 +9,26 @@ from pathlib import Path
 
 from tracecal.config.run import load_config
 from tracecal.errors import InputError
-from tracecal.explore.headline import headline
 from tracecal.given import read_yaml
-from tracecal.registry import ESTIMATORS
-from tracecal.storage.files import read_parquet
+
+LOOK = {
+    "every answer": "explorer.html",
+    "all estimators": "tables/main_comparison.html",
+    "figures": "figures/performance_overview.svg",
+}
 
 
 def outcome(configfile: str) -> str:
     """The sentences, and the paths of what to open. Raises `InputError`."""
-    config = load_config(read_yaml(configfile), configfile)
-    folder = Path("results") / config.run
-    improvements = folder / "analyses/improvements.parquet"
-    if not improvements.exists():
+    folder = Path("results") / load_config(read_yaml(configfile), configfile).run
+    told = folder / "findings.txt"
+    if not told.exists():
         raise InputError(
-            f"{improvements} is not there yet; first run: snakemake --cores all --configfile "
-            f"{configfile}"
+            f"{told} is not there yet; first run: snakemake --cores all --configfile {configfile}"
         )
-    labels = {estimator.id: estimator.label for estimator in ESTIMATORS}
-    labels |= {model.slug: model.name for model in config.models}
-    places = [("every answer", "explorer.html"), ("all estimators", "tables/main_comparison.html"),
-              ("figures", "figures/performance_overview.svg")]  # fmt: skip
-    look = [f"  {what}: {(folder / path).resolve().as_uri()}" for what, path in places]
-    return "\n".join([f"Run {config.run!r}:", *headline(read_parquet(improvements), labels),
-                      "Open in a browser:", *look])  # fmt: skip
+    look = [f"  {what}: {(folder / path).resolve().as_uri()}" for what, path in LOOK.items()]
+    text = told.read_text(encoding="utf-8")
+    return "\n".join([f"Run {folder.name!r}:", text, "Open in a browser:", *look])
 
 
 if __name__ == "__main__":

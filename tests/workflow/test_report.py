@@ -11,13 +11,13 @@ import yaml
 from explore.chromium import Chromium, installed
 
 pytestmark = pytest.mark.workflow
-STYLE = Path(__file__).resolve().parents[2] / "report/style.css"
+REPORT = Path(__file__).resolve().parents[2] / "report"
 
 
 @pytest.fixture(scope="module")
 def report(finished, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.zip"
-    finished.snakemake("--report", str(path), "--report-stylesheet", str(STYLE))
+    finished.snakemake("--report", str(path))
     with ZipFile(path) as pages:
         yield pages
 
@@ -56,13 +56,21 @@ def test_the_landing_page_names_the_run_and_links_to_every_page(told):
     assert "problematic" not in text and "system-message" not in text
 
 
+def test_the_landing_page_tells_the_findings(told, finished):
+    text = re.sub(r"<[^>]+>", "", told["workflow_desc"])
+    findings = (finished.root / "results/smoke/findings.txt").read_text(encoding="utf-8")
+    for sentence in findings.splitlines():
+        assert sentence in text
+    assert "TRACE+ is" in text
+
+
 def test_the_explorer_lies_in_the_report_as_it_is(report, finished):
     inside = next(name for name in report.namelist() if name.endswith("/explorer.html"))
     assert report.read(inside) == (finished.root / "results/smoke/explorer.html").read_bytes()
 
 
 def test_results_of_a_page_are_in_the_order_of_the_contents(told):
-    contents = yaml.safe_load((STYLE.parent / "contents.yaml").read_text(encoding="utf-8"))
+    contents = yaml.safe_load((REPORT / "contents.yaml").read_text(encoding="utf-8"))
     wanted = [name for page in contents.values() for name in page]
     for page, parts in told["categories"].items():
         if "Beside" in page:

@@ -1,34 +1,82 @@
-"""A run's outcome in a few sentences, for the end of a terminal's output."""
+"""A run's findings in a few sentences: for a terminal, the report's first page and README."""
 
 from collections.abc import Mapping
 
 import polars as pl
 
+from tracecal.tables import answered
+from tracecal.tables.settings import Frames, Labels, Settings
+
 NAMES = {"auroc": "AUROC", "brier": "Brier"}
 DIRECTION = {"auroc": "higher is better", "brier": "lower is better"}
+HINDSIGHT = (
+    "The best baseline is the one that turned out best here, for each metric and task by itself, "
+    "which leans against TRACE+: an interval below zero proves no loss."
+)
 
 
-def headline(improvements: pl.DataFrame, labels: Mapping[str, str]) -> list[str]:
+def findings(frames: Frames, settings: Settings) -> list[str]:
+    """What a run says of its main study's model, a sentence or two each, by the analyses `frames`.
+
+    `settings` has the estimators, labels, and what the table of the main study asks as `more`.
+    """
+    main = settings.studies["main"]
+    own = pl.col("task").is_in(main["tasks"]), pl.col("model") == main["model"]
+    single = frames["improvements"].filter(pl.col("study").is_null(), *own, metric="auroc")
+    overall = frames["averages"].filter(pl.col("task").is_null(), study="main")
+    labels = {entry.id: entry.label for entry in settings.estimators}
+    compared = headline(frames["improvements"], overall, labels | settings.models)
+    compared += _by_task(single, labels, settings.tasks)
+    broader = [entry.id for entry in settings.of_role("broader")]
+    return [
+        *answered.notes(frames, settings),
+        *compared,
+        *_best(overall.filter(pl.col("estimator").is_in(broader), metric="auroc"), labels),
+        *([HINDSIGHT] if compared else []),
+    ]
+
+
+def headline(improvements: pl.DataFrame, main: pl.DataFrame, labels: Labels) -> list[str]:
     """One sentence per metric on TRACE+ against the best baseline, for each study.
 
-    `improvements` is the analysis of that name; `labels` names estimators and models. A difference
-    counts as shown only where its interval excludes zero.
+    `main` holds the averages of the main study's model; `labels` names estimators and models. A
+    difference counts as supported only where its interval excludes zero.
     """
-    averages = improvements.filter(pl.col("task").is_null(), pl.col("metric").is_in(list(NAMES)))
-    main = averages.filter(study="main").sort("metric").to_dicts()
-    cross = averages.filter(pl.col("model").is_null(), study="cross").sort("metric").to_dicts()
-    return [_main(row, labels) for row in main] + [_cross(row) for row in cross]
+    chosen = improvements.filter(pl.col("task").is_null(), pl.col("metric").is_in(list(NAMES)))
+    trace = dict(main.filter(estimator="trace").select("metric", "mean").iter_rows())
+    rows = chosen.filter(study="main").sort("metric").to_dicts()
+    cross = chosen.filter(pl.col("model").is_null(), study="cross").sort("metric").to_dicts()
+    return [_main(row, trace.get(row["metric"]), labels) for row in rows] + list(map(_cross, cross))
 
 
-def _main(row: Mapping, labels: Mapping[str, str]) -> str:
-    model, metric = labels.get(row["model"], row["model"]), NAMES[row["metric"]]
+def _main(row: Mapping, trace: float | None, labels: Labels) -> str:
+    model, metric = labels[row["model"]], NAMES[row["metric"]]
     if row["difference"] is None:
         return f"{metric} on {model}: TRACE+ or every baseline has no value on some task."
-    baseline = labels.get(row["baseline"], row["baseline"])
+    beside = "" if trace is None else f", TRACE {trace:.3f}"
     return (
         f"{metric} on {model}, mean over tasks ({DIRECTION[row['metric']]}): TRACE+ "
-        f"{row['value']:.3f}, best baseline {baseline} {row['reference']:.3f}. {_verdict(row)}"
+        f"{row['value']:.3f}{beside}, best baseline {labels[row['baseline']]} "
+        f"{row['reference']:.3f}. {_verdict(row)}"
     )
+
+
+def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
+    found = [
+        f"{tasks[row['task']]} {row['value']:.2f}, {labels[row['baseline']]} {row['reference']:.2f}"
+        + (f" ({support})" if (support := _support(row)) else "")
+        for row in rows.drop_nulls("difference").sort("task").iter_rows(named=True)
+    ]
+    told = f"AUROC of TRACE+ and of the best baseline, task by task: {'; '.join(found)}."
+    return [told] if found else []
+
+
+def _best(averages: pl.DataFrame, labels: Labels) -> list[str]:
+    return [
+        "Of the methods that ask again, draw samples, read hidden states or learn, "
+        f"{labels[row['estimator']]} ranks best: AUROC {row['mean']:.3f}."
+        for row in averages.drop_nulls("mean").sort("mean", "estimator").tail(1).to_dicts()
+    ]
 
 
 def _cross(row: Mapping) -> str:
@@ -40,10 +88,17 @@ def _cross(row: Mapping) -> str:
 
 
 def _verdict(row: Mapping) -> str:
-    better = row["difference"] > 0
-    words = f"TRACE+ is {abs(row['difference']):.3f} {'better' if better else 'worse'}"
+    words = (
+        f"TRACE+ is {abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}"
+    )
     if row["low"] is None:
         return f"{words}; no interval could be computed."
     interval = f"{100 * row['level']:g}% interval {row['low']:+.3f} to {row['high']:+.3f}"
-    shown = row["low"] > 0 if better else row["high"] < 0
-    return f"{words} ({interval}): {'supported' if shown else 'not distinguishable from zero'}."
+    return f"{words} ({interval}): {_support(row) or 'not distinguishable from zero'}."
+
+
+def _support(row: Mapping) -> str:
+    """What a row's interval says of its difference; empty where it holds zero."""
+    if row["low"] is None or row["low"] <= 0 <= row["high"]:
+        return ""
+    return "supported" if row["low"] > 0 else "interval below zero"
