@@ -10,13 +10,13 @@ function showAnswer(answers, at, state) {
   const parts = [
     element("p", { class: "where" },
       `${answers.label("model", at)} · ${answers.label("task", at)} · `,
-      said(columns.example_id[at]),
+      quoted(columns.example_id[at]),
       columns.language[at] ? ` · ${columns.language[at]}` : "", " · ",
       element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
         "link to this answer"), " · ",
       copier("copy as text", () => asText(answers, at, state.by)), " · ",
       copier("copy as JSON", () => asJson(answers, at))),
-    element("h2", {}, said(columns.question[at], state.find)),
+    element("h2", {}, quoted(columns.question[at], state.find)),
     element("p", { class: `verdict ${columns.correct[at] ? "correct" : "wrong"}` },
       `${columns.correct[at] ? "✓" : "✗"} ${answers.outcome(at)}`),
     tokens(answers, at, state.shade),
@@ -48,7 +48,7 @@ function tokens(answers, at, shade) {
     (t >= start && t < start + width ? peak : line).append(chip);
   });
   const named = width > 1 ? `tokens ${start + 1}–${start + width}` : `token ${start + 1}`;
-  return element("section", { class: "said", "aria-label": "Answer" },
+  return element("section", { class: "text-of-answer", "aria-label": "Answer" },
     line,
     element("div", { class: "legend" },
       element("span", {}, `${shade} 0`, ramp("first"), (darkest[shade] / 4).toFixed(2), ramp("second"),
@@ -76,7 +76,7 @@ function numbers(columns, at, t) {
 
 function facts(columns, at, sought) {
   const list = (texts) =>
-    element("ul", {}, ...texts.map((text) => element("li", {}, said(text, sought))));
+    element("ul", {}, ...texts.map((text) => element("li", {}, quoted(text, sought))));
   const rows = [["Judged", [columns.prediction[at] || "(empty)"]],
     [columns.references[at].length > 1 ? "References" : "Reference", columns.references[at]],
     ["False references", columns.distractors[at] ?? []]];

@@ -26,9 +26,9 @@ function elsewhere(answers, at, state) {
     return element("tr", {},
       element("th", { scope: "row" }, element("a", { href: link }, answers.label("model", other))),
       element("td", {}, columns.language[other] ?? ""),
-      element("td", { class: "text" }, same ? "the same words" : said(columns.question[other])),
+      element("td", { class: "text" }, same ? "the same words" : quoted(columns.question[other])),
       element("td", {}, verdict(columns.correct[other], answers.outcome(other))),
-      element("td", { class: "text" }, said(columns.prediction[other] || "(empty)")),
+      element("td", { class: "text" }, quoted(columns.prediction[other] || "(empty)")),
       element("td", {}, number(answers.probability(state.by, other), 3)));
   };
   return [fold("elsewhere", `The same question elsewhere (${grouped(others.length)})`, () =>

@@ -21,7 +21,7 @@ function visible(text) {
 }
 
 // Text in its own direction, whatever stands around it; where it holds `sought`, that is marked.
-function said(text, sought = "") {
+function quoted(text, sought = "") {
   return element("bdi", {}, ...marked(visible(text), sought ? [[sought, "hit"]] : []));
 }
 

@@ -58,7 +58,7 @@ class List {
     const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - BEYOND);
     const last = Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + BEYOND;
     const places = this.chosen.slice(first, last).map((at, offset) => this.row(at, first + offset));
-    // The chosen row stays, out of sight too: assistive technology is told of it by its id.
+    // The chosen row stays, out of sight too: assistive technology learns of it by its id.
     if (this.place >= last) places.push(this.row(this.chosen[this.place], this.place));
     else if (this.place >= 0 && this.place < first) {
       places.unshift(this.row(this.chosen[this.place], this.place));
@@ -85,8 +85,8 @@ class List {
     },
     element("span", { class: "confidence" }, number(answers.probability(this.state.by, at), 3)),
     verdict(correct[at], answers.outcome(at)),
-    element("span", { class: "given" }, said(prediction[at] || "(empty)", this.state.find)),
-    element("span", { class: "asked" }, said(question[at], this.state.find)),
+    element("span", { class: "given" }, quoted(prediction[at] || "(empty)", this.state.find)),
+    element("span", { class: "asked" }, quoted(question[at], this.state.find)),
     element("span", { class: "where" }, this.where(at)));
     made.style.top = `${place * ROW}px`;
     return made;

@@ -71,18 +71,18 @@ class Overview {
     const [middle, half] = [up(0.5), (up(0) - up(1)) / 2];
     const bars = counts.flatMap((pair, bin) => pair.map((count, wrong) => {
       const height = half * count / most;
-      return drawn("rect", {
+      return svg("rect", {
         x: across(bin / BINS) + 0.5, width: across(1 / BINS) - across(0) - 1,
         y: wrong ? middle : middle - height, height,
         class: `${wrong ? "wrong" : "correct"}${(bin + 1) / BINS <= threshold ? " below" : ""}`,
       }, `${count} ${wrong ? "wrong" : "correct"}, confidence ${(bin / BINS).toFixed(2)} to ${
         ((bin + 1) / BINS).toFixed(2)}`);
     }));
-    const label = (y, text) => words(FRAME.left - 4, y, text, "end");
+    const label = (y, text) => svgText(FRAME.left - 4, y, text, "end");
     this.draw("histogram", `${sizes(judged)} by confidence`, [
       ...bars,
-      drawn("line", { class: "axis", x1: across(0), x2: across(1), y1: middle, y2: middle }),
-      drawn("line", { class: "threshold", x1: across(threshold), x2: across(threshold), y1: up(1), y2: up(0) }),
+      svg("line", { class: "axis", x1: across(0), x2: across(1), y1: middle, y2: middle }),
+      svg("line", { class: "threshold", x1: across(threshold), x2: across(threshold), y1: up(1), y2: up(0) }),
       label(up(1) + 4, grouped(most)), label(middle + 3, "0"), label(up(0), grouped(most)),
     ]);
   }
@@ -99,12 +99,12 @@ class Overview {
     const error = filled.reduce((sum, { p, right }) => sum + Math.abs(p - right), 0) / judged.length;
     const most = Math.max(1, ...filled.map(({ n }) => n));
     this.draw("reliability", `Expected calibration error ${error.toFixed(3)}`, [
-      drawn("line", { class: "diagonal", x1: across(0), x2: across(1), y1: up(0), y2: up(1) }),
-      ...filled.map(({ n, p, right }) => drawn("circle", {
+      svg("line", { class: "diagonal", x1: across(0), x2: across(1), y1: up(0), y2: up(1) }),
+      ...filled.map(({ n, p, right }) => svg("circle", {
         class: "bin", cx: across(p / n), cy: up(right / n), r: 1.5 + 4.5 * Math.sqrt(n / most),
       }, `${n} answers: mean confidence ${(p / n).toFixed(2)}, ${(100 * right / n).toFixed(0)} % correct`)),
       ...shares(),
-      ...(judged.length ? [words(across(0.03), up(0.9), `ECE ${error.toFixed(3)}`, "start")] : []),
+      ...(judged.length ? [svgText(across(0.03), up(0.9), `ECE ${error.toFixed(3)}`, "start")] : []),
     ]);
   }
 
@@ -117,8 +117,8 @@ class Overview {
     const line = ends.map(([share, risk]) => `${across(share).toFixed(1)},${up(risk).toFixed(1)}`);
     const place = kept.length ? [kept.length / judged.length, risks[kept.length - 1]] : null;
     this.draw("coverage", "Share wrong by share kept", [
-      drawn("polyline", { class: "risk", points: line.join(" ") }),
-      ...(place ? [drawn("circle", { class: "kept", cx: across(place[0]), cy: up(place[1]), r: 4 })] : []),
+      svg("polyline", { class: "risk", points: line.join(" ") }),
+      ...(place ? [svg("circle", { class: "kept", cx: across(place[0]), cy: up(place[1]), r: 4 })] : []),
       ...shares(),
     ]);
   }
@@ -126,33 +126,33 @@ class Overview {
   draw(name, title, parts) {
     this.charts[name].setAttribute("aria-label", title);
     this.charts[name].replaceChildren(...parts, ...["0", "0.5", "1"].map((text) =>
-      words(across(Number(text)), FRAME.height - 4, text, "middle")));
+      svgText(across(Number(text)), FRAME.height - 4, text, "middle")));
   }
 }
 
 // Marks on the vertical axis of a share.
 function shares() {
   return ["0", "0.5", "1"].flatMap((text) => [
-    drawn("line", { class: "grid", x1: across(0), x2: across(1), y1: up(Number(text)), y2: up(Number(text)) }),
-    words(FRAME.left - 4, up(Number(text)) + 3, text, "end"),
+    svg("line", { class: "grid", x1: across(0), x2: across(1), y1: up(Number(text)), y2: up(Number(text)) }),
+    svgText(FRAME.left - 4, up(Number(text)) + 3, text, "end"),
   ]);
 }
 
-function drawn(tag, attributes, title) {
+function svg(tag, attributes, title) {
   // The namespace of the page's own drawings.
   const space = document.getElementById("histogram").namespaceURI;
   const made = document.createElementNS(space, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   if (title) {
-    const told = document.createElementNS(space, "title");
-    told.textContent = title;
-    made.append(told);
+    const tooltip = document.createElementNS(space, "title");
+    tooltip.textContent = title;
+    made.append(tooltip);
   }
   return made;
 }
 
-function words(x, y, text, anchor) {
-  const made = drawn("text", { x, y, "text-anchor": anchor });
+function svgText(x, y, text, anchor) {
+  const made = svg("text", { x, y, "text-anchor": anchor });
   made.textContent = text;
   return made;
 }
