@@ -12,13 +12,27 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from calibrate import one_by_one
 from tracecal.calibrate.accuracy import accuracy_by_language, accuracy_row
-from tracecal.calibrate.metrics import NAMES, all_metrics, aurc, auroc, brier, ece, nll, prr
+from tracecal.calibrate import measures
+from tracecal.calibrate.metrics import NAMES, all_metrics, auroc, brier, ece
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.splits import make_splits
 
 scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(
     lambda rows: len({label for _, label in rows}) == 2
 )
+
+
+
+def nll(probability, correct):
+    return measures.nll(probability[None], correct[None])[0]
+
+
+def aurc(score, correct):
+    return measures.aurc(measures.wrong_by_rank(score[None], correct[None]))[0]
+
+
+def prr(score, correct):
+    return measures.prr(measures.wrong_by_rank(score[None], correct[None]))[0]
 
 
 def arrays(rows):
@@ -145,7 +159,7 @@ def test_prr_is_one_at_best_and_zero_for_a_constant(rows):
 
 @pytest.mark.parametrize("labels", [[True] * 3, [False] * 3, []])
 def test_prr_of_one_class_is_undefined(labels):
-    assert prr(np.arange(len(labels), dtype=float), np.array(labels, dtype=bool)) is None
+    assert np.isnan(prr(np.arange(len(labels), dtype=float), np.array(labels, dtype=bool)))
 
 
 @given(rows=scored, seed=st.integers(0, 100))

@@ -111,7 +111,6 @@ def test_cells_join_several_numbers():
     assert printed(Column(("wins", "tasks")), wins=2, tasks=3) == "2/3"
     assert printed(Column(("m", "sd"), joint=" ± "), m=0.774, sd=0.0151) == "0.774 ± 0.015"
     assert printed(Column(("m", "sd")), m=None, sd=None) == "–"
-    assert printed(Column(("m",), absent="none"), m=None) == "none"
 
 
 def test_a_column_may_print_rows_differently_and_in_other_words():
@@ -131,7 +130,7 @@ def test_marks_follow_their_expression():
     assert [row[0].mark for row in Table(frame, (few,)).rows] == ["", "†", "†"]
 
 
-def test_best_and_second_are_marked_within_parts_and_among_some_rows():
+def test_best_and_second_are_marked_among_all_and_among_some_rows():
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 2.0], "part": ["a", "a", "b", "b"]})
 
     def emphasis(**how):
@@ -139,7 +138,6 @@ def test_best_and_second_are_marked_within_parts_and_among_some_rows():
         return [row[0].emphasis for row in Table(frame, columns).rows]
 
     assert emphasis() == [None, "second", "best", "second"]
-    assert emphasis(within="part") == ["second", "best", "best", "second"]
     assert emphasis(among=pl.col("part") == "a") == ["second", "best", None, None]
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from tracecal.calibrate.measures import ratio
 from tracecal.randomness import seeded
 
 SPLITS_DRAWN = 2
@@ -91,7 +92,7 @@ def interval(
 
 def brier(probability: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Brier scores [resamples] of probabilities [n], NaN where no example was drawn."""
-    return _ratio(counts @ (probability - correct) ** 2, counts.sum(axis=1))
+    return ratio(counts @ (probability - correct) ** 2, counts.sum(axis=1))
 
 
 def auroc(score: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -105,7 +106,7 @@ def auroc(score: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndar
     positive = np.add.reduceat(counts * positives, tied, axis=1)
     negative = np.add.reduceat(counts * ~positives, tied, axis=1)
     below = np.cumsum(negative, axis=1) - negative / 2
-    return _ratio((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
+    return ratio((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
 
 
 def resample_metrics(
@@ -173,11 +174,6 @@ def _of_split(labelled: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarra
 def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The means [resamples] over splits of what is defined; both are [splits, resamples]."""
     defined_weights = np.where(np.isnan(values), 0.0, weights)
-    return _ratio(
+    return ratio(
         (defined_weights * np.nan_to_num(values)).sum(axis=0), defined_weights.sum(axis=0)
     )
-
-
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    undefined = np.full(len(denominator), np.nan)
-    return np.divide(numerator, denominator, out=undefined, where=denominator > 0)

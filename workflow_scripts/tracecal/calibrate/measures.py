@@ -58,7 +58,7 @@ def auroc(wrong: np.ndarray) -> np.ndarray:
     above = np.cumsum(wrong, axis=1) - wrong / 2
     misplaced = ((1 - wrong) * above).sum(axis=1)
     missed = _missed(wrong)
-    return 1 - _ratio(misplaced, missed * (wrong.shape[1] - missed))
+    return 1 - ratio(misplaced, missed * (wrong.shape[1] - missed))
 
 
 def risks(wrong: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def prr(wrong: np.ndarray) -> np.ndarray:
     rank = np.arange(1, n + 1)
     # A perfect order has wrong answers only after all correct ones.
     perfect = (np.maximum(rank - (n - missed)[:, None], 0) / rank).mean(axis=1)
-    return _ratio(missed / n - aurc(wrong), missed / n - perfect)
+    return ratio(missed / n - aurc(wrong), missed / n - perfect)
 
 
 def _missed(wrong: np.ndarray) -> np.ndarray:
@@ -95,6 +95,7 @@ def _missed(wrong: np.ndarray) -> np.ndarray:
     return np.rint(wrong.sum(axis=1))
 
 
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """NaN where the denominator is 0."""
     undefined = np.full(len(numerator), np.nan)
     return np.divide(numerator, denominator, out=undefined, where=denominator > 0)

@@ -33,11 +33,6 @@ def brier(probability: np.ndarray, correct: np.ndarray) -> float | None:
     return _one(measures.brier(probability[None], correct[None])) if len(correct) else None
 
 
-def nll(probability: np.ndarray, correct: np.ndarray) -> float | None:
-    """Mean negative log-likelihood in nats."""
-    return _one(measures.nll(probability[None], correct[None])) if len(correct) else None
-
-
 def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> float | None:
     """Expected calibration error over `bins` equal-width bins."""
     return _one(measures.ece(probability[None], correct[None], bins)) if len(correct) else None
@@ -46,16 +41,6 @@ def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> float | None
 def auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
     """Area under the ROC curve; None where a class is missing."""
     return _one(measures.auroc(_ranked(score, correct))) if len(correct) else None
-
-
-def aurc(score: np.ndarray, correct: np.ndarray) -> float | None:
-    """Area under the risk-coverage curve."""
-    return _one(measures.aurc(_ranked(score, correct))) if len(correct) else None
-
-
-def prr(score: np.ndarray, correct: np.ndarray) -> float | None:
-    """Prediction-rejection ratio; None where a class is missing."""
-    return _one(measures.prr(_ranked(score, correct))) if len(correct) else None
 
 
 def expected_errors(score: np.ndarray, correct: np.ndarray) -> np.ndarray:

@@ -69,10 +69,10 @@ class Settings:
         several = len({model for model, _ in self.pairs}) > 1
         return f"{self.models[model]} on {self.tasks[task]}" if several else self.tasks[task]
 
-    def in_order(self, column: str = "model") -> pl.Expr:
+    def in_order(self) -> pl.Expr:
         """Where a row's model stands; one of no model, a mean over all, is last."""
         models = list(self.models)
-        return pl.col(column).replace_strict(
+        return pl.col("model").replace_strict(
             models, range(len(models)), default=len(models), return_dtype=pl.Int64
         )
 

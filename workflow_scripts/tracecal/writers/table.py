@@ -28,7 +28,7 @@ class Column:
 
     `emphasis` gives for each row 'best' (bold), 'second' (underlined) or null, `mark` a footnote
     mark or null, `cite` citation keys or null. `decimals` and `signed` may differ from row to row.
-    `printed` replaces the values where something else is to be seen, `absent` stands for null.
+    `printed` replaces the values where something else is to be seen.
     A column that is `added`, and an `added_mark`, are not in the paper's table. Long text in a
     column with a `wrap` is broken into lines of so many points.
     """
@@ -41,7 +41,6 @@ class Column:
     signed: bool | pl.Expr = False
     joint: str = "/"
     align: Literal["left", "center", "right"] = "center"
-    absent: str = ABSENT
     heading_mark: str = ""
     printed: pl.Expr | None = None
     emphasis: pl.Expr | None = None
@@ -190,7 +189,7 @@ def _each(frame: pl.DataFrame, what: object) -> list:
 
 def _text(column: Column, values: Sequence[Value], decimals: int, signed: bool) -> str:
     if all(value is None for value in values):
-        return column.absent
+        return ABSENT
     return column.joint.join(number(value, decimals, signed) for value in values)
 
 
@@ -227,12 +226,10 @@ def ranks(values: Sequence[Value], better: Better, decimals: int) -> list[Emphas
     return [{order[0]: "best", order[1]: "second"}.get(value) for value in shown]
 
 
-def ranked(
-    columns: Sequence[Column], among: pl.Expr | None = None, within: str | None = None
-) -> tuple[Column, ...]:
+def ranked(columns: Sequence[Column], among: pl.Expr | None = None) -> tuple[Column, ...]:
     """The columns, those that have a direction with best and second best marked.
 
-    `among` says which rows take part, `within` which column's equal values are compared.
+    `among` says which rows take part.
     """
 
     def marked(column: Column) -> Column:
@@ -243,8 +240,7 @@ def ranked(
             found = ranks(values.to_list(), column.better, column.decimals)
             return pl.Series(found, dtype=pl.String)
 
-        emphasis = taking_part.map_batches(places, return_dtype=pl.String)
-        return replace(column, emphasis=emphasis.over(within) if within else emphasis)
+        return replace(column, emphasis=taking_part.map_batches(places, return_dtype=pl.String))
 
     return tuple(marked(column) if column.better else column for column in columns)
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tracecal.analyse.example import confident_error
+from tracecal.figures.example import confident_error
 
 ANSWERS = pl.DataFrame(
     [
