@@ -11,8 +11,8 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from calibrate import one_by_one
-from tracecal.calibrate.accuracy import accuracy_by_language, accuracy_row
 from tracecal.calibrate import measures
+from tracecal.calibrate.accuracy import accuracy_by_language, accuracy_row
 from tracecal.calibrate.metrics import NAMES, all_metrics, auroc, brier, ece
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.splits import make_splits
@@ -20,7 +20,6 @@ from tracecal.calibrate.splits import make_splits
 scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(
     lambda rows: len({label for _, label in rows}) == 2
 )
-
 
 
 def nll(probability, correct):

@@ -174,6 +174,4 @@ def _of_split(labelled: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarra
 def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The means [resamples] over splits of what is defined; both are [splits, resamples]."""
     defined_weights = np.where(np.isnan(values), 0.0, weights)
-    return ratio(
-        (defined_weights * np.nan_to_num(values)).sum(axis=0), defined_weights.sum(axis=0)
-    )
+    return ratio((defined_weights * np.nan_to_num(values)).sum(axis=0), defined_weights.sum(axis=0))

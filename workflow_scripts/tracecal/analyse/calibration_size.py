@@ -45,14 +45,13 @@ def metrics_by_size(
     answers: pl.DataFrame,
     splits: pl.DataFrame,
     *,
-    model: str,
-    task: str,
     estimators: Mapping[str, Sequence[str]],
     method: Method,
-    ece_bins: int,
     share: float,
+    **settings: Any,
 ) -> pl.DataFrame:
-    """As `all_metrics`, for the paper's calibration shares and the run's own `share`.
+    """As `all_metrics` with its `settings`, for the paper's calibration shares and the run's own
+    `share`.
 
     `answers` is what `read_answers` gives, `splits` has `example_id`, `split` and `rank`.
     """
@@ -64,11 +63,9 @@ def metrics_by_size(
             predictions,
             labelled,
             scores,
-            model=model,
-            task=task,
             estimators=list(estimators),
             splits=splits["split"].unique().sort().to_list(),
-            ece_bins=ece_bins,
+            **settings,
         )
         frames.append(metrics.select(pl.lit(size).alias("calibration_share"), *METRICS))
     return pl.concat(frames)

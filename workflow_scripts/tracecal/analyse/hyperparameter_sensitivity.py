@@ -1,5 +1,7 @@
 """Metrics of TRACE where one of its hyperparameters takes another value."""
 
+from typing import Any
+
 import polars as pl
 
 from tracecal.analyse.averages import repeated
@@ -60,18 +62,15 @@ def _metrics_of(
     answers: pl.DataFrame,
     splits: pl.DataFrame,
     method: Method,
-    *,
-    model: str,
-    task: str,
-    ece_bins: int,
+    **settings: Any,
 ) -> pl.DataFrame:
     """The metrics of each setting in each split; a setting is treated as an estimator."""
     with_names = scores.with_columns(
         estimator=pl.concat_str("setting", "level", separator=" ", ignore_nulls=True)
     )
     wide = with_names.pivot("estimator", index="example_id", values="score")
-    settings = with_names.select("estimator", "setting", "level").unique().sort("setting", "level")
-    names = settings["estimator"].to_list()
+    levels = with_names.select("estimator", "setting", "level").unique().sort("setting", "level")
+    names = levels["estimator"].to_list()
     labelled = wide.join(answers, on="example_id", how="left", validate="1:1")
     predictions, _ = calibrate_all(labelled, splits, {name: [name] for name in names}, method)
     # One setting at a time: every prediction beside the scores of all would fill the memory.
@@ -80,12 +79,10 @@ def _metrics_of(
             of_setting,
             answers,
             wide.select("example_id", name),
-            model=model,
-            task=task,
             estimators=[name],
             splits=splits["split"].unique().sort().to_list(),
-            ece_bins=ece_bins,
+            **settings,
         )
         for (name,), of_setting in predictions.group_by("estimator")
     )
-    return metrics.join(settings, on="estimator", validate="m:1")
+    return metrics.join(levels, on="estimator", validate="m:1")
