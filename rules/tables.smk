@@ -1,4 +1,4 @@
-# What each table is made from: which analyses it reads, of which studies and estimators it speaks.
+# What each table is made from: the analyses that it reads, its studies and its estimators.
 
 from tracecal.paper import published, references
 from tracecal.tables import columns
@@ -10,8 +10,8 @@ ALL = {"models": sorted({m for m, _ in PAIRS}), "tasks": sorted({t for _, t in P
 
 
 def made(*analyses, studies=("main",), estimators=COMPARED, **more):
-    """What a table is made from: analyses/<name>.parquet, studies, estimators, and what it alone
-    asks for. Labels of other studies are none of its business.
+    """What a table is made from: analyses/<name>.parquet, studies, estimators, and settings of its
+    own. It gets no labels of other studies.
     """
     chosen = {name: (STUDY | {"all": ALL})[name] for name in studies}
     return {
@@ -25,8 +25,8 @@ def made(*analyses, studies=("main",), estimators=COMPARED, **more):
 def compares(*analyses, estimators=COMPARED, **more):
     """As `made`, of a table that compares estimators, fits or answers.
 
-    It also tells how many answers are right, which estimators score fewer, and whether those that
-    a calibration part holds are enough for as many weights as a fit has.
+    It also says how many answers are right, which estimators score fewer, and whether a calibration
+    part holds enough of them for the weights of a fit.
     """
     shown = {entry[0] for entry in estimators}
     fitted = {
@@ -102,7 +102,7 @@ SHORT_TASKS = {slug: task.short_label or task.label for slug, task in TASKS.item
 
 
 def labels(wildcards):
-    """The labels of a table's models and tasks, its studies, and what it alone asks for.
+    """The labels of a table's models and tasks, its studies, and settings of its own.
 
     Models are in the order of the configuration. The tables of the cross-model study have short
     names, as the paper's.

@@ -21,10 +21,10 @@ MISSING = Average(None, None)
 
 
 def select(
-    averages: pl.DataFrame, entries: Sequence[Entry], study: str, asked: Mapping
+    averages: pl.DataFrame, entries: Sequence[Entry], study: str, members: Mapping
 ) -> pl.DataFrame:
     """The means over the tasks of each model of a study; `InputError` where there are none."""
-    chosen = Settings(entries, studies={study: asked}).select(averages, study)
+    chosen = Settings(entries, studies={study: members}).select(averages, study)
     return chosen.filter(study=study).drop_nulls("model")
 
 

@@ -30,7 +30,7 @@ class Settings:
     """The estimators in the order of their rows, labels by id, and the studies.
 
     Models stand in the order of `models`, tasks in that of their ids. `studies` holds 'main' (a
-    model, its tasks) or 'cross' (models, their tasks), or both; `more` what a single table asks.
+    model, its tasks) or 'cross' (models, their tasks), or both; `more` settings of a single table.
     """
 
     estimators: Sequence[Entry] = ()
@@ -48,9 +48,9 @@ class Settings:
         """The (model, task) pairs of the studies, in their order."""
         wanted = {
             (model, task)
-            for asked in self.studies.values()
-            for model in models_of(asked)
-            for task in asked["tasks"]
+            for members in self.studies.values()
+            for model in models_of(members)
+            for task in members["tasks"]
         }
         order = list(self.models)
         return sorted(wanted, key=lambda pair: (order.index(pair[0]), pair[1]))
@@ -70,7 +70,7 @@ class Settings:
         return f"{self.models[model]} on {self.tasks[task]}" if several else self.tasks[task]
 
     def in_order(self) -> pl.Expr:
-        """Where a row's model stands; one of no model, a mean over all, is last."""
+        """The place of a row's model; rows without one, means over all models, come last."""
         models = list(self.models)
         return pl.col("model").replace_strict(
             models, range(len(models)), default=len(models), return_dtype=pl.Int64
@@ -78,8 +78,8 @@ class Settings:
 
     def select(self, frame: pl.DataFrame, study: str) -> pl.DataFrame:
         """The rows of a study: its pairs and its averages; `InputError` where there are none."""
-        asked = self.studies[study]
-        pairs = pl.col("study").is_null() & of_study(asked)
+        members = self.studies[study]
+        pairs = pl.col("study").is_null() & of_study(members)
         chosen = frame.filter(pairs | (pl.col("study") == study))
         if "estimator" in frame.columns:
             chosen = chosen.filter(
@@ -87,8 +87,8 @@ class Settings:
             )
         if chosen.is_empty():
             raise InputError(
-                f"the metrics hold no row for the model(s) {', '.join(sorted(models_of(asked)))} "
-                f"on the task(s) {', '.join(sorted(asked['tasks']))}; run the workflow for "
+                f"the metrics hold no row for the model(s) {', '.join(sorted(models_of(members)))} "
+                f"on the task(s) {', '.join(sorted(members['tasks']))}; run the workflow for "
                 "them, or change `study` in the configuration."
             )
         return chosen

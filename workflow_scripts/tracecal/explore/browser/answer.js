@@ -1,4 +1,4 @@
-// One answer: its tokens and their shade, what it was judged by, and what each estimator says.
+// One answer: its tokens and their shade, its references, and each estimator's confidence.
 
 const ROLES = {
   trace: "TRACE", baseline: "Baselines", broader: "Broader comparison", variant: "Variants",
@@ -58,7 +58,7 @@ function tokens(answers, at, shade) {
           ` ${named}, mean entropy ${answers.peak(at).toFixed(3)} nats`)));
 }
 
-// Half of the scale of shades, which goes by the square root: most tokens are nearly certain.
+// Half of the colour scale, which follows the square root, as most tokens are nearly certain.
 function ramp(half) {
   return element("span", { class: `ramp ${half}` });
 }
@@ -84,7 +84,7 @@ function facts(columns, at, sought) {
     [element("dt", {}, term), element("dd", {}, list(texts))]));
 }
 
-// A part that is closed at first, and that stays as the reader left it from answer to answer.
+// A collapsible part, which stays open or closed from answer to answer.
 function fold(name, title, content) {
   const details = element("details", { id: name }, element("summary", {}, title));
   details.open = opened[name];

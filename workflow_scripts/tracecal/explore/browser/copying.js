@@ -1,4 +1,4 @@
-// An answer taken along: as text to read, as JSON to compute with.
+// Copies an answer: as text to read, or as JSON to compute with.
 
 function asText(answers, at, by) {
   const { columns } = answers;
@@ -13,7 +13,7 @@ function asText(answers, at, by) {
   ].join("\n");
 }
 
-// All that the page knows of an answer, numbers as they are shown: nats and probabilities.
+// All that the page holds of an answer, with numbers as it shows them: nats and probabilities.
 function asJson(answers, at) {
   const ofAnswer = (columns) =>
     Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[at]]));

@@ -1,4 +1,4 @@
-// Building the page: every text goes in as text.
+// Builds the page's elements; every text is inserted as text, never as HTML.
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -9,7 +9,7 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Characters that show nothing or reorder what follows stand as what they are.
+// Characters that are invisible or reorder what follows; they are shown by their code.
 const UNSEEN = /[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 
 function visible(text) {
@@ -20,15 +20,15 @@ function visible(text) {
   });
 }
 
-// Text in its own direction, whatever stands around it; where it holds `sought`, that is marked.
+// A text in its own direction, with every occurrence of `sought` marked.
 function quoted(text, sought = "") {
   return element("bdi", {}, ...marked(visible(text), sought ? [[sought, "hit"]] : []));
 }
 
-// Pieces of a text: what is found of [[words, class], ...], in any case, stands in a <mark>.
+// A text in pieces: what matches one of [[words, class], ...], in any case, is in a <mark>.
 function marked(text, wanted) {
   const lower = text.toLowerCase();
-  // Some letters change their length with their case; then no place could be trusted.
+  // Some letters change their length with their case, which would shift the places.
   const spans = lower.length !== text.length ? [] : wanted.flatMap(([words, look]) =>
     places(lower, words.trim().toLowerCase()).map((from) => [from, from + words.trim().length, look]));
   const pieces = [];

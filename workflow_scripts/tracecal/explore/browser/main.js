@@ -64,7 +64,7 @@ function start(answers) {
     const filtered = controls.some((key) => key in changes);
     if (filtered || (state.outcome === CONFIDENT && "threshold" in changes)) choose();
     if (filtered || "threshold" in changes) {
-      // Of all outcomes: of one alone there would be nothing to compare.
+      // Over all outcomes, as a single one leaves nothing to compare.
       overview.show(answers.filtered({ ...state, outcome: "" }), state);
     }
     if (Object.keys(changes).join() !== "threshold" || state.outcome === CONFIDENT) showChosen();
@@ -120,7 +120,7 @@ function start(answers) {
   }
 
   addEventListener("hashchange", () => change(readState(answers)));
-  // The first to be seen is an error that nothing warned of, where there is one.
+  // The page opens on a confident error, where there is one.
   const first = location.hash.length > 1 ? undefined
     : answers.chosen(state).find((at) => answers.isConfidentError(at, state));
   change(first === undefined ? state : { ...state, answer: answers.name[first] });
