@@ -103,7 +103,7 @@ def _panel(axes: Axes, label: str, found: Sequence[Point], floor: float | None) 
         look = style.look(point.entry)
         edge = {"mec": "white", "mew": 0.4, "zorder": look.order}
         axes.plot(*_drawn(point, floor), ls="", **style.point(look), **edge)
-    axes.margins(0.12)
+    axes.margins(x=0.3, y=0.12)  # room for a label beside the outermost point
     axes.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
     axes.locator_params(axis="y", nbins=5)
 

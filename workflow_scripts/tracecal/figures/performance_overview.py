@@ -14,6 +14,7 @@ from tracecal.tables.settings import Entry
 
 Labels = Mapping[str, str]
 ROW_HEIGHT = 0.125
+LANE = 0.13  # of the distance between two models: between what stands at one
 
 
 class Dot(NamedTuple):
@@ -96,13 +97,14 @@ def _across(axes: Axes, across: Mapping[str, Sequence[Dot]]) -> None:
     for height, (label, dots) in enumerate(across.items()):
         means = [dot.average.mean for dot in dots]
         if means:
-            axes.plot([min(means), max(means)], [height] * 2, color=style.FAINT, lw=2.5, zorder=2)
-        for dot in dots:
-            _dot(axes, height, dot.average, dot.look)
+            axes.plot([min(means), max(means)], [height] * 2, color=style.FAINT, lw=6, zorder=0)
+        # A little below each other, so that none hides another.
+        for place, dot in enumerate(dots):
+            _dot(axes, height + LANE * (place - (len(dots) - 1) / 2), dot.average, dot.look)
         axes.annotate(
             label,
             (0, height),
-            (2, 5),
+            (2, 9),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             fontsize=style.SMALL,
