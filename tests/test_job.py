@@ -61,6 +61,17 @@ def test_a_full_disk_is_said(tmp_path):
     process, log = run(tmp_path, "raise OSError(28, 'No space left on device', 'x.parquet')")
     assert process.returncode == 1
     assert "error: No space left on device (x.parquet)" in log
+    assert "Traceback" not in log
+
+
+def test_a_log_on_a_full_disk_does_not_hide_the_error(tmp_path):
+    body = (
+        "LOGGER.handlers[-1].setStream(open('/dev/full', 'w'))\n    raise InputError('x is wrong.')"
+    )
+    process, _ = run(tmp_path, f"from tracecal.job import LOGGER\n    {body}")
+    assert process.returncode == 1
+    assert process.stderr.count("\n") == 1, process.stderr
+    assert "error: x is wrong." in process.stderr
 
 
 def test_what_follows_a_job_is_not_made_by_it(tmp_path):

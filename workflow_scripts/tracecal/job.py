@@ -2,12 +2,13 @@
 no network unless the step is there to use it, and proof that it ran the code it is recorded with.
 """
 
+import errno
 import gc
 import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
+    logging.raiseExceptions = False  # where the disk is full, the log is not what to hear of
     # What comes after the job in this process is not made by it.
     before = MADE_WITH.set(settings_hash(dict(snakemake.params.items())))
     try:
@@ -47,7 +49,9 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         LOGGER.error("error: %s", error)
         raise SystemExit(1) from None
     except OSError as error:
-        LOGGER.exception("error: %s (%s)", error.strerror, error.filename)
+        # A full disk or a forbidden folder is no fault of the code: no traceback.
+        theirs = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+        LOGGER.error("error: %s (%s)", error.strerror, error.filename, exc_info=not theirs)
         raise SystemExit(1) from None
     except Exception:
         LOGGER.exception("unexpected error")
@@ -56,7 +60,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         MADE_WITH.reset(before)
         for handler in handlers:
             LOGGER.removeHandler(handler)
-            handler.close()
+            with suppress(OSError):
+                handler.close()
 
 
 @contextmanager

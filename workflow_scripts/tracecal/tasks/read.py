@@ -88,7 +88,7 @@ def _csv(path: Path) -> list[Any]:
         if file.read(4).startswith(PACKED):
             raise InputError(f"{path} is compressed; unpack it first.")
     frame = pl.read_csv(path, infer_schema=False)
-    # Polars names the second of two equal columns so, without a word; nameless ones do no harm.
+    # So Polars names the second of two equal columns; those without a name do no harm.
     again = [name.removesuffix(SECOND) for name in frame.columns if name.endswith(SECOND)]
     if twice := [name for name in again if name and name in frame.columns]:
         raise InputError(f"{path} has two columns {twice[0]!r}; give each a name of its own.")
