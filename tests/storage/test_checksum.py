@@ -18,6 +18,7 @@ from tracecal.storage.files import (
     atomic_folder,
     read_json,
     read_parquet,
+    read_sealed,
     write_json,
     write_parquet,
 )
@@ -51,6 +52,19 @@ def test_a_result_that_lost_its_checksum_is_refused_by_name(tmp_path, monkeypatc
     seal.require_sum(path, given=True)
     Path("mine.json").write_text('{"a": 2}')
     assert read_json("mine.json") == {"a": 2}, "what is not ours needs none"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_table_of_ours_without_a_checksum_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    path = Path(f"results/r/x.{kind}")
+    path.parent.mkdir(parents=True)
+    frame = pl.DataFrame(ROWS)
+    frame.write_parquet(path) if kind == "parquet" else frame.write_ipc(path)
+    with pytest.raises(InputError, match=rf"{path} cannot be read .it holds no checksum"):
+        read_sealed(path)
+    path.rename(path.name)
+    assert read_sealed(path.name), "what is not ours needs none"
 
 
 def test_a_checksum_says_what_made_the_result_and_no_bit_of_it_may_flip(tmp_path, monkeypatch):

@@ -48,8 +48,10 @@ def seal(path: Path) -> None:
 def require_own(content: bytes | mmap, path: str | Path) -> None:
     """Raise `InputError` unless a file's bytes match their checksum, and it belongs at `path`.
 
-    A file without a checksum is foreign, and accepted.
+    A file without a checksum is foreign, and accepted outside of the results.
     """
+    if _is_ours(Path(path)) and content.find(_MARK) < 0:
+        raise unreadable(path, ValueError("it holds no checksum"))
     if is_broken(content):
         raise unreadable(path, ValueError("its bytes do not match its own checksum"))
     owner = content.rfind(_MARK) + len(_BLANK)
