@@ -9,8 +9,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tracecal.decode.model import end_tokens, load_model, load_tokenizer
+from tracecal.decode.parallel import on_model
 from tracecal.errors import InputError
 from tracecal.stage.folder import fingerprint, link_model
+from tracecal.storage.checksum import write_sum
 
 
 @pytest.fixture
@@ -83,6 +85,23 @@ def test_a_truncated_weights_file_is_said(folder):
 def test_a_folder_without_a_model_is_said(tmp_path):
     with pytest.raises(InputError, match=r"config\.json is missing"):
         link_model(tmp_path, tmp_path / "linked")
+
+
+def test_rows_of_a_model_whose_files_change_while_it_works_are_not_kept(folder):
+    write_sum(folder)
+    weights, kept = folder / "model.safetensors", []
+    content = weights.read_bytes()
+
+    def work(model, keep):
+        keep(1)
+        os.utime(weights)
+        keep(2)
+        weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        keep(3)
+
+    with pytest.raises(InputError, match="does not match its checksum"):
+        on_model(work, folder, {"dtype": "float32"}, 0, keep=kept.append)
+    assert kept == [1, 2]
 
 
 def test_a_generation_config_that_cannot_be_read_or_names_no_token_is_said(folder):

@@ -20,6 +20,8 @@ from transformers import AutoConfig
 
 from tracecal.decode.model import load_model, loaded
 from tracecal.progress import LOGGER
+from tracecal.storage.checksum import require_sum
+from tracecal.storage.digest import state_of
 
 # Seconds that a process has to end by itself after another failed: mostly it fails alike.
 GRACE = 30.0
@@ -39,12 +41,27 @@ def on_model(
 
     Several share every layer where its architecture and number of heads allow that; elsewhere each
     holds some of the layers and waits for the others. `work` is a function of a module; `own`
-    stays in this process.
+    stays in this process. Its function `keep`, if any, is called only while the model's files are
+    those that were loaded: on a CPU weights are mapped, and change with their file.
     """
+    if "keep" in own:
+        own["keep"] = _unchanged(folder, own["keep"])
     count = min(gpus, torch.cuda.device_count())
     if count > 1 and _sliceable(folder, loading, count):
         return in_parallel(count, work, folder, loading, *given, **own)
     return work(load_model(folder, **loading, spread=count > 1), *given, **own)
+
+
+def _unchanged(folder: str | Path, keep: Callable[[Any], None]) -> Callable[[Any], None]:
+    states = [state_of(folder)]
+
+    def checked(rows: Any) -> None:
+        if (now := state_of(folder)) != states[-1]:
+            require_sum(folder)
+            states.append(now)
+        keep(rows)
+
+    return checked
 
 
 def _sliceable(folder: str | Path, loading: Mapping[str, Any], count: int) -> bool:

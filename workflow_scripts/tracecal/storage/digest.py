@@ -48,6 +48,11 @@ def _visible(paths: Iterable[Path]) -> Iterable[Path]:
                 yield from _visible(path.iterdir())
 
 
+def state_of(folder: str | Path) -> dict[str, State]:
+    """The state of every file of a folder, which each change of one changes."""
+    return {name: _state(path) for name, path in contents(Path(folder)).items()}
+
+
 def remembered(key: str, compute: Callable[[], str]) -> str:
     """A digest that depends on the text `key` alone: from the cache, else computed."""
     note = _note(key)
