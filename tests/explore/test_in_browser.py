@@ -183,7 +183,7 @@ def test_the_overview_counts_what_the_filters_leave(browser, explorer):
     wrong = 100 * (1 - kept["correct"].mean())
     assert text(browser, "#kept").startswith(
         f"At or above it: {kept.height} answers ({100 * kept.height / shown.height:.0f} %), "
-        f"{wrong:.1f} % wrong. All {shown.height}: "
+        f"{wrong:.1f}\u00a0% wrong. All {shown.height}: "
     )
     titles = browser.ask(
         "[...document.querySelectorAll('#histogram rect title')].map((one) => one.textContent)"

@@ -75,8 +75,10 @@ function numbers(columns, at, t) {
 }
 
 function facts(columns, at, sought) {
+  // Other names of one thing stand in a line, sentences below each other.
   const list = (texts) =>
-    element("ul", {}, ...texts.map((text) => element("li", {}, quoted(text, sought))));
+    element("ul", { class: texts.every((text) => text.length < 30) ? "names" : "" },
+      ...texts.map((text) => element("li", {}, quoted(text, sought))));
   const rows = [["Judged", [columns.prediction[at] || "(empty)"]],
     [columns.references[at].length > 1 ? "References" : "Reference", columns.references[at]],
     ["False references", columns.distractors[at] ?? []]];

@@ -164,7 +164,7 @@ function sizes(judged) {
 
 function keeping(judged, kept) {
   if (!judged.length) return "No answer here has a confidence by this estimator.";
-  const wrong = (some) => `${(100 * some.filter(({ right }) => !right).length / some.length).toFixed(1)} % wrong`;
+  const wrong = (some) => `${(100 * some.filter(({ right }) => !right).length / some.length).toFixed(1)}\u00a0% wrong`;
   const all = `All ${grouped(judged.length)}: ${wrong(judged)}.`;
   if (!kept.length) return `None reaches the threshold. ${all}`;
   const share = (100 * kept.length / judged.length).toFixed(0);
