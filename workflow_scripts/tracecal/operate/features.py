@@ -6,11 +6,9 @@ import numpy as np
 import polars as pl
 
 from tracecal.operate import operators as op
-from tracecal.operate.statistics import statistics
+from tracecal.operate.statistics import STATISTICS, statistics
 
 S, H = pl.col("surprisal"), pl.col("entropy")
-ORDERED = "ordered_entropy"
-STATISTICS = statistics(H, pl.col(ORDERED))
 
 ROWS_AT_ONCE = 2**18
 
@@ -30,7 +28,6 @@ MEASURED: dict[str, pl.Expr] = {
     "max_surprisal": S.list.max().cast(pl.Float64),
     "mean_surprisal": op.mean(S),
     "low_prob_token_rate": op.rate(S, lambda s: np.exp(-s) < op.LOW_PROBABILITY),
-    **STATISTICS,
 }
 
 
@@ -68,9 +65,10 @@ def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
     """`example_id` and one Float64 column per feature, a row per answer."""
     # Part by part, so that intermediate statistics take little memory.
     parts = traces.iter_slices(ROWS_AT_ONCE) if traces.height else [traces]
-    return pl.concat(
-        part.with_columns(H.list.sort().alias(ORDERED))
-        .select("example_id", **MEASURED)
-        .select("example_id", **FEATURES)
-        for part in parts
-    )
+    return pl.concat(map(_features, parts))
+
+
+def _features(traces: pl.DataFrame) -> pl.DataFrame:
+    by_length = traces["surprisal"].list.len().arg_sort()
+    measured = traces[by_length].select("example_id", statistics=statistics(H), **MEASURED)
+    return measured.unnest("statistics").select("example_id", **FEATURES)[by_length.arg_sort()]

@@ -4,12 +4,11 @@ Each takes a list column with one entry per token (nats, or probabilities where 
 gives one Float64 per answer. Lists have T >= 1 entries, none of them null; position t counts from
 1. The value of a null or empty list is null.
 
-Inside, an operator is a NumPy function of all tokens in one flat array: `values` [tokens] of
-many answers, one after another, with each answer's `starts` and `lengths` T [answers].
+Inside, an operator is a NumPy function of answers of one length: `values` [answers, T].
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -18,74 +17,74 @@ ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
 LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
 
-# Answers that are processed together, so that their tokens stay in the processor's cache.
-AT_ONCE = 4096
+# Tokens that are worked on together, so that they stay in the processor's cache.
+AT_ONCE = 2**15
 
-Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
-def per_answer(x: pl.Expr, kernel: Kernel) -> pl.Expr:
-    """`kernel(values, starts, lengths)` applied to each answer's list `x`."""
-    return x.map_batches(
-        lambda lists: _reduced(lists, kernel), return_dtype=pl.Float64, is_elementwise=True
-    )
+Kernel = Callable[[np.ndarray], np.ndarray]
 
 
-def _reduced(lists: pl.Series, kernel: Kernel) -> pl.Series:
-    lengths = lists.list.len().fill_null(0).to_numpy().astype(np.intp)
+def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
+    """`kernel` of the answers' lists `x`; fastest where these stand in the order of their lengths.
+
+    With `names` it gives several values [answers, names], and the expression a struct of them.
+    """
+
+    def reduced(lists: pl.Series) -> pl.Series:
+        values = _reduced(lists, kernel, (len(names),) if names else ())
+        if names:
+            return pl.DataFrame(values, list(names), nan_to_null=True).to_struct(lists.name)
+        return pl.Series(lists.name, values, nan_to_null=True)
+
+    dtype = pl.Struct(dict.fromkeys(names, pl.Float64)) if names else pl.Float64
+    return x.map_batches(reduced, return_dtype=dtype, is_elementwise=True)
+
+
+def _reduced(lists: pl.Series, kernel: Kernel, shape: tuple[int, ...]) -> np.ndarray:
+    """`kernel` of all lists, each value of `shape`; NaN where a list is null or empty."""
+    lengths = lists.list.len().fill_null(0)
+    if not lengths.is_sorted():
+        order = lengths.arg_sort()
+        return _reduced(lists.gather(order), kernel, shape)[order.arg_sort()]
     tokens = lists.explode(empty_as_null=False, keep_nulls=False).to_numpy()
-    filled = np.flatnonzero(lengths)
-    ends = np.cumsum(lengths)
-    reduced = np.full(len(lengths), np.nan)
-    for first in range(0, len(filled), AT_ONCE):
-        rows = filled[first : first + AT_ONCE]
-        start = ends[rows[0]] - lengths[rows[0]]
-        values = tokens[start : ends[rows[-1]]].astype(float)
-        reduced[rows] = kernel(values, ends[rows] - lengths[rows] - start, lengths[rows])
-    return pl.Series(lists.name, reduced, nan_to_null=True)
-
-
-def _positions(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """t - 1 of every token."""
-    return np.arange(lengths.sum()) - np.repeat(starts, lengths)
+    reduced, place = [np.empty((0, *shape))], 0
+    for length, answers in zip(*np.unique(lengths, return_counts=True), strict=True):
+        if length == 0:
+            reduced.append(np.full((answers, *shape), np.nan))
+            continue
+        values = tokens[place : place + answers * length].reshape(answers, length)
+        place += values.size
+        step = max(1, AT_ONCE // length)
+        reduced += [kernel(values[i : i + step].astype(float)) for i in range(0, answers, step)]
+    return np.concatenate(reduced)
 
 
 def mean(x: pl.Expr) -> pl.Expr:
     """Mean over the answer's tokens."""
-    return x.cast(pl.List(pl.Float64)).list.mean()
-
-
-def _mean(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return np.add.reduceat(values, starts) / lengths
+    return per_answer(x, lambda values: values.mean(1))
 
 
 def variance(x: pl.Expr) -> pl.Expr:
     """Population variance over the answer's tokens; 0 when T = 1."""
-
-    def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        centred = values - np.repeat(_mean(values, starts, lengths), lengths)
-        return _mean(centred**2, starts, lengths)
-
-    return per_answer(x, kernel)
+    return per_answer(x, lambda values: values.var(1))
 
 
 def first_mean(x: pl.Expr, k: int) -> pl.Expr:
     """Mean of the first `k` tokens (of all when T < k)."""
-    return mean(x.list.head(k))
+    return per_answer(x, lambda values: values[:, :k].mean(1))
 
 
 def last_mean(x: pl.Expr, k: int) -> pl.Expr:
     """Mean of the last `k` tokens (of all when T < k)."""
-    return mean(x.list.tail(k))
+    return per_answer(x, lambda values: values[:, -k:].mean(1))
 
 
 def slope(x: pl.Expr) -> pl.Expr:
     """Least-squares slope of the values on t; 0 when T = 1."""
 
-    def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        centred = np.arange(len(values)) - np.repeat(starts + (lengths - 1) / 2, lengths)
-        spread = lengths * (lengths**2.0 - 1) / 12
-        return np.add.reduceat(centred * values, starts) / np.where(lengths > 1, spread, 1)
+    def kernel(values: np.ndarray) -> np.ndarray:
+        length = values.shape[1]
+        centred = np.arange(length) - (length - 1) / 2
+        return np.vecdot(values, centred) / (np.vecdot(centred, centred) or 1)
 
     return per_answer(x, kernel)
 
@@ -93,10 +92,9 @@ def slope(x: pl.Expr) -> pl.Expr:
 def decayed(x: pl.Expr, decay: float) -> pl.Expr:
     """D_λ(x) = Σ w_t x_t / Σ w_t with w_t = exp(-(t-1)/λ), λ = `decay` tokens."""
 
-    def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        weights = np.exp(-np.arange(lengths.max()) / decay)
-        weighted = weights[_positions(starts, lengths)] * values
-        return np.add.reduceat(weighted, starts) / np.cumsum(weights)[lengths - 1]
+    def kernel(values: np.ndarray) -> np.ndarray:
+        weights = np.exp(-np.arange(values.shape[1]) / decay)
+        return np.vecdot(values, weights) / weights.sum()
 
     return per_answer(x, kernel)
 
@@ -104,13 +102,9 @@ def decayed(x: pl.Expr, decay: float) -> pl.Expr:
 def window_peak(x: pl.Expr, window: int) -> pl.Expr:
     """M_x^(w): the largest mean over `window` consecutive tokens (over all when T < window)."""
 
-    def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        sums, stops = _windows(values, starts, lengths, window)
-        bounds = np.column_stack([starts, stops]).ravel()[:-1]
-        if stops[-1] < len(values):
-            bounds = np.append(bounds, stops[-1])
-        peaks = np.maximum.reduceat(sums, bounds)[::2] / window
-        return np.where(lengths < window, _mean(values, starts, lengths), peaks)
+    def kernel(values: np.ndarray) -> np.ndarray:
+        sums, width = _windows(values, window)
+        return sums.max(1) / width
 
     return per_answer(x, kernel)
 
@@ -120,34 +114,24 @@ def window_start(x: pl.Expr, window: int) -> pl.Expr:
 
     The first one where several windows have the largest mean.
     """
-
-    def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        sums, stops = _windows(values, starts, lengths, window)
-        ends = zip(starts, stops, strict=True)
-        return np.array([np.argmax(sums[start:stop]) for start, stop in ends], dtype=float)
-
-    return per_answer(x, kernel)
+    return per_answer(x, lambda values: _windows(values, window)[0].argmax(1).astype(float))
 
 
-def _windows(
-    values: np.ndarray, starts: np.ndarray, lengths: np.ndarray, window: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """At each token the sum of the window that begins there; and where each answer's windows stop.
-
-    They begin in [start, stop); those from stop on reach past the answer's end.
+def _windows(values: np.ndarray, window: int) -> tuple[np.ndarray, int]:
+    """Sums [n, windows] over `window` consecutive tokens of values [n, T], and how many these are:
+    all where T < window.
     """
-    sums = values.copy()
-    for later in range(1, window):
-        sums[:-later] += values[later:]
-    return sums, np.maximum(starts + lengths - window + 1, starts + 1)
+    width = min(window, values.shape[1])
+    starts = values.shape[1] - width + 1
+    sums = values[:, :starts].copy()
+    for later in range(1, width):
+        sums += values[:, later : later + starts]
+    return sums, width
 
 
 def length_normalised(surprisal: pl.Expr, exponent: float) -> pl.Expr:
     """L_ρ(s) = Σ s_t / T^ρ with ρ = `exponent`."""
-    return per_answer(
-        surprisal,
-        lambda values, starts, lengths: np.add.reduceat(values, starts) / lengths**exponent,
-    )
+    return per_answer(surprisal, lambda values: values.sum(1) / values.shape[1] ** exponent)
 
 
 def probabilities(surprisal: pl.Expr) -> pl.Expr:
@@ -157,11 +141,7 @@ def probabilities(surprisal: pl.Expr) -> pl.Expr:
 
 def rate(x: pl.Expr, condition: Callable[[np.ndarray], np.ndarray]) -> pl.Expr:
     """Share of the tokens whose value meets `condition`, a function of an array of values."""
-
-    def kernel(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        return _mean(condition(values).astype(float), starts, lengths)
-
-    return per_answer(x, kernel)
+    return per_answer(x, lambda values: condition(values).mean(1))
 
 
 def mixture(
