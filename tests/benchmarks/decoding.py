@@ -1,13 +1,17 @@
-"""Decoding with capture, beside plain `generate` without any, and beside its `output_logits`."""
+"""Decoding with capture, beside plain `generate` without any, and beside other ways to capture."""
 
+import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 
+import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
 from benchmarks.timing import Row, paired
 from tracecal.decode.context import started
 from tracecal.decode.greedy import decode_greedily
+from tracecal.decode.packed import pack
 from tracecal.decode.stopping import StopStrings
 
 PROMPT = 24
@@ -47,17 +51,24 @@ def rows() -> Iterator[Row]:
     prompts = [tokens(int(length), 1_500, length) for length in lengths]
     # As the workflow hands them over: the longest first.
     ordered = sorted(prompts, key=len, reverse=True)
-    for size in (1, 8, 32, 256):
+    fast = pack(copy.deepcopy(model))
+
+    def ours(size: int) -> object:
+        return decode_greedily(fast, ordered, ends, StopStrings(None, ()), LONGEST, slots=size)
+
+    def in_turn(alternative: Callable[..., object], size: int) -> None:
+        for place in range(0, ANSWERS, size):
+            alternative(model, prompts[place : place + size], LONGEST)
+
+    for size, against, alternative in (
+        *((size, "plain generate", _generate) for size in (1, 8, 32, 256)),
+        (8, "lm-polygraph's path", _polygraph),
+    ):
         yield paired(
             f"answers of 1 to {LONGEST} tokens, {size} at once",
-            lambda size=size: decode_greedily(
-                model, ordered, ends, StopStrings(None, ()), LONGEST, slots=size
-            ),
-            lambda size=size: [
-                _generate(model, prompts[place : place + size], LONGEST)
-                for place in range(0, ANSWERS, size)
-            ],
-            "plain generate",
+            partial(ours, size),
+            partial(in_turn, alternative, size),
+            against,
             items=ANSWERS,
             unit="answers",
             repeats=3,
@@ -66,18 +77,18 @@ def rows() -> Iterator[Row]:
 
 def _of_equal_lengths(model: PreTrainedModel, vocabulary: int, count: int) -> Iterator[Row]:
     prompts = [tokens(PROMPT, vocabulary, row) for row in range(count)]
-    name = f"{count} x {NEW} tokens of {vocabulary:,}"
-    alternatives: dict[str, Callable[[], object]] = {
-        "plain generate": lambda: _generate(model, prompts, NEW),
-        "generate, output_logits": lambda: _recipe(model, prompts),
-    }
-    for against, alternative in alternatives.items():
+    fast = pack(copy.deepcopy(model))
+    for against, alternative in (
+        ("plain generate", _generate),
+        ("generate, output_logits", _recipe),
+        ("lm-polygraph's path", _polygraph),
+    ):
         yield paired(
-            name,
-            lambda: decode_greedily(model, prompts, [], StopStrings(None, ()), NEW),
-            alternative,
+            f"{count} x {NEW} tokens of {vocabulary:,}",
+            lambda: decode_greedily(fast, prompts, [], StopStrings(None, ()), NEW),
+            partial(alternative, model, prompts, NEW),
             against,
-            floor=lambda: _passes(model, prompts),
+            floor=lambda: _passes(fast, prompts),
             items=count * NEW,
             unit="tokens",
             repeats=3,
@@ -96,11 +107,38 @@ def _generate(model: PreTrainedModel, prompts: list[list[int]], most: int, **wan
     return model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=most, **wanted)
 
 
-def _recipe(model: PreTrainedModel, prompts: list[list[int]]) -> torch.Tensor:
+def _recipe(model: PreTrainedModel, prompts: list[list[int]], most: int) -> torch.Tensor:
     """Every step's logits kept, then their entropies."""
-    kept = _generate(model, prompts, NEW, return_dict_in_generate=True, output_logits=True).logits
+    kept = _generate(model, prompts, most, return_dict_in_generate=True, output_logits=True).logits
     log_probs = torch.stack(kept).log_softmax(-1)
     return torch.special.entr(log_probs.exp()).sum(-1)
+
+
+def _polygraph(model: PreTrainedModel, prompts: list[list[int]], most: int) -> list[list[float]]:
+    """Entropies as lm-polygraph 0.7.0 comes to them (its GreedyProbsCalculator without attentions,
+    then its EntropyCalculator): every step's log-probabilities and ten likeliest tokens kept, then
+    reduced token by token. Its tokenising and decoding of texts is left out.
+    """
+    steps = []
+
+    def keep(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        assert scores.isfinite().all()
+        steps.append(scores.log_softmax(-1))
+        return scores
+
+    wanted = {"return_dict_in_generate": True, "output_scores": True, "logits_processor": [keep]}
+    answers = _generate(model, prompts, most, **wanted).sequences[:, -len(steps) :]
+    ends = torch.tensor(model.generation_config.eos_token_id or [])
+    ended = torch.isin(answers, ends).long()
+    lengths = (ended.cumsum(1) - ended == 0).sum(1)  # through the first end
+    entropies = []
+    for logprobs, length in zip(torch.stack(steps, 1).numpy(), lengths, strict=True):
+        for one in logprobs[:length]:
+            likeliest = np.argpartition(one, -10)[-10:]
+            [(token.item(), one[token].item()) for token in likeliest]
+        finite = (one[~np.isinf(one)] for one in logprobs[:length])
+        entropies.append([-np.sum(one * np.exp(one)) for one in finite])
+    return entropies
 
 
 @torch.inference_mode()
