@@ -77,8 +77,6 @@ def test_the_cross_study_counts_wins_and_rows_of_tasks_are_no_headline():
 ACCURACY = {"model": "m", "unanswered": 0, "without_entropy": 0, "n": 60}
 SVAMP = ACCURACY | {"task": "svamp", "correct": 19, "accuracy": 0.317}
 SETTINGS = Settings(
-    "",
-    "",
     [
         Entry("seq_logp", "SeqLogP", "likelihood", "baseline", ""),
         Entry("lars", "LARS", "supervised", "broader", ""),
