@@ -66,10 +66,15 @@ def pause(process: subprocess.Popen, seconds: float) -> None:
         process.wait(seconds)
 
 
-def refused(path: Path) -> bool:
-    """Whether a damaged result, or the one whose checksum is damaged, is refused by a reader."""
+def result_of(path: Path) -> Path:
+    """The result that a file is, or whose checksum it is."""
     if path.suffix == ".sha256":
-        path = path.with_name(path.name[1:].removesuffix(".sha256"))
+        return path.with_name(path.name[1:].removesuffix(".sha256"))
+    return path
+
+
+def refused(path: Path) -> bool:
+    """Whether a damaged result is refused by a reader."""
     try:
         read_sealed(path) if path.suffix in (".arrow", ".parquet") else read_checked(path)
     except InputError:
@@ -99,9 +104,9 @@ def soak(folder: Path, minutes: float, rounds: int, seed: int) -> Counter:
             known[key] = clean.results()
         own = small.results()
         wrong = {name for name in known[key] | own if own.get(name) != known[key].get(name)}
-        if flipped in wrong and refused(small.root / RESULTS / flipped):
+        if flipped in wrong and refused(small.root / result_of(RESULTS / flipped)):
             wrong -= {flipped}
-            small.run("--force", str(RESULTS / flipped))
+            small.run("--force", str(result_of(RESULTS / flipped)))
         counts[kind] += 1
         counts["wrong"] += bool(wrong)
         print(
