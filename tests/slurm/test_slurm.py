@@ -166,10 +166,7 @@ def test_what_runs_a_model_asks_for_its_gpus_and_nothing_else_does(interrupted, 
     assert asked.keys() == {
         *("make_world", "train_tokenizer", "train_model", "train_encoder", "fingerprint_model"),
         *("weigh_token_sar", "weigh_mars", "compare_samples", "vary_operators"),
-        *("calibrate", "measure", "resample", "cross_task_transfer", "calibration_size"),
-        *("reliability_selective", "length_stratified", "local_risk", "make_explorer"),
-        *("hyperparameter_sensitivity", "position_shift"),
-        *("localized_errors", "spike_modeling", "spike_strata"),
+        *("calibrate", "measure", "resample", "analyse", "cross_task_transfer", "make_explorer"),
     }
     assert {gpus for _, _, gpus in asked.values()} == {0}
 
