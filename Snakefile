@@ -17,26 +17,16 @@ report: "report/workflow.rst"
 
 
 include: "rules/common.smk"
-include: "rules/world.smk"
-include: "rules/stage.smk"
-include: "rules/models.smk"
-include: "rules/tasks.smk"
-include: "rules/answers.smk"
-include: "rules/decode.smk"
-include: "rules/vllm.smk"
-include: "rules/ask.smk"
-include: "rules/weigh.smk"
-include: "rules/label.smk"
-include: "rules/operate.smk"
-include: "rules/learn.smk"
-include: "rules/estimate.smk"
-include: "rules/calibrate.smk"
-include: "rules/analyses.smk"
-include: "rules/analyse.smk"
-include: "rules/tables.smk"
-include: "rules/tabulate.smk"
-include: "rules/draw.smk"
-include: "rules/explore.smk"
+
+
+# Below ROOT, as scripts are found from where their rules are (rules/common.smk).
+STAGES = """
+world stage models tasks answers decode vllm ask weigh label
+operate learn estimate calibrate analyses analyse tables tabulate draw explore
+""".split()
+for stage in STAGES:
+
+    include: ROOT / f"rules/{stage}.smk"
 
 
 RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "csv", "html"])
@@ -47,7 +37,7 @@ RENDERED += ["<results>/explorer.html", "<results>/findings.txt"]
 EVERYTHING = ["<results>/config.yaml", pairs("<results>/calibrators/{model}/{task}.json"), RENDERED]
 
 
-include: "rules/costs.smk"
+include: ROOT / "rules/costs.smk"
 
 
 rule all:

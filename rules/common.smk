@@ -4,7 +4,10 @@
 import math
 import os
 import re
+import shutil
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 from string import ascii_lowercase
 from types import SimpleNamespace
@@ -13,8 +16,33 @@ from typing import get_args
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
+
+def root(basedir):
+    """The workflow's own folder, where `basedir` is that of its rules.
+
+    Of one that Snakemake reads from a git repository, such as `github(...)`, Snakemake fetches rules
+    and scripts one by one; the package that they import is unpacked here, at the same commit.
+    """
+    if not hasattr(basedir, "ref"):
+        return Path(str(basedir)).parent
+    repository = basedir.hosted_repo.repo
+    folder = Path(".snakemake/workflows", repository.commit(basedir.ref).hexsha).resolve()
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = tempfile.mkdtemp(dir=folder.parent)
+        with tempfile.TemporaryFile() as packed:
+            repository.archive(packed, basedir.ref)
+            packed.seek(0)
+            tarfile.open(fileobj=packed).extractall(made, filter="data")
+        try:
+            os.rename(made, folder)
+        except OSError:  # another process was faster
+            shutil.rmtree(made)
+    return folder
+
+
 # Of this file, not of the main Snakefile: another workflow may use this one as a module.
-ROOT = Path(str(workflow.current_basedir)).parent
+ROOT = root(workflow.current_basedir)
 if {"{", "}"}.intersection(str(ROOT)):
     raise WorkflowError(f"{ROOT}: Snakemake reads braces as wildcards; rename the folder.")
 SCRIPTS = ROOT / "workflow_scripts"

@@ -297,6 +297,16 @@ def test_a_missing_task_file_is_answered_with_those_there_are():
         load_tasks(config, ROOT)
 
 
+def test_a_task_file_where_snakemake_works_comes_before_the_workflows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = load_config(changed(tasks=[{"slug": "svamp"}], study=study_of("svamp")), "c")
+    assert load_tasks(config, ROOT)["svamp"].label == "SVAMP"
+    (tmp_path / "config/tasks").mkdir(parents=True)
+    mine = "label: Mine\nsource: {world: arithmetic}\ncorrectness: numeric\n"
+    (tmp_path / "config/tasks/svamp.yaml").write_text(mine)
+    assert load_tasks(config, ROOT)["svamp"].label == "Mine"
+
+
 def test_a_run_overrides_limits_of_the_task_file():
     tasks = [{"slug": "arithmetic", "limit": 7, "training_limit": 0}, {"slug": "extractive"}]
     specs = load_tasks(load_config(changed(tasks=tasks), "c"), ROOT)

@@ -1,7 +1,6 @@
 """The workflow as a module of another one, in a folder whose name has a space."""
 
 import pytest
-import yaml
 
 from workflow.checkout import REPOSITORY, Checkout, copied_repository
 
@@ -9,7 +8,7 @@ pytestmark = pytest.mark.workflow
 
 OUTER = """
 module trace:
-    snakefile: {snakefile!r}
+    snakefile: {snakefile}
     config: config
 
 use rule * from trace{renamed}
@@ -29,16 +28,39 @@ def test_braces_in_the_workflows_own_folder_are_refused_in_a_sentence(tmp_path):
     assert "Snakemake reads braces as wildcards; rename the folder" in process.stdout
 
 
+def outer_workflow(folder, snakefile, renamed=""):
+    """A workflow that uses this one, with the smoke configuration as its own."""
+    folder.mkdir()
+    (folder / "Snakefile").write_text(OUTER.format(snakefile=snakefile, renamed=renamed))
+    (folder / "config.yaml").write_bytes((REPOSITORY / "config/smoke.yaml").read_bytes())
+    return Checkout(folder)
+
+
+def run_some(outer):
+    target = "results/smoke/tables/trace_plus_features.csv"
+    outer.snakemake(target, "results/smoke/config.yaml", config="config.yaml")
+    assert "decayed_entropy_conf_2" in (outer.root / target).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("renamed", ["", " as trace_*"])
 def test_rules_of_the_module_run_and_write_below_the_outer_workflow(tmp_path, renamed):
-    folder = tmp_path / "my workflow"
-    folder.mkdir()
-    snakefile = str(REPOSITORY / "Snakefile")
-    (folder / "Snakefile").write_text(OUTER.format(snakefile=snakefile, renamed=renamed))
-    smoke = yaml.safe_load((REPOSITORY / "config/smoke.yaml").read_text(encoding="utf-8"))
-    (folder / "config.yaml").write_text(yaml.safe_dump(smoke), encoding="utf-8")
-    outer, target = Checkout(folder), "results/smoke/tables/trace_plus_features.csv"
-    outer.snakemake(target, "results/smoke/config.yaml", config="config.yaml")
-    assert "decayed_entropy_conf_2" in (folder / target).read_text(encoding="utf-8")
+    outer = outer_workflow(tmp_path / "my workflow", repr(str(REPOSITORY / "Snakefile")), renamed)
+    run_some(outer)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     assert f"{renamed.strip().removeprefix('as ').removesuffix('*')}calibrate" in listed
+
+
+def test_a_module_that_snakemake_clones_brings_its_package_along(tmp_path, monkeypatch):
+    """As `snakedeploy deploy-workflow` writes it; git reads the address from a folder instead."""
+    origin = copied_repository(tmp_path / "origin")
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    origin.call("git", "init", "--quiet")
+    origin.call("git", "add", "--all")
+    origin.call("git", *identity, "commit", "--quiet", "--message", "All")
+    commit = origin.call("git", "rev-parse", "HEAD").stdout.strip()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{origin.root.as_uri()}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/owner/trace")
+    snakefile = f'github("owner/trace", path="Snakefile", commit="{commit}")'
+    run_some(outer_workflow(tmp_path / "my workflow", snakefile))

@@ -254,7 +254,7 @@ def load_tasks(config: Config, root: Path) -> dict[str, TaskSpec]:
 
 def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
     path = task_file(entry.slug, entry.file, root)
-    where = str(entry.file or path.relative_to(root))
+    where = entry.file or f"config/tasks/{entry.slug}.yaml"
     if not path.exists():
         looked_for = where + (here(where) if entry.file else "")
         present = sorted(file.stem for file in (root / "config/tasks").glob("*.yaml"))

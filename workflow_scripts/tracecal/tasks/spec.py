@@ -24,5 +24,9 @@ class TaskSpec(Rows, Asking, Judging):
 
 
 def task_file(slug: str, file: str | None, root: Path) -> Path:
-    """A task's file: one of the workflow's, below `root`, or a path from where Snakemake works."""
-    return Path(file) if file else root / f"config/tasks/{slug}.yaml"
+    """A task's file: `file`, or config/tasks/<slug>.yaml where Snakemake works, or the workflow's.
+
+    The last is below `root`; both are one folder unless another workflow uses it as a module.
+    """
+    own = Path(file or f"config/tasks/{slug}.yaml")
+    return own if file or own.exists() else root / own
