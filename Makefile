@@ -22,7 +22,7 @@ run: .venv/installed ## runs your configuration: CONFIG=config/mine.yaml
 report: demo ## the demo's tables and figures as pages for a browser, in report.zip
 	$(BIN)/snakemake all costs --report report.zip --report-stylesheet report/style.css
 
-pictures: demo ## the pictures of README and docs, from the demo, with Chromium
+pictures: demo ## the pictures of README and docs, and its findings, from the demo, with Chromium
 	$(BIN)/python workflow_scripts/pictures.py
 
 status: .venv/installed ## jobs done, running, failed, remaining: CONFIG=config/mine.yaml

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import pictures
 from tracecal.registry import ESTIMATORS, IDS
 
 RUN = Path(__file__).resolve().parents[1] / "results" / "demo"
@@ -58,3 +59,9 @@ def test_nothing_is_undefined():
     for _, others in metrics.filter(pl.col("model") != MAIN).group_by("model", "task"):
         assert set(others["estimator"]) == set(IDS) - broader
     assert metrics["split"].n_unique() == 20
+
+
+def test_readme_tells_what_the_demo_found():
+    readme = pictures.README.read_text(encoding="utf-8")
+    findings = (RUN / "findings.txt").read_text(encoding="utf-8")
+    assert pictures.with_findings(readme, findings) == readme, "make pictures"

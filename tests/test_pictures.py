@@ -40,3 +40,12 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
     assert picture(tmp_path, "framework.svg") == b"<svg/>"
     with pytest.raises(InputError, match="make demo"):
         picture(tmp_path, "explorer.png")
+
+
+def test_findings_replace_what_stands_in_their_place():
+    readme = pictures.README.read_text(encoding="utf-8")
+    told = pictures.with_findings(readme, "One " * 40 + "end.\nTwo.\n")
+    assert "- One One" in told and "\n  One" in told and "\n- Two.\n<!-- end" in told
+    assert pictures.with_findings(told, "Two.\n").count("- Two.") == 1
+    assert told.split("<!--")[0] == readme.split("<!--")[0]
+    assert told.split("-->")[-1] == readme.split("-->")[-1]

@@ -1,4 +1,4 @@
-"""Make the pictures that README and docs show from a finished run.
+"""Make the pictures that README and docs show, and README's findings, from a finished run.
 
 python workflow_scripts/pictures.py [results/demo]
 """
@@ -6,23 +6,33 @@ python workflow_scripts/pictures.py [results/demo]
 import re
 import sys
 from pathlib import Path
+from textwrap import fill
 
 from tracecal.errors import InputError
 from tracecal.explore.pictures import picture
-from tracecal.storage.files import write_bytes
+from tracecal.storage.files import write_bytes, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "docs/pictures"
+README, FOLDER = ROOT / "README.md", ROOT / "docs/pictures"
 
 
 def shown() -> set[str]:
     """The names of the pictures that README and docs show."""
-    texts = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    texts = [README, *(ROOT / "docs").glob("*.md")]
     return {
         name
         for text in texts
         for name in re.findall(r"\(\S*pictures/([^/)]+)\)", text.read_text(encoding="utf-8"))
     }
+
+
+def with_findings(readme: str, findings: str) -> str:
+    """README's text with a run's findings, a point each, between two comments marking the place."""
+    begin, end = re.findall(r"^<!-- .*findings.* -->$", readme, re.MULTILINE)
+    before, _, rest = readme.partition(begin)
+    told = [fill(one, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+            for one in findings.splitlines()]  # fmt: skip
+    return "\n".join([f"{before}{begin}", *told, end]) + rest.partition(end)[2]
 
 
 if __name__ == "__main__":
@@ -31,5 +41,7 @@ if __name__ == "__main__":
         for name in sorted(shown()):
             write_bytes(picture(run, name), FOLDER / name)
             print(FOLDER / name)
+        findings = (run / "findings.txt").read_text(encoding="utf-8")
+        write_text(with_findings(README.read_text(encoding="utf-8"), findings), README)
     except InputError as error:
         sys.exit(f"error: {error}")

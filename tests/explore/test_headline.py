@@ -95,15 +95,15 @@ def told(rows, averages):
     return findings(frames, SETTINGS)
 
 
-def test_findings_tell_of_each_task_and_of_the_best_method_of_another_kind():
+def test_findings_tell_of_each_task_and_of_methods_of_other_families():
     own = {"study": None, "task": "svamp", "value": 0.6, "difference": -0.1}
     rows = improvements({}, own | {"low": -0.2, "high": -0.05}, own | {"task": "other"})
-    right, few, overall, by_task, best, hindsight = told(rows, means(lars=0.65, p_true=0.4))
+    right, few, overall, by_task, others, hindsight = told(rows, means(lars=0.65, p_true=0.4))
     assert right == "Right answers (accuracy): SVAMP 19 of 60 (0.317)."
     assert few.startswith("Too few to say") and few.endswith("This applies to SVAMP (about 7).")
     assert overall.startswith("AUROC on Model M")
     assert by_task.endswith("task by task: SVAMP 0.60, SeqLogP 0.70 (interval below zero).")
-    assert best.endswith("LARS ranks best: AUROC 0.650.")
+    assert others.endswith("learn: LARS 0.65, P(True) 0.40.")
     assert "leans against TRACE+" in hindsight
 
 

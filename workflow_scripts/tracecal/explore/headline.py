@@ -31,7 +31,7 @@ def findings(frames: Frames, settings: Settings) -> list[str]:
     return [
         *answered.notes(frames, settings),
         *compared,
-        *_best(overall.filter(pl.col("estimator").is_in(broader), metric="auroc"), labels),
+        *_others(overall.filter(pl.col("estimator").is_in(broader), metric="auroc"), labels),
         *([HINDSIGHT] if compared else []),
     ]
 
@@ -71,12 +71,14 @@ def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
     return [told] if found else []
 
 
-def _best(averages: pl.DataFrame, labels: Labels) -> list[str]:
-    return [
-        "Of the methods that ask again, draw samples, read hidden states or learn, "
-        f"{labels[row['estimator']]} ranks best: AUROC {row['mean']:.3f}."
-        for row in averages.drop_nulls("mean").sort("mean", "estimator").tail(1).to_dicts()
-    ]
+def _others(averages: pl.DataFrame, labels: Labels) -> list[str]:
+    ranked = averages.drop_nulls("mean").sort("mean", "estimator", descending=[True, False])
+    found = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
+    told = (
+        "AUROC of methods of other families, which ask again, draw samples, read hidden states or "
+        f"learn: {', '.join(found)}."
+    )
+    return [told] if found else []
 
 
 def _cross(row: Mapping) -> str:
