@@ -9,6 +9,6 @@ with job(snakemake):
     params = snakemake.params
     frames = {name: read_parquet(path, []) for name, path in snakemake.input.items()}
     estimators = [Entry(*fields) for fields in params.estimators]
-    settings = Settings("", "", estimators, **params.settings)
+    settings = Settings(estimators, **params.settings)
     told = findings(frames, settings)
     write_text("".join(f"{sentence}\n" for sentence in told), snakemake.output[0])
