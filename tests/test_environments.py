@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tracecal.provenance import code_version
+
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "workflow_scripts/tracecal"
 
 
 def pins(lines):
@@ -26,6 +29,25 @@ def environment(name):
 @pytest.mark.parametrize("name", ["inference", "analysis"])
 def test_a_conda_environment_agrees_with_the_lock(name):
     assert environment(name).items() <= LOCK.items()
+
+
+def jobs():
+    """The environment, script and modules loaded by name of each rule."""
+    for file in sorted((ROOT / "rules").glob("*.smk")):
+        for body in re.findall(r"^rule \w+:\n((?:(?!^\S).*\n)*)", file.read_text(), re.M):
+            if script := re.search(r'script:\n +"\.\./(.+)"', body):
+                named = re.findall(r'code\("[^"]+", "tracecal\.([^"]+)"', body)
+                patterns = [re.sub(r"\{.+?\}", "[!_]*", name).replace(".", "/") for name in named]
+                loaded = [path for one in patterns for path in PACKAGE.glob(f"{one}.py")]
+                modules = [f"tracecal.{path.parent.name}.{path.stem}" for path in loaded]
+                yield re.search(r"envs/(\w+)\.yaml", body)[1], ROOT / script[1], modules
+
+
+@pytest.mark.parametrize(("name", "script", "modules"), list(jobs()))
+def test_an_environment_holds_all_that_its_rules_import(name, script, modules):
+    libraries = code_version(script, *modules).partition("; ")[2].split(", ")
+    used = {library.split()[0].lower().replace("_", "-") for library in libraries}
+    assert used <= environment(name).keys()
 
 
 def test_vllm_is_the_only_library_of_its_environment_that_is_not_in_the_lock():
