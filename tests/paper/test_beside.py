@@ -274,3 +274,9 @@ def test_the_adapter_writes_its_outputs(name, ours, tmp_path, pytestconfig):
     )
     assert len((tmp_path / "out.csv").read_text().split("\n")) == (190 if ours else 0) + 2
     assert "Beside the paper" in (tmp_path / "out.html").read_text()
+
+
+def test_where_all_are_names_it_is_counted_how_many_are_the_same():
+    paper = [Published("estimator=a", name, "yes") for name in ("same", "single")]
+    table = side_by_side("t", [OURS | {"same": "yes", "single": "no"}], paper)
+    assert "2 published names beside this run's: 1 are the same." in table.caption

@@ -191,6 +191,10 @@ def _title(ours: Ours, comparison: Comparison) -> str:
 def _caption(compared: Sequence[Comparison], over: str) -> str:
     if not compared:
         return "This run has nothing in common with the paper's table, so no row is listed."
+    names = [one for one in compared if isinstance(one.ours, str)]
+    same = [_value(one.published.value) == one.ours for one in names]
+    if len(same) == len(compared):
+        return f"{count(len(same), 'published name')} beside this run's: {sum(same)} are the same."
     verdicts = [comparison.exceeds for comparison in compared]
     return (
         f"{count(len(compared), 'published value')} beside this run's: "
