@@ -4,7 +4,6 @@ import polars as pl
 
 from tracecal.decode.foreign import FOREIGN, UNREAD, as_traces, kind_of, of_task
 from tracecal.decode.model import load_tokenizer
-from tracecal.decode.parallel import on_model
 from tracecal.decode.record import Step
 from tracecal.decode.replay import replay_task, tokenisation, tokenised
 from tracecal.job import job
@@ -26,9 +25,9 @@ with job(snakemake):
             keep(as_traces(pl.DataFrame(rows, schema=RECORDS)))
 
         given = tokenizer, missing, resources.batch_size
-        on_model(replay_task, paths.model, params.loading, resources.gpu, *given, keep=keep_traces)
+        step.on_model(replay_task, *given, keep=keep_traces)
 
-    step = Step(snakemake.wildcards.model, paths.revision, dict(params.items()))
+    step = Step(snakemake)
     policy = f"replay of {paths.answers}"
-    step.record(snakemake.output.traces, prompts, FOREIGN, policy, replay, lambda table: metadata)
+    step.record(prompts, FOREIGN, policy, replay, lambda table: metadata)
     write_parquet(questions.drop("lacks"), snakemake.output.questions)

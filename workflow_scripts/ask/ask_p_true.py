@@ -3,23 +3,20 @@
 from tracecal.decode.asked import answered
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts
-from tracecal.decode.parallel import on_model
 from tracecal.decode.record import Step
 from tracecal.job import job
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    wildcards = snakemake.wildcards
+    step = Step(snakemake)
     tokenizer = load_tokenizer(paths.model)
     answers = answered(paths.traces, paths.task, params.stop)
 
     def judge(prompts, keep):
         given = tokenizer, prompts, resources.batch_size
-        on_model(judge_answers, paths.model, params.loading, resources.gpu, *given, keep=keep)
+        step.on_model(judge_answers, *given, keep=keep)
 
-    step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(
-        snakemake.output[0],
         judging_prompts(tokenizer, answers, params.prompt, params.start, params.chat),
         P_TRUE,
         "the next token's raw distribution",

@@ -1,7 +1,6 @@
 """Decode a task's answers with one model and record their traces."""
 
 from tracecal.decode.answers import answer_task
-from tracecal.decode.engine import engine_of
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import Step
@@ -12,19 +11,16 @@ from tracecal.tasks.asking import Asking
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    wildcards = snakemake.wildcards
+    step = Step(snakemake)
     asking = Asking.model_validate_json(params.asking)
     task = read_parquet(paths.task, ["example_id", "question", "context"])
     tokenizer = load_tokenizer(paths.model)
 
     def decode(prompts, keep):
         given = tokenizer, prompts, asking, resources.batch_size
-        on_model = engine_of(params.get("engine"), resources.mem_mb)
-        on_model(answer_task, paths.model, params.loading, resources.gpu, *given, keep=keep)
+        step.on_model(answer_task, *given, keep=keep)
 
-    step = Step(wildcards.model, paths.revision, dict(params.items()), wildcards.get("shard"))
     step.record(
-        snakemake.output[0],
         ask(tokenizer, task, asking, params.chat if not resources.template else True),
         TRACES,
         f"greedy, at most {asking.max_new_tokens} tokens, stop strings {list(asking.stop)}",

@@ -13,7 +13,9 @@ from transformers import AutoConfig, PreTrainedTokenizerBase
 from tracecal.decode.model import loaded
 from tracecal.decode.timed import at_most
 from tracecal.errors import InputError
+from tracecal.storage.files import read_parquet
 from tracecal.tasks.asking import Asking
+from tracecal.tasks.roles import evaluated
 
 PATIENCE = 20  # seconds that a chat template may take for one conversation
 PLAIN = "set the model's 'chat: false' to ask in plain text"
@@ -108,6 +110,13 @@ def ask(
     rows = task.iter_rows(named=True)
     conversations = ((row["example_id"], messages(asking, row)) for row in rows)
     return put(tokenizer, conversations, asking.max_new_tokens, chat)
+
+
+def ask_evaluated(
+    tokenizer: PreTrainedTokenizerBase, task: str | Path, asking: Asking, chat: bool | None = None
+) -> list[dict[str, Any]]:
+    """The prompts of a task file's evaluated examples."""
+    return ask(tokenizer, evaluated(read_parquet(task, ["question"]), task), asking, chat)
 
 
 def put(

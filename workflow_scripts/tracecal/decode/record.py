@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tracecal.decode.batching import Prompt, longest_first
+from tracecal.decode.engine import engine_of
 from tracecal.decode.traces import provenance, write_table
 from tracecal.storage.files import read_checked
 from tracecal.storage.journal import Journal, Row
@@ -19,43 +20,47 @@ Work = Callable[[list[Prompt], Keep], object]
 
 @dataclass(frozen=True)
 class Step:
-    """A job that runs a language model on a task's prompts.
+    """A rule that runs a language model on a task's prompts; `job` is its script's `snakemake`.
 
-    `revision` is a file that holds the revision of `model`. `settings`, the rule's parameters, are
-    all that the rows depend on beside the prompts and the model: the code's hash, what else the
-    work is given, and, read here, `loading`'s dtype, the `seed` and `journal`, the folder of
-    finished batches. `shard` (such as '2-of-4') says which of several jobs it is.
+    The rule's parameters are all that the rows depend on beside the prompts and the model: the
+    code's hash, what else the work is given, and, read here, `loading`, the `seed`, the `engine`
+    where it is not Transformers, and `journal`, the folder of finished batches.
     """
 
-    model: str
-    revision: str
-    settings: Mapping[str, Any]
-    shard: str | None = None
+    job: Any
+
+    def on_model(self, work: Callable[..., Any], *given: object, **own: object) -> Any:
+        """`work(model, *given, **own)`; see `tracecal.decode.parallel`."""
+        params, resources = self.job.params, self.job.resources
+        run = engine_of(params.get("engine"), resources.mem_mb)
+        return run(work, self.job.input.model, params.loading, resources.gpu, *given, **own)
 
     def record(
         self,
-        output: str,
         prompts: Sequence[Prompt],
         schema: pa.Schema,
         policy: str,
         work: Work,
         notes: Callable[[pa.Table], dict[str, str]] = lambda table: {},
     ) -> None:
-        """Have `work` done on the prompts that are not finished; write all rows to `output`.
+        """Have `work` done on the prompts that are not finished; write all rows to the output.
 
         `prompts` are the whole task's. `work` hands over the rows of each batch as soon as they
         are finished; where none are missing it is not called, so no model is loaded in vain.
         `notes` are more to say in the file's metadata.
         """
-        revision = read_checked(self.revision).strip()
-        dtype, seed = self.settings["loading"]["dtype"], self.settings["seed"]
-        made = provenance(self.model, revision, dtype, policy, seed)
-        made |= {"engine": self.settings["engine"]} if "engine" in self.settings else {}
-        place = self.settings["journal"]
-        journal = Journal(place, schema, identity(self.settings, made, prompts))
-        table = recorded(share_of(prompts, self.shard), journal, work)
+        params, wildcards, output = self.job.params, self.job.wildcards, self.job.output[0]
+        shard = wildcards.get("shard")  # such as '2-of-4', where several jobs share the prompts
+        revision = read_checked(self.job.input.revision).strip()
+        dtype = params.loading["dtype"]
+        made = provenance(wildcards.model, revision, dtype, policy, params.seed)
+        if engine := params.get("engine"):
+            made["engine"] = engine
+        settings = dict(params.items())
+        journal = Journal(params.journal, schema, identity(settings, made, prompts))
+        table = recorded(share_of(prompts, shard), journal, work)
         write_table(table, made | notes(table), output)
-        if self.shard is None:
+        if shard is None:
             journal.settle(output)
 
 
