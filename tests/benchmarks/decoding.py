@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
 from benchmarks.timing import Row, paired
 from tracecal.decode.context import started
-from tracecal.decode.greedy import decode_greedily
+from tracecal.decode.greedy import decode
 from tracecal.decode.packed import pack
 from tracecal.decode.stopping import StopStrings
 
@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
     fast = pack(copy.deepcopy(model))
 
     def ours(size: int) -> object:
-        return decode_greedily(fast, ordered, ends, StopStrings(None, ()), LONGEST, slots=size)
+        return decode(fast, ordered, ends, StopStrings(None, ()), LONGEST, slots=size)
 
     def in_turn(alternative: Callable[..., object], size: int) -> None:
         for place in range(0, ANSWERS, size):
@@ -85,7 +85,7 @@ def _of_equal_lengths(model: PreTrainedModel, vocabulary: int, count: int) -> It
     ):
         yield paired(
             f"{count} x {NEW} tokens of {vocabulary:,}",
-            lambda: decode_greedily(fast, prompts, [], StopStrings(None, ()), NEW),
+            lambda: decode(fast, prompts, [], StopStrings(None, ()), NEW),
             partial(alternative, model, prompts, NEW),
             against,
             floor=lambda: _passes(fast, prompts),

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from benchmarks import calibration, decoding, operators, workflow
 from benchmarks.timing import Row, alone, cpu_seconds
 from tracecal.calibrate.predict import calibrate_all
-from tracecal.decode.greedy import decode_greedily
 from tracecal.decode.stopping import StopStrings
 from tracecal.operate.features import answer_features
 
@@ -70,7 +69,7 @@ def _decoding() -> Callable[[int], Timed]:
     prompts = [decoding.tokens(decoding.PROMPT, 1_500, row) for row in range(AT_ONCE)]
 
     def decode(new: int) -> object:
-        return decode_greedily(model, prompts, [], StopStrings(None, ()), new)
+        return decode(model, prompts, [], StopStrings(None, ()), new)
 
     return lambda new: lambda: cpu_seconds(lambda: decode(new))
 

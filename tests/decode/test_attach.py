@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tracecal.decode.attach import Attached
-from tracecal.decode.greedy import decode_greedily
+from tracecal.decode.greedy import decode
 from tracecal.decode.replay import replay_answers
 from tracecal.decode.stopping import StopStrings
 from tracecal.errors import InputError
@@ -25,7 +25,7 @@ def generate(model, prompts, **settings):
 @pytest.mark.parametrize("architecture", ["llama", "gemma2", "qwen3"])
 def test_greedy_generation_has_the_decoders_traces(make_model, tokenizer, prompts, architecture):
     model = make_model(architecture)
-    expected = decode_greedily(model, prompts, [1, 2], StopStrings(tokenizer, ()), 10)
+    expected = decode(model, prompts, [1, 2], StopStrings(tokenizer, ()), 10)
     found = generate(model, prompts, do_sample=False)
     assert [one.token_ids for one in found] == [one.token_ids for one in expected]
     assert [one.finish_reason for one in found] == [one.finish_reason for one in expected]

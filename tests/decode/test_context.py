@@ -10,7 +10,7 @@ from transformers import DynamicCache
 from decode.tiny import ARCHITECTURES
 from tracecal.decode import context, greedy
 from tracecal.decode.context import Context, shared_prefix, started
-from tracecal.decode.greedy import decode, decode_greedily
+from tracecal.decode.greedy import decode
 from tracecal.decode.sampling import Draws
 from tracecal.decode.stopping import StopStrings
 
@@ -27,7 +27,7 @@ def assert_same(answers, others):
 
 
 def greedily(model, prompts, tokenizer, **settings):
-    return decode_greedily(model, prompts, [1, 2, 40], StopStrings(tokenizer, ()), 12, **settings)
+    return decode(model, prompts, [1, 2, 40], StopStrings(tokenizer, ()), 12, **settings)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from decode.tiny import ARCHITECTURES
+from tracecal.decode import greedy
 from tracecal.decode.audit import audit_traces
 from tracecal.decode.batching import NotFiniteError
-from tracecal.decode.greedy import decode_greedily
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.errors import InputError
@@ -19,7 +19,7 @@ ENDS = [1, 2]
 
 
 def decode(model, tokenizer, prompts, ends=ENDS, stop=(), limit=24):
-    return decode_greedily(model, prompts, ends, StopStrings(tokenizer, stop), limit)
+    return greedy.decode(model, prompts, ends, StopStrings(tokenizer, stop), limit)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

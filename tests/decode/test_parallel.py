@@ -11,7 +11,7 @@ import torch
 from decode.tiny import ARCHITECTURES, initialise_model, train_tokenizer
 from tracecal.decode import parallel
 from tracecal.decode.beam import search_beams
-from tracecal.decode.greedy import decode_greedily
+from tracecal.decode.greedy import decode
 from tracecal.decode.hidden import last_states
 from tracecal.decode.p_true import next_probabilities
 from tracecal.decode.parallel import in_parallel, on_model
@@ -28,7 +28,7 @@ def everything(model, kept=None):
     if kept is not None:
         kept.append(model.model.layers[0].self_attn.q_proj.weight.to_local().shape)
     return (
-        decode_greedily(model, PROMPTS, [1], stops, 12, slots=3),
+        decode(model, PROMPTS, [1], stops, 12, slots=3),
         search_beams(model, PROMPTS[:2], [1], stops, 6, 3),
         last_states(model, PROMPTS, 1),
         next_probabilities(model, PROMPTS),

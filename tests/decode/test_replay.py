@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tracecal.decode.greedy import decode_greedily
+from tracecal.decode.greedy import decode
 from tracecal.decode.replay import replay_answers, tokenisation
 from tracecal.decode.stopping import StopStrings
 from tracecal.errors import InputError
@@ -17,7 +17,7 @@ def decoded(request, make_model, tokenizer, prompts):
         "input_ids"
     ]
     asked = [template + prompt for prompt in prompts]
-    answers = decode_greedily(model, asked, [1, 2], StopStrings(tokenizer, ()), 12)
+    answers = decode(model, asked, [1, 2], StopStrings(tokenizer, ()), 12)
     records = [
         Record(
             f"a{place}",

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import chisquare
 
 from tracecal.decode.draws import Draws, inverse_cdf, uniform
-from tracecal.decode.greedy import decode, decode_greedily
+from tracecal.decode.greedy import decode
 from tracecal.decode.sampling import sample_task
 from tracecal.decode.stopping import StopStrings
 from tracecal.tasks.asking import Asking
@@ -86,7 +86,7 @@ def test_copies_are_the_prompt_asked_again(make_model, tokenizer, prompts):
         return logits.argmax(-1)
 
     copied = decode(model, prompts, [1, 2], stops, 8, likeliest, copies=2)
-    once = decode_greedily(model, prompts, [1, 2], stops, 8)
+    once = decode(model, prompts, [1, 2], stops, 8)
     assert [a.token_ids for a in copied] == [a.token_ids for a in once for _ in range(2)]
 
 

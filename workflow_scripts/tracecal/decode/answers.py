@@ -1,13 +1,14 @@
 """Answers of a whole task: prompts in, rows of the traces file out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, forget, in_waves
+from tracecal.decode.batching import Keep, Prompt, forget, in_waves
 from tracecal.decode.greedy import Answer, Decode, decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
+from tracecal.storage.journal import Row
 from tracecal.tasks.asking import Asking
 
 
@@ -17,16 +18,16 @@ def answer_task(
     prompts: list[Prompt],
     asking: Asking,
     batch_size: int,
-    keep: Callable[[list[dict[str, object]]], None] = forget,
+    keep: Keep = forget,
     decode: Decode = decode,
-) -> list[dict[str, object]]:
+) -> list[Row]:
     """Decode every prompt greedily; one row of the traces file each, finished ones to `keep`.
 
     `decode` is that of the engine which loaded `model`.
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
-    def work(batch: list[Prompt], size: int) -> list[dict[str, object]]:
+    def work(batch: list[Prompt], size: int) -> list[Row]:
         ids = [prompt["prompt_token_ids"] for prompt in batch]
         answers = decode(model, ids, ends, stops, asking.max_new_tokens, slots=size)
         return [
@@ -37,9 +38,7 @@ def answer_task(
     return in_waves(prompts, batch_size, "answers", work, keep)
 
 
-def _trace(
-    answer: Answer, tokenizer: PreTrainedTokenizerBase, stops: StopStrings
-) -> dict[str, object]:
+def _trace(answer: Answer, tokenizer: PreTrainedTokenizerBase, stops: StopStrings) -> Row:
     return {
         "answer": stops.decode(answer.token_ids),
         "token_ids": answer.token_ids,

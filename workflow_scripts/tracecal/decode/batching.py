@@ -9,8 +9,10 @@ from torch import distributed
 
 from tracecal.errors import InputError
 from tracecal.progress import LOGGER, progress_bar
+from tracecal.storage.journal import Row
 
 Prompt = dict[str, Any]
+Keep = Callable[[list[Row]], None]  # takes the rows of a batch as soon as they are finished
 Result = TypeVar("Result")
 
 

@@ -1,13 +1,12 @@
 """Beams of a whole task: prompts in, rows of the beams file out."""
 
-from collections.abc import Callable
-
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, forget, in_batches
+from tracecal.decode.batching import Keep, Prompt, forget, in_batches
 from tracecal.decode.beam import Beam, search_beams
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
+from tracecal.storage.journal import Row
 from tracecal.tasks.asking import Asking
 
 
@@ -18,15 +17,15 @@ def beam_task(
     asking: Asking,
     batch_size: int,
     width: int,
-    keep: Callable[[list[dict[str, object]]], None] = forget,
-) -> list[dict[str, object]]:
+    keep: Keep = forget,
+) -> list[Row]:
     """The `width` beams of every prompt; one row of the beams file each, finished ones to `keep`.
 
     `batch_size` counts hypotheses, as it counts answers in greedy decoding.
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
-    def work(batch: list[Prompt]) -> list[dict[str, object]]:
+    def work(batch: list[Prompt]) -> list[Row]:
         ids = [prompt["prompt_token_ids"] for prompt in batch]
         found = search_beams(model, ids, ends, stops, asking.max_new_tokens, width)
         return [
@@ -37,7 +36,7 @@ def beam_task(
     return in_batches(prompts, max(1, batch_size // width), "beams", work, keep)
 
 
-def _beams(beams: list[Beam]) -> dict[str, object]:
+def _beams(beams: list[Beam]) -> Row:
     return {
         "beam_token_ids": [list(beam.token_ids) for beam in beams],
         "beam_logprob": [beam.logprob for beam in beams],

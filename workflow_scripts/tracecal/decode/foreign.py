@@ -103,26 +103,26 @@ def kind_of(answers: pl.DataFrame) -> dict[str, str]:
 
     Raises `InputError` where they are of several kinds.
     """
-    told = {
+    stated = {
         "schema_version": SCHEMA_VERSION,
         "stop_token": _kind(answers, "stop_token") or "none",
         "processed": _kind(answers, "processed") or "unknown",
     }
     if named := answers["model"].drop_nulls().unique().sort().to_list():
-        told["known_as"] = "\n".join(named)
-    return told
+        stated["known_as"] = "\n".join(named)
+    return stated
 
 
 def entropies_of(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     """What a traces file says of its entropies: how they are known, and where not."""
-    told = {"entropy": entropy_kind(answers)}
+    stated = {"entropy": entropy_kind(answers)}
     if reading.vocabulary is not None:
-        told["vocabulary"] = str(reading.vocabulary)
+        stated["vocabulary"] = str(reading.vocabulary)
     if (without := answers.filter(pl.col("entropy").is_null())).height:
         reasons = "; ".join(without["lacks"].unique().sort())
-        told[WITHOUT_ENTROPY] = f"{without.height} of {answers.height} answers: {reasons}"
-        LOGGER.warning("null is what needs entropy, as TRACE does, of %s", told[WITHOUT_ENTROPY])
-    return told
+        stated[WITHOUT_ENTROPY] = f"{without.height} of {answers.height} answers: {reasons}"
+        LOGGER.warning("null is what needs entropy, as TRACE does, of %s", stated[WITHOUT_ENTROPY])
+    return stated
 
 
 def require_entropies(answers: pl.DataFrame) -> None:

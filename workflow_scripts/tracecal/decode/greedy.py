@@ -166,15 +166,3 @@ def decode(
         if len(unseen) == look_every:
             look(live.rows, unseen)
             unseen = []
-
-
-def decode_greedily(
-    model: PreTrainedModel,
-    prompts: Sequence[list[int]],
-    ends: Sequence[int],
-    stops: StopStrings,
-    max_new_tokens: int,
-    slots: int | None = None,
-) -> list[Answer]:
-    """Decode prompts, the most likely token at each step; see `decode`."""
-    return decode(model, prompts, ends, stops, max_new_tokens, slots=slots)

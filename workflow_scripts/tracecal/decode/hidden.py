@@ -1,13 +1,12 @@
 """Hidden states of the last prompt token: one prefill pass per prompt, nothing generated."""
 
-from collections.abc import Callable
-
 import pyarrow as pa
 import torch
 from transformers import PreTrainedModel
 
-from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
+from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.context import shared_prefix, started
+from tracecal.storage.journal import Row
 
 HIDDEN = pa.schema(
     {
@@ -28,15 +27,15 @@ def hidden_task(
     prompts: list[Prompt],
     depth: float,
     batch_size: int,
-    keep: Callable[[list[dict[str, object]]], None] = forget,
-) -> list[dict[str, object]]:
+    keep: Keep = forget,
+) -> list[Row]:
     """One row of the hidden-states file for every prompt (`example_id`, `prompt_token_ids`).
 
     Finished rows go to `keep`.
     """
     layer = layer_at(depth, model.config.get_text_config().num_hidden_layers)
 
-    def work(batch: list[Prompt]) -> list[dict[str, object]]:
+    def work(batch: list[Prompt]) -> list[Row]:
         states = last_states(model, [prompt["prompt_token_ids"] for prompt in batch], layer)
         return [
             {"example_id": prompt["example_id"], "layer": layer, "hidden": state}

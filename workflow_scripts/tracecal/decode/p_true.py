@@ -4,17 +4,18 @@ The question and the answer are shown and judged as (A) true or (B) false, witho
 examples and without other samples. What counts is the next token alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 import pyarrow as pa
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
+from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.context import shared_prefix, started
 from tracecal.decode.prompt import put
 from tracecal.errors import InputError
+from tracecal.storage.journal import Row
 from tracecal.templates import filled
 
 P_TRUE = pa.schema({"example_id": pa.string(), "p_a": pa.float64(), "p_b": pa.float64()})
@@ -59,8 +60,8 @@ def judge_answers(
     tokenizer: PreTrainedTokenizerBase,
     prompts: list[Prompt],
     batch_size: int,
-    keep: Callable[[list[dict[str, object]]], None] = forget,
-) -> list[dict[str, object]]:
+    keep: Keep = forget,
+) -> list[Row]:
     """`p_a` and `p_b` of every prompt: one forward pass per batch; a row each, also to `keep`.
 
     Each is the sum over the tokens that write the option. Raises `InputError` where the model
@@ -68,7 +69,7 @@ def judge_answers(
     """
     options = [option_tokens(tokenizer, letter) for letter in "AB"]
 
-    def work(batch: list[Prompt]) -> list[dict[str, object]]:
+    def work(batch: list[Prompt]) -> list[Row]:
         probabilities = next_probabilities(model, [one["prompt_token_ids"] for one in batch])
         p_a, p_b = (probabilities[:, tokens].sum(-1).tolist() for tokens in options)
         ids = (prompt["example_id"] for prompt in batch)

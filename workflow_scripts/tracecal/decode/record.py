@@ -8,13 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tracecal.decode.batching import Prompt, longest_first
+from tracecal.decode.batching import Keep, Prompt, longest_first
 from tracecal.decode.engine import engine_of
 from tracecal.decode.traces import provenance, write_table
 from tracecal.storage.files import read_checked
-from tracecal.storage.journal import Journal, Row
+from tracecal.storage.journal import Journal
 
-Keep = Callable[[list[Row]], None]
 Work = Callable[[list[Prompt], Keep], object]
 
 

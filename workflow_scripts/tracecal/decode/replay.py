@@ -1,6 +1,6 @@
 """Exact traces of answers that were made elsewhere: one teacher-forced pass, nothing generated."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 import torch
@@ -8,7 +8,7 @@ from polars import CompatLevel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.answers import token_texts
-from tracecal.decode.batching import NotFiniteError, Prompt, forget, in_batches
+from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.capture import capture
 from tracecal.decode.context import shared_prefix, started
 from tracecal.decode.foreign import UNREAD
@@ -76,7 +76,7 @@ def replay_task(
     tokenizer: PreTrainedTokenizerBase,
     prompts: Sequence[Prompt],
     batch_size: int,
-    keep: Callable[[list[Prompt]], None] = forget,
+    keep: Keep = forget,
 ) -> list[Prompt]:
     """The answers of `tokenised` with their traces, columns of `RECORDS`; finished ones to `keep`.
 

@@ -1,15 +1,14 @@
 """Ancestral sampling whose draws depend on nothing but what is sampled."""
 
-from collections.abc import Callable
-
 import pyarrow as pa
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, forget, in_waves
+from tracecal.decode.batching import Keep, Prompt, forget, in_waves
 from tracecal.decode.draws import Draws
 from tracecal.decode.greedy import Answer, Decode, decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
+from tracecal.storage.journal import Row
 from tracecal.tasks.asking import Asking
 
 SAMPLES = pa.schema(
@@ -32,20 +31,18 @@ def sample_task(
     answers: int,
     temperature: float,
     seed: int,
-    keep: Callable[[list[dict[str, object]]], None] = forget,
+    keep: Keep = forget,
     decode: Decode = decode,
-) -> list[dict[str, object]]:
+) -> list[Row]:
     """`answers` sampled answers of every prompt; one row of the samples file each.
 
-    All of a prompt's rows go to `keep` together.
-
-    `batch_size` counts answers, as it does in greedy decoding. Surprisals are the model's own,
-    whatever the temperature at which the tokens were drawn. `decode` is that of the engine which
-    loaded `model`.
+    All of a prompt's rows go to `keep` together. `batch_size` counts answers, as it does in greedy
+    decoding. Surprisals are the model's own, whatever the temperature at which the tokens were
+    drawn. `decode` is that of the engine which loaded `model`.
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
-    def work(batch: list[Prompt], size: int) -> list[dict[str, object]]:
+    def work(batch: list[Prompt], size: int) -> list[Row]:
         examples = [prompt["example_id"] for prompt in batch]
         keys = [f"{seed}\x1f{example}\x1f{k}" for example in examples for k in range(answers)]
         drawn = decode(
@@ -67,7 +64,7 @@ def sample_task(
     return in_waves(prompts, max(1, batch_size // answers), "prompts", work, keep)
 
 
-def _row(example: str, sample: int, answer: Answer, stops: StopStrings) -> dict[str, object]:
+def _row(example: str, sample: int, answer: Answer, stops: StopStrings) -> Row:
     return {
         "example_id": example,
         "sample": sample,

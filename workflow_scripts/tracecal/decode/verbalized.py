@@ -4,18 +4,19 @@ The task's own conversation goes on: after the decoded answer the model is asked
 is that the answer is right, and its greedy reply is read for a number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 import pyarrow as pa
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import Prompt, forget, in_waves
+from tracecal.decode.batching import Keep, Prompt, forget, in_waves
 from tracecal.decode.confidence import parse_confidence
-from tracecal.decode.greedy import decode_greedily
+from tracecal.decode.greedy import decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.prompt import messages, put
 from tracecal.decode.stopping import StopStrings
+from tracecal.storage.journal import Row
 from tracecal.tasks.asking import Asking, until_stop
 from tracecal.templates import filled
 
@@ -51,8 +52,8 @@ def confidence_replies(
     prompts: list[Prompt],
     stop: Sequence[str],
     batch_size: int,
-    keep: Callable[[list[dict[str, object]]], None] = forget,
-) -> list[dict[str, object]]:
+    keep: Keep = forget,
+) -> list[Row]:
     """The greedy `reply` to every prompt and the `confidence` that it states; a row each,
     finished ones to `keep`.
 
@@ -60,11 +61,11 @@ def confidence_replies(
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, stop)
 
-    def work(batch: list[Prompt], size: int) -> list[dict[str, object]]:
+    def work(batch: list[Prompt], size: int) -> list[Row]:
         ids = [prompt["prompt_token_ids"] for prompt in batch]
         replies = [
             until_stop(stops.decode(answer.token_ids), stop).strip()
-            for answer in decode_greedily(model, ids, ends, stops, REPLY_TOKENS, slots=size)
+            for answer in decode(model, ids, ends, stops, REPLY_TOKENS, slots=size)
         ]
         return [
             {
