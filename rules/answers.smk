@@ -39,7 +39,6 @@ rule read_answers:
     params:
         **READING_ANSWERS,
         code=code("answers/read_answers.py"),
-        main=lambda wildcards: wildcards.model == CONFIG.study.main.model,
     message:
         "Reading the answers of {wildcards.model} to {wildcards.task}"
     script:

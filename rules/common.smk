@@ -388,7 +388,10 @@ def entries(estimators):
     return [[e.id, e.label, e.group, e.role, e.citation] for e in estimators]
 
 
-# Which estimators comparisons show, and those few that stand for their kind in the analyses.
+# Which estimators comparisons show, which are computed for the main study's model, and those few
+# that stand for their kind in its analyses.
 COMPARED = entries(e for e in CHOSEN if e.role in ("baseline", "trace"))
-FOLLOWED = [e for e in CHOSEN if e.id in registry.REPRESENTATIVE]
+MAIN_CHOSEN = chosen_for(CONFIG.study.main.model, CHOSEN, CONFIG)
+MAIN_COMPARED = [e for e in MAIN_CHOSEN if e.role in ("baseline", "trace")]
+FOLLOWED = [e for e in MAIN_CHOSEN if e.id in registry.REPRESENTATIVE]
 REPRESENTATIVE = entries(FOLLOWED)

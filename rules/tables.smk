@@ -9,7 +9,7 @@ from tracecal.tables.words import count, filled, listed
 ALL = {"models": sorted({m for m, _ in PAIRS}), "tasks": sorted({t for _, t in PAIRS})}
 
 
-def made(*analyses, studies=("main",), estimators=COMPARED, **more):
+def made(*analyses, studies=("main",), estimators=(), **more):
     """What a table is made from: analyses/<name>.parquet, studies, estimators, and settings of its
     own. It gets no labels of other studies.
     """
@@ -22,7 +22,7 @@ def made(*analyses, studies=("main",), estimators=COMPARED, **more):
     }
 
 
-def compares(*analyses, estimators=COMPARED, **more):
+def compares(*analyses, estimators=entries(MAIN_COMPARED), **more):
     """As `made`, of a table that compares estimators, fits or answers.
 
     It also says how many answers are right, which estimators score fewer, and whether a calibration
@@ -38,8 +38,8 @@ def compares(*analyses, estimators=COMPARED, **more):
 
 
 def rows_of(table):
-    """The chosen estimators among those that a table of averages shows."""
-    return entries(entry for entry in CHOSEN if entry.id in shown_in(table))
+    """The main model's estimators among those that a table of averages shows."""
+    return entries(entry for entry in MAIN_CHOSEN if entry.id in shown_in(table))
 
 
 MADE = {
@@ -53,10 +53,9 @@ MADE = {
     # Its largest set of features is that of decayed entropies and surprisals.
     "spike_modeling": compares("spike_modeling_averages", estimators=[], weights=4),
     "cross_task_transfer": compares("cross_task_transfer_improvements"),
-    "protocol_comparison": made(studies=[], estimators=[], methods=protocol_rows(CHOSEN)),
+    "protocol_comparison": made(studies=[], methods=protocol_rows(CHOSEN)),
     "trace_plus_features": made(
         studies=[],
-        estimators=[],
         features=list(registry.TRACE_PLUS_FEATURES),
         excluded=list(registry.LIKELIHOOD),
     ),
@@ -79,11 +78,11 @@ if FOLLOWED:
     }
 if STUDY["cross"]:
     MADE |= {
-        name: compares("improvements", studies=["cross"])
+        name: compares("improvements", studies=["cross"], estimators=COMPARED)
         for name in ["cross_model", "cross_model_task_details", "cross_model_best_estimators"]
     }
 if "trace_plus" in {entry.id for entry in CHOSEN}:
-    MADE["risk_coverage"] = made("risk_coverage", "accuracy", studies=["all"], estimators=[])
+    MADE["risk_coverage"] = made("risk_coverage", "accuracy", studies=["all"])
 
 # Averages of a single estimator compare nothing.
 TABLES = [name for name in MADE if name not in ROWS or len(MADE[name]["estimators"]) > 1]
@@ -125,7 +124,7 @@ def labels(wildcards):
 def words(wildcards):
     """A table's title and caption; what it says of additions is left out with them."""
     main, cross = STUDY["main"], STUDY["cross"] or {"models": [], "tasks": []}
-    baselines = [entry for entry in CHOSEN if entry.role == "baseline"]
+    baselines = [role for *_, role, _ in MADE[wildcards.table]["estimators"] if role == "baseline"]
     finished = wanted_pairs()
 
     def named(study, models, labels):

@@ -93,3 +93,13 @@ def test_answers_of_one_class_have_no_auroc_and_crash_nothing():
     assert auroc.filter(task="u").select("mean", "undefined").row(0) == (None, SPLITS)
     alone = auroc.filter(task="t")["mean"].item()
     assert auroc.filter(pl.col("task").is_null())["mean"].item() == pytest.approx(alone)
+
+
+def test_without_scores_every_setting_has_null_rows():
+    unknown = STUDY["operators"].with_columns(score=pl.lit(None, pl.Float64))
+    found = hyperparameter_sensitivity(
+        **STUDY | {"operators": unknown}, method="platt", ece_bins=15
+    )
+    keys = ["task", "setting", "level", "metric"]
+    assert found.select(keys).equals(ANALYSIS.select(keys))
+    assert found["mean"].null_count() == found.height

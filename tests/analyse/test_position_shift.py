@@ -109,3 +109,12 @@ def test_answers_of_one_class_are_undefined_and_left_out_of_the_average():
     assert split.filter(task="u").select("mean", "undefined").row(0) == (None, SPLITS)
     alone = split.filter(task="t")["mean"].item()
     assert split.filter(pl.col("task").is_null())["mean"].item() == pytest.approx(alone)
+
+
+def test_without_scores_every_task_has_null_rows():
+    unknown = STUDY["operators"].with_columns(score=pl.lit(None, pl.Float64))
+    found = position_shift(**STUDY | {"operators": unknown})
+    assert found.select("task", "quantity", "over").equals(
+        ANALYSIS.select("task", "quantity", "over")
+    )
+    assert found["mean"].null_count() == found.height

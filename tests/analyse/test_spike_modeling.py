@@ -52,6 +52,14 @@ def test_each_set_split_and_metric_has_one_row():
     assert found.select("features", "split", "metric").is_unique().all()
 
 
+def test_without_answers_every_value_is_null():
+    answers, splits = made()
+    found = spike_modeling(answers.clear(), splits, "platt")
+    assert found.height == len(FEATURE_SETS) * 3 * 2
+    assert found["value"].null_count() == found.height
+    assert set(found["n"]) == {0}
+
+
 def test_row_order_changes_nothing():
     answers, splits = made()
     found = spike_modeling(answers, splits, "platt")

@@ -64,7 +64,8 @@ def test_the_papers_answers_fall_into_the_papers_strata():
 
 @given(values=st.lists(st.integers(-3, 3), min_size=1, max_size=40), parts=st.integers(2, 5))
 def test_parts_are_ordered_equal_values_together_and_counts_near(values, parts):
-    found = cut(pl.Series(values, dtype=pl.Float64), parts).to_list()
+    frame = pl.DataFrame({"value": pl.Series(values, dtype=pl.Float64)})
+    found = frame.select(cut(pl.col("value"), parts)).to_series().to_list()
     order = sorted(zip(values, found, strict=True))
     assert [part for _, part in order] == sorted(found)
     assert len(set(order)) == len(set(values))
@@ -142,3 +143,13 @@ def test_answers_without_entropies_are_left_out():
     keys = {"model": ["m", "m"], "task": ["t", "t"], "example_id": ["a", "b"]}
     labels = pl.DataFrame(keys | {"correct": [True, False]})
     assert with_risks(pl.DataFrame(keys | known), labels)["example_id"].to_list() == ["a"]
+
+
+def test_without_answers_all_strata_are_empty():
+    none = answers([], [], [])
+    for found, height in (
+        (spike_strata(none, BOOTSTRAP), 6),
+        (spike_quintiles(none, BOOTSTRAP), 5),
+    ):
+        assert found["n"].to_list() == [0] * height
+        assert found["incorrect_rate"].null_count() == height

@@ -157,6 +157,15 @@ def test_length_normalised_surprisal_has_no_positions(row):
     )
 
 
+def test_answers_without_entropies_have_no_score_and_change_no_other():
+    traces = frame([[(1.0, 2.0)], [(0.5, 1.0), (2.0, 0.5)]])
+    lacking = traces.with_columns(entropy=pl.when(example_id="e01").then("entropy"))
+    for scores in (varied_scores, lambda answers: permuted_scores(answers, "task", 0, draws=3)):
+        whole, partly = scores(traces), scores(lacking)
+        assert partly.filter(example_id="e01").equals(whole.filter(example_id="e01"))
+        assert partly.filter(example_id="e00")["score"].null_count() == whole.height / 2
+
+
 def test_an_early_spike_is_the_riskiest():
     early = frame([[(0.1, 6)] + [(0.1, 0)] * 7])
     drawn = permuted_scores(early, "task", 0, draws=10)["score"]

@@ -87,7 +87,7 @@ def test_what_an_estimator_needs_is_said():
 
 
 def test_none_of_its_estimators_is_an_error():
-    with pytest.raises(InputError, match="metrics hold no row|has none of its estimators"):
+    with pytest.raises(InputError, match="metrics hold no row"):
         table("operator_ablation", [entry for entry in ENTRIES if entry.id == "seq_logp"])
 
 

@@ -1,4 +1,6 @@
-"""A study of models of which one is decoded, one read from a file and one replayed."""
+"""A study of models: some decoded, one replayed, and the main one read from a file, without any
+entropies.
+"""
 
 import json
 
@@ -42,6 +44,7 @@ def mixed(broken):
     read = {"answers": "logs/read-{task}.jsonl", "reading": {"wrong_rows": "skip"}}
     replayed = {"answers": "logs/replayed-{task}.jsonl", "path": f"{RESULTS}/models/demo-medium"}
     models = [{"slug": "read", "source": read}, {"slug": "replayed", "source": replayed}]
+    smoke["study"]["main"] = {"model": "read", "tasks": ["arithmetic"]}
     smoke["study"]["cross"]["models"] += ["read", "replayed"]
     config = broken.variant("mixed", models=smoke["models"] + models, study=smoke["study"])
     return config, answers
@@ -85,6 +88,10 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     table = (results / "tables/cross_model.tex").read_text(encoding="utf-8")
     assert f"leave out questions: read on Arithmetic ({LEFT_OUT} of {answers.height})" in table
     assert f"are answers: read on Arithmetic ({n} of {n})" in table
+    bridge = pl.read_csv(results / "tables/bridge.csv")
+    assert {"trace", "trace_plus"} <= set(bridge.filter(pl.col("brier").is_null())["estimator"])
+    figures = [results / f"figures/{name}.svg" for name in ("framework", "spike_evidence")]
+    assert all("No answer of the main study has" in path.read_text() for path in figures)
     told = load(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
     assert (told.n, told.entropy, told.processed) == (n, "none", "unknown")
     told = load(results / "calibrators/replayed/arithmetic.json").fitted_on

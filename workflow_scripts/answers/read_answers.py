@@ -2,14 +2,7 @@
 
 import pyarrow as pa
 
-from tracecal.decode.foreign import (
-    FOREIGN,
-    as_traces,
-    entropies_of,
-    kind_of,
-    of_task,
-    require_entropies,
-)
+from tracecal.decode.foreign import FOREIGN, as_traces, entropies_of, kind_of, of_task
 from tracecal.decode.traces import write_table
 from tracecal.job import job
 from tracecal.logs.options import Reading
@@ -19,8 +12,6 @@ with job(snakemake):
     inputs, output = snakemake.input, snakemake.output
     reading = Reading.model_validate_json(snakemake.params.reading)
     answers, questions = of_task(inputs.answers, snakemake.params.held, inputs.task, reading)
-    if snakemake.params.main:
-        require_entropies(answers)
     made = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}
     metadata = made | kind_of(answers) | entropies_of(answers, reading)
     write_table(pa.Table.from_pylist(as_traces(answers), schema=FOREIGN), metadata, output.traces)

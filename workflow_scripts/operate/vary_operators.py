@@ -10,7 +10,6 @@ from tracecal.tasks.roles import evaluated
 
 with job(snakemake):
     traces = read_traces(snakemake.input.traces, ["example_id", "surprisal", "entropy"])
-    # Answers from files may lack entropies, without which there is nothing to vary.
-    answers = evaluated(traces, snakemake.input.task).drop_nulls("entropy")
+    answers = evaluated(traces, snakemake.input.task)
     permuted = permuted_scores(answers, snakemake.wildcards.task, snakemake.params.seed)
     write_parquet(pl.concat([varied_scores(answers), permuted]), snakemake.output[0])

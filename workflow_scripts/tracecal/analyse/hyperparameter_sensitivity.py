@@ -76,13 +76,13 @@ def _metrics_of(
     # One setting at a time: every prediction beside the scores of all would fill the memory.
     metrics = pl.concat(
         all_metrics(
-            of_setting,
+            predictions.filter(estimator=name),
             answers,
             wide.select("example_id", name),
             estimators=[name],
             splits=splits["split"].unique().sort().to_list(),
             **settings,
         )
-        for (name,), of_setting in predictions.group_by("estimator")
+        for name in names
     )
     return metrics.join(levels, on="estimator", validate="m:1")

@@ -67,7 +67,7 @@ def _aurocs(scores: pl.DataFrame, answers: pl.DataFrame, splits: pl.DataFrame) -
     rows = []
     for (setting, draw), scored in wanted.group_by("setting", "draw"):
         for split, ids in evaluated.items():
-            part = scored.join(ids, on="example_id", how="semi")
+            part = scored.join(ids, on="example_id", how="semi").drop_nulls("score")
             value = auroc(part["score"].to_numpy(), part["correct"].to_numpy())
             rows.append((split, setting, draw, value))
     return pl.DataFrame(rows, schema=MEASURED, orient="row")

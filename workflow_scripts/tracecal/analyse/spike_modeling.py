@@ -33,6 +33,7 @@ FEATURE_SETS: dict[str, tuple[str, ...]] = {
 }
 LOCAL_FEATURES = FEATURE_SETS["trace_local"]
 
+PARTS = ("calibration", "evaluation")
 MODELING = {
     "features": pl.String,
     "split": pl.Int64,
@@ -57,11 +58,11 @@ def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) 
     `example_id`, `split` and `part`. Split k joins the tasks' k-th splits.
     """
     joined = splits.join(answers, on=["task", "example_id"], how="inner", validate="m:1")
+    joined = joined.sort("split", "task", "example_id")
     rows = []
-    for (split,), part in joined.sort("split", "task", "example_id").group_by(
-        "split", maintain_order=True
-    ):
-        calibration, evaluated = part.filter(part="calibration"), part.filter(part="evaluation")
+    for split in splits["split"].unique().sort():
+        of_split = joined.filter(split=split)
+        calibration, evaluated = (of_split.filter(part=part) for part in PARTS)
         for name, columns in FEATURE_SETS.items():
             rows += _metric_rows(name, split, columns, calibration, evaluated, method)
     return pl.DataFrame(rows, schema=MODELING, orient="row")

@@ -45,15 +45,15 @@ def analysis(
     return rates(answers, Bootstrap(*bootstrap)).with_columns(**scope(pairs))
 
 
-def cut(values: pl.Series, parts: int) -> pl.Series:
+def cut(values: pl.Expr, parts: int) -> pl.Expr:
     """The part, 0 to `parts` - 1, of each value: equal counts, equal values together.
 
     Part k ends with the value of rank n k / parts, rounded half up.
     """
-    ordered = values.sort().to_list()
-    ends = [(2 * part * len(ordered) + parts) // (2 * parts) for part in range(1, parts)]
-    inner = np.array([ordered[end - 1] if end else -np.inf for end in ends])
-    return pl.Series(np.searchsorted(inner, values.to_numpy(), side="left"))
+    n, ordered = pl.len().cast(pl.Int64), values.sort()
+    ends = [(2 * part * n + parts) // (2 * parts) for part in range(1, parts)]
+    beyond = [(end == 0) | (values > ordered.get(end - 1, null_on_oob=True)) for end in ends]
+    return pl.sum_horizontal(part.cast(pl.Int64) for part in beyond)
 
 
 def spike_strata(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
@@ -82,25 +82,23 @@ def spike_quintiles(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame
         for name, score in SCORES.items()
     )
     low = _stratified(ranked).filter(risk_stratum="low")
-    parts = low.with_columns(quintile=cut(low["spike_gap"], QUINTILES).cast(pl.Int64))
+    parts = low.with_columns(quintile=cut(pl.col("spike_gap"), QUINTILES))
     means = {f"{name}_percentile": pl.col(f"{name}_percentile").mean() for name in SCORES}
     every = pl.DataFrame({"quintile": range(QUINTILES)})
     return _rates(parts, every, means, bootstrap)
 
 
 def _stratified(answers: pl.DataFrame) -> pl.DataFrame:
-    ordered = answers.sort("task", "example_id")
-    return pl.concat(
-        tercile.with_columns(
-            risk_stratum=pl.lit(RISK_STRATA[index]),
-            spike_stratum=pl.Series(
-                [SPIKE_STRATA[half] for half in cut(tercile["spike_gap"], 2)], dtype=pl.String
-            ),
-        )
-        for (index,), tercile in ordered.with_columns(
-            tercile=cut(ordered["mean_risk"], len(RISK_STRATA))
-        ).group_by("tercile", maintain_order=True)
-    ).sort("task", "example_id")
+    terciles = answers.with_columns(
+        risk_stratum=_named(cut(pl.col("mean_risk"), len(RISK_STRATA)), RISK_STRATA)
+    )
+    halves = cut(pl.col("spike_gap"), len(SPIKE_STRATA)).over("risk_stratum")
+    named = terciles.with_columns(spike_stratum=_named(halves, SPIKE_STRATA))
+    return named.sort("task", "example_id")
+
+
+def _named(part: pl.Expr, names: Sequence[str]) -> pl.Expr:
+    return part.replace_strict(range(len(names)), names, return_dtype=pl.String)
 
 
 def _rates(

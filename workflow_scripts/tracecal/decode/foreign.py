@@ -125,17 +125,6 @@ def entropies_of(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     return stated
 
 
-def require_entropies(answers: pl.DataFrame) -> None:
-    """Raise `InputError` where no entropy is known, as the main study's analyses are of them."""
-    if entropy_kind(answers) == "none":
-        raise InputError(
-            f"no answer has entropies ({answers['lacks'][0]}), of which the main study's analyses "
-            "are: give top log-probabilities and 'reading: {vocabulary: …}', or the model in "
-            "'source' as well, which then replays the answers; or name the model in study.cross "
-            "alone, whose comparisons need none."
-        )
-
-
 def _kind(answers: pl.DataFrame, column: str) -> str | None:
     """The one kind that answers are of; null where none says."""
     kinds = answers.filter(pl.col(column) != "none")[column].unique().sort().to_list()

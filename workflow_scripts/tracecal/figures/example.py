@@ -47,8 +47,8 @@ def read_example(
     predictions: Sequence[str],
     tasks: Sequence[str],
     pairs: Sequence[Sequence[str]],
-) -> Example:
-    """The confident error with the most pronounced peak.
+) -> Example | None:
+    """The confident error with the most pronounced peak; null where no answer has entropies.
 
     The paths are those of the files of `pairs`, in their order. Raises `InputError` where there
     is no pair.
@@ -56,6 +56,8 @@ def read_example(
     key = ["task", "example_id"]
     # Answers from files may lack entropies.
     answers = read_pairs(features, pairs, ["example_id", *FEATURES]).drop_nulls("mean_entropy")
+    if answers.is_empty():
+        return None
     traced = pl.concat(
         read_traces(path, TRACE).with_columns(task=pl.lit(task))
         for path, (_, task) in zip(traces, pairs, strict=True)

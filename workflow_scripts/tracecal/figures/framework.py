@@ -24,6 +24,7 @@ ANSWER, TRACED, RISK, SCORE = (0.04, 1.12), (1.38, 1.62), (3.2, 1.64), (5.08, 1.
 TOP, BOTTOM = HEIGHT - 0.27, 0.06
 LINE = 0.125
 LABELLED = 15
+NOTHING = "No answer of the main study has entropies, which TRACE needs: there is none to draw."
 
 
 def draw(
@@ -38,9 +39,11 @@ def draw(
     return framework(read_example(traces, features, labels, predictions, tasks, pairs))
 
 
-def framework(example: Example) -> Figure:
-    """The figure."""
+def framework(example: Example | None) -> Figure:
+    """The figure; without an example, why there is none."""
     with style.applied():
+        if example is None:
+            return style.sentence(NOTHING, style.TEXT_WIDTH, HEIGHT)
         figure = Figure(figsize=(style.TEXT_WIDTH, HEIGHT))
         figure.set_layout_engine("none")
         page = _panel(figure, 0, 0, style.TEXT_WIDTH, HEIGHT)

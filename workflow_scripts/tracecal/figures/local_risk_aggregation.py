@@ -13,18 +13,16 @@ HEIGHT = 2.7
 COLORS = "YlOrRd"
 MEAN = style.FAMILIES["entropy"]
 PEAK = style.LOCAL_PEAK
+NOTHING = "No wrong answer of the main study has\nentropies with a peak that stands out."
 
 
 def draw(selected: pl.DataFrame) -> Figure:
     """Two panels with a row per answer of `tracecal.analyse.local_risk`, early peaks first."""
     ordered = selected.sort("peak_start", "task", "example_id")
     with style.applied():
-        figure = Figure(figsize=(style.COLUMN_WIDTH, HEIGHT))
         if ordered.is_empty():
-            figure.text(
-                0.5, 0.5, "No wrong answer of this run\nhas a peak that stands out.", ha="center"
-            )
-            return figure
+            return style.sentence(NOTHING, style.COLUMN_WIDTH, HEIGHT)
+        figure = Figure(figsize=(style.COLUMN_WIDTH, HEIGHT))
         tokens, scores = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
         _heat_map(figure, tokens, ordered)
         _dumbbells(scores, ordered)

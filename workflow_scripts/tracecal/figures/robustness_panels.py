@@ -56,7 +56,8 @@ def draw(
             axes.set_xticks(shares)
             axes.xaxis.set_major_formatter(PERCENT)
         _reliability(grid[1, 0], reliability_lines(bins, entries))
-        _risk(grid[1, 1], list(risk_lines(curve, entries)), reference(entries).label)
+        kept = [entry for entry in entries if entry.id in set(curve["estimator"])] or entries
+        _risk(grid[1, 1], list(risk_lines(curve, kept)), reference(kept).label)
         strata = range(len(STRATA))
         ranked = stratified.with_columns(pl.col("stratum").replace_strict(STRATA, strata))
         for axes, letter, (metric, name) in zip(grid[2], "ef", METRICS.items(), strict=True):
@@ -140,6 +141,11 @@ def _draw(axes: Axes, lines: Sequence[Line]) -> None:
         look = style.look(entry)
         shown = {"ls": look.line, "mew": 0, "elinewidth": 0.5, "zorder": look.order}
         axes.errorbar(x, y, yerr=spread or None, **shown, **style.point(look))
+    _empty(axes, lines)
+
+
+def _empty(axes: Axes, lines: Sequence[Line]) -> None:
+    """Say so where there are no lines."""
     if not lines:
         axes.set_yticks([])
         axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=style.MUTED)
@@ -161,6 +167,7 @@ def _risk(axes: Axes, lines: Sequence[Line], reference: str) -> None:
         axes.plot(x, y, **marked, **style.point(look))
     _describe(axes, "d", f"Risk minus that of {reference} ↓", "coverage: share of the answers kept")
     axes.xaxis.set_major_formatter(PERCENT)
+    _empty(axes, lines)
 
 
 def _describe(axes: Axes, letter: str, title: str, below: str) -> None:

@@ -14,6 +14,7 @@ WIDTH = 0.36
 # Bars are shares of wrong answers, by the spike gap; (b) shows all gaps, each in a bar of its own.
 FILLS = {"low": "white", "high": style.INK}
 EDGE = {"ec": style.INK, "lw": 0.8}
+NOTHING = "No answer of the main study has\nentropies, of which spikes are made."
 SCORES = {
     "mean_token_entropy": ("Mean entropy", style.FAMILIES["entropy"]),
     "len_norm_logp": ("Mean surprisal", style.FAMILIES["likelihood"]),
@@ -25,6 +26,8 @@ SCORES = {
 def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
     """Three panels, from the frames of `tracecal.analyse.spike_strata`."""
     with style.applied():
+        if not strata["n"].sum():
+            return style.sentence(NOTHING, style.COLUMN_WIDTH, HEIGHT)
         figure = Figure(figsize=(style.COLUMN_WIDTH, HEIGHT))
         panels = figure.subplot_mosaic("ab;cc", height_ratios=[1, 1.1])
         _strata(panels["a"], strata)

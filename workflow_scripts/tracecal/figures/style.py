@@ -113,6 +113,13 @@ def look(entry: Entry) -> Look:
     return FAMILIES.get(entry.family, OTHER)
 
 
+def sentence(text: str, width: float, height: float) -> Figure:
+    """In place of a figure (inches) that has nothing to draw, why."""
+    figure = Figure(figsize=(width, height))
+    figure.text(0.5, 0.5, text, ha="center", va="center")
+    return figure
+
+
 def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
     """One legend below all panels, on as few lines as fit."""
     across = 8 if figure.get_figwidth() > COLUMN_WIDTH else 3

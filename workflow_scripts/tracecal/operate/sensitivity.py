@@ -98,8 +98,9 @@ def _named(name: str, value: float) -> str:
 def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRAWS) -> pl.DataFrame:
     """TRACE's scores after `draws` random permutations of each answer's tokens.
 
-    A token's surprisal and entropy move together, the end token's too. An answer's permutations
-    depend on the seed, the task and its id alone, not on the number of draws.
+    A token's surprisal and entropy move together, the end token's too; without entropies a score
+    is null. An answer's permutations depend on the seed, the task and its id alone, not on the
+    number of draws.
     """
     scored = (
         _scored(_shuffled(answers, task, seed, draws), PERMUTED, op.trace_risk(S, H), "draw")
@@ -126,6 +127,8 @@ def _scored(
 
 def _shuffled(traces: pl.DataFrame, task: str, seed: int, draws: int) -> pl.DataFrame:
     """The traces once for each `draw`, with the tokens of every answer in a random order."""
+    unknown = S.list.eval(pl.element() * None)
+    tokens = traces.select("example_id", S, H.fill_null(unknown)).explode("surprisal", "entropy")
     lengths = traces["surprisal"].list.len().cast(pl.Int64).to_numpy()
     starts = np.cumsum(lengths) - lengths
     order = np.concatenate(
@@ -135,9 +138,9 @@ def _shuffled(traces: pl.DataFrame, task: str, seed: int, draws: int) -> pl.Data
         ],
         axis=1,
     )
-    tokens = traces.select("example_id", S, H).explode("surprisal", "entropy")[order.ravel()]
     return (
-        tokens.with_columns(draw=np.arange(draws).repeat(lengths.sum()))
+        tokens[order.ravel()]
+        .with_columns(draw=np.arange(draws).repeat(lengths.sum()))
         .group_by("draw", "example_id", maintain_order=True)
         .agg("surprisal", "entropy")
     )

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from tracecal.errors import InputError
 from tracecal.tables import answered
 from tracecal.tables.phrases import (
     BEST_OF_COLUMN,
@@ -43,21 +42,17 @@ def averages_table(
     """The table `name` of ROWS, from `averages`: a row per estimator, a column per metric.
 
     With `by_study` the columns of several studies stand side by side. `further` columns print
-    what `settings.more` says of each estimator. Estimators without averages are left out, and
-    named in a note. The column of estimators has a `heading`, and that of the AUROC is an `area`.
+    what `settings.more` says of each estimator. Estimators that were not measured are left out,
+    and named in a note. `heading` stands over the estimators, `area` over the AUROC.
     """
     further, missing = further or {}, answered.fewer(frames, settings)
-    means = _means(frames["averages"], settings)
-    known = {estimator for study, estimator, _ in means if study == "main"}
+    chosen = _chosen(frames["averages"], settings)
+    known = set(chosen.filter(study="main")["estimator"])
+    means = by(chosen.drop_nulls("mean"), "study", "estimator", "metric")
     groups = [[id for id in group if id in known] for group in ROWS[name]]
     entries = {entry.id: entry for entry in settings.estimators}
     wanted = {estimator for group in ROWS[name] for estimator in group}
     shown = [entries[id] for group in groups for id in group]
-    if not shown:
-        raise InputError(
-            f"table {name}: the run has none of its estimators ({', '.join(sorted(wanted))}); "
-            "add some to `estimators` in the configuration."
-        )
     keys = {
         f"{study}_{metric}" if by_study else metric: (study, metric)
         for study in settings.studies
@@ -100,14 +95,14 @@ def averages_table(
     )
 
 
-def _means(averages: pl.DataFrame, settings: Settings) -> Means:
-    """The defined averages of the main study's model, and those over the cross study's models."""
+def _chosen(averages: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """The averages of the main study's model, and those over the cross study's models."""
     main = settings.select(averages, "main").filter(study="main")
     parts = [main]
     if "cross" in settings.studies:
         cross = settings.select(averages, "cross")
         parts.append(cross.filter(pl.col("model").is_null(), study="cross"))
-    return by(pl.concat(parts).drop_nulls("mean"), "study", "estimator", "metric")
+    return pl.concat(parts)
 
 
 def _frame(

@@ -37,7 +37,8 @@ DIRECTION = (
 )
 PARTLY = "†"
 LEFT_OUT = (
-    "Undefined where all answers of a split are right or all are wrong, which the mean leaves out"
+    "Undefined where all answers of a split are right or all are wrong, or none has a score, which "
+    "the mean leaves out"
 )
 BEST_OF_COLUMN = (
     "Bold: best of the column; underlined: second best; values that print alike share the mark."

@@ -23,8 +23,9 @@ METRICS = {metric: NAMES[metric] for metric in ("ece", "brier", "auroc")} | RISK
 def table(frames: Frames, settings: Settings) -> Table:
     """From `reliability_selective_averages`: a row per estimator."""
     averages = frames["reliability_selective_averages"]
-    means, found = by(averages, "estimator", "metric"), set(averages["estimator"])
-    model, tasks = averages.select("model", "tasks").row(0)
+    means = by(averages, "estimator", "metric")
+    model = settings.studies["main"]["model"]
+    tasks = " ".join(counted["task"] for counted in answered.rows(frames, settings))
     rows = []
     for entry in settings.estimators:
         own = {metric: means.get((entry.id, metric), {}) for metric in METRICS}
@@ -32,7 +33,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         row |= {metric: average.get("mean") for metric, average in own.items()}
         row |= {f"{metric}_sd": average.get("sd") for metric, average in own.items()}
         row["auroc_undefined_splits"] = own["auroc"].get("undefined", 0)
-        rows += [row | {"model": model, "tasks": tasks}] if entry.id in found else []
+        rows.append(row | {"model": model, "tasks": tasks})
     columns = [
         Column((m,), label, better=BETTER.get(m, "lower"), mark=partly(m) if m == "auroc" else None)
         for m, label in METRICS.items()

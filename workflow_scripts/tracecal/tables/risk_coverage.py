@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracecal.tables import answered
 from tracecal.tables.settings import Frames, Settings
 from tracecal.tables.words import listed
 from tracecal.writers.table import ABSENT, Column, Table, number
@@ -44,6 +45,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         section=pl.col("model"),
         titles=settings.models,
         footnotes=_footnotes(found, rates, kept),
+        notes=tuple(answered.incomplete(answered.rows(frames, settings), settings)),
     )
 
 

@@ -15,7 +15,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     """From `spike_strata`: a row per stratum."""
     strata = frames["spike_strata"]
     names = ("risk_stratum", "spike_stratum")
-    empty = strata["n"].min() == 0
+    empty = strata["n"].min() == 0 < strata["n"].sum()
     return Table(
         frame=strata.select(
             *names,
