@@ -45,10 +45,21 @@ def test_inspect_gives_trace_and_label(tmp_path, value, correct):
     row = inspect(tmp_path, sample(value=value), vocabulary=1000).frame.row(0, named=True)
     assert row["example_id"] == "1"
     assert row["correct"] is correct
-    assert row["prompt"] == "how many?"
+    assert row["prompt"] is None  # which a chat template makes of the sample's input
     assert row["surprisal"] == pytest.approx([0.25])
     assert row["entropy"] is not None
     assert row["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize(("temperature", "processed"), [(1, "no"), (0.7, "unknown")])
+def test_inspect_says_what_was_asked_of_the_model(tmp_path, temperature, processed):
+    plan = {"plan": {"config": {"temperature": temperature, "max_tokens": 24}}}
+    (tmp_path / "log.json").write_text(json.dumps(plan | {"samples": [sample()]}))
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as log:
+        log.writestr("header.json", json.dumps(plan))
+        log.writestr("samples/1_epoch_1.json", json.dumps(sample()))
+    for name in ("log.json", "log.eval"):
+        assert read_answers(tmp_path / name).frame["processed"].to_list() == [processed]
 
 
 def packed(path, packing, *samples, damage=0):

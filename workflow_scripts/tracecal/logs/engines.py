@@ -94,7 +94,7 @@ def read_llama_cpp(body: dict[str, Any]) -> Given:
         steps=steps,
         token_ids=ids if ids and None not in ids else answer.tokens or None,
         finish_reason=answer.stop_type,
-        stop_token=stop_token(answer.content, steps, answer.stop_type),
+        stop_token=stop_token(answer.content, steps),
         processed=processed,
         model=answer.model,
     )
@@ -120,7 +120,7 @@ def read_ollama(body: dict[str, Any]) -> Given:
         answer=text,
         steps=steps,
         finish_reason=answer.done_reason,
-        stop_token=stop_token(text, steps, answer.done_reason),
+        stop_token=stop_token(text, steps),
         model=answer.model,
     )
 
@@ -142,7 +142,7 @@ def read_sglang(body: dict[str, Any]) -> Given:
         steps=steps,
         token_ids=ids or (_triple_ids(chosen) if chosen else None),
         finish_reason=finish,
-        stop_token=stop_token(answer.text, steps, finish),
+        stop_token=stop_token(answer.text, steps),
     )
 
 

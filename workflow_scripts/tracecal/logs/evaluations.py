@@ -33,9 +33,11 @@ class Output(BaseModel):
 
 
 class InspectSample(BaseModel):
-    """A sample of an Inspect AI log, as `inspect log dump` writes it."""
+    """A sample of an Inspect AI log, as `inspect log dump` writes it.
 
-    input: Any = None
+    Its `input` is what a chat template makes the prompt of, and not the prompt.
+    """
+
     output: Output
     scores: dict[str, Score] | None = None
 
@@ -57,9 +59,8 @@ def read_inspect(body: dict[str, Any], reading: Reading) -> Given:
     return Given(
         answer=content,
         steps=steps,
-        prompt=sample.input if isinstance(sample.input, str) else None,
         finish_reason=choice.stop_reason,
-        stop_token=stop_token(content, steps, choice.stop_reason),
+        stop_token=stop_token(content, steps),
         model=sample.output.model,
         correct=_inspect_verdict(sample.scores or {}, reading),
     )

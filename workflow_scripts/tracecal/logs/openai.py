@@ -1,7 +1,7 @@
 """Answers in OpenAI's forms: chat completions, responses and the older completions.
 
 vLLM, SGLang, llama.cpp, Together, LiteLLM and others answer in the same forms. vLLM adds
-`token_ids` and `prompt_token_ids`.
+`token_ids`, `prompt_token_ids` and `stop_reason`, the stop string or stop token that was met.
 """
 
 from collections.abc import Hashable, Sequence
@@ -42,6 +42,7 @@ class Choice(BaseModel):
     index: int = 0
     message: Message = Message()
     finish_reason: str | None = None
+    stop_reason: str | int | None = None
     logprobs: Logprobs | None = None
     token_ids: list[int] | None = None
 
@@ -83,6 +84,7 @@ class OldChoice(BaseModel):
     index: int = 0
     text: str
     finish_reason: str | None = None
+    stop_reason: str | int | None = None
     logprobs: OldLogprobs | None = None
     token_ids: list[int] | None = None
     prompt_token_ids: list[int] | None = None
@@ -107,7 +109,7 @@ def read_chat(body: dict[str, Any]) -> Given:
         token_ids=choice.token_ids or _ids(steps),
         prompt_token_ids=chat.prompt_token_ids,
         finish_reason=choice.finish_reason,
-        stop_token=stop_token(choice.message.content, steps, choice.finish_reason),
+        stop_token=stop_token(choice.message.content, steps, choice.stop_reason),
         model=chat.model,
     )
 
@@ -126,7 +128,7 @@ def read_response(body: dict[str, Any]) -> Given:
         answer=answer,
         steps=steps,
         finish_reason=finish,
-        stop_token=stop_token(answer, steps, finish),
+        stop_token=stop_token(answer, steps),
         model=response.model,
     )
 
@@ -147,7 +149,7 @@ def read_completion(body: dict[str, Any]) -> Given:
         token_ids=choice.token_ids,
         prompt_token_ids=choice.prompt_token_ids,
         finish_reason=choice.finish_reason,
-        stop_token=stop_token(choice.text, steps, choice.finish_reason),
+        stop_token=stop_token(choice.text, steps, choice.stop_reason),
         model=completion.model,
     )
 

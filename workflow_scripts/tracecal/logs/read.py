@@ -22,6 +22,7 @@ from tracecal.logs.steps import WrongRow
 from tracecal.storage.files import read_sealed
 
 LISTED = 10
+HEADER = "header.json"
 ZSTANDARD = 93  # among the ways to compress a file of a zip
 UNREADABLE = (
     OSError,
@@ -147,8 +148,20 @@ def _inspect_log(path: Path) -> tuple[Rows, dict[str, str]]:
     """The samples of an Inspect log in its own form, a zip that holds a JSON file of each."""
     with zipfile.ZipFile(path) as log:
         # Where a sample was written twice, the later one counts.
-        files = {one.filename: one for one in log.infolist() if one.filename.startswith("samples/")}
-        return iter([(name, _parsed(_unpacked(log, one))) for name, one in files.items()]), {}
+        files = {one.filename: one for one in log.infolist()}
+        header = _parsed(_unpacked(log, files[HEADER])) if HEADER in files else {}
+        rows = [
+            (name, _asked(_parsed(_unpacked(log, one)), header))
+            for name, one in files.items()
+            if name.startswith("samples/")
+        ]
+    return iter(rows), {}
+
+
+def _asked(sample: Any, log: dict[str, Any]) -> Any:
+    """A sample of an Inspect log with what the log says was asked of the model."""
+    request = (log.get("plan") or {}).get("config")
+    return sample | {"request": request} if isinstance(sample, dict) else sample
 
 
 def _unpacked(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
@@ -179,7 +192,10 @@ def _json(path: Path) -> tuple[Rows, dict[str, str]]:
         return ((place, _parsed(line)) for place, line in lines), {}
     rows = document
     if isinstance(document, dict):
-        rows = document["samples"] if isinstance(document.get("samples"), list) else [document]
+        samples = document.get("samples")
+        rows = [document]
+        if isinstance(samples, list):
+            rows = [_asked(sample, document) for sample in samples]
     if not isinstance(rows, list):
         rows = [rows]
     return ((f"row {place}", row) for place, row in enumerate(rows, 1)), {}

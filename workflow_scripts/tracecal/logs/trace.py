@@ -90,17 +90,21 @@ def record(example_id: str, given: Given, reading: Reading) -> Record:
     )
 
 
-def stop_token(text: str | None, steps: Sequence[Step], finish_reason: str | None) -> StopToken:
+def stop_token(
+    text: str | None, steps: Sequence[Step], stop_reason: str | int | None = None
+) -> StopToken:
     """Whether the last token is the one that ended the answer, which its text leaves out.
 
     It is where the tokens are more than the text, or where the last one has no text of its own;
-    spaces at either end do not count, as servers strip them.
+    spaces at either end do not count, as servers strip them, and where they alone are more it is
+    unknown. A `stop_reason` is vLLM's, whose tokens hold what ended the answer.
     """
+    if stop_reason is not None and steps:
+        return "included"
     if text is None or not steps or any(step.text is None for step in steps):
         return "unknown"
-    if FINISHES.get(finish_reason or "") == "length":
-        return "none"
-    joined, text = "".join(step.text for step in steps).strip(), text.strip()
-    if joined == text:
+    joined = "".join(step.text for step in steps).lstrip()
+    if joined == text.lstrip():
         return "absent" if steps[-1].text else "included"
-    return "included" if joined.startswith(text) else "unknown"
+    more = joined.startswith(text.strip()) and joined.strip() != text.strip()
+    return "included" if more else "unknown"

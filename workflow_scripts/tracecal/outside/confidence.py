@@ -115,7 +115,7 @@ class Stream:
         if choice.get("finish_reason") is None:
             return passed
         whole = self.form.whole(self.texts[index], lists)
-        whole |= {"finish_reason": choice["finish_reason"]}
+        whole |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         answer = {"model": model, "choices": [whole]}
         return passed | {"confidence": self.scorer.of_answer(answer, self.asked)}
 

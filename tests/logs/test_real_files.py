@@ -1,0 +1,41 @@
+"""Files as the real programs wrote them: vLLM 0.32's server, Inspect AI 0.3.285 before it, and
+lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct on questions of our own.
+"""
+
+from pathlib import Path
+
+from tracecal.logs.options import Reading
+from tracecal.logs.read import read_answers
+
+REAL = Path(__file__).with_name("real")
+
+
+def read(name, **reading):
+    return read_answers(REAL / name, Reading(vocabulary=49152, **reading))
+
+
+def test_vllms_server_counts_what_ended_an_answer():
+    frame = read("vllm.jsonl").frame
+    assert frame["example_id"].to_list() == ["fr", "jp", "sum"]
+    assert set(frame["stop_token"]) == {"included"}
+    # The third ended with the stop string "\n", which its text leaves out.
+    assert frame["answer"][2] == " 5"
+    assert frame["tokens"][2].to_list() == [" ", "5", "\n"]
+    assert frame["token_ids"][0].len() == frame["tokens"][0].len() == 8
+    assert (frame["entropy_lower"].list.min() >= 0).all()
+
+
+def test_inspect_gives_traces_labels_and_what_was_asked():
+    found = read("inspect.eval")
+    assert found.wrong == []
+    assert found.frame["correct"].to_list() == [True, True]
+    assert found.frame["stop_token"].to_list() == ["none", "included"]
+    assert found.frame["processed"].to_list() == ["no", "no"]
+    assert found.frame["entropy"].null_count() == 0
+
+
+def test_lm_evaluation_harness_gives_prompts_texts_and_labels():
+    found = read("samples_facts.jsonl", id="doc.id", wrong_rows="skip")
+    assert found.wrong == ["line 4: the answer is empty"]
+    assert found.frame["prompt"].str.ends_with("\nAnswer:").all()
+    assert found.frame["correct"].to_list() == [False] * 5
