@@ -41,8 +41,8 @@ def file(tmp_path):
 def read(task, tmp_path):
     """Runs the rule on rows of answers; gives its two files."""
 
-    def run(file, main=False, held=None, **reading):
-        given = {"reading": Reading(**reading).model_dump_json(), "main": main}
+    def run(file, held=None, **reading):
+        given = {"reading": Reading(**reading).model_dump_json()}
         outputs = {"traces": tmp_path / "t.arrow", "questions": tmp_path / "q.parquet"}
         run_script(
             "answers/read_answers.py",
@@ -161,9 +161,5 @@ def test_log_probabilities_alone_are_enough_for_what_needs_no_entropy(read, file
     )
     lacks = read_parquet(questions).sort("example_id")["lacks"].to_list()
     assert lacks == [None, reason, None]
-    without = file(answer("a", entropy=None), answer("b", entropy=None))
-    read(without)
+    read(file(answer("a", entropy=None), answer("b", entropy=None)))
     assert arrow_metadata(path)["entropy"] == "none"
-    with pytest.raises(SystemExit):
-        read(without, main=True)
-    assert "of which the main study's analyses are: give top log-probabilities" in refusal(capsys)

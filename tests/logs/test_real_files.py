@@ -1,5 +1,5 @@
-"""Files as the real programs wrote them: vLLM 0.32's server, Inspect AI 0.3.285 before it, and
-lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct on questions of our own.
+"""Files as the real programs wrote them: vLLM 0.32's server, llama.cpp's of llama-cpp-python
+0.3.36, Inspect AI 0.3.285 and lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct.
 """
 
 from pathlib import Path
@@ -23,6 +23,19 @@ def test_vllms_server_counts_what_ended_an_answer():
     assert frame["tokens"][2].to_list() == [" ", "5", "\n"]
     assert frame["token_ids"][0].len() == frame["tokens"][0].len() == 8
     assert (frame["entropy_lower"].list.min() >= 0).all()
+
+
+def test_llama_cpps_server_lists_what_it_says():
+    frame = read("llama_cpp.jsonl").frame
+    rows = {row["example_id"]: row for row in frame.iter_rows(named=True)}
+    stops = {"fr": "included", "chat": "included", "sum": "absent", "text": "absent"}
+    assert {name: rows[name]["stop_token"] for name in stops} == stops
+    assert rows["text"]["tokens"] == rows["sum"]["tokens"] == [" ", "5"]
+    assert [rows[name]["processed"] for name in ("fr", "bent", "chat")] == ["no", "yes", "unknown"]
+    # Of the three tokens that each star is made of the last alone is listed.
+    assert rows["stars"]["surprisal"] is rows["stars"]["entropy"] is None
+    assert rows["stars"]["lacks"] == "the log-probability of token 1 is not given"
+    assert len(rows["stars"]["token_ids"]) == 6
 
 
 def test_inspect_gives_traces_labels_and_what_was_asked():

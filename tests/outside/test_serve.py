@@ -175,6 +175,24 @@ def test_errors_pass_through(client, stream, path):
     assert response.headers["x-request-id"] == "r1"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_refuses_the_log_probabilities_is_asked_without(client, stream):
+    class Refusing(Upstream):
+        async def _answered(self, request):
+            self.status = 400 if "logprobs" in await request.json() else 200
+            return await super()._answered(request)
+
+    upstream = Refusing(chat("null"))
+    asked = ASK | {"stream": stream}
+    with client(upstream) as http:
+        response = http.post("/v1/chat/completions", json=asked)
+    assert response.status_code == 200
+    assert [json.loads(content) for *_, content in upstream.asked][1] == asked
+    if not stream:
+        confidence = response.json()["choices"][0]["confidence"]
+        assert confidence["reason"] == "no log-probabilities are given"
+
+
 def test_other_paths_pass_through(client):
     upstream = Upstream()
     with client(upstream) as http:

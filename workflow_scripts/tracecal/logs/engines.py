@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracecal.logs.openai import ChosenToken, Message, Token, token_steps
+from tracecal.logs.openai import ChosenToken, Message, Token, merged, token_steps
 from tracecal.logs.record import Known
 from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.trace import Given, stop_token
@@ -17,12 +17,7 @@ Triple = tuple[float | None, int, str | None]
 class Probable(Token):
     """A token with its log-probability, or with the probability that sampling left it."""
 
-    id: int | None = None
     prob: float | None = None
-
-    @property
-    def key(self) -> object:
-        return super().key if self.id is None else self.id
 
     @property
     def value(self) -> float | None:
@@ -102,6 +97,8 @@ def read_llama_cpp(body: dict[str, Any]) -> Given:
 
 def _step(one: Decoded) -> Step:
     top = one.top_logprobs or one.top_probs or ()
+    if merged(one, top):
+        return Step(one.token, None, None)
     return Step(one.token, one.id, one.value, [(each.key, each.value) for each in top], one.key)
 
 

@@ -4,7 +4,7 @@ vLLM, SGLang, llama.cpp, Together, LiteLLM and others answer in the same forms. 
 `token_ids`, `prompt_token_ids` and `stop_reason`, the stop string or stop token that was met.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -16,14 +16,26 @@ _AS_ID = "token_id:"  # how vLLM writes a token whose id was asked for in place 
 
 
 class Token(BaseModel):
+    id: int | None = None
     token: str = ""
     bytes: list[int] | None = None
     logprob: float | None = None
 
     @property
     def key(self) -> Hashable:
-        """What tells it from others: its bytes, where given, as several texts are alike."""
+        """What tells it from others: its id or bytes, where given, as several texts are alike."""
+        if self.id is not None:
+            return self.id
         return self.token if self.bytes is None else tuple(self.bytes)
+
+
+def merged(token: Token, top: Iterable[Token]) -> bool:
+    """Whether a token stands for several.
+
+    Of the tokens that make one character together llama.cpp gives the last alone, with all bytes.
+    """
+    size = len(token.bytes or ())
+    return any(one.id == token.id is not None and size > len(one.bytes or ()) for one in top)
 
 
 class ChosenToken(Token):
@@ -80,12 +92,18 @@ class OldLogprobs(BaseModel):
     top_logprobs: list[dict[str, float] | None] | None = None
 
 
+class ListedLogprobs(Logprobs):
+    """Those of a chat, as llama.cpp gives them here too."""
+
+    content: list[ChosenToken]
+
+
 class OldChoice(BaseModel):
     index: int = 0
     text: str
     finish_reason: str | None = None
     stop_reason: str | int | None = None
-    logprobs: OldLogprobs | None = None
+    logprobs: OldLogprobs | ListedLogprobs | None = None
     token_ids: list[int] | None = None
     prompt_token_ids: list[int] | None = None
 
@@ -141,8 +159,11 @@ def read_completion(body: dict[str, Any]) -> Given:
     """
     completion = Completion.model_validate(body)
     choice = min(completion.choices, key=lambda one: one.index)
-    steps = _old_steps(choice.logprobs) if choice.logprobs else []
-    _alike(steps, choice.token_ids)
+    if isinstance(choice.logprobs, ListedLogprobs):
+        steps = token_steps(choice.logprobs.content, choice.token_ids)
+    else:
+        steps = _old_steps(choice.logprobs) if choice.logprobs else []
+        _alike(steps, choice.token_ids)
     return Given(
         answer=choice.text,
         steps=steps,
@@ -170,18 +191,18 @@ def _old_steps(logprobs: OldLogprobs) -> list[Step]:
 
 def token_steps(tokens: Sequence[ChosenToken], token_ids: Sequence[int] | None) -> list[Step]:
     """The steps of `logprobs.content`; where ids are given there is one to each."""
-    steps = [
-        Step(
-            one.token,
-            int(one.token.removeprefix(_AS_ID)) if one.token.startswith(_AS_ID) else None,
-            one.logprob,
-            [(top.key, top.logprob) for top in one.top_logprobs or ()],
-            one.key,
-        )
-        for one in tokens
-    ]
+    steps = [_step(one) for one in tokens]
     _alike(steps, token_ids)
     return steps
+
+
+def _step(one: ChosenToken) -> Step:
+    top = one.top_logprobs or ()
+    if merged(one, top):
+        return Step(one.token, None, None)
+    given_id = one.token.removeprefix(_AS_ID) if one.token.startswith(_AS_ID) else None
+    listed = [(each.key, each.logprob) for each in top]
+    return Step(one.token, int(given_id) if given_id else one.id, one.logprob, listed, one.key)
 
 
 def _alike(steps: Sequence[Step], token_ids: Sequence[int] | None) -> None:

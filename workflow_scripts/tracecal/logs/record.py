@@ -31,33 +31,41 @@ RECORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Record:
-    """One answer; null is what its file does not tell.
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What a row tells of its answer besides the trace; null is what it does not.
 
-    `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where
-    there are no bounds, else their middle. `stop_token` says whether the trace holds the token
-    that ended the answer ('none': nothing ended it), `processed` whether its probabilities are
-    those after a temperature, a penalty or a cut; `lacks` why a trace is not whole. Answers to
-    variants of one question share a `group_id`.
+    `stop_token` says whether the trace holds the token that ended the answer ('none': nothing
+    ended it), `processed` whether its probabilities are those after a temperature, a penalty or a
+    cut. Answers to variants of one question share a `group_id`.
     """
 
-    example_id: str
     answer: str | None = None
     prompt: str | None = None
     prompt_token_ids: Sequence[int] | None = None
     token_ids: Sequence[int] | None = None
     tokens: Sequence[str] | None = None
-    surprisal: Sequence[float] | None = None
-    entropy: Sequence[float] | None = None
-    entropy_lower: Sequence[float] | None = None
-    entropy_upper: Sequence[float] | None = None
     finish_reason: str | None = None
     stop_token: StopToken = "unknown"
     processed: Known = "unknown"
     model: str | None = None
     group_id: str | None = None
     correct: bool | None = None
+
+
+@dataclass(frozen=True)
+class Record(Told):
+    """One answer and its trace.
+
+    `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where
+    there are no bounds, else their middle; `lacks` says why a trace is not whole.
+    """
+
+    example_id: str
+    surprisal: Sequence[float] | None = None
+    entropy: Sequence[float] | None = None
+    entropy_lower: Sequence[float] | None = None
+    entropy_upper: Sequence[float] | None = None
     lacks: str | None = None
 
 

@@ -4,30 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracecal.logs.options import Reading
-from tracecal.logs.record import Known, Record, StopToken
+from tracecal.logs.record import Record, StopToken, Told
 from tracecal.logs.steps import Step, WrongRow, entropies, surprisals
 
 
 @dataclass(frozen=True)
-class Given:
-    """An answer in a format's own terms, as far as its row tells; see `Record`.
+class Given(Told):
+    """An answer in a format's own terms; `exact` holds entropies that need no working out."""
 
-    `exact` holds surprisals and entropies that need no working out.
-    """
-
-    answer: str | None = None
     steps: Sequence[Step] = ()
     exact: dict[str, Sequence[float]] = field(default_factory=dict)
-    tokens: Sequence[str] | None = None
-    token_ids: Sequence[int] | None = None
-    prompt: str | None = None
-    prompt_token_ids: Sequence[int] | None = None
-    finish_reason: str | None = None
-    stop_token: StopToken = "unknown"
-    processed: Known = "unknown"
-    model: str | None = None
-    group_id: str | None = None
-    correct: bool | None = None
 
 
 BOUNDS = ("entropy_lower", "entropy_upper")
@@ -46,9 +32,7 @@ FINISHES = {
 
 def record(example_id: str, given: Given, reading: Reading) -> Record:
     """The record of an answer. Raises `WrongRow` where there is nothing of an answer in it."""
-    surprisal, lacks = given.exact.get("surprisal"), None
-    if surprisal is None:
-        surprisal, lacks = surprisals(given.steps)
+    surprisal, lacks = surprisals(given.steps)
     entropy = given.exact.get("entropy")
     bounds = {key: given.exact[key] for key in BOUNDS if key in given.exact}
     if entropy is None:
@@ -70,24 +54,14 @@ def record(example_id: str, given: Given, reading: Reading) -> Record:
     stated = reading.stop_token
     if stated == "auto":
         stated = "none" if finish == "length" else given.stop_token
-    return Record(
-        example_id=example_id,
-        answer=given.answer,
-        prompt=given.prompt,
-        prompt_token_ids=given.prompt_token_ids,
-        token_ids=given.token_ids,
-        tokens=tokens,
-        surprisal=surprisal,
-        entropy=entropy,
-        **bounds,
-        finish_reason=finish,
-        stop_token=stated,
-        processed=given.processed if reading.processed == "auto" else reading.processed,
-        model=reading.model or given.model,
-        group_id=given.group_id,
-        correct=given.correct,
-        lacks=lacks,
-    )
+    told = {name: getattr(given, name) for name in Told.__dataclass_fields__} | {
+        "tokens": tokens,
+        "finish_reason": finish,
+        "stop_token": stated,
+        "processed": given.processed if reading.processed == "auto" else reading.processed,
+        "model": reading.model or given.model,
+    }
+    return Record(example_id, surprisal, entropy, **bounds, lacks=lacks, **told)
 
 
 def stop_token(

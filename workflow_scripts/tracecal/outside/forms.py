@@ -28,28 +28,23 @@ class Form:
     whole: Callable[[str, Object], Object] = lambda text, lists: {}
 
 
-def _chat_trimmed(choice: Object, most: int | None) -> Object:
+def _choice_trimmed(choice: Object, most: int | None) -> Object:
+    """A choice of a chat, whose tokens are listed in `content`, or of a completion."""
     logprobs = choice.get("logprobs")
     if not isinstance(logprobs, dict):
         return choice
     if most is None:
         return choice | {"logprobs": None}
-    content = [_top(token, most) for token in logprobs.get("content") or ()]
-    return choice | {"logprobs": logprobs | {"content": content}}
+    if "content" in logprobs:
+        kept = {"content": [_top(token, most) for token in logprobs["content"] or ()]}
+    else:
+        tops = logprobs.get("top_logprobs") or ()
+        kept = {"top_logprobs": [dict(list((top or {}).items())[:most]) for top in tops]}
+    return choice | {"logprobs": logprobs | kept}
 
 
 def _top(token: Object, most: int) -> Object:
     return token | {"top_logprobs": (token.get("top_logprobs") or [])[:most]}
-
-
-def _completion_trimmed(choice: Object, most: int | None) -> Object:
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, dict):
-        return choice
-    if most is None:
-        return choice | {"logprobs": None}
-    tops = [dict(list((top or {}).items())[:most]) for top in logprobs.get("top_logprobs") or ()]
-    return choice | {"logprobs": logprobs | {"top_logprobs": tops}}
 
 
 def _response_trimmed(value: Any, most: int | None) -> Any:
@@ -72,7 +67,7 @@ FORMS = {
             "top_logprobs": max(top, _int(asked, "top_logprobs")),
         },
         lambda asked: _int(asked, "top_logprobs") if asked.get("logprobs") else None,
-        _chat_trimmed,
+        _choice_trimmed,
         lambda choice: (
             (choice.get("delta") or {}).get("content") or "",
             choice.get("logprobs") or {},
@@ -82,7 +77,7 @@ FORMS = {
     "/v1/completions": Form(
         lambda asked, top: {"logprobs": max(top, _int(asked, "logprobs"))},
         lambda asked: _int(asked, "logprobs") if asked.get("logprobs") is not None else None,
-        _completion_trimmed,
+        _choice_trimmed,
         lambda choice: (choice.get("text") or "", choice.get("logprobs") or {}),
         lambda text, lists: {"text": text, "logprobs": lists or None},
     ),

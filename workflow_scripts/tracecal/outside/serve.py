@@ -31,6 +31,7 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
 # Headers of one connection, and those that no longer fit a body that was read or changed here.
 HOP = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer"}
 OF_BODY = {"content-length", "content-encoding"}
+REFUSED = 400  # for what was added, perhaps, so that the request is sent again as it came
 SLOW = httpx.Timeout(600.0, connect=10.0)
 
 
@@ -75,11 +76,17 @@ def proxy(
         if not isinstance(asked, dict):  # the server says what is wrong with it
             return await forward(request, content)
         body = json.dumps(asked | form.wanted(asked, top)).encode()
-        if asked.get("stream"):
-            return await streamed(request, body, scorer.stream(asked, form))
         response = await sent(request, body)
+        if response.status_code == REFUSED and not isinstance(response, Response):
+            await response.aclose()
+            LOGGER.warning(
+                "%s: the server refuses the log-probabilities; see --top", request.url.path
+            )
+            response = await sent(request, content)
         if isinstance(response, Response):
             return response
+        if asked.get("stream"):
+            return streamed(response, scorer.stream(asked, form))
         content = await response.aread()
         await response.aclose()
         try:
@@ -97,10 +104,7 @@ def proxy(
             return response
         return _passed_on(response)
 
-    async def streamed(request: Request, body: bytes, stream: Stream) -> Response:
-        response = await sent(request, body)
-        if isinstance(response, Response):
-            return response
+    def streamed(response: httpx.Response, stream: Stream) -> Response:
         if response.status_code != 200:
             return _passed_on(response)
 
