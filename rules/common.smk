@@ -389,9 +389,10 @@ def entries(estimators):
 
 
 # Which estimators comparisons show, which are computed for the main study's model, and those few
-# that stand for their kind in its analyses.
+# that stand for their kind in its analyses, a user's own among them.
 COMPARED = entries(e for e in CHOSEN if e.role in ("baseline", "trace"))
 MAIN_CHOSEN = chosen_for(CONFIG.study.main.model, CHOSEN, CONFIG)
 MAIN_COMPARED = [e for e in MAIN_CHOSEN if e.role in ("baseline", "trace")]
-FOLLOWED = [e for e in MAIN_CHOSEN if e.id in registry.REPRESENTATIVE]
+OWN = [e for e in MAIN_CHOSEN if e.id not in registry.IDS]
+FOLLOWED = [e for e in MAIN_CHOSEN if e in OWN or e.id in registry.REPRESENTATIVE]
 REPRESENTATIVE = entries(FOLLOWED)

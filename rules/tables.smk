@@ -62,10 +62,8 @@ MADE = {
     **{name: compares(estimators=rows_of(name)) for name in ROWS},
     "ablation": compares(estimators=rows_of("ablation"), studies=["main", "cross"]),
     "broader_uq": compares(
-        estimators=rows_of("broader_uq"),
-        requires={
-            entry.id: entry.requires for entry in CHOSEN if entry.id in shown_in("broader_uq")
-        },
+        estimators=rows_of("broader_uq") + entries(OWN),
+        requires={entry.id: entry.requires for entry in MAIN_CHOSEN},
     ),
 }
 if FOLLOWED:

@@ -14,6 +14,12 @@ from tracecal.outside.fitted import load
 pytestmark = pytest.mark.workflow
 
 RESULTS = "results/smoke"
+# Where estimators of one's own stand by name.
+SHOW_OWN = set(
+    "main_comparison broader_uq calibration_size reliability_selective length_stratified "
+    "localized_global_errors localized_error_subtypes protocol_comparison languages "
+    "cross_model_task_details cross_model_best_estimators performance_overview robustness_panels".split()
+)
 LEFT_OUT = 3  # of the answers that are read
 
 
@@ -46,7 +52,12 @@ def mixed(broken):
     models = [{"slug": "read", "source": read}, {"slug": "replayed", "source": replayed}]
     smoke["study"]["main"] = {"model": "read", "tasks": ["arithmetic"]}
     smoke["study"]["cross"]["models"] += ["read", "replayed"]
-    config = broken.variant("mixed", models=smoke["models"] + models, study=smoke["study"])
+    config = broken.variant(
+        "mixed",
+        models=smoke["models"] + models,
+        study=smoke["study"],
+        own_estimators="examples/own_estimators.py",
+    )
     return config, answers
 
 
@@ -88,6 +99,9 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     table = (results / "tables/cross_model.tex").read_text(encoding="utf-8")
     assert f"leave out questions: read on Arithmetic ({LEFT_OUT} of {answers.height})" in table
     assert f"are answers: read on Arithmetic ({n} of {n})" in table
+    shown = {path.stem for path in results.glob("tables/*.tex") if "Brevity" in path.read_text()}
+    shown |= {path.stem for path in results.glob("figures/*.svg") if "Brevity" in path.read_text()}
+    assert shown == SHOW_OWN
     bridge = pl.read_csv(results / "tables/bridge.csv")
     assert {"trace", "trace_plus"} <= set(bridge.filter(pl.col("brier").is_null())["estimator"])
     figures = [results / f"figures/{name}.svg" for name in ("framework", "spike_evidence")]

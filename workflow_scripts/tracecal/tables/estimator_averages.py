@@ -17,6 +17,7 @@ from tracecal.tables.phrases import (
     summaries,
 )
 from tracecal.tables.rows import ADDED, ROWS
+from tracecal.tables.rows import shown as shown_in
 from tracecal.tables.settings import Entry, Frames, Settings
 from tracecal.tables.words import count, listed
 from tracecal.writers.table import Column, Table, ranked
@@ -41,6 +42,8 @@ def averages_table(
 ) -> Table:
     """The table `name` of ROWS, from `averages`: a row per estimator, a column per metric.
 
+    Estimators that ROWS does not name are the last group.
+
     With `by_study` the columns of several studies stand side by side. `further` columns print
     what `settings.more` says of each estimator. Estimators that were not measured are left out,
     and named in a note. `heading` stands over the estimators, `area` over the AUROC.
@@ -49,9 +52,10 @@ def averages_table(
     chosen = _chosen(frames["averages"], settings)
     known = set(chosen.filter(study="main")["estimator"])
     means = by(chosen.drop_nulls("mean"), "study", "estimator", "metric")
-    groups = [[id for id in group if id in known] for group in ROWS[name]]
     entries = {entry.id: entry for entry in settings.estimators}
-    wanted = {estimator for group in ROWS[name] for estimator in group}
+    wanted = shown_in(name)
+    own = [id for id in entries if id not in wanted]
+    groups = [[id for id in group if id in known] for group in (*ROWS[name], own)]
     shown = [entries[id] for group in groups for id in group]
     keys = {
         f"{study}_{metric}" if by_study else metric: (study, metric)
