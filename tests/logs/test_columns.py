@@ -178,3 +178,35 @@ def test_the_line_ends_at_a_newline_alone(read):
 def test_variants_of_a_question_share_a_group(read):
     rows = [ROW | {"group_id": 7}, ROW | {"example_id": "b"}]
     assert read(*rows).frame["group_id"].to_list() == ["7", None]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"answer": "\ud83d"}, "half a character"),
+        ({"tokens": ["\ud83d", "1"]}, "half a character"),
+        ({"entropy": [40.0, 0.5]}, "entropies are in nats"),
+        ({"entropy_lower": [0.9, 0.5], "entropy_upper": [1.0, 0.5]}, "between their bounds"),
+        ({"entropy": None, "top_logprobs": [[-5.0] * 60] * 2}, "more than the vocabulary's 50"),
+        ({"surprisal": None, "probabilities": [1.1, 0.5]}, "has the probability 1.1"),
+    ],
+)
+def test_what_cannot_be_is_listed(read, changed, reason):
+    found = read(ROW | {"example_id": "b"}, ROW | changed, vocabulary=50, wrong_rows="skip")
+    assert found.frame["example_id"].to_list() == ["b"]
+    assert reason in found.wrong[0]
+
+
+def test_rounding_is_no_error(read):
+    row = ROW | {"surprisal": None, "probabilities": [1.0000001, 0.5], "entropy": [-1e-9, 0.5]}
+    found = read(row).frame.row(0, named=True)
+    assert found["surprisal"] == pytest.approx([0, math.log(2)])
+    assert found["entropy"] == [0.0, 0.5]
+
+
+def test_a_byte_order_mark_and_endless_nesting(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\ufeff" + json.dumps(ROW) + "\n" + "[" * 100_000)
+    found = read_answers(path, Reading(wrong_rows="skip"))
+    assert found.frame["example_id"].to_list() == ["a"]
+    assert found.wrong == ["line 2: it is no JSON (it is nested too deeply)"]

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
 
 from tracecal.logs.evaluations import verdict
 from tracecal.logs.record import Known, StopToken
-from tracecal.logs.steps import Step, WrongRow
+from tracecal.logs.steps import SLACK, Step, WrongRow
 from tracecal.logs.trace import Given
 
 Floats = list[float | None]
@@ -61,6 +62,12 @@ def read_columns(body: dict[str, Any]) -> Given:
         for name in ("entropy", "entropy_lower", "entropy_upper")
         if (values := _entropies(getattr(row, name), name)) is not None
     }
+    ordered = [
+        exact[name] for name in ("entropy_lower", "entropy", "entropy_upper") if name in exact
+    ]
+    for low, high in pairwise(ordered):
+        if any(one > other + SLACK for one, other in zip(low, high, strict=True)):
+            raise WrongRow("its entropies do not lie between their bounds")
     texts = row.tokens or [None] * len(logprobs or ())
     tops = row.top_logprobs or [None] * len(logprobs or ())
     steps = (
@@ -91,7 +98,7 @@ def _logprobs(body: dict[str, Any]) -> Floats | None:
     """Log-probabilities from whichever column holds them."""
     if (surprisal := _numbers(body, ("surprisal",))) is not None:
         for t, value in enumerate(surprisal, 1):
-            if value is not None and (value < 0 or value == math.inf):
+            if value is not None and (value < -SLACK or value == math.inf):
                 raise WrongRow(f"token {t} has the surprisal {value:g}, not finite and at least 0")
         return [None if value is None else -value for value in surprisal]
     if (probabilities := _numbers(body, PROBABILITIES)) is not None:
@@ -107,7 +114,7 @@ def _numbers(body: dict[str, Any], names: Sequence[str]) -> Floats | None:
 def _log(probability: float | None, t: int) -> float | None:
     if probability is None:
         return None
-    if not 0 < probability <= 1:
+    if not 0 < probability <= 1 + SLACK:
         raise WrongRow(f"token {t} has the probability {probability:g}, not above 0 and at most 1")
     return math.log(probability)
 
@@ -117,9 +124,9 @@ def _entropies(values: Floats | None, name: str) -> list[float] | None:
     if values is None or None in values:
         return None
     for t, value in enumerate(values, 1):
-        if not 0 <= value < math.inf:
+        if not -SLACK <= value < math.inf:
             raise WrongRow(f"token {t} has the {name} {value:g}, not finite and at least 0")
-    return values
+    return [max(value, 0.0) for value in values]
 
 
 def _listed(top: Any, own: float | None) -> list[tuple[object, float | None]]:

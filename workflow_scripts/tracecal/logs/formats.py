@@ -98,7 +98,17 @@ def read_row(row: Any, reading: Reading) -> Record:
         given = replace(given, correct=label)
     if isinstance(row.get("group_id"), str | int):
         given = replace(given, group_id=str(row["group_id"]))
-    return record(_id(row, body, reading), given, reading)
+    read = record(_id(row, body, reading), given, reading)
+    _require_text(read)
+    return read
+
+
+def _require_text(read: Record) -> None:
+    texts = [text for text in vars(read).values() if isinstance(text, str)]
+    try:
+        "".join([*texts, *(read.tokens or ())]).encode()
+    except UnicodeEncodeError as error:
+        raise WrongRow("a text of it holds half a character (a lone surrogate)") from error
 
 
 def _body(row: Row) -> Row:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.trace import Given, stop_token
 
-_AS_ID = "token_id:"  # how vLLM writes a token whose id was asked for in place of its text
+_AS_ID = "token_id"  # how vLLM writes a token whose id was asked for in place of its text
 
 
 class Token(BaseModel):
@@ -200,9 +200,10 @@ def _step(one: ChosenToken) -> Step:
     top = one.top_logprobs or ()
     if merged(one, top):
         return Step(one.token, None, None)
-    given_id = one.token.removeprefix(_AS_ID) if one.token.startswith(_AS_ID) else None
+    prefix, _, number = one.token.rpartition(":")
+    token_id = int(number) if prefix == _AS_ID and number.isdecimal() else one.id
     listed = [(each.key, each.logprob) for each in top]
-    return Step(one.token, int(given_id) if given_id else one.id, one.logprob, listed, one.key)
+    return Step(one.token, token_id, one.logprob, listed, one.key)
 
 
 def _alike(steps: Sequence[Step], token_ids: Sequence[int] | None) -> None:

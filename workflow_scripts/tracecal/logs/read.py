@@ -180,7 +180,7 @@ def _unpacked(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
 
 def _json(path: Path) -> tuple[Rows, dict[str, str]]:
     """JSON Lines; or one JSON document, a list of rows or an Inspect log."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     # Rows end with "\n" alone: texts may hold other separators.
     lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
@@ -209,3 +209,5 @@ def _parsed(text: str) -> Any:
         return value
     except ValueError as error:
         return error
+    except RecursionError:
+        return ValueError("it is nested too deeply")

@@ -67,6 +67,9 @@ def entropies(
         listed, cap = _listed(step, f"token {t}", greedy)
         if not listed:
             return None, f"no top log-probabilities are given for token {t}"
+        if vocabulary is not None and len(listed) > vocabulary:
+            more = f"{len(listed)} tokens are listed for token {t}"
+            raise WrongRow(f"{more}, more than the vocabulary's {vocabulary}")
         if (total := math.fsum(map(math.exp, listed))) > 1 + SLACK:
             raise WrongRow(f"the probabilities listed for token {t} sum to {total:.4g}, above 1")
         found.append(entropy_bounds(listed, vocabulary, cap))

@@ -1,11 +1,12 @@
 """What a format's reader gives, and the record made of it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracecal.logs.options import Reading
 from tracecal.logs.record import Record, StopToken, Told
-from tracecal.logs.steps import Step, WrongRow, entropies, surprisals
+from tracecal.logs.steps import SLACK, Step, WrongRow, entropies, surprisals
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ def record(example_id: str, given: Given, reading: Reading) -> Record:
     """The record of an answer. Raises `WrongRow` where there is nothing of an answer in it."""
     surprisal, lacks = surprisals(given.steps)
     entropy = given.exact.get("entropy")
+    if entropy and max(entropy) > (most := math.log(reading.vocabulary or math.inf)) + SLACK:
+        raise WrongRow(
+            f"it has the entropy {max(entropy):g}, above {most:.4g}, the most that the vocabulary "
+            "allows: entropies are in nats"
+        )
     bounds = {key: given.exact[key] for key in BOUNDS if key in given.exact}
     if entropy is None:
         found, why = entropies(given.steps, reading.vocabulary, reading.greedy)

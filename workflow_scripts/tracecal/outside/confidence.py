@@ -101,7 +101,7 @@ class Stream:
             event = self._event(event)
         else:
             return line
-        return f"{PREFIX} {json.dumps(event, ensure_ascii=False)}"
+        return f"{PREFIX} {json.dumps(event)}"
 
     def _choice(self, choice: Object, model: str | None) -> Object:
         index = choice.get("index", 0)

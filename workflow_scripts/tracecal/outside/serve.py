@@ -96,7 +96,7 @@ def proxy(
         if not isinstance(answer, dict):
             return Response(content, response.status_code, kept(response.headers))
         scored = scorer.completed(answer, asked, form)
-        return JSONResponse(scored, headers=kept(response.headers))
+        return Response(json.dumps(scored), headers=kept(response.headers))
 
     async def forward(request: Request, content: bytes | None = None) -> Response:
         response = await sent(request, await request.body() if content is None else content)
