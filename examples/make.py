@@ -157,8 +157,8 @@ def llama_cpp(row):
 
 
 def ollama(row):
-    told = [chosen(step) for step in row["steps"]]
-    for one in (each for token in told for each in (token, *token["top_logprobs"])):
+    tokens = [chosen(step) for step in row["steps"]]
+    for one in (each for token in tokens for each in (token, *token["top_logprobs"])):
         del one["bytes"]
     return {
         "example_id": row["example_id"],
@@ -166,7 +166,7 @@ def ollama(row):
         "response": row["answer"],
         "done": True,
         "done_reason": "stop",
-        "logprobs": told,
+        "logprobs": tokens,
     }
 
 

@@ -7,7 +7,7 @@ READ = sorted(slug for slug in ANSWERED if not MODELS[slug].source.weights)
 REPLAYED = sorted({*ANSWERED} - {*READ})
 
 
-# A model's answers to a task; whether they changed is told by what the file holds, not by its time.
+# A model's answers to a task; what the file holds says whether they changed, not its time.
 ANSWERS_FILE = lambda wildcards: MODELS[wildcards.model].source.answers.format(task=wildcards.task)
 READING_ANSWERS = {
     "reading": lambda wildcards: MODELS[wildcards.model].source.read_as.model_dump_json(),

@@ -20,7 +20,7 @@ from tracecal.logs.record import RECORDS
 
 # Logits held at a time, 1 GiB in float32.
 LOGITS = 1 << 28
-UNSAID = ("entropy_lower", "entropy_upper", "lacks")  # where all entropies are exact
+EMPTIED = ("entropy_lower", "entropy_upper", "lacks")  # where all entropies are exact
 
 
 def replay_answers(
@@ -54,7 +54,7 @@ def tokenised(
 
 
 def _tokenised(row: Prompt, tokenizer: PreTrainedTokenizerBase, end_token: bool) -> Prompt:
-    row = row | {"ended": False, "processed": "no"} | dict.fromkeys(UNSAID)
+    row = row | {"ended": False, "processed": "no"} | dict.fromkeys(EMPTIED)
     if row["prompt_token_ids"] is None:
         row["prompt_token_ids"] = prompt_ids(tokenizer, row["prompt"])
     if row["token_ids"] is None:

@@ -137,17 +137,17 @@ def _listed(top: Any, own: float | None) -> list[tuple[object, float | None]]:
     values = list(top.values()) if isinstance(top, dict) else list(top or ())
     named, found = [], False
     for place, value in enumerate(values):
-        mine = not found and own is not None and value == own
-        found |= mine
-        named.append((own if mine else f"#{place}", value))
+        same = not found and own is not None and value == own
+        found |= same
+        named.append((own if same else f"#{place}", value))
     return named
 
 
 def _same_length(lists: dict[str, Sequence]) -> None:
     lengths = {name: len(values) for name, values in lists.items()}
     if len(set(lengths.values())) > 1:
-        told = " and ".join(f"{length} {name}" for name, length in lengths.items())
-        raise WrongRow(f"its lists are of unequal lengths: {told}")
+        counts = " and ".join(f"{length} {name}" for name, length in lengths.items())
+        raise WrongRow(f"its lists are of unequal lengths: {counts}")
 
 
 def _first_text(body: dict[str, Any], *names: str) -> str | None:

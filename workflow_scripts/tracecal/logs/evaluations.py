@@ -111,7 +111,7 @@ def _text(content: Any) -> str | None:
 
 
 def verdict(value: Any) -> bool | None:
-    """Whether an answer is right; null where nothing is said. Raises `WrongRow` in between."""
+    """Whether an answer is right; null where nothing is given. Raises `WrongRow` in between."""
     if value is None:
         return None
     if not isinstance(value, bool | int | float | str) or value not in VERDICTS:

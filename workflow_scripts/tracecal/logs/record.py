@@ -32,7 +32,7 @@ RECORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Details:
     """What a row tells of its answer besides the trace; null is what it does not.
 
     `stop_token` says whether the trace holds the token that ended the answer ('none': nothing
@@ -54,7 +54,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Record(Told):
+class Record(Details):
     """One answer and its trace.
 
     `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracecal.logs.options import Reading
-from tracecal.logs.record import Record, StopToken, Told
+from tracecal.logs.record import Details, Record, StopToken
 from tracecal.logs.steps import SLACK, Step, WrongRow, entropies, surprisals
 
 
 @dataclass(frozen=True)
-class Given(Told):
+class Given(Details):
     """An answer in a format's own terms; `exact` holds entropies that need no working out."""
 
     steps: Sequence[Step] = ()
@@ -60,14 +60,14 @@ def record(example_id: str, given: Given, reading: Reading) -> Record:
     stated = reading.stop_token
     if stated == "auto":
         stated = "none" if finish == "length" else given.stop_token
-    told = {name: getattr(given, name) for name in Told.__dataclass_fields__} | {
+    details = {name: getattr(given, name) for name in Details.__dataclass_fields__} | {
         "tokens": tokens,
         "finish_reason": finish,
         "stop_token": stated,
         "processed": given.processed if reading.processed == "auto" else reading.processed,
         "model": reading.model or given.model,
     }
-    return Record(example_id, surprisal, entropy, **bounds, lacks=lacks, **told)
+    return Record(example_id, surprisal, entropy, **bounds, lacks=lacks, **details)
 
 
 def stop_token(

@@ -5,7 +5,7 @@ import polars as pl
 from tracecal.calibrate.fitted_on import FittedOn
 from tracecal.errors import InputError
 
-SAID = {
+QUESTIONS = {
     "stop_token": {
         "included": "count the token that ends an answer",
         "absent": "leave out the token that ends an answer",
@@ -29,15 +29,15 @@ def require_same_kind(answers: pl.DataFrame, fitted_on: FittedOn) -> None:
     """
     _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
     traced = answers.filter(pl.col("surprisal").is_not_null())
-    for column, said in SAID.items():
+    for column, words in QUESTIONS.items():
         fitted = getattr(fitted_on, column)
         found = traced.filter(~pl.col(column).is_in([fitted, *OPEN]))
         if fitted not in OPEN and found.height:
             raise InputError(
-                f"the calibrator was fitted on traces that {said[fitted]}, and {found.height} "
-                f"answer(s), such as {found['example_id'][0]!r}, {said[found[column][0]]}: its "
+                f"the calibrator was fitted on traces that {words[fitted]}, and {found.height} "
+                f"answer(s), such as {found['example_id'][0]!r}, {words[found[column][0]]}: its "
                 "probabilities do not hold for them. Calibrate on answers like these, or correct "
-                f"what is known of them with {said['state']}."
+                f"what is known of them with {words['state']}."
             )
 
 
@@ -45,8 +45,8 @@ def open_questions(answers: pl.DataFrame, fitted_on: FittedOn) -> list[str]:
     """What is not known of the calibrator or of the answers, a sentence each."""
     traced = answers.filter(pl.col("surprisal").is_not_null())
     return [
-        f"it is not known of the {whose} {said['what']} ({said['state']})"
-        for column, said in SAID.items()
+        f"it is not known of the {whose} {words['what']} ({words['state']})"
+        for column, words in QUESTIONS.items()
         for whose, kinds in (
             ("calibrator", [getattr(fitted_on, column)]),
             ("answers", traced[column].to_list()),

@@ -65,10 +65,7 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--upstream", required=True, help="such as http://localhost:8000")
     serve.add_argument("--calibrator", required=True, help="its JSON file")
     serve.add_argument("--error-rate", type=float, help="keep answers for this wished error rate")
-    serve.add_argument("--vocabulary", type=int, help="the model's number of tokens")
-    serve.add_argument("--model", help="the calibrator's model, where served by another name")
-    serve.add_argument("--stop-token", choices=("auto", "included", "absent"), default="auto")
-    serve.add_argument("--processed", choices=("auto", "yes", "no"), default="auto")
+    _reading(serve, ("vocabulary", "model", "stop_token", "processed"))
     serve.add_argument("--top", type=int, default=20, help="log-probabilities to ask for")
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=8400)
@@ -77,18 +74,22 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _reads_answers(command: argparse.ArgumentParser) -> None:
-    """The options of `Reading`, as a command's."""
     command.add_argument("--answers", required=True, help="JSON Lines, JSON, Arrow or Parquet")
-    for name in READING:
+    _reading(command, READING)
+
+
+def _reading(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    """Some options of `Reading`, as a command's."""
+    for name in names:
         field = Reading.model_fields[name]
-        told = {"help": field.description, "dest": name, "default": field.default}
+        option = {"help": field.description, "dest": name, "default": field.default}
         choices = getattr(Format if name == "format" else field.annotation, "__args__", ())
         if name == "greedy":
             command.add_argument("--greedy", action="store_true", help=field.description)
         elif choices and type(None) not in choices:
-            command.add_argument(f"--{name.replace('_', '-')}", choices=choices, **told)
+            command.add_argument(f"--{name.replace('_', '-')}", choices=choices, **option)
         else:
-            command.add_argument(f"--{name.replace('_', '-')}", **told)
+            command.add_argument(f"--{name.replace('_', '-')}", **option)
 
 
 def _read(given: argparse.Namespace, vocabulary: int | None = None) -> Answers:
@@ -162,7 +163,7 @@ def _replay(given: argparse.Namespace) -> None:
     LOGGER.info("%s", made["tokenisation"])
     found = replay_answers(model, tokenizer, answers.frame, given.batch_size, given.end_token)
     found = found.with_columns(pl.col("model").fill_null(made["model"]))
-    write_replayed(found, {name: told for name, told in made.items() if told}, given.output)
+    write_replayed(found, {name: value for name, value in made.items() if value}, given.output)
 
 
 def _serve(given: argparse.Namespace) -> None:

@@ -38,11 +38,11 @@ class Scorer:
         choices = answer.get("choices")
         if not isinstance(choices, list):
             return answer
-        told = []
+        scored = []
         for choice in choices:
             confidence = self.of_answer({"model": answer.get("model"), "choices": [choice]}, asked)
-            told.append(form.trimmed(choice, most) | {"confidence": confidence})
-        return answer | {"choices": told}
+            scored.append(form.trimmed(choice, most) | {"confidence": confidence})
+        return answer | {"choices": scored}
 
     def stream(self, asked: Object, form: Form) -> "Stream":
         """What follows one streamed answer."""
@@ -52,15 +52,15 @@ class Scorer:
         """The confidence of an answer of one choice, as plain JSON."""
         if asked.get("echo"):
             reason = "with 'echo' the prompt's tokens stand among the answer's"
-            return self._told(Confidence(None, reason=reason))
+            return self._as_json(Confidence(None, reason=reason))
         try:
             record = read_row({"id": "answer", "request": asked, "response": answer}, self.reading)
             require_same_kind(as_frame([record]), self.fitted.fitted_on)
         except (WrongRow, InputError, ValidationError) as error:
-            return self._told(Confidence(None, reason=str(error)))
+            return self._as_json(Confidence(None, reason=str(error)))
         if record.surprisal is None or record.entropy is None:
-            return self._told(Confidence(None, reason=record.lacks))
-        return self._told(
+            return self._as_json(Confidence(None, reason=record.lacks))
+        return self._as_json(
             score_answer(
                 self.fitted,
                 record.surprisal,
@@ -71,7 +71,7 @@ class Scorer:
             )
         )
 
-    def _told(self, confidence: Confidence) -> Object:
+    def _as_json(self, confidence: Confidence) -> Object:
         return asdict(confidence) | {"error_rate": self.error_rate}
 
 
@@ -105,10 +105,10 @@ class Stream:
 
     def _choice(self, choice: Object, model: str | None) -> Object:
         index = choice.get("index", 0)
-        piece, told = self.form.piece(choice)
+        piece, logprobs = self.form.piece(choice)
         self.texts[index] = self.texts.get(index, "") + piece
         lists = self.lists.setdefault(index, {})
-        for name, values in told.items():
+        for name, values in logprobs.items():
             if isinstance(values, list):
                 lists.setdefault(name, []).extend(values)
         passed = self.form.trimmed(choice, self.form.shown(self.asked))

@@ -68,7 +68,7 @@ def calibrate_answers(
         rates, confidence = fitting.risk_control.error_rates, fitting.risk_control.confidence
         control = risk_control(calibrators[name], read, first, rates, confidence)
         calibrators[name]["risk_control"] = control
-    told = FittedOn(
+    fitted_on = FittedOn(
         model=_one(labelled, "model", "models"),
         revision=revision,
         task=task,
@@ -80,7 +80,7 @@ def calibrate_answers(
         n=labelled.height,
         base_rate=float(labelled["correct"].mean()),
     )
-    return {"fitted_on": told.model_dump(mode="json"), **calibrators}
+    return {"fitted_on": fitted_on.model_dump(mode="json"), **calibrators}
 
 
 def _computable(frame: pl.DataFrame, labelled: pl.DataFrame) -> dict[str, list[str]]:
