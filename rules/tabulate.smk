@@ -82,6 +82,7 @@ rule describe_tables:
         meanings=text_hash(columns.COLUMNS),
         titles={name: WORDS[name]["title"] for name in TABLES},
         tasks=TASK_LABELS,
+        estimators=[entry.id for entry in FOLLOWED],
     message:
         "Describing the columns of the tables"
     script:

@@ -10,4 +10,5 @@ from tracecal.writers import csv
 with job(snakemake):
     params = snakemake.params
     tables = {Path(path).stem: csv.columns(path) for path in snakemake.input}
-    write_text(described(tables, params.titles, params.tasks), snakemake.output[0])
+    page = described(tables, params.titles, params.tasks, params.estimators)
+    write_text(page, snakemake.output[0])

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tracecal.given import read_yaml
+from tracecal.registry import REPRESENTATIVE
 
 COLUMNS = Path(__file__).with_suffix(".yaml")
 OPENING = """\
@@ -19,14 +20,21 @@ means over random splits, then over tasks, then over models.
 """
 
 
-def meaning(column: str, tasks: Mapping[str, str], descriptions: Mapping) -> tuple[str, str]:
+def meaning(
+    column: str,
+    tasks: Mapping[str, str],
+    descriptions: Mapping,
+    estimators: Sequence[str] = REPRESENTATIVE,
+) -> tuple[str, str]:
     """The unit and the meaning of a column in the `descriptions` file; `tasks` has labels by id.
 
-    Raises `ValueError` where it is not described.
+    `estimators` are those that have a column each. Raises `ValueError` where it is not described.
     """
     metrics, metric = descriptions["metrics"], f"(?P<metric>{'|'.join(descriptions['metrics'])})"
+    estimator = f"(?P<estimator>{'|'.join(map(re.escape, estimators))})"
     for pattern, unit, words in descriptions["columns"]:
-        if found := re.fullmatch(pattern.replace("METRIC", metric), column):
+        pattern = pattern.replace("METRIC", metric).replace("ESTIMATOR", estimator)
+        if found := re.fullmatch(pattern, column):
             parts = found.groupdict()
             part = parts.get("part", "")
             facts = dict(
@@ -38,13 +46,16 @@ def meaning(column: str, tasks: Mapping[str, str], descriptions: Mapping) -> tup
 
 
 def described(
-    tables: Mapping[str, Sequence[str]], titles: Mapping[str, str], tasks: Mapping[str, str]
+    tables: Mapping[str, Sequence[str]],
+    titles: Mapping[str, str],
+    tasks: Mapping[str, str],
+    estimators: Sequence[str] = REPRESENTATIVE,
 ) -> str:
     """All `tables`, by name their columns, as one Markdown page."""
     descriptions = read_yaml(COLUMNS)
     parts = [OPENING]
     for name, columns in tables.items():
-        rows = [(column, *meaning(column, tasks, descriptions)) for column in columns]
+        rows = [(column, *meaning(column, tasks, descriptions, estimators)) for column in columns]
         parts.append(_section(f"{name}.csv: {titles[name]}", rows))
     parts.append(
         _section("`<table>_vs_paper.csv`: the paper's numbers beside ours", descriptions["beside"])
