@@ -35,6 +35,7 @@ rule make_explorer:
         models=lambda wildcards: dict(sorted(MODEL_LABELS.items())),
         tasks=lambda wildcards: TASK_LABELS,
         run=CONFIG.run,
+        main=CONFIG.study.main.model,
         seed=CONFIG.seed,
         answers=CONFIG.explorer.answers,
         words=WORDS["explorer"],

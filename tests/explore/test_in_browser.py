@@ -33,10 +33,10 @@ def explorer(tmp_path_factory):
     return written(tmp_path_factory.mktemp("page"), ANSWERS)
 
 
-def written(folder: Path, frame: pl.DataFrame) -> Path:
+def written(folder: Path, frame: pl.DataFrame, main: str | None = None) -> Path:
     path = folder / "explorer.html"
     frame = frame.drop("name", strict=False)
-    data = contents(frame, ESTIMATORS, MODELS, TASKS, "trial", frame.height)
+    data = contents(frame, ESTIMATORS, MODELS, TASKS, "trial", frame.height, main)
     path.write_text(page(data), encoding="utf-8")
     return path
 
@@ -160,6 +160,12 @@ def confident_errors(threshold):
 def test_the_page_opens_on_an_error_that_nothing_warned_of(browser, explorer):
     browser.open(explorer)
     assert chosen(browser) == expected(confident_errors(0.5))[0]
+
+
+@pytest.mark.parametrize("main", MODELS)
+def test_of_the_main_model_where_it_has_one(browser, tmp_path, main):
+    browser.open(written(tmp_path, ANSWERS, main))
+    assert chosen(browser) == expected(confident_errors(0.5).filter(model=main))[0]
 
 
 def test_confident_errors_are_wrong_and_above_the_threshold_and_one_key_away(browser, explorer):

@@ -22,6 +22,12 @@ with job(snakemake):
     )
     shown = choose_answers(answers, params.answers, params.seed)
     data = contents(
-        shown, params.estimators, params.models, params.tasks, params.run, answers.height
+        shown,
+        params.estimators,
+        params.models,
+        params.tasks,
+        params.run,
+        answers.height,
+        params.main,
     )
     write_text(page(data), snakemake.output[0])

@@ -20,12 +20,14 @@ def contents(
     tasks: Mapping[str, str],
     run: str,
     total: int,
+    main: str | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
     `answers` are those of `read_answers` with `model` and `task`, which are written as places in
     the lists of those shown; `estimators` are [id, label, family, role, ...]; `models` and `tasks`
-    give labels by slug; `total` is how many answers there are to choose from.
+    give labels by slug; `total` is how many answers there are to choose from,
+    `main` the model on an error of which the page opens.
     """
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
@@ -35,6 +37,7 @@ def contents(
     return {
         "run": run,
         "total": total,
+        "main": main,
         "window": WINDOW,
         "named": {
             name: [{"id": slug, "label": labels[name][slug]} for slug in slugs]

@@ -120,9 +120,10 @@ function start(answers) {
   }
 
   addEventListener("hashchange", () => change(readState(answers)));
-  // The page opens on a confident error, where there is one.
-  const first = location.hash.length > 1 ? undefined
-    : answers.chosen(state).find((at) => answers.isConfidentError(at, state));
+  // The page opens on a confident error, where there is one, of the main study's model if it can.
+  const errors = location.hash.length > 1 ? []
+    : answers.chosen(state).filter((at) => answers.isConfidentError(at, state));
+  const first = errors.find((at) => answers.slug("model", at) === answers.main) ?? errors[0];
   change(first === undefined ? state : { ...state, answer: answers.name[first] });
 }
 
