@@ -302,7 +302,7 @@ def test_a_task_names_a_rule_of_the_configured_file(tmp_path):
     file = str(EXAMPLES / "own_rules.py")
     named = load_config(value | {"own_rules": file}, "c")
     assert load_tasks(named, ROOT)["near"].own_rule == "within_one"
-    with pytest.raises(InputError, match="'within_one' is no rule .*None.; it has none"):
+    with pytest.raises(InputError, match="'own.within_one' needs the key 'own_rules'"):
         load_tasks(load_config(value, "c"), ROOT)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -101,8 +102,9 @@ def _remember(note: Path, state: State, found: str) -> None:
         note.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(f"{line} {_check(line)}\n", encoding="ascii")
         temporary.replace(note)
-    except OSError:
-        temporary.unlink(missing_ok=True)  # a cache that cannot be written costs time only
+    except OSError:  # a cache that cannot be written costs time only
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _line(state: State, *found: str) -> str:
