@@ -77,9 +77,9 @@ def test_a_log_on_a_full_disk_does_not_hide_the_error(tmp_path):
 def test_what_follows_a_job_is_not_made_by_it(tmp_path):
     body = (
         "assert MADE_WITH.get()\n    LOGGER.info('within')\n"
-        "assert MADE_WITH.get() == ''\nLOGGER.info('after')"
+        "assert MADE_WITH.get() == ''\nLOGGER.info('after')\nassert logging.raiseExceptions"
     )
-    body = f"from tracecal.job import LOGGER, MADE_WITH\n    {body}"
+    body = f"import logging\n    from tracecal.job import LOGGER, MADE_WITH\n    {body}"
     process, log = run(tmp_path, body)
     assert process.returncode == 0, process.stderr
     assert log.endswith("within\n")

@@ -37,7 +37,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
-    logging.raiseExceptions = False  # where the disk is full, the log is not what to hear of
+    # Where the disk is full, the log is not what to hear of.
+    raising, logging.raiseExceptions = logging.raiseExceptions, False
     # What comes after the job in this process is not made by it.
     before = MADE_WITH.set(settings_hash(dict(snakemake.params.items())))
     try:
@@ -62,6 +63,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
             LOGGER.removeHandler(handler)
             with suppress(OSError):
                 handler.close()
+        logging.raiseExceptions = raising
 
 
 @contextmanager
