@@ -22,15 +22,18 @@ def unrecorded(results: Path, kept: Path) -> list[Path]:
     Those that have a checksum, in them or beside them, and are no part of a result or journal.
     What a running or killed job left behind is not among them: it is made again.
     """
+    there = set(results.rglob("*"))
     beside = {
-        path.with_name(path.name[1:].removesuffix(".sha256")) for path in results.rglob(".*.sha256")
+        path.with_name(path.name[1:].removesuffix(".sha256"))
+        for path in there
+        if path.suffix == ".sha256"
     }
-    sealed = {path for path in results.rglob("*") if path.suffix in (".arrow", ".parquet")}
+    sealed = {path for path in there if path.suffix in (".arrow", ".parquet")}
     wholes = {results / "work/journals", *beside}
     return sorted(
         path
-        for path in beside | sealed
-        if wholes.isdisjoint(path.parents) and path.exists() and not _is_recorded(path, kept)
+        for path in (beside | sealed) & there
+        if wholes.isdisjoint(path.parents) and not _is_recorded(path, kept)
     )
 
 
