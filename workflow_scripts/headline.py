@@ -21,13 +21,14 @@ LOOK = {
 def outcome(configfile: str) -> str:
     """The sentences, and the paths of what to open. Raises `InputError`."""
     folder = Path("results") / load_config(read_yaml(configfile), configfile).run
-    told = folder / "findings.txt"
-    if not told.exists():
+    findings = folder / "findings.txt"
+    if not findings.exists():
         raise InputError(
-            f"{told} is not there yet; first run: snakemake --cores all --configfile {configfile}"
+            f"{findings} is not there yet; first run: snakemake --cores all --configfile "
+            f"{configfile}"
         )
     look = [f"  {what}: {(folder / path).resolve().as_uri()}" for what, path in LOOK.items()]
-    text = told.read_text(encoding="utf-8")
+    text = findings.read_text(encoding="utf-8")
     return "\n".join([f"Run {folder.name!r}:", text, "Open in a browser:", *look])
 
 

@@ -30,9 +30,9 @@ def with_findings(readme: str, findings: str) -> str:
     """README's text with a run's findings, a point each, between two comments marking the place."""
     begin, end = re.findall(r"^<!-- .*findings.* -->$", readme, re.MULTILINE)
     before, _, rest = readme.partition(begin)
-    told = [fill(one, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
-            for one in findings.splitlines()]  # fmt: skip
-    return "\n".join([f"{before}{begin}", *told, end]) + rest.partition(end)[2]
+    points = [fill(one, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+              for one in findings.splitlines()]  # fmt: skip
+    return "\n".join([f"{before}{begin}", *points, end]) + rest.partition(end)[2]
 
 
 if __name__ == "__main__":

@@ -10,5 +10,5 @@ with job(snakemake):
     frames = {name: read_parquet(path, []) for name, path in snakemake.input.items()}
     estimators = [Entry(*fields) for fields in params.estimators]
     settings = Settings(estimators, **params.settings)
-    told = findings(frames, settings)
-    write_text("".join(f"{sentence}\n" for sentence in told), snakemake.output[0])
+    text = "".join(f"{sentence}\n" for sentence in findings(frames, settings))
+    write_text(text, snakemake.output[0])

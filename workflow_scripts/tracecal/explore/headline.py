@@ -67,18 +67,18 @@ def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
         + (f" ({support})" if (support := _support(row)) else "")
         for row in rows.drop_nulls("difference").sort("task").iter_rows(named=True)
     ]
-    told = f"AUROC of TRACE+ and of the best baseline, task by task: {'; '.join(found)}."
-    return [told] if found else []
+    sentence = f"AUROC of TRACE+ and of the best baseline, task by task: {'; '.join(found)}."
+    return [sentence] if found else []
 
 
 def _others(averages: pl.DataFrame, labels: Labels) -> list[str]:
     ranked = averages.drop_nulls("mean").sort("mean", "estimator", descending=[True, False])
     found = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
-    told = (
+    sentence = (
         "AUROC of methods of other families, which ask again, draw samples, read hidden states or "
         f"learn: {', '.join(found)}."
     )
-    return [told] if found else []
+    return [sentence] if found else []
 
 
 def _cross(row: Mapping) -> str:

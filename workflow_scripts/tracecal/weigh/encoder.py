@@ -72,8 +72,8 @@ def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     # An embedding model needs token states only; heads on top of them are not loaded.
     heads = () if task else UNUSED_HEADS
-    model = with_all_weights(auto_class, folder, heads, dtype=torch.float32).to(device).eval()
-    model = pack(model)
+    model = with_all_weights(auto_class, folder, heads, dtype=torch.float32)
+    model = pack(model.to(device).eval())
     tokenizer = load_tokenizer(folder)
     # Padding on the right keeps positions; truncation on the left keeps answers.
     tokenizer.padding_side, tokenizer.truncation_side = "right", "left"
