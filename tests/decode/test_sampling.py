@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 from scipy.stats import chisquare
 
 from tracecal.decode.draws import Draws, inverse_cdf, uniform
@@ -96,6 +97,25 @@ def test_the_inverse_distribution_function():
     assert chosen.tolist() == [0, 0, 1, 2, 2], "what has probability 0 is never chosen"
     leading = torch.tensor([[0.0, 1.0]]).log()
     assert inverse_cdf(leading, [0.0]).tolist() == [1]
+
+
+@pytest.mark.parametrize("vocabulary", [1, 5, 255, 256, 257, 5_000])
+def test_the_inverse_is_that_of_all_weights_summed_in_float64(vocabulary):
+    logits = 5 * torch.randn(64, vocabulary, generator=torch.Generator().manual_seed(vocabulary))
+    uniforms = np.random.default_rng(vocabulary).random(64)
+    cumulative = np.cumsum(softmax(logits.double().numpy(), axis=1), axis=1)
+    expected = [
+        np.searchsorted(row / row[-1], u, "right")
+        for row, u in zip(cumulative, uniforms, strict=True)
+    ]
+    assert inverse_cdf(logits, uniforms.tolist()).tolist() == expected
+
+
+def test_a_uniform_near_one_takes_the_last_token_that_has_a_weight():
+    logits = torch.full((300, 600), -torch.inf)
+    lasts = torch.arange(300) * 2
+    logits[:, 0] = logits[torch.arange(300), lasts] = 0.0
+    assert inverse_cdf(logits, [1 - 2**-53] * 300).tolist() == lasts.tolist()
 
 
 def test_uniforms_are_uniform():

@@ -4,6 +4,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 import torch
+from torch.nn.functional import pad
+
+BLOCK = 256  # tokens whose weights are summed together
 
 
 class Draws:
@@ -36,9 +39,19 @@ def uniform(key: str) -> float:
 def inverse_cdf(logits: torch.Tensor, uniforms: Sequence[float]) -> torch.Tensor:
     """The tokens [n] at which the distribution functions of `logits` [n, V] pass `uniforms`.
 
-    Summed in float64; a token of probability 0 is never chosen.
+    Weights are float32, their sums float64: first of blocks, then within the one that is reached.
+    A token of weight 0 is never chosen.
     """
-    cumulative = logits.double().softmax(-1).cumsum(-1)
-    reached = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
-    tokens = torch.searchsorted(cumulative, reached * cumulative[:, -1:], right=True).squeeze(-1)
-    return tokens.clamp(max=logits.shape[-1] - 1)  # NaN logits pass everything; `decode` says so
+    weights = (logits - logits.amax(-1, keepdim=True)).float().exp_()
+    weights = pad(weights, (0, -weights.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
+    ends = weights.sum(-1, dtype=torch.float64).cumsum(-1)
+    uniform = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
+    reached = uniform * ends[:, -1:]
+    # NaN logits pass everything; `decode` says so.
+    block = torch.searchsorted(ends, reached, right=True).clamp_(max=ends.shape[-1] - 1)
+    before = ends.gather(-1, block - 1 + (block == 0)) * (block > 0)
+    within = weights[torch.arange(len(weights)), block.squeeze(-1)].cumsum(-1, dtype=torch.float64)
+    # By rounding what is left may be all of the block: its last token with a weight.
+    left = torch.minimum(reached - before, within[:, -1:] * (1 - 1e-15))
+    tokens = block * BLOCK + torch.searchsorted(within, left, right=True)
+    return tokens.squeeze(-1).clamp_(max=logits.shape[-1] - 1)
