@@ -9,7 +9,7 @@ from transformers import DynamicCache
 
 from decode.tiny import ARCHITECTURES
 from tracecal.decode import context, greedy
-from tracecal.decode.context import Context, shared_prefix, started
+from tracecal.decode.context import Context, in_place, shared_prefix, started
 from tracecal.decode.greedy import decode
 from tracecal.decode.sampling import Draws
 from tracecal.decode.stopping import StopStrings
@@ -119,3 +119,11 @@ def test_a_context_keeps_its_buffer_while_there_is_room(make_model):
     assert read.cache.layers[0].room[0] is before
     read.read(torch.tensor([[5], [6]]))
     assert read.cache.layers[0].room[0] is not before
+
+
+@given(st.integers(0, 12).flatmap(lambda n: st.tuples(st.sets(st.integers(0, 12)), st.just(n))))
+def test_a_place_that_need_not_change_does_not(drawn):
+    kept, more = sorted(drawn[0]), [f"new {number}" for number in range(drawn[1])]
+    order = in_place(kept, more)
+    assert sorted(map(str, order)) == sorted(map(str, [*kept, *more]))
+    assert all(order[place] == place for place in kept if place < len(order))

@@ -7,7 +7,7 @@ import torch
 from transformers import PreTrainedModel
 
 from tracecal.decode.batching import NotFiniteError
-from tracecal.decode.context import shared_prefix, started
+from tracecal.decode.context import in_place, shared_prefix, started
 from tracecal.decode.stopping import StopStrings
 
 
@@ -70,12 +70,13 @@ def search_beams(
         if step == max_new_tokens or not kept:
             break
         # The context's rows follow their hypotheses; rows of prompts that are done are dropped.
+        kept = in_place(kept)
         selection = torch.tensor(kept, device=tokens.device)
         origin = torch.arange(len(rows), device=tokens.device)[:, None] * width
         source = (origin + parents.gather(1, alive))[selection].flatten()
         rows = [rows[index] for index in kept]
         tokens, logprobs = tokens[selection], logprobs[selection]
-        context = context.select(source.tolist())
+        context.keep(source.tolist())
         logits = context.read(tokens[:, :, -1:].flatten(0, 1))
     return finished
 

@@ -1,6 +1,7 @@
 """What a model has read: rows of tokens, padded on the left to one width, and their cache."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
 from transformers import DynamicCache, PreTrainedModel
@@ -31,31 +32,41 @@ class RoomyLayer(DynamicLayer):
         width = past + key_states.shape[2]
         if width > self.room[0].shape[2]:
             none = key_states[:, :, :0], value_states[:, :, :0]
-            self.hold([(self.keys, self.values) if past else none], past, width + ROOM)
+            self.hold((self.keys, self.values) if past else none, width + ROOM)
         keys, values = self.room
         keys[:, :, past:width] = key_states
         values[:, :, past:width] = value_states
-        self.keys, self.values = keys[:, :, :width], values[:, :, :width]
+        self._show(width)
         return self.keys, self.values
 
-    def hold(self, parts: Sequence[Pair], width: int, room: int) -> None:
-        """Hold the rows of all `parts` in `width` columns, narrower ones padded on the left, in
-        place of what was held, with room for `room` columns.
-        """
-        self.lazy_initialization(*parts[0])
-        self.room = tuple(_aligned(states, width, room) for states in zip(*parts, strict=True))
+    def hold(self, states: Pair, room: int) -> None:
+        """Hold these states in place of what was held, with room for `room` columns."""
+        width = states[0].shape[2]
+        self.make_room(states, len(states[0]), width, room)
+        for held, part in zip(self.room, states, strict=True):
+            held[:, :, :width] = part
+
+    def make_room(self, like: Pair, rows: int, width: int, room: int) -> None:
+        """Hold `rows` rows of zeros, as what a mask hides must still be finite."""
+        self.lazy_initialization(*like)
+        self.room = tuple(part.new_zeros(rows, part.shape[1], room, part.shape[3]) for part in like)
+        self._show(width)
+
+    def rows(self, indices: torch.Tensor, columns: int) -> Pair:
+        """Copies of rows, of at most their last `columns` columns."""
+        return self.keys[indices, :, -columns:], self.values[indices, :, -columns:]
+
+    def put(self, parts: Sequence[tuple[torch.Tensor, Pair]], rows: int) -> None:
+        """Put states, aligned on the right, at these places; hold the first `rows` places alone."""
+        width = self.get_seq_length()
+        self.room = tuple(held[:rows] for held in self.room)
+        for places, states in parts:
+            for held, part in zip(self.room, states, strict=True):
+                held[:, :, width - part.shape[2] : width].index_copy_(0, places, part)
+        self._show(width)
+
+    def _show(self, width: int) -> None:
         self.keys, self.values = (held[:, :, :width] for held in self.room)
-
-
-def _aligned(parts: Sequence[torch.Tensor], width: int, room: int) -> torch.Tensor:
-    _, heads, _, size = parts[0].shape
-    counts = [len(part) for part in parts]
-    out = parts[0].new_empty(sum(counts), heads, room, size)
-    for place, part in zip(out[:, :, :width].split(counts), parts, strict=True):
-        padding = width - part.shape[2]
-        place[:, :, :padding] = 0  # what a mask hides must still be finite
-        place[:, :, padding:] = part
-    return out
 
 
 def _new_cache(model: PreTrainedModel) -> Cache:
@@ -115,33 +126,91 @@ class Context:
             **wanted,
         )
 
+    def length(self, row: int) -> int:
+        """How many tokens of a row were read."""
+        return self.width - self.pads[row]
+
     def select(self, rows: Sequence[int]) -> "Context":
         """These rows, in this order; a row may stand several times."""
         if self.splices:
-            return gathered([(self, rows)])
-        self.cache.batch_select_indices(torch.tensor(rows, device=self.left.device))
-        self._pad([self.pads[row] for row in rows])
+            return gathered([(self, row) for row in rows])
+        self.keep(rows)
         return self
 
+    def keep(self, rows: Sequence[int]) -> None:
+        """As `select`, in place, of no more rows than there are."""
+        if self.splices:
+            return self.rearrange([(self, row) for row in rows])
+        self.cache.batch_select_indices(torch.tensor(rows, device=self.left.device))
+        self._pad([self.pads[row] for row in rows])
 
-def gathered(parts: Sequence[tuple[Context, Sequence[int]]]) -> Context:
-    """These rows of contexts that splice, in one, without columns that are padding everywhere."""
-    lengths = [[context.width - context.pads[row] for row in rows] for context, rows in parts]
-    width = max(map(max, lengths))
-    pads = [width - length for part in lengths for length in part]
-    first = parts[0][0]
-    whole = Context(first.model, pads)
-    whole.width = width
-    indices = [torch.tensor(rows, device=first.left.device) for _, rows in parts]
-    for number, layer in enumerate(whole.cache.layers):
-        held = [context.cache.layers[number] for context, _ in parts]
-        if held[0].is_initialized:
-            taken = [
-                (one.keys[index, :, -width:], one.values[index, :, -width:])
-                for one, index in zip(held, indices, strict=True)
-            ]
-            layer.hold(taken, width, width + ROOM)
+    def rearrange(self, sources: Sequence["Source"]) -> None:
+        """Let each place hold its source, no more of them than there are rows.
+
+        In place: what stays is not copied. Rows of other contexts have no more tokens than this
+        one has columns.
+        """
+        moved: dict[Context, list[int]] = {}
+        for place, source in enumerate(sources):
+            if source != (self, place):
+                moved.setdefault(source[0], []).append(place)
+        moves = [
+            (context, self._indices(places), self._indices([sources[place][1] for place in places]))
+            for context, places in moved.items()
+        ]
+        for number, layer in enumerate(self.cache.layers):
+            if layer.is_initialized:
+                parts = [
+                    (places, context.cache.layers[number].rows(rows, self.width))
+                    for context, places, rows in moves
+                ]
+                layer.put(parts, len(sources))
+        self._pad([self.width - context.length(row) for context, row in sources])
+
+    def _indices(self, rows: Sequence[int]) -> torch.Tensor:
+        return torch.tensor(rows, device=self.left.device)
+
+
+Source = tuple[Context, int]  # a context and one of its rows
+T = TypeVar("T")
+
+
+def gathered(sources: Sequence[Source]) -> Context:
+    """Rows of contexts that splice, in a new one, without columns that are padding everywhere."""
+    first = sources[0][0]
+    whole = Context(first.model, [0] * len(sources))
+    whole.width = max(context.length(row) for context, row in sources)
+    for layer, held in zip(whole.cache.layers, first.cache.layers, strict=True):
+        if held.is_initialized:
+            like = held.keys, held.values
+            layer.make_room(like, len(sources), whole.width, whole.width + ROOM)
+    whole.rearrange(sources)
     return whole
+
+
+def refilled(
+    context: Context, kept: Sequence[int], joining: Sequence[Source]
+) -> tuple[Context, list[Source]]:
+    """Rows of a context that splices, and rows of others; and where each of them comes from.
+
+    The context itself where that is possible and its columns are not largely padding by then:
+    what joins takes the places of what left. Otherwise a new one.
+    """
+    own = {row: (context, row) for row in kept}
+    sources = [own.get(row, row) for row in in_place(kept, joining)]
+    width = max(part.length(row) for part, row in sources)
+    if len(sources) <= len(context.pads) and width <= context.width <= width + ROOM:
+        context.rearrange(sources)
+        return context, sources
+    return gathered(sources), sources
+
+
+def in_place(kept: Sequence[int], joining: Sequence[T] = ()) -> list[int | T]:
+    """`kept` places and what is `joining` them, in an order in which most places stay the same."""
+    count = len(kept) + len(joining)
+    staying = {place for place in kept if place < count}
+    moving = iter([*(place for place in kept if place >= count), *joining])
+    return [place if place in staying else next(moving) for place in range(count)]
 
 
 def shared_prefix(model: PreTrainedModel, prompts: Sequence[list[int]]) -> Context | None:
@@ -177,7 +246,7 @@ def started(
         for layer, given in zip(context.cache.layers, shared.cache.layers, strict=True):
             if given.is_initialized:
                 keys, values = (held[0][:, source] for held in (given.keys, given.values))
-                layer.hold([(keys.transpose(0, 1), values.transpose(0, 1))], known, longest + ROOM)
+                layer.hold((keys.transpose(0, 1), values.transpose(0, 1)), longest + ROOM)
         context.width = known
     # The padding id is arbitrary: the mask hides it and no answer is ever filtered by it.
     rows = [[0] * pad + ids for pad, ids in zip(pads, prompts, strict=True)]

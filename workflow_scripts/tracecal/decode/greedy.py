@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from tracecal.decode.batching import NotFiniteError
 from tracecal.decode.capture import Reading, capture
-from tracecal.decode.context import Context, gathered, shared_prefix, started
+from tracecal.decode.context import Context, gathered, refilled, shared_prefix, started
 from tracecal.decode.stopping import StopStrings
 
 # Takes the raw logits [n, vocabulary], which answers they continue and how many tokens each has;
@@ -66,22 +66,30 @@ class Batch:
     tokens: torch.Tensor
 
 
-def joined(parts: list[tuple[Batch, list[int]]]) -> Batch | None:
-    """These rows of batches as one; None where there are none."""
+def joined(live: Batch, kept: list[int], others: list[tuple[Batch, list[int]]]) -> Batch | None:
+    """The rows of `live` that are `kept` and rows of other batches; None where there are none.
+
+    `live` itself may change.
+    """
+    parts = [part for part in [(live, kept), *others] if part[1]]
     if not parts:
         return None
-    (batch, places), *others = parts
-    if not others and len(places) == len(batch.rows):
-        return batch
-    if others:
-        context = gathered([(one.context, rows) for one, rows in parts])
+    (first, rows), *more = parts
+    if not more and len(rows) == len(first.rows):
+        return first
+    joining = [(batch.context, row) for batch, rows in others for row in rows]
+    if not first.context.splices:
+        context, sources = first.context.select(rows), [(first.context, row) for row in rows]
+    elif kept:
+        context, sources = refilled(live.context, kept, joining)
     else:
-        context = batch.context.select(places)
-    return Batch(
-        context,
-        [one.rows[i] for one, rows in parts for i in rows],
-        torch.cat([one.tokens[rows] for one, rows in parts]),
-    )
+        context, sources = gathered(joining), joining
+    growing = [(batch.context, i) for batch, _ in parts for i in range(len(batch.rows))]
+    place = {source: number for number, source in enumerate(growing)}
+    order = [place[source] for source in sources]
+    answers = [row for batch, _ in parts for row in batch.rows]
+    tokens = torch.cat([batch.tokens for batch, _ in parts])
+    return Batch(context, [answers[number] for number in order], tokens[order])
 
 
 @torch.inference_mode()
@@ -148,17 +156,17 @@ def decode(
     while True:
         kept = growing(live)
         if len(kept) <= (1 - FINISHED) * len(live.rows):
-            parts, free = [(live, kept)], at_once * copies - len(kept)
+            others, free = [], at_once * copies - len(kept)
             if kept and not splices:
                 free = 0
             while free and (spare or place < len(prompts)):
                 if spare:
-                    parts.append((ready, spare[:free]))
+                    others.append((ready, spare[:free]))
                     free, spare = free - len(spare[:free]) if splices else 0, spare[free:]
                 else:
                     ready, place = begin(place), place + at_once
                     spare = growing(ready)
-            live = joined([part for part in parts if part[1]])
+            live = joined(live, kept, others)
             if live is None:
                 return answers
         unseen.append(emit(live.context.read(live.tokens[:, None]), live.rows, len(unseen)))
