@@ -26,6 +26,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     keep off the network. Torch, where the script imported it, computes in the rule's threads. Code
     that is not what the rule's parameter `code` says, before or after the work, is refused.
     """
+    gc.freeze()  # what was imported stays
     gc.set_threshold(700, 10, 10)  # Python's own, which the package raises while it loads
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
