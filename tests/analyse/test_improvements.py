@@ -10,7 +10,7 @@ from tracecal.analyse.bootstrap import RESAMPLES, resample_metrics
 from tracecal.analyse.improvements import gains, improvements
 from tracecal.calibrate.metrics import METRICS
 
-MAIN = {"main": {"model": "m", "tasks": ["t", "u"]}, "cross": None}
+MAIN = {"main": {"model": "m", "tasks": ["t", "u"]}}
 
 
 def frame(values):

@@ -17,7 +17,7 @@ def made(entropies, correct):
     keys = {"model": pl.lit("m"), "task": pl.lit("t")}
     labels = pl.DataFrame({"example_id": ids, "correct": correct}).with_columns(**keys)
     features = answer_features(trace).with_columns(**keys)
-    return features, labels, {("m", "t"): trace.select("example_id", "entropy")}
+    return features, labels, trace.select("example_id", "entropy").with_columns(**keys)
 
 
 def test_the_rule_by_hand():
@@ -37,14 +37,14 @@ def test_the_rule_by_hand():
 def test_row_order_changes_nothing_and_no_more_than_fit_are_taken():
     rng = np.random.default_rng(0)
     entropies = [rng.gamma(0.3, size=rng.integers(4, 30)).tolist() for _ in range(150)]
-    features, labels, traces = made(entropies, rng.random(150) < 0.3)
-    found = local_risk(features, labels, traces)
+    frames = made(entropies, rng.random(150) < 0.3)
+    found = local_risk(*frames)
     assert found.height == ANSWERS
     assert (found["entropy"].list.len() >= TOKENS).all()
     ratio = found["local_peak"] / found["mean_risk"]
     assert ratio.is_sorted(descending=True)
-    shuffled = [frame.sample(fraction=1, shuffle=True, seed=3) for frame in (features, labels)]
-    assert local_risk(*shuffled, traces).equals(found)
+    shuffled = [frame.sample(fraction=1, shuffle=True, seed=3) for frame in frames]
+    assert local_risk(*shuffled).equals(found)
 
 
 def test_a_run_without_such_an_answer_has_no_row():

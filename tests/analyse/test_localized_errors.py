@@ -1,4 +1,4 @@
-"""Errors told from matched correct answers: against scikit-learn and by hand."""
+"""Errors separated from matched correct answers: against scikit-learn and by hand."""
 
 import numpy as np
 import polars as pl
@@ -12,8 +12,7 @@ from tracecal.analyse.bootstrap import Bootstrap
 from tracecal.analyse.localized_errors import (
     GAIN,
     area,
-    localized_error_subtypes,
-    localized_global_errors,
+    localized_errors,
     partial_area,
     tpr_at,
     with_confidences,
@@ -52,9 +51,9 @@ def made(n=160, kinds=KINDS, seed=0, tasks=("a", "b")):
     )
 
 
-def measured(frame, analysis=localized_global_errors, estimators=ESTIMATORS):
+def measured(frame, table="localized_global_errors", estimators=ESTIMATORS):
     baselines = [name for name in estimators if name != "trace_plus"]
-    found = analysis(frame, estimators, baselines, BOOTSTRAP)
+    found = localized_errors(frame, table, estimators, baselines, BOOTSTRAP)
     keys = ("estimator", "slice", "metric")
     return {tuple(row[key] for key in keys): row for row in found.iter_rows(named=True)}
 
@@ -118,7 +117,7 @@ def test_the_mean_difference_in_length_by_hand():
 
 def test_both_tables_state_one_overall_value_and_kinds_add_up():
     frame = made()
-    whole, kinds = measured(frame), measured(frame, localized_error_subtypes)
+    whole, kinds = measured(frame), measured(frame, "localized_error_subtypes")
     for name in ESTIMATORS:
         overall = kinds[name, "localized", "auroc"]
         assert overall == whole[name, "localized", "auroc"]
@@ -141,15 +140,18 @@ def test_row_order_changes_nothing_and_the_seed_does():
     frame = made()
     shuffled = frame.sample(fraction=1, shuffle=True, seed=5)
     assert measured(frame) == measured(shuffled)
-    other = localized_global_errors(frame, ESTIMATORS, ["seq_logp"], BOOTSTRAP._replace(seed=4))
-    assert not other.equals(localized_global_errors(frame, ESTIMATORS, ["seq_logp"], BOOTSTRAP))
+    one, other = (
+        localized_errors(frame, "localized_global_errors", ESTIMATORS, ["seq_logp"], bootstrap)
+        for bootstrap in (BOOTSTRAP, BOOTSTRAP._replace(seed=4))
+    )
+    assert not other.equals(one)
 
 
 @pytest.mark.parametrize("absent", KINDS)
 def test_a_kind_that_no_error_has_is_undefined_and_the_rest_is_whole(absent):
     frame = made(kinds=[kind for kind in KINDS if kind != absent])
-    analysis = localized_global_errors if absent == "global" else localized_error_subtypes
-    found = measured(frame, analysis)
+    table = "localized_global_errors" if absent == "global" else "localized_error_subtypes"
+    found = measured(frame, table)
     mine = found["trace_plus", absent, "auroc"]
     assert (mine["value"], mine["low"], mine["n"], mine["errors"]) == (None, None, 0, 0)
     assert found[GAIN, absent, "auroc"]["value"] is None

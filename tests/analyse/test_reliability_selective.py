@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from analyse.made_up import shuffled, value
-from tracecal.analyse.reliability_selective import reliability, selective_risk
+from tracecal.analyse.reliability_selective import bins, curve, pooled, selective_risk
 
 ROUNDED = st.sampled_from([0.1, 0.25, 0.5, 0.9])
+ESTIMATORS = ["mars", "trace_plus"]
 ANSWERS = st.lists(st.tuples(ROUNDED, st.booleans()), min_size=1, max_size=6)
 
 
-def judged(n=200, seed=0):
+def labelled(n=200, seed=0):
     draw = np.random.default_rng(seed)
     frames = [
         pl.DataFrame(
@@ -33,6 +34,12 @@ def judged(n=200, seed=0):
         for split in (0, 1)
     ]
     return pl.concat(frames)
+
+
+def parts(frame, estimators=ESTIMATORS):
+    """Metrics, bins and curve."""
+    metrics, binned = (part(frame, estimators, 15) for part in (pooled, bins))
+    return metrics, binned, curve(frame, estimators)
 
 
 def test_risk_by_hand():
@@ -67,59 +74,57 @@ def test_risk_is_the_mean_over_the_orders_of_tied_answers(answers):
 
 
 def test_metrics_are_scikit_learns_on_the_pooled_answers():
-    answers = judged()
-    pooled = reliability(answers, ["mars", "trace_plus"], 15).pooled
+    answers = labelled()
+    metrics = pooled(answers, ESTIMATORS, 15)
     one = answers.filter(estimator="mars", split=1)
     where = {"estimator": "mars", "split": 1}
     correct, probability = one["correct"].to_numpy(), one["probability"].to_numpy()
     auroc = roc_auc_score(correct, probability)
     brier = brier_score_loss(correct, probability)
-    assert value(pooled, metric="auroc", **where) == pytest.approx(auroc)
-    assert value(pooled, metric="brier", **where) == pytest.approx(brier)
-    assert set(pooled["n"]) == {200}
-    assert set(pooled.select("model", "tasks").rows()) == {("m", "a b")}
-    assert pooled.height == 2 * 2 * 6
+    assert value(metrics, metric="auroc", **where) == pytest.approx(auroc)
+    assert value(metrics, metric="brier", **where) == pytest.approx(brier)
+    assert set(metrics["n"]) == {200}
+    assert set(metrics.select("model", "tasks").rows()) == {("m", "a b")}
+    assert metrics.height == 2 * 2 * 6
 
 
 def test_the_bins_redo_the_calibration_error():
-    measured = reliability(judged(), ["mars", "trace_plus"], 15)
+    metrics, binned, _ = parts(labelled())
     gap = (pl.col("accuracy") - pl.col("probability")).abs()
-    redone = measured.bins.group_by("estimator", "split").agg(
+    redone = binned.group_by("estimator", "split").agg(
         value=(gap * pl.col("n")).sum() / pl.col("n").sum()
     )
     for row in redone.iter_rows(named=True):
-        ours = value(measured.pooled, metric="ece", estimator=row["estimator"], split=row["split"])
+        ours = value(metrics, metric="ece", estimator=row["estimator"], split=row["split"])
         assert ours == pytest.approx(row["value"])
-    assert (measured.bins["n"] > 0).all()
+    assert (binned["n"] > 0).all()
 
 
 def test_the_curve_holds_the_tables_risks_and_ends_at_the_error_rate():
-    answers = judged()
-    measured = reliability(answers, ["mars", "trace_plus"], 15)
+    answers = labelled()
+    metrics, _, risks = parts(answers)
     for (name, split), part in answers.group_by("estimator", "split"):
         where = {"estimator": name, "split": split}
-        curve = dict(measured.curve.filter(**where).select("coverage", "risk").iter_rows())
+        by_coverage = dict(risks.filter(**where).select("coverage", "risk").iter_rows())
         for percent in (10, 50, 90):
             assert (
-                value(measured.pooled, metric=f"risk_at_{percent}", **where)
-                == (curve[percent / 100])
+                value(metrics, metric=f"risk_at_{percent}", **where) == (by_coverage[percent / 100])
             )
-        assert curve[1.0] == pytest.approx(1 - part["correct"].mean())
+        assert by_coverage[1.0] == pytest.approx(1 - part["correct"].mean())
 
 
 def test_row_order_changes_nothing():
-    plain = reliability(judged(), ["mars", "trace_plus"], 15)
-    mixed = reliability(shuffled(judged()), ["mars", "trace_plus"], 15)
+    plain, mixed = parts(labelled()), parts(shuffled(labelled()))
     assert all(one.equals(other) for one, other in zip(plain, mixed, strict=True))
 
 
 def test_an_estimator_without_predictions_has_no_rows_and_one_class_no_auroc():
-    right = judged().filter(pl.col("correct"))
-    measured = reliability(right, ["absent", "mars"], 15)
-    assert set(measured.pooled["estimator"]) == {"mars"}
-    assert measured.pooled.filter(metric="auroc")["value"].null_count() == 2
-    assert measured.pooled.filter(metric="risk_at_90")["value"].to_list() == [0, 0]
+    right = labelled().filter(pl.col("correct"))
+    metrics, *others = parts(right, ["absent", "mars"])
+    assert all(set(frame["estimator"]) == {"mars"} for frame in (metrics, *others))
+    assert metrics.filter(metric="auroc")["value"].null_count() == 2
+    assert metrics.filter(metric="risk_at_90")["value"].to_list() == [0, 0]
 
 
 def test_without_predictions_there_is_nothing():
-    assert all(frame.is_empty() for frame in reliability(judged().clear(), ["mars"], 15))
+    assert all(frame.is_empty() for frame in parts(labelled().clear(), ["mars"]))

@@ -7,5 +7,5 @@ from tracecal.storage.files import write_parquet
 
 with job(snakemake):
     module = import_module(snakemake.params.module)
-    found = module.analysis(**dict(snakemake.input.items()), **snakemake.params.settings)
-    write_parquet(found, snakemake.output[0])
+    frame = module.analysis(**dict(snakemake.input.items()), **snakemake.params.settings)
+    write_parquet(frame, snakemake.output[0])

@@ -5,23 +5,23 @@ import polars as pl
 from tracecal.analyse.averages import averages
 from tracecal.analyse.cross_task_transfer import measure_on_targets
 from tracecal.analyse.improvements import gains, improvements
+from tracecal.analyse.pairs import read_pairs, read_splits
 from tracecal.calibrate.answers import read_answers
 from tracecal.job import job
-from tracecal.storage.files import read_parquet, write_parquet
+from tracecal.storage.files import write_parquet
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     seed, resamples, level = params.bootstrap
-    answers = map(read_answers, inputs.labels, inputs.questions, inputs.scores, inputs.features)
-    groups = (read_parquet(path, ["example_id", "group_id"]) for path in inputs.questions)
-    splits = (read_parquet(path, ["example_id", "split", "part"]) for path in inputs.splits)
-    tasks = [pl.lit(task).alias("task") for _, task in params.pairs]
+    files = zip(inputs.labels, inputs.questions, inputs.scores, inputs.features, strict=True)
+    answers = pl.concat(
+        read_answers(*paths).with_columns(task=pl.lit(task))
+        for (_, task), paths in zip(params.pairs, files, strict=True)
+    )
+    groups = read_pairs(inputs.questions, params.pairs, ["example_id", "group_id"])
     metrics, resampled = measure_on_targets(
-        pl.concat(
-            frame.join(own.select("example_id", "group_id"), on="example_id").with_columns(task)
-            for frame, own, task in zip(answers, groups, tasks, strict=True)
-        ),
-        pl.concat(frame.with_columns(task) for frame, task in zip(splits, tasks, strict=True)),
+        answers.join(groups, on=["task", "example_id"], validate="1:1"),
+        read_splits(inputs.splits, params.pairs),
         model=params.studies["main"]["model"],
         estimators=params.estimators,
         method=params.method,
@@ -30,6 +30,6 @@ with job(snakemake):
         resamples=resamples,
     )
     gained = gains(averages(metrics, params.studies), params.baselines)
-    found = improvements(gained, resampled, params.baselines, params.studies, level)
+    bounded = improvements(gained, resampled, params.baselines, params.studies, level)
     write_parquet(metrics, snakemake.output.metrics)
-    write_parquet(found, snakemake.output.improvements)
+    write_parquet(bounded, snakemake.output.improvements)

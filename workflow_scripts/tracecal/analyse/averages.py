@@ -1,8 +1,8 @@
-"""Means over splits, then over tasks, then over models, on equal terms for every estimator.
+"""Means over splits, then over tasks, then over models, comparable between estimators.
 
-A task counts for a metric where any estimator has a value on it, and an estimator without a value
-on each task that counts has no average, so that all averages compare. The s.d. of a mean
-over splits is that of the means of single splits, which are kept.
+A task counts for a metric where any estimator has a value on it. An estimator that lacks a value on
+one of these tasks has no average. The s.d. over splits of such an average is that of the averages
+of single splits, which are kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,41 +26,38 @@ KEYS = ("study", "model", "task", "estimator", "metric")
 AVERAGES = {name: pl.String for name in KEYS} | SUMMARY
 
 
-def analysis(
-    measured: str, studies: Mapping[str, Mapping | None], by: Sequence[str] = ()
-) -> pl.DataFrame:
-    """The averages of the file `measured`, as `averages`."""
+def analysis(measured: str, studies: Mapping[str, Mapping], by: Sequence[str] = ()) -> pl.DataFrame:
+    """`averages` of the file `measured`."""
     return averages(read_parquet(measured, [*by, *METRICS]), studies, by)
 
 
 def averages(
-    measured: pl.DataFrame, studies: Mapping[str, Mapping | None], by: Sequence[str] = ()
+    measured: pl.DataFrame, studies: Mapping[str, Mapping], by: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Averages of `measured` (METRICS, and the columns `by` that divide it further).
 
-    Rows of a (model, task) pair have no `study`. Those of a study ('main', 'cross') have no `task`
-    and are means over its tasks, of which some may have no rows yet; those of 'cross' without a
-    `model` are means over its models. Columns `by`, KEYS, then `mean`, `sd` over `splits` of
-    which `undefined` have no value and are left out of the mean, `n` answers in a split (summed
-    over tasks), and `values`, the list of the splits' values. Null is undefined.
+    Rows of a (model, task) pair have no `study`. Rows of a study ('main', 'cross') have no `task`
+    and are means over its tasks, some of which may have no rows yet; rows of 'cross' without a
+    `model` are means over its models. Columns `by`, KEYS, then `mean` and `sd` over `splits`, how
+    many of these are `undefined` and left out of the mean, `n` answers in a split (summed over
+    tasks), and `values`, the list of the splits' values. Null means undefined.
     """
     pairs = over_splits(measured, [*by, "model", "task", "estimator", "metric"])
     frames = [pairs.with_columns(study=pl.lit(None, pl.String))]
     keys = [*by, "model", "estimator", "metric"]
     for study, study_settings in studies.items():
-        if study_settings is None:
-            continue
         means = over_tasks(pairs.filter(of_study(study_settings)), keys, compared=["estimator"])
         frames.append(means.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String)))
         if "models" in study_settings:
-            none = {"model": pl.lit(None, pl.String), "task": pl.lit(None, pl.String)}
-            frames.append(over_models(means, keys).with_columns(study=pl.lit(study), **none))
+            null = pl.lit(None, pl.String)
+            overall = over_models(means, keys)
+            frames.append(overall.with_columns(study=pl.lit(study), model=null, task=null))
     order = [*by, *KEYS, *SUMMARY]
     return pl.concat(frame.select(order) for frame in frames).sort(*by, *KEYS)
 
 
 def over_splits(measured: pl.DataFrame, keys: Sequence[str], over: str = "split") -> pl.DataFrame:
-    """`keys` and SUMMARY of the `value` of all rows with the same keys, in the order of `over`."""
+    """`keys` and SUMMARY of the `value` of the rows with the same keys, in the order of `over`."""
     size = pl.col("n").mean() if "n" in measured.columns else pl.lit(None, pl.Float64)
     listed = (
         measured.with_columns(pl.col("value").fill_nan(None))
@@ -68,8 +65,9 @@ def over_splits(measured: pl.DataFrame, keys: Sequence[str], over: str = "split"
         .group_by(keys, maintain_order=True)
         .agg(pl.col("value"), n=size)
     )
-    means = [_mean([value for value in values if value is not None]) for values in listed["value"]]
-    return _summary(listed.select(keys), means, listed["value"].to_list(), listed["n"].to_list())
+    series = listed["value"].to_list()
+    means = [mean(values) for values in series]
+    return _summary(listed.select(keys), means, series, listed["n"].to_list())
 
 
 def over_tasks(
@@ -77,8 +75,8 @@ def over_tasks(
 ) -> pl.DataFrame:
     """Means over the tasks that count, for each combination of `keys`.
 
-    A task counts where one of the rows that differ in the keys `compared` alone has a value. The
-    mean is undefined where no task counts.
+    A task counts where a value is defined in any of the rows that differ only in the keys
+    `compared`. The mean is undefined where no task counts.
     """
     scope = [key for key in keys if key not in compared]
     has_value = pl.col("mean").is_not_null().any().alias("has_value")
@@ -92,7 +90,7 @@ def over_tasks(
 
 
 def over_models(means: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Means over all models that `means` has rows of, for each combination of the other `keys`."""
+    """Means over all models in `means`, for each combination of the other `keys`."""
     others = [key for key in keys if key != "model"]
     wanted = means.select(others).unique().join(means.select("model").unique(), how="cross")
     members = wanted.join(means, on=keys, how="left", nulls_equal=True)
@@ -100,29 +98,31 @@ def over_models(means: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def over_members(members: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Means of rows of SUMMARY with the same `keys`, undefined where one of them is."""
+    """Means of the SUMMARY rows with the same `keys`, undefined where one of them is."""
     listed = members.group_by(keys).agg("mean", "values", pl.col("n").sum()).sort(keys)
-    means = [None if None in each else _mean(each) for each in listed["mean"].to_list()]
+    means = [None if None in each else mean(each) for each in listed["mean"].to_list()]
     series = [mean_series(each) for each in listed["values"].to_list()]
     return _summary(listed.select(keys), means, series, listed["n"].to_list())
 
 
 def mean_series(members: Sequence[Sequence[float | None] | None]) -> list[float | None]:
-    """The mean of several series, split by split, where all of them have a value."""
+    """The mean of several series split by split; null where one of them has no value."""
     defined = [series for series in members if series is not None]
     if len(defined) < len(members):
         return [None] * max(map(len, defined), default=0)
     return [None if None in each else fmean(each) for each in zip(*defined, strict=True)]
 
 
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of the defined values, null where there are none."""
+    defined = [value for value in values if value is not None]
+    return fmean(defined) if defined else None
+
+
 def spread(values: Sequence[float | None]) -> float | None:
     """The s.d. of the defined values, null where there are fewer than two."""
     defined = [value for value in values if value is not None]
     return stdev(defined) if len(defined) > 1 else None
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None
 
 
 def _summary(
@@ -145,7 +145,7 @@ def _summary(
 def repeated(measured: pl.DataFrame, keys: Sequence[str], over: str) -> pl.DataFrame:
     """Means of `value` over the repetitions `over`, for each `task`, and over tasks (`task` null).
 
-    Columns `task`, the keys, `mean`, `sd`, `repetitions` and `undefined`, sorted; a task without
+    Columns `task`, the keys, `mean`, `sd`, `repetitions` and `undefined`, sorted. A task without
     any value does not count in the mean over tasks.
     """
     tasks = over_splits(measured, ["task", *keys], over)

@@ -1,11 +1,11 @@
-"""The bootstrap: resamples of groups of answers, and every estimator evaluated on the same ones.
+"""The bootstrap: resamples of groups of answers, the same for every estimator.
 
 Variants of one example have correlated outcomes, so whole groups are drawn (the
 cluster bootstrap: Davison and Hinkley 1997, section 3.8). A resample is a vector of counts, how
 often each example was drawn, and each metric is computed from the counts.
 
-Fits vary too, and none is repeated for a resample. Each resample therefore draws splits as well,
-with what was fitted on them. Their calibration parts overlap: where each holds a share c of the
+Fits vary too, but none is repeated for a resample. Each resample therefore draws splits as well,
+with the calibrators fitted on them. Calibration parts overlap: where each holds a share c of the
 answers, two fits have about that share in common, and K of them are worth 1 / (c + (1 - c) / K)
 independent ones, 2.6 at 20 splits and c = 0.35. So two are drawn, not K (compare Nadeau and Bengio
 2003).
@@ -33,7 +33,7 @@ RESAMPLES = {
 
 
 class Bootstrap(NamedTuple):
-    """Seed, number of resamples, and the share of them in an interval."""
+    """Seed, number of resamples, and level of the intervals (0 to 1)."""
 
     seed: int
     resamples: int
@@ -44,7 +44,7 @@ def draw_counts(groups: Sequence[str], task: str, seed: int, resamples: int) -> 
     """How often each example is drawn in each resample, [resamples, n] whole numbers as floats.
 
     `groups` [n] holds each example's group; as many groups are drawn, with replacement, as there
-    are. The draws depend on the groups' names, the task and the seed alone.
+    are. The draws depend only on the groups' names, the task and the seed.
     """
     names, member_of = np.unique(np.array(groups, dtype=str), return_inverse=True)
     draws = seeded(seed, task, "bootstrap").multinomial(
@@ -54,7 +54,7 @@ def draw_counts(groups: Sequence[str], task: str, seed: int, resamples: int) -> 
 
 
 def draw_splits(splits: int, task: str, seed: int, resamples: int) -> np.ndarray:
-    """How often each split counts in each resample, [splits, 1 + resamples]; once in the sample."""
+    """How often each split counts, [splits, 1 + resamples]: once in the sample, then resampled."""
     if not splits:
         return np.ones((0, 1 + resamples))
     drawn = seeded(seed, task, "bootstrap splits").multinomial(
@@ -78,7 +78,7 @@ def group_counts(answers: pl.DataFrame, seed: int, resamples: int) -> np.ndarray
 def interval(
     values: Sequence[float | None] | np.ndarray, level: float
 ) -> tuple[float | None, float | None, int]:
-    """The percentiles that hold `level` of the defined values, and how many those are.
+    """The percentile interval that holds `level` of the defined values, and their number.
 
     Null and NaN are undefined; without any value the bounds are null.
     """
@@ -123,11 +123,11 @@ def resample_metrics(
     """RESAMPLED metrics of each estimator, on all examples and on each resample of them.
 
     `answers` holds `example_id`, `group_id` and `correct`. An observed value is the mean over the
-    splits in which it is defined, as in `averages`; a resampled one that over SPLITS_DRAWN splits,
-    the same for all estimators. In each of them it is measured on the examples that the split
-    evaluates, as often as they were drawn. 'auroc' ranks the estimator's
-    column of `scores` where there is one, 'auroc_calibrated' its probability. Examples without a
-    prediction count for no metric. What is undefined (one class in every split) is null.
+    splits in which it is defined, as in `averages`; a resampled value is the mean over SPLITS_DRAWN
+    splits, the same for all estimators. In each split it is measured on the evaluated examples, as
+    often as they were drawn. 'auroc' ranks the estimator's column of `scores` where there is one,
+    'auroc_calibrated' its probability. Examples without a prediction count for no metric. Undefined
+    values (one class in every split) are null.
     """
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
     drawn = draw_counts(answers["group_id"].to_list(), task, seed, resamples)
@@ -159,7 +159,7 @@ def resample_metrics(
 
 
 def _of_split(labelled: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarray]:
-    """The metrics [resamples] of the answers that one split evaluates."""
+    """The metrics [resamples] of one split's evaluated answers."""
     probability, score, correct = (
         labelled[name].to_numpy() for name in ("probability", "score", "correct")
     )
@@ -172,6 +172,6 @@ def _of_split(labelled: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarra
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The means [resamples] over splits of what is defined; both are [splits, resamples]."""
+    """Weighted means [resamples] of the defined values; both arrays are [splits, resamples]."""
     defined_weights = np.where(np.isnan(values), 0.0, weights)
     return ratio((defined_weights * np.nan_to_num(values)).sum(axis=0), defined_weights.sum(axis=0))

@@ -1,8 +1,8 @@
 """How many labelled answers calibration needs (paper, appendix, "Robustness and Reliability").
 
-The seeded order of every split stays as it is; only the share of it that calibrates varies, so
-that a larger calibration part holds the smaller ones. The evaluation part is what remains, hence
-another one at each size.
+The seeded order of every split stays as it is and only the share that calibrates varies, so that a
+larger calibration part holds the smaller ones. The evaluation part is the rest, and so differs from
+size to size.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def analysis(
     pairs: Pairs,
     **settings: Any,
 ) -> pl.DataFrame:
-    """`metrics_by_size` of each of `pairs`, from their files; it has the other `settings`."""
+    """`metrics_by_size` of each of `pairs`, from their files, with its `settings`."""
     answers = map(read_answers, labels, questions, scores, features)
     ranks = (read_parquet(path, ["example_id", "split", "rank"]) for path in splits)
     frames = [
@@ -50,13 +50,12 @@ def metrics_by_size(
     share: float,
     **settings: Any,
 ) -> pl.DataFrame:
-    """As `all_metrics` with its `settings`, for the paper's calibration shares and the run's own
-    `share`.
+    """`all_metrics` with its `settings`, for the paper's calibration shares and the run's `share`.
 
-    `answers` is what `read_answers` gives, `splits` has `example_id`, `split` and `rank`.
+    `answers` is as `read_answers` returns it, `splits` has `example_id`, `split` and `rank`.
     """
     labelled, scores = answers.select("example_id", "correct"), raw_scores(answers)
-    frames = [pl.DataFrame(schema=SIZES)]
+    frames = []
     for size in sorted({*SHARES, share}):
         predictions, _ = calibrate_all(answers, cut(splits, size), estimators, method)
         metrics = all_metrics(

@@ -1,18 +1,18 @@
 """Calibration without labels of the target task (paper, section 4, "Cross-task calibration").
 
 For each target, and in each split, every estimator is fitted on the pooled calibration parts of
-the other tasks and measured on the target's own evaluation part. The paper leaves open which of
-the source answers calibrate. Here they are the calibration parts, not all labelled answers, so
-that only one thing differs from the main comparison, whose labels they are: each task contributes
-as many as it would there, and the spread over splits still holds that of the fit.
+the other tasks and measured on the target's own evaluation part. The paper leaves open which
+source answers calibrate. Here they are the calibration parts, not all labelled answers, so that
+only the tasks differ from the main comparison: each contributes as many labels as it would there,
+and the spread over splits still includes that of the fit.
 
-Scores without a fit rank as they do in the main comparison, by themselves: a fitted one-feature
+Scores without a fit are ranked by themselves, as in the main comparison: a fitted one-feature
 logistic map keeps their order, or reverses it where the sources give its weight the other sign,
 which reflects the sources and not the score. Brier scores show the full effect of the transfer,
-that sign included, and so does the AUROC of learned estimators. The paper's numbers do not show
-how it ranked: its best transferred AUROCs of baselines are 0.843 on SVAMP and 0.644 on
-TruthfulQA, where raw scores of its main comparison reach 0.887 and 0.661, and 0.835 on TriviaQA,
-which none of them reaches (0.822), nor would any of them with its order reversed.
+including that sign, and so does the AUROC of learned estimators. The paper's numbers do not show
+how it ranked: its best transferred baselines have an AUROC of 0.843 on SVAMP and 0.644 on
+TruthfulQA, where raw scores of its main comparison reach 0.887 and 0.661, and of 0.835 on TriviaQA,
+which none of those scores reaches (0.822), even with its order reversed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,10 +40,10 @@ def measure_on_targets(
     seed: int,
     resamples: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """As `all_metrics` and `resample_metrics`, with every task of `answers` in turn as the target.
+    """`all_metrics` and `resample_metrics`, with every task of `answers` in turn as the target.
 
-    Both frames have a column `task`; an `example_id` need be unique only within it. The resamples
-    are those of the main comparison. With a single task there is no row.
+    Both arguments have a column `task`; an `example_id` need be unique only within it. The
+    resamples are those of the main comparison. With a single task there is no row.
     """
     answers, splits = (frame.with_columns(example_id=ID) for frame in (answers, splits))
     tasks = sorted(set(answers["task"]))

@@ -17,7 +17,7 @@ KEYS = ("setting", "level", "metric")
 def analysis(
     operators: Paths, labels: Paths, splits: Paths, pairs: Pairs, method: Method, ece_bins: int
 ) -> pl.DataFrame:
-    """As `hyperparameter_sensitivity`, from the files of `pairs`."""
+    """`hyperparameter_sensitivity` from the files of `pairs`."""
     return hyperparameter_sensitivity(
         read_pairs(operators, pairs, ["example_id", "setting", "level", "score"]),
         read_labels(labels, pairs),
@@ -36,7 +36,7 @@ def hyperparameter_sensitivity(
 ) -> pl.DataFrame:
     """Every metric of every setting, per task and averaged over them (`task` null).
 
-    Each setting's score is calibrated on every split as any estimator's is, then measured.
+    Each setting's score is calibrated on every split like an estimator's, then measured.
     `operators` holds `model`, `task`, `example_id`, `setting`, `level` and `score`; `answers`
     and `splits` begin with the same three columns. Columns `task`, `setting`, `level` (null for
     the default), `metric` and those of `repeated`.
@@ -46,7 +46,7 @@ def hyperparameter_sensitivity(
         _metrics_of(
             scores,
             answers.filter(model=model, task=task).select("example_id", "correct"),
-            splits.filter(model=model, task=task).select("example_id", "split", "part"),
+            splits.filter(model=model, task=task),
             method,
             model=model,
             task=task,
@@ -73,7 +73,7 @@ def _metrics_of(
     names = levels["estimator"].to_list()
     labelled = wide.join(answers, on="example_id", how="left", validate="1:1")
     predictions, _ = calibrate_all(labelled, splits, {name: [name] for name in names}, method)
-    # One setting at a time: every prediction beside the scores of all would fill the memory.
+    # One setting at a time: joining every prediction to the scores of all would fill the memory.
     metrics = pl.concat(
         all_metrics(
             predictions.filter(estimator=name),

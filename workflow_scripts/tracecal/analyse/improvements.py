@@ -1,23 +1,22 @@
 """How much better TRACE+ is than the best baseline, with an interval from the paired bootstrap.
 
-"Best" is an oracle: per metric, whichever baseline comes out first on average over the splits. In
-the bootstrap it is chosen anew in every resample, so that the interval also holds how uncertain
-the choice is. The largest of several noisy values lies above the largest of their expectations, in
-the sample and once more in each resample, and so this choice leans against TRACE+: an interval
-below zero proves no loss.
+"Best" is an oracle: per metric, the baseline with the best average over the splits. The bootstrap
+chooses it anew in every resample, so that the interval covers the uncertainty of the choice. The
+largest of several noisy values lies above the largest of their expectations, in the sample and once
+more in each resample, so this choice is biased against TRACE+: an interval below zero proves no
+loss.
 
-Both sides are measured split by split on the same resampled answers: the interval is that
-of the reported difference, a mean over splits. It covers the variation by the questions and by
-the splits and their fits (`tracecal.analyse.bootstrap`).
+Both sides are measured split by split on the same resampled answers, so the interval is that of the
+reported difference, a mean over splits. It covers the variation due to the questions and due to the
+splits and their fits (`tracecal.analyse.bootstrap`).
 """
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.averages import AVERAGES, mean_series, spread
+from tracecal.analyse.averages import AVERAGES, mean, mean_series, spread
 from tracecal.analyse.bootstrap import RESAMPLES, interval
 from tracecal.analyse.studies import models_of, of_study
 from tracecal.storage.files import read_parquet
@@ -34,11 +33,7 @@ SIGNS = {
     "prr": 1.0,
 }
 SCOPE = ("study", "model", "task", "metric")
-GAINS = {
-    "study": pl.String,
-    "model": pl.String,
-    "task": pl.String,
-    "metric": pl.String,
+GAINS = dict.fromkeys(SCOPE, pl.String) | {
     "baseline": pl.String,
     "reference": pl.Float64,
     "reference_sd": pl.Float64,
@@ -49,18 +44,21 @@ GAINS = {
     "splits": pl.Int64,
     "undefined": pl.Int64,
 }
-IMPROVEMENTS = GAINS | {
+BOUNDED = GAINS | {
     "low": pl.Float64,
     "high": pl.Float64,
     "level": pl.Float64,
     "resamples": pl.Int64,
     "supported": pl.Boolean,
-    "tasks": pl.Int64,
-    "wins": pl.Int64,
-    "supported_wins": pl.Int64,
 }
+COUNTS = {
+    "tasks": pl.col("difference").is_not_null().sum(),
+    "wins": (pl.col("difference") > 0).sum(),
+    "supported_wins": pl.col("supported").sum(),
+}
+IMPROVEMENTS = BOUNDED | dict.fromkeys(COUNTS, pl.Int64)
 
-# By estimator: [resamples] values, larger = better, NaN = undefined.
+# By estimator: values [1 + resamples], the sample's first; larger = better, NaN = undefined.
 Values = Mapping[str, np.ndarray]
 Pairs = Mapping[tuple[str, str], Values]
 
@@ -69,7 +67,7 @@ def analysis(
     averages: str,
     resamples: Sequence[str],
     baselines: Sequence[str],
-    studies: Mapping[str, Mapping | None],
+    studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
     """The improvements of a run, from its averages and the files of each pair's resamples."""
@@ -82,10 +80,9 @@ def gains(averages: pl.DataFrame, baselines: Sequence[str], by: Sequence[str] = 
     """One row per metric and scope of `averages`: GAINS after the columns `by`.
 
     `reference` is the average of the best of `baselines`, `value` that of TRACE+, `difference` by
-    how much TRACE+ is better; each has its s.d. over splits. `undefined` is the largest number of
-    the `splits` in which one of these estimators has no value. Where one side lacks an average
-    the difference is null. The cross study's row without a model is the mean over its models
-    whose difference is defined.
+    how much TRACE+ is better, null where either average is; each has its s.d. over splits.
+    `undefined` is the largest number of `splits` in which one of these estimators has no value. The
+    cross study's row without a model is the mean over the models whose difference is defined.
     """
     keys = [*by, *SCOPE]
     compared = averages.filter(
@@ -100,18 +97,13 @@ def gains(averages: pl.DataFrame, baselines: Sequence[str], by: Sequence[str] = 
         rows.append(scope | _gain(by_estimator, baselines, SIGNS[scope["metric"]]))
         if scope["study"] == "cross":
             cross.setdefault(tuple(scope[key] for key in (*by, "metric")), []).append(rows[-1])
-    for (*divided, metric), models in cross.items():
-        scope = dict(zip(by, divided, strict=True))
-        scope |= {"study": "cross", "model": None, "task": None, "metric": metric}
-        rows.append(scope | _mean_gain(models))
-    # The series of single splits served the s.d. alone.
-    schema = dict.fromkeys(by, pl.String) | GAINS
-    listed = [{name: row[name] for name in schema} for row in rows]
-    return pl.DataFrame(listed, schema=schema).sort(keys)
+    rows += [models[0] | {"model": None} | _mean_gain(models) for models in cross.values()]
+    # Takes only the schema's entries of a row: the series of single splits served the s.d.
+    return pl.DataFrame(rows, schema=dict.fromkeys(by, pl.String) | GAINS).sort(keys)
 
 
 def _gain(by_estimator: Mapping[str, Mapping], baselines: Sequence[str], sign: float) -> dict:
-    """The gain over the baseline whose `mean` is best, the first of equal ones."""
+    """The gain over the baseline with the best `mean`, the first of equal ones."""
     rivals = {name: by_estimator[name] for name in baselines if name in by_estimator}
     signed = {name: sign * row["mean"] for name, row in rivals.items() if row["mean"] is not None}
     best = max(signed, key=signed.__getitem__) if signed else None
@@ -135,23 +127,22 @@ def _compared(reference: Side, value: Side, sign: float) -> dict:
         if reference_series and value_series
         else ()
     )
-    series = [None if None in pair else _difference(*pair, sign) for pair in pairs]
+    series = [_difference(*pair, sign) for pair in pairs]
     return {
         "reference": reference_mean,
         "reference_sd": spread(reference_series),
         "value": value_mean,
         "value_sd": spread(value_series),
-        "difference": None
-        if None in (reference_mean, value_mean)
-        else _difference(reference_mean, value_mean, sign),
+        "difference": _difference(reference_mean, value_mean, sign),
         "difference_sd": spread(series),
         "series": (reference_series, value_series),
         "sign": sign,
     }
 
 
-def _difference(reference: float, value: float, sign: float) -> float:
-    return value - reference if sign > 0 else reference - value
+def _difference(reference: float | None, value: float | None, sign: float) -> float | None:
+    # Each side takes the sign, so that equal sides differ by 0 and not by -0.
+    return None if None in (reference, value) else sign * value - sign * reference
 
 
 def _mean_gain(models: Sequence[Mapping]) -> dict:
@@ -159,11 +150,10 @@ def _mean_gain(models: Sequence[Mapping]) -> dict:
     defined = [model for model in models if model["difference"] is not None]
 
     def side(name: str, place: int) -> Side:
-        means = [model[name] for model in defined]
-        return (fmean(means) if means else None), mean_series([m["series"][place] for m in defined])
+        series = mean_series([model["series"][place] for model in defined])
+        return mean([model[name] for model in defined]), series
 
-    mean = _compared(side("reference", 0), side("value", 1), models[0]["sign"])
-    return mean | {
+    return _compared(side("reference", 0), side("value", 1), models[0]["sign"]) | {
         "baseline": None,
         "splits": max(model["splits"] for model in models),
         "undefined": max(model["undefined"] for model in models),
@@ -174,21 +164,21 @@ def improvements(
     gain_rows: pl.DataFrame,
     resampled: pl.DataFrame,
     baselines: Sequence[str],
-    studies: Mapping[str, Mapping | None],
+    studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
     """`gains` with intervals, and with counts of the wins on single tasks; columns IMPROVEMENTS.
 
-    `resampled` is what `resample_metrics` gives of all pairs. `low` and `high` are the percentiles
-    that hold `level` of the `resamples` in which the difference is defined, null where it never
-    is. `supported`: whether TRACE+ is better and the interval lies above zero. `tasks`, `wins`
-    and `supported_wins` count, of the pairs that a row is made of, those with a difference, those
-    where TRACE+ is strictly better, and those whose win is supported.
+    `resampled` has the rows of `resample_metrics` of all pairs. `low` and `high` bound the
+    percentile interval that holds `level` of the `resamples` in which the difference is defined,
+    null where it never is. `supported`: whether TRACE+ is better and the interval lies above zero.
+    Of the pairs behind a row, `tasks` have a difference, `wins` are those where TRACE+ is strictly
+    better, and `supported_wins` those whose win is supported.
     """
     bounds = {}
     for metric in resampled["metric"].unique().sort():
         by_pair = _values(resampled.filter(metric=metric), SIGNS[metric])
-        for scope, difference in _differences(by_pair, studies, baselines):
+        for scope, difference in _differences(by_pair, studies, baselines).items():
             bounds[*scope, metric] = interval(difference, level)
     return bounded(gain_rows, bounds, studies, level)
 
@@ -196,12 +186,10 @@ def improvements(
 def bounded(
     gain_rows: pl.DataFrame,
     bounds: Mapping[tuple, tuple[float | None, float | None, int]],
-    studies: Mapping[str, Mapping | None],
+    studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
-    """As `improvements`; `bounds` holds by SCOPE where intervals begin and end, and of how many
-    resamples.
-    """
+    """As `improvements`; `bounds` has each SCOPE's low and high end and number of resamples."""
     rows = []
     for row in gain_rows.iter_rows(named=True):
         low, high, resamples = bounds.get(tuple(row[key] for key in SCOPE), (None, None, 0))
@@ -209,77 +197,59 @@ def bounded(
         supported = won and low is not None and low > 0
         ends = {"low": low, "high": high, "level": level, "resamples": resamples}
         rows.append(row | ends | {"supported": supported})
-    frame = pl.DataFrame(rows, schema={k: IMPROVEMENTS[k] for k in (*GAINS, *ENDS)})
-    return _counted(frame, studies)
+    return _counted(pl.DataFrame(rows, schema=BOUNDED), studies)
 
 
-ENDS = ("low", "high", "level", "resamples", "supported")
-
-
-def _counted(frame: pl.DataFrame, studies: Mapping[str, Mapping | None]) -> pl.DataFrame:
-    """The frame with `tasks`, `wins` and `supported_wins`."""
+def _counted(frame: pl.DataFrame, studies: Mapping[str, Mapping]) -> pl.DataFrame:
+    """The frame with COUNTS."""
+    null = pl.lit(None, pl.String)
     pairs = frame.filter(pl.col("study").is_null())
-    counts = (
-        pl.col("difference").is_not_null().sum().alias("tasks"),
-        (pl.col("difference") > 0).sum().alias("wins"),
-        pl.col("supported").sum().alias("supported_wins"),
-    )
-    parts = [pairs.group_by(SCOPE).agg(counts)]
+    parts = [pairs]
     for study, study_settings in studies.items():
-        if study_settings is None:
-            continue
         study_pairs = pairs.filter(of_study(study_settings)).with_columns(
-            study=pl.lit(study), task=pl.lit(None, pl.String)
+            study=pl.lit(study), task=null
         )
-        parts.append(study_pairs.group_by(SCOPE).agg(counts))
-        overall = study_pairs.with_columns(model=pl.lit(None, pl.String))
-        parts.append(overall.group_by(SCOPE).agg(counts))
-    counted = pl.concat(parts).with_columns(pl.col("tasks", "wins", "supported_wins").cast(int))
-    return frame.join(
-        counted, on=SCOPE, how="left", nulls_equal=True, maintain_order="left"
-    ).select(*IMPROVEMENTS)
+        parts += [study_pairs, study_pairs.with_columns(model=null)]
+    counted = pl.concat(parts).group_by(SCOPE).agg(**COUNTS)
+    joined = frame.join(counted, on=SCOPE, how="left", nulls_equal=True, maintain_order="left")
+    return joined.select(*IMPROVEMENTS).cast(IMPROVEMENTS)
 
 
 def _values(resampled: pl.DataFrame, sign: float) -> Pairs:
-    """The values of each (model, task) pair, sorted; the first is that of the whole sample."""
+    """The values of each (model, task) pair, sorted."""
     by_pair: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     columns = ("model", "task", "estimator", "observed", "resampled")
-    for model, task, estimator, *values in resampled.sort("model", "task").select(columns).rows():
-        observed, drawn = values
+    ordered = resampled.sort("model", "task").select(columns)
+    for model, task, estimator, observed, drawn in ordered.iter_rows():
         array = sign * np.array([observed, *drawn], dtype=float)
         by_pair.setdefault((model, task), {})[estimator] = array
     return by_pair
 
 
 def _differences(
-    by_pair: Pairs, studies: Mapping[str, Mapping | None], baselines: Sequence[str]
-) -> list[tuple[tuple, np.ndarray]]:
-    """(study, model, task) and the resampled differences of every scope."""
-    differences = [
-        ((None, *pair), _resampled(values, baselines)) for pair, values in by_pair.items()
-    ]
+    by_pair: Pairs, studies: Mapping[str, Mapping], baselines: Sequence[str]
+) -> dict[tuple, np.ndarray]:
+    """By (study, model, task): the differences [resamples]."""
+    differences = {(None, *pair): _resampled(values, baselines) for pair, values in by_pair.items()}
     for study, study_settings in studies.items():
-        if study_settings is None:
-            continue
-        models, tasks = models_of(study_settings), study_settings["tasks"]
-        means = [_over_tasks(by_pair, model, tasks) for model in models]
-        each = [_resampled(values, baselines) for values in means]
-        differences += [
-            ((study, model, None), difference)
-            for model, difference in zip(models, each, strict=True)
-        ]
+        tasks = study_settings["tasks"]
+        of_models = {
+            (study, model, None): _resampled(_over_tasks(by_pair, model, tasks), baselines)
+            for model in models_of(study_settings)
+        }
+        differences |= of_models
         if "models" in study_settings:
-            defined = [difference for difference in each if not np.isnan(difference[0])]
-            mean = np.mean(defined, axis=0) if defined else np.array([np.nan])
-            differences.append(((study, None, None), mean))
-    return [(scope, difference[1:]) for scope, difference in differences]
+            defined = [values for values in of_models.values() if not np.isnan(values[0])]
+            overall = np.mean(defined, axis=0) if defined else np.array([np.nan])
+            differences[study, None, None] = overall
+    return {scope: difference[1:] for scope, difference in differences.items()}
 
 
 def _over_tasks(by_pair: Pairs, model: str, tasks: Sequence[str]) -> Values:
-    """Means over tasks, resamples taken by their number: tasks are drawn independently.
+    """Means over tasks of the resamples with the same number: tasks are drawn independently.
 
-    As in `averages`, a task counts where any estimator has a value on it, and an estimator
-    without a value on each of those tasks has no average.
+    As in `averages`, a task counts where any estimator has a value on it, and an estimator that
+    lacks a value on one of these tasks has no average.
     """
     by_task = [by_pair[model, task] for task in tasks if (model, task) in by_pair]
     counted = [values for values in by_task if not all(np.isnan(v[0]) for v in values.values())]

@@ -2,9 +2,9 @@
 
 The strata are thirds of a task's answers by their number of tokens T. Answers of one length stay
 together: a length belongs to the third that holds its mean rank, so that neither the order of the
-answers nor chance decides, and the thirds are as even as the ties allow. A task with few different
-lengths may leave a third empty. Calibration ignores the strata: the probabilities are
-those of the main comparison.
+answers nor chance decides, and the thirds are as even as ties allow. A task with few different
+lengths may leave a third empty. Calibration ignores the strata: the probabilities are those of the
+main comparison.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ STRATIFIED = {"stratum": pl.String, **METRICS}
 def analysis(
     predictions: Paths, labels: Paths, scores: Paths, features: Paths, pairs: Pairs, **settings: Any
 ) -> pl.DataFrame:
-    """`metrics_by_length` of each of `pairs`, from their files; it has the other `settings`."""
+    """`metrics_by_length` of each of `pairs`, from their files, with its `settings`."""
     frames = [
         metrics_by_length(
             read_parquet(predicted, ["estimator", "split", "example_id", "probability"]),
@@ -55,7 +55,7 @@ def metrics_by_length(
     lengths: pl.DataFrame,
     **settings: Any,
 ) -> pl.DataFrame:
-    """As `all_metrics`, for each stratum of the evaluated answers; `lengths` has every answer."""
+    """`all_metrics` for each stratum of the evaluated answers; `lengths` covers every answer."""
     splits = predictions["split"].unique().sort().to_list()
     divided = strata(lengths)
     parts = {stratum: divided.filter(stratum=stratum) for stratum in STRATA}

@@ -1,28 +1,27 @@
 """How well confidence separates errors of a kind from correct answers (paper, appendix E.3).
 
-Localized are the errors of the kinds number, entity and claim; the others are global
+Errors of the kinds number, entity and claim are localized, the others global
 (`tracecal.label.kinds` has the rules). The errors of a slice are matched with correct answers by
 task and length (`tracecal.analyse.matching`), and everything is measured on those pairs, pooled
 over tasks, error = positive.
 
-Matching is partly random: a value is the mean over MATCHINGS matchings, its s.d.
-the spread over them. The interval is a bootstrap over groups of answers, each resample matched
-anew, so it covers the variation by the questions.
+Matching is partly random: a value is the mean over MATCHINGS matchings, its s.d. that over them.
+The interval is a bootstrap over groups of answers; each resample is matched anew, so it covers the
+variation due to the questions.
 
-The kinds are read off the matching of all localized errors, so that their counts add up and both
-tables state one overall value. The paper's two tables differ there for every estimator but TRACE+
+The kinds share the matching of all localized errors, so that their counts add up and both tables
+state one overall value. The paper's two tables differ there for every estimator but TRACE+
 (0.763 and 0.757 for SeqLogP). TRACE+ has a probability and no other score, so one of the tables
 may rank the others by calibrated probabilities; here both rank by scores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.averages import spread
+from tracecal.analyse.averages import mean, spread
 from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
 from tracecal.analyse.matching import match_within
 from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_pairs, scope
@@ -48,10 +47,12 @@ ERRORS = {
     "matchings": pl.Int64,
     "level": pl.Float64,
 }
-# Of the false- and true-positive rates along a ROC curve.
+# A function of the false- and true-positive rates along a ROC curve.
 Metric = Callable[[np.ndarray, np.ndarray], float]
-# By the slice that is matched as a whole: what is measured of it, and which kinds that is.
+# The parts that are measured, and their kinds of errors, by the slice that is matched as a whole.
 Slices = Mapping[str, Mapping[str, Sequence[str]]]
+# By (estimator, slice, quantity): metrics, 'n' pairs, mean 'length_gap'; null where undefined.
+Measured = dict[tuple[str, str, str], float | None]
 
 
 def area(false: np.ndarray, true: np.ndarray) -> float:
@@ -60,9 +61,9 @@ def area(false: np.ndarray, true: np.ndarray) -> float:
 
 
 def tpr_at(rate: float) -> Metric:
-    """The largest share of errors found at a false-positive rate of at most `rate`.
+    """The largest true-positive rate at a false-positive rate of at most `rate`.
 
-    No interpolation: some threshold on the confidence reaches it.
+    It is not interpolated: some threshold on the confidence reaches it.
     """
     return lambda false, true: float(true[false <= rate].max())
 
@@ -70,7 +71,7 @@ def tpr_at(rate: float) -> Metric:
 def partial_area(false: np.ndarray, true: np.ndarray) -> float:
     """Area at false-positive rates below 10 %, standardised so that chance is 0.5 (McClish 1989).
 
-    As scikit-learn's `roc_auc_score(max_fpr=0.1)`, from a curve that is there already.
+    As scikit-learn's `roc_auc_score(max_fpr=0.1)`, from an existing curve.
     """
     inside = false <= PARTIAL
     x = np.append(false[inside], PARTIAL)
@@ -85,6 +86,16 @@ METRICS: Mapping[str, Metric] = AUROC | {
     "tpr_at_10": tpr_at(0.10),
     "tpr_at_20": tpr_at(0.20),
     "pauc_at_10": partial_area,
+}
+TABLES: Mapping[str, tuple[Slices, Mapping[str, Metric]]] = {
+    "localized_global_errors": (
+        {"localized": {"localized": LOCALIZED}, "global": {"global": ("global",)}},
+        METRICS,
+    ),
+    "localized_error_subtypes": (
+        {"localized": {kind: (kind,) for kind in LOCALIZED} | {"localized": LOCALIZED}},
+        AUROC,
+    ),
 }
 
 
@@ -102,25 +113,24 @@ def analysis(
     bootstrap: Sequence[float],
     name: str,
 ) -> pl.DataFrame:
-    """'localized_global_errors' or 'localized_error_subtypes', from the files of `pairs`, with
-    their scope; `scored` estimators have a score, `learned` ones only probabilities.
+    """`localized_errors` from the files of `pairs`, with their scope.
+
+    `scored` estimators have a score, `learned` ones only probabilities.
     """
-    judged = read_pairs(labels, pairs, ["example_id", "correct", "error_kind"])
+    labelled = read_pairs(labels, pairs, ["example_id", "correct", "error_kind"])
     lengths = read_pairs(features, pairs, ["example_id", "length"])
     groups = read_pairs(tasks, pairs, ["example_id", "group_id"])
-    answers = lengths.join(judged, on=KEYS, validate="1:1").join(groups, on=KEYS, validate="1:1")
+    answers = lengths.join(labelled, on=KEYS, validate="1:1").join(groups, on=KEYS, validate="1:1")
     confidences = with_confidences(
         answers,
         read_pairs(scores, pairs, ["example_id", *scored]),
         read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"]),
         learned,
     )
-    errors = {
-        "localized_global_errors": localized_global_errors,
-        "localized_error_subtypes": localized_error_subtypes,
-    }[name]
-    found = errors(confidences, [*scored, *learned], baselines, Bootstrap(*bootstrap))
-    return found.with_columns(**scope(pairs))
+    rows = localized_errors(
+        confidences, name, [*scored, *learned], baselines, Bootstrap(*bootstrap)
+    )
+    return rows.with_columns(**scope(pairs))
 
 
 def with_confidences(
@@ -131,9 +141,8 @@ def with_confidences(
 ) -> pl.DataFrame:
     """`answers` with a column per estimator, larger = more confident; null where undefined.
 
-    That is the column of `scores` (keys and one column per estimator) where the score does not
-    depend on the split; for those `learned` it is the mean of their `probability` in
-    `predictions` over the splits in which the answer was evaluated.
+    It is the estimator's column of `scores`; for `learned` estimators, which depend on the split,
+    it is the mean `probability` in `predictions` over the splits that evaluate the answer.
     """
     joined = answers.join(scores, on=KEYS, how="left", validate="1:1")
     for estimator in learned:
@@ -141,36 +150,6 @@ def with_confidences(
         renamed = means.rename({"probability": estimator})
         joined = joined.join(renamed, on=KEYS, how="left", validate="1:1")
     return joined.sort(KEYS)
-
-
-def localized_global_errors(
-    answers: pl.DataFrame,
-    estimators: Sequence[str],
-    baselines: Sequence[str],
-    bootstrap: Bootstrap,
-) -> pl.DataFrame:
-    """METRICS of each estimator on localized and on global errors; columns ERRORS.
-
-    `answers` holds `task`, `example_id`, `group_id`, `length` (tokens), `correct`, `error_kind`
-    and a column of confidence per estimator (null where undefined: its pair is left out). `n` is
-    the mean number of pairs, `errors` how many errors there are, `length_gap` how many tokens the
-    two of a pair differ by on average. The rows of the estimator GAIN
-    say by how much TRACE+ exceeds the best of `baselines` for that metric, which is chosen anew
-    in every resample.
-    """
-    slices = {"localized": {"localized": LOCALIZED}, "global": {"global": ("global",)}}
-    return _discrimination(answers, slices, METRICS, estimators, baselines, bootstrap)
-
-
-def localized_error_subtypes(
-    answers: pl.DataFrame,
-    estimators: Sequence[str],
-    baselines: Sequence[str],
-    bootstrap: Bootstrap,
-) -> pl.DataFrame:
-    """AUROC on localized errors by kind and over all; otherwise as `localized_global_errors`."""
-    slices = {"localized": {kind: (kind,) for kind in LOCALIZED} | {"localized": LOCALIZED}}
-    return _discrimination(answers, slices, AUROC, estimators, baselines, bootstrap)
 
 
 class _Answers(NamedTuple):
@@ -185,23 +164,22 @@ class _Answers(NamedTuple):
         return _Answers(*(column[..., index] for column in self))
 
 
-class _Measured(NamedTuple):
-    """The values of one matching by (estimator, slice, metric), null where undefined; by
-    (estimator, slice) how many pairs there are, and their mean difference in length."""
-
-    values: dict[tuple[str, str, str], float | None]
-    pairs: dict[tuple[str, str], int]
-    gaps: dict[tuple[str, str], float | None]
-
-
-def _discrimination(
+def localized_errors(
     answers: pl.DataFrame,
-    slices: Slices,
-    metrics: Mapping[str, Metric],
+    table: str,
     estimators: Sequence[str],
     baselines: Sequence[str],
     bootstrap: Bootstrap,
 ) -> pl.DataFrame:
+    """The metrics of each estimator on the slices of one of TABLES; columns ERRORS.
+
+    `answers` holds `task`, `example_id`, `group_id`, `length` (tokens), `correct`, `error_kind`
+    and a column of confidence per estimator (null where undefined: its pair is left out). `n` is
+    the mean number of pairs, `errors` the number of errors, `length_gap` the mean difference in
+    length within a pair, in tokens. The rows of the estimator GAIN say by how much TRACE+ exceeds
+    the best of `baselines` in that metric, which is chosen anew in every resample.
+    """
+    slices, metrics = TABLES[table]
     seed, resamples, level = bootstrap
     ordered = answers.sort("task", "example_id")
     kind = pl.when("correct").then(pl.lit("")).otherwise("error_kind")
@@ -212,7 +190,7 @@ def _discrimination(
         np.array([ordered[name].cast(pl.Float64).to_numpy() for name in estimators]),
     )
 
-    def measure(drawn: _Answers, *name: object) -> _Measured:
+    def measure(drawn: _Answers, *name: object) -> Measured:
         return _measure(drawn, slices, metrics, estimators, (seed, *name))
 
     by_matching = [measure(arrays, "matching", draw) for draw in range(MATCHINGS)]
@@ -228,15 +206,16 @@ def _discrimination(
         for metric in metrics:
             for estimator in estimators:
                 key = (estimator, part, metric)
-                values = [result.values[key] for result in by_matching]
-                low, high, _ = interval([result.values[key] for result in by_resample], level)
-                n = _mean([result.pairs[estimator, part] for result in by_matching])
-                gap = _mean([result.gaps[estimator, part] for result in by_matching])
-                summary = (_mean(values), spread(values), low, high, n, errors, gap)
+                values, n, gap = (
+                    [result[estimator, part, quantity] for result in by_matching]
+                    for quantity in (metric, "n", "length_gap")
+                )
+                low, high, _ = interval([result[key] for result in by_resample], level)
+                summary = (mean(values), spread(values), low, high, mean(n), errors, mean(gap))
                 rows.append((*key, *summary, MATCHINGS, level))
             means = {name: value for name, p, m, value, *_ in rows if (p, m) == (part, metric)}
             gains = [
-                _gain({name: result.values[name, part, metric] for name in estimators}, baselines)
+                _gain({name: result[name, part, metric] for name in estimators}, baselines)
                 for result in by_resample
             ]
             low, high, _ = interval(gains, level)
@@ -251,9 +230,9 @@ def _measure(
     metrics: Mapping[str, Metric],
     estimators: Sequence[str],
     name: tuple[object, ...],
-) -> _Measured:
-    """Match each slice of `answers` with a draw of that `name`, and measure its parts."""
-    measured = _Measured({}, {}, {})
+) -> Measured:
+    """Match each slice of `answers` with the random draw `name`, and measure its parts."""
+    measured: Measured = {}
     for whole, parts in slices.items():
         kinds = sorted({kind for chosen in parts.values() for kind in chosen})
         errors, correct = match_within(
@@ -268,11 +247,12 @@ def _measure(
             for estimator, confidence in zip(estimators, answers.confidence, strict=True):
                 defined = both[:, np.isfinite(confidence[both]).all(axis=0)]
                 gaps = np.abs(np.diff(answers.length[defined], axis=0))
-                measured.pairs[estimator, part] = n = defined.shape[1]
-                measured.gaps[estimator, part] = float(gaps.mean()) if n else None
+                n = defined.shape[1]
+                measured[estimator, part, "n"] = n
+                measured[estimator, part, "length_gap"] = float(gaps.mean()) if n else None
                 curve = _curve(*confidence[defined]) if n else None
                 for metric, measure in metrics.items():
-                    measured.values[estimator, part, metric] = measure(*curve) if curve else None
+                    measured[estimator, part, metric] = measure(*curve) if curve else None
     return measured
 
 
@@ -291,8 +271,3 @@ def _gain(values: Mapping[str, float | None], baselines: Sequence[str]) -> float
     defined = [values[name] for name in baselines if values[name] is not None]
     trace_plus = values.get(GAINER)
     return None if trace_plus is None or not defined else trace_plus - max(defined)
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    defined = [value for value in values if value is not None]
-    return fmean(defined) if defined else None

@@ -1,11 +1,11 @@
-"""Errors beside correct answers of the same task and like length (paper, appendix E.3).
+"""Errors matched with correct answers of the same task and similar length (paper, appendix E.3).
 
-One correct answer for each error and no answer twice. The paper leaves the rule open, but its
-shares of errors found are multiples of 1/595 and 1/97, so each error counts once; and its 65
+Each error gets one correct answer, and no answer is used twice. The paper leaves the rule open, but
+its true-positive rates are multiples of 1/595 and 1/97, so each error counts once; and its 65
 claims of TruthfulQA, where it has 731 errors and 86 correct answers, indicate pairs without
-replacement. Where a task has fewer correct answers than errors, each of them takes the error
-nearest in length, the other way round otherwise: the side that has a choice gives the better
-match. The order of choices, and the choice among equally near answers, is random.
+replacement. Each member of the smaller side takes the answer of the other side that is nearest in
+length: choosing from the larger side gives the better matches. The order of choices, and the choice
+among equally near answers, is random.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ def match(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs as indices into `errors` [e] and `correct` [c], the lengths of one task's answers.
 
-    Both results are [min(e, c)] and hold no index twice. In random order each member of the
-    smaller side takes the nearest in length that is left on the other side.
+    Both results are [min(e, c)] and hold no index twice. In random order, each member of the
+    smaller side takes the member nearest in length that is left on the other side.
     """
     if len(errors) > len(correct):
         second, first = match(correct, errors, rng)

@@ -1,6 +1,6 @@
 """One artefact of several (model, task) pairs as one frame."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -8,16 +8,21 @@ from tracecal.errors import InputError
 from tracecal.storage.files import read_parquet
 
 KEYS = ["model", "task", "example_id"]
-# Files of one kind, one for each of the (model, task) pairs.
+# Files of one kind, one per (model, task) pair.
 Paths = Sequence[str]
 Pairs = Sequence[Sequence[str]]
 
 
-def read_pairs(paths: Paths, pairs: Pairs, columns: Sequence[str]) -> pl.DataFrame:
+def read_pairs(
+    paths: Paths,
+    pairs: Pairs,
+    columns: Sequence[str],
+    read: Callable[[str, Sequence[str]], pl.DataFrame] = read_parquet,
+) -> pl.DataFrame:
     """`model`, `task` and `columns` of the file of each pair, in their order.
 
-    `paths` and `pairs` go together, one by one. Raises `InputError` where there is no pair, and
-    where a file is unreadable or lacks a column.
+    `paths` has one path per pair. Raises `InputError` where there is no pair, and where a file is
+    unreadable or lacks a column.
     """
     if not pairs:
         raise InputError(
@@ -25,7 +30,7 @@ def read_pairs(paths: Paths, pairs: Pairs, columns: Sequence[str]) -> pl.DataFra
             "them, or change `study` in the configuration."
         )
     return pl.concat(
-        read_parquet(path, columns).select(
+        read(path, columns).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), *columns
         )
         for path, (model, task) in zip(paths, pairs, strict=True)
@@ -43,6 +48,6 @@ def read_splits(paths: Paths, pairs: Pairs) -> pl.DataFrame:
 
 
 def scope(pairs: Pairs) -> dict[str, pl.Expr]:
-    """The scope of an analysis of one model, as columns `model` and `tasks` (sorted)."""
+    """The scope of one model's analysis, as columns `model` and `tasks` (sorted)."""
     tasks = " ".join(sorted(task for _, task in pairs))
     return {"model": pl.lit(pairs[0][0]), "tasks": pl.lit(tasks)}

@@ -1,4 +1,4 @@
-"""Means over splits of what is measured on the pooled answers of several tasks."""
+"""Means over splits of metrics of the pooled answers of several tasks."""
 
 import polars as pl
 

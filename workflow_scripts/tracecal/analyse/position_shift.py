@@ -1,4 +1,4 @@
-"""AUROC of TRACE where an answer's risk is moved to other positions."""
+"""AUROC of TRACE where an answer's risk is moved to other positions (paper, appendix E.4)."""
 
 import polars as pl
 
@@ -8,10 +8,16 @@ from tracecal.calibrate.metrics import auroc
 from tracecal.operate.sensitivity import DEFAULT, PERMUTED
 
 ORIGINAL, SHIFTED, DIFFERENCE = "original", "shifted", "difference"
+MEASURED = {
+    "split": pl.Int64,
+    "setting": pl.String,
+    "draw": pl.Int64,
+    "value": pl.Float64,
+}
 
 
 def analysis(operators: Paths, labels: Paths, splits: Paths, pairs: Pairs) -> pl.DataFrame:
-    """As `position_shift`, from the files of `pairs`."""
+    """`position_shift` from the files of `pairs`."""
     scores = read_pairs(operators, pairs, ["example_id", "setting", "draw", "score"])
     return position_shift(scores, read_labels(labels, pairs), read_splits(splits, pairs))
 
@@ -21,12 +27,12 @@ def position_shift(
 ) -> pl.DataFrame:
     """AUROC of TRACE, of its permuted draws, and their difference.
 
-    Per task, and averaged over them (`task` null). `operators` holds `model`, `task`,
+    Per task, and averaged over tasks (`task` null). `operators` holds `model`, `task`,
     `example_id`, `setting`, `draw` and `score`; `answers` and `splits` begin with the same three
-    columns. Columns `task`, `quantity` ('original', 'shifted', 'difference': shifted less
+    columns. Columns `task`, `quantity` ('original', 'shifted', 'difference': shifted minus
     original) and `over`, then those of `repeated`. The mean is the same for both kinds of `over`:
-    with 'split' the s.d. is that over splits, of the mean of all draws; with 'draw' that over
-    draws, of the mean of all splits. An original has no draws.
+    with 'split' the s.d. over splits is that of the mean of all draws, with 'draw' the s.d. over
+    draws is that of the mean of all splits. An original has no draws.
     """
     aurocs = pl.concat(
         _aurocs(
@@ -59,26 +65,18 @@ def position_shift(
 def _aurocs(scores: pl.DataFrame, answers: pl.DataFrame, splits: pl.DataFrame) -> pl.DataFrame:
     """AUROC of each setting and draw over each split's evaluation part."""
     labelled = scores.join(answers, on="example_id", how="left", validate="m:1")
-    wanted = labelled.filter(pl.col("setting").is_in([DEFAULT, PERMUTED]))
+    compared = labelled.filter(pl.col("setting").is_in([DEFAULT, PERMUTED]))
     evaluated = {
         split: part.filter(part="evaluation").select("example_id")
         for (split,), part in splits.group_by("split")
     }
     rows = []
-    for (setting, draw), scored in wanted.group_by("setting", "draw"):
+    for (setting, draw), scored in compared.group_by("setting", "draw"):
         for split, ids in evaluated.items():
             part = scored.join(ids, on="example_id", how="semi").drop_nulls("score")
             value = auroc(part["score"].to_numpy(), part["correct"].to_numpy())
             rows.append((split, setting, draw, value))
     return pl.DataFrame(rows, schema=MEASURED, orient="row")
-
-
-MEASURED = {
-    "split": pl.Int64,
-    "setting": pl.String,
-    "draw": pl.Int64,
-    "value": pl.Float64,
-}
 
 
 def _means(shifted: pl.DataFrame, over: str) -> pl.DataFrame:

@@ -1,14 +1,13 @@
 """Predictions pooled over tasks: calibration, ranking and selective prediction (paper, appendix).
 
-Within each split the evaluation parts of all tasks make one set of answers. Its ranking is that of
-the calibrated probabilities, unlike elsewhere: raw scores of different tasks have
-no common scale, and the most confident answers of several tasks are selected by probability. A
-probability reflects its task's base rate, so pooled AUROC is not a mean of AUROCs.
+Within each split the evaluation parts of all tasks are pooled. Unlike elsewhere, answers are ranked
+by calibrated probability: raw scores of different tasks have no common scale, and the most
+confident answers of several tasks are selected by probability. A probability reflects its task's
+base rate, so pooled AUROC is not a mean of AUROCs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -45,14 +44,6 @@ CURVE = {
 }
 
 
-class Reliability(NamedTuple):
-    """Metrics, reliability bins and risk-coverage curve by estimator and split."""
-
-    pooled: pl.DataFrame
-    bins: pl.DataFrame
-    curve: pl.DataFrame
-
-
 def analysis(
     predictions: Paths,
     labels: Paths,
@@ -61,52 +52,73 @@ def analysis(
     ece_bins: int,
     part: str,
 ) -> pl.DataFrame:
-    """A `part` of the `Reliability` of the predictions in the files of `pairs`."""
+    """'pooled', 'bins' or 'curve' of the predictions in the files of `pairs`."""
     predicted = read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"])
-    judged = predicted.filter(pl.col("estimator").is_in(estimators)).join(
+    labelled = predicted.filter(pl.col("estimator").is_in(estimators)).join(
         read_labels(labels, pairs), on=KEYS, how="left", validate="m:1"
     )
-    return getattr(reliability(judged, estimators, ece_bins), part)
+    if part == "curve":
+        return curve(labelled, estimators)
+    return {"pooled": pooled, "bins": bins}[part](labelled, estimators, ece_bins)
 
 
-def reliability(judged: pl.DataFrame, estimators: Sequence[str], bins: int) -> Reliability:
-    """Measure the predictions of one model on all tasks, pooled.
+def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> pl.DataFrame:
+    """Metrics of one model's predictions on all tasks, by estimator and split; columns POOLED.
 
-    `judged` has `model`, `task`, `estimator`, `split`, `probability` and `correct`. Metrics are
-    ECE over `bins` equal-width bins, Brier score, AUROC and `risk_at_<percent>`; `tasks` lists the
-    ids of those pooled. The bins hold mean probability and accuracy of those that are not empty;
-    the curve has the risk at each percent of coverage. An estimator without predictions has no
-    rows.
+    `labelled` has `model`, `task`, `estimator`, `split`, `probability` and `correct`. Metrics are
+    ECE over `ece_bins` equal-width bins, Brier score, AUROC and `risk_at_<percent>`; `tasks` lists
+    the ids of the pooled tasks. An estimator without predictions has no rows.
     """
-    model, tasks = judged["model"].unique(), judged["task"].unique().sort()
-    scope = (model.item(), " ".join(tasks)) if len(model) else ()
-    parts = judged.sort("probability", "correct").partition_by("estimator", "split", as_dict=True)
-    pooled, binned, curve = [], [], []
-    splits = judged["split"].unique().sort().to_list()
-    for key in (key for key in product(estimators, splits) if key in parts):
-        probability, correct = (parts[key][name].to_numpy() for name in ("probability", "correct"))
+    scope = (labelled["model"].first(), " ".join(labelled["task"].unique().sort()))
+    rows = []
+    for key, probability, correct in _by_split(labelled, estimators):
         risks = selective_risk(probability, correct)
         values = {
-            "ece": ece(probability, correct, bins),
+            "ece": ece(probability, correct, ece_bins),
             "brier": brier(probability, correct),
             "auroc": auroc(probability, correct),
             **{f"risk_at_{percent}": float(risks[percent - 1]) for percent in COVERAGES},
         }
-        pooled += [(*scope, *key, metric, value, len(correct)) for metric, value in values.items()]
-        binned += [(*key, *row) for row in reliability_bins(probability, correct, bins)]
-        curve += [(*key, *point) for point in zip(PERCENT / 100, risks, strict=True)]
-    return Reliability(
-        pl.DataFrame(pooled, schema=POOLED, orient="row"),
-        pl.DataFrame(binned, schema=BINS, orient="row"),
-        pl.DataFrame(curve, schema=CURVE, orient="row"),
-    )
+        rows += [(*scope, *key, metric, value, len(correct)) for metric, value in values.items()]
+    return pl.DataFrame(rows, schema=POOLED, orient="row")
+
+
+def bins(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> pl.DataFrame:
+    """Mean probability and accuracy of the bins that are not empty; as `pooled`, columns BINS."""
+    rows = [
+        (*key, *row)
+        for key, probability, correct in _by_split(labelled, estimators)
+        for row in reliability_bins(probability, correct, ece_bins)
+    ]
+    return pl.DataFrame(rows, schema=BINS, orient="row")
+
+
+def curve(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
+    """The risk at each percent of coverage; as `pooled`, columns CURVE."""
+    rows = [
+        (*key, *point)
+        for key, probability, correct in _by_split(labelled, estimators)
+        for point in zip(PERCENT / 100, selective_risk(probability, correct), strict=True)
+    ]
+    return pl.DataFrame(rows, schema=CURVE, orient="row")
+
+
+def _by_split(
+    labelled: pl.DataFrame, estimators: Sequence[str]
+) -> Iterator[tuple[tuple[str, int], np.ndarray, np.ndarray]]:
+    """(estimator, split), probabilities [n] and labels [n], for each that has predictions."""
+    ordered = labelled.sort("probability", "correct")
+    parts = ordered.partition_by("estimator", "split", as_dict=True)
+    for key in product(estimators, labelled["split"].unique().sort()):
+        if key in parts:
+            yield key, *(parts[key][name].to_numpy() for name in ("probability", "correct"))
 
 
 def selective_risk(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
     """The error rate among the most confident 1, 2, ..., 100 % of the answers, [100].
 
     Answers of equal probability are kept in expectation over their orders. Where a coverage is not
-    a whole number of answers, the last of them counts in part.
+    a whole number of answers, the last one counts in part.
     """
     errors = np.concatenate([[0.0], expected_errors(probability, correct)])
     kept = PERCENT * len(correct) / 100

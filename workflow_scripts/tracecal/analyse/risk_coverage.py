@@ -9,17 +9,17 @@ from tracecal.storage.files import read_json
 
 
 def analysis(calibrators: Paths, pairs: Pairs) -> pl.DataFrame:
-    """As `risk_coverage`, from the files of `pairs`."""
-    controls = [entry["trace_plus"]["risk_control"] for entry in map(read_json, calibrators)]
+    """`risk_coverage` from the files of `pairs`."""
+    controls = [read_json(path)["trace_plus"]["risk_control"] for path in calibrators]
     return risk_coverage(controls, pairs)
 
 
 def risk_coverage(controls: Sequence[Mapping], pairs: Pairs) -> pl.DataFrame:
     """One row per (model, task) pair and target error rate.
 
-    `controls` holds each pair's `risk_control` of the calibrators: its settings, and the
-    result for each rate. Columns `model`, `task`, the settings, then those of the rates; null
-    `threshold` where none guarantees the rate.
+    `controls` holds each pair's `risk_control` from the calibrators: its settings, and the result
+    for each rate. Columns `model`, `task`, the settings, then those of the results; `threshold` is
+    null where none guarantees the rate.
     """
     rows = [
         {"model": model, "task": task}

@@ -1,16 +1,15 @@
 """How well mean risk, its largest token and its spikes predict correctness (paper, appendix A).
 
-One calibrator is fitted for all tasks of a study together, on the calibration parts of each of
-their splits, and evaluated on the pooled evaluation parts. The paper does not state this; its
-numbers imply it. Mean risk has a Brier score of 0.179 and an AUROC of 0.774, where the average over
-tasks of the same score is 0.168 and 0.734 in its main table: values are pooled. And no feature set
-comes near the 0.877 that TRACE+, calibrated task by task, has on pooled predictions: so is the fit.
+In each split one calibrator is fitted for all tasks of a study together, on their pooled
+calibration parts, and evaluated on their pooled evaluation parts. The paper does not state this;
+its numbers imply it. Mean risk has a Brier score of 0.179 and an AUROC of 0.774, where the average
+over tasks of the same score is 0.168 and 0.734 in its main table: values are pooled. And no feature
+set comes near the 0.877 that TRACE+, calibrated task by task, has on pooled predictions: the fit is
+pooled too.
 
-"TRACE local features" are the groups "local entropy" and "local surprisal" of its table of TRACE+
-features, the ones that its ablations remove or keep under that name.
+Its "TRACE local features" are the groups "local entropy" and "local surprisal" of its table of
+TRACE+ features, which its ablations remove or keep under these names.
 """
-
-from collections.abc import Sequence
 
 import polars as pl
 
@@ -33,7 +32,6 @@ FEATURE_SETS: dict[str, tuple[str, ...]] = {
 }
 LOCAL_FEATURES = FEATURE_SETS["trace_local"]
 
-PARTS = ("calibration", "evaluation")
 MODELING = {
     "features": pl.String,
     "split": pl.Int64,
@@ -46,7 +44,7 @@ MODELING = {
 def analysis(
     features: Paths, labels: Paths, splits: Paths, pairs: Pairs, method: Method
 ) -> pl.DataFrame:
-    """As `spike_modeling`, from the files of `pairs`, with their scope."""
+    """`spike_modeling` from the files of `pairs`, with their scope."""
     answers = read_risks(features, labels, pairs, LOCAL_FEATURES)
     return spike_modeling(answers, read_splits(splits, pairs), method).with_columns(**scope(pairs))
 
@@ -61,25 +59,13 @@ def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) 
     joined = joined.sort("split", "task", "example_id")
     rows = []
     for split in splits["split"].unique().sort():
-        of_split = joined.filter(split=split)
-        calibration, evaluated = (of_split.filter(part=part) for part in PARTS)
+        calibration, evaluation = (
+            joined.filter(split=split, part=part) for part in ("calibration", "evaluation")
+        )
+        fitted_to, correct = (part["correct"].to_numpy() for part in (calibration, evaluation))
         for name, columns in FEATURE_SETS.items():
-            rows += _metric_rows(name, split, columns, calibration, evaluated, method)
+            calibrator = fit(calibration.select(columns).to_numpy(), fitted_to, method)
+            probability = calibrator.predict(evaluation.select(columns).to_numpy())
+            values = {"auroc": auroc(probability, correct), "brier": brier(probability, correct)}
+            rows += [(name, split, *value, len(correct)) for value in values.items()]
     return pl.DataFrame(rows, schema=MODELING, orient="row")
-
-
-def _metric_rows(
-    name: str,
-    split: int,
-    columns: Sequence[str],
-    calibration: pl.DataFrame,
-    evaluated: pl.DataFrame,
-    method: Method,
-) -> list[tuple[str, int, str, float | None, int]]:
-    calibrator = fit(
-        calibration.select(columns).to_numpy(), calibration["correct"].to_numpy(), method
-    )
-    probability = calibrator.predict(evaluated.select(columns).to_numpy())
-    correct = evaluated["correct"].to_numpy()
-    values = {"auroc": auroc(probability, correct), "brier": brier(probability, correct)}
-    return [(name, split, metric, value, len(correct)) for metric, value in values.items()]

@@ -1,10 +1,10 @@
-"""Error rates of answers with similar mean risk by how far a local peak exceeds it
-(paper, appendix A).
+"""Error rates of answers with similar mean risk, by how far a local peak exceeds it (paper,
+appendix A).
 
-The answers of all tasks of a study are pooled and cut into terciles of mean risk, and each
-tercile at its median spike gap. A value that lies on a cut belongs below it, so equal values stay
-together; without ties the parts are equal but for rounding, as the paper's 313 + 312, 313 + 313,
-313 + 312 of 1876 answers are.
+The answers of all tasks of a study are pooled and cut into terciles of mean risk, and each tercile
+at its median spike gap. A value on a cut belongs below it, so equal values stay together; without
+ties the parts are equal but for rounding, like the paper's 313 + 312, 313 + 313, 313 + 312 of 1876
+answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from tracecal.analyse.spikes import read_risks
 RISK_STRATA = ("low", "mid", "high")
 SPIKE_STRATA = ("low", "high")
 QUINTILES = 5
-# Percentiles among all answers: what averages over the tokens, then what looks at a part of them.
+# Scores ranked as percentiles among all answers: averages over tokens, then local ones.
 SCORES = {
     "mean_token_entropy": pl.col("mean_entropy"),
     "len_norm_logp": -pl.col("len_norm_logp"),
@@ -37,7 +37,7 @@ def analysis(
     bootstrap: Sequence[float],
     name: str,
 ) -> pl.DataFrame:
-    """'spike_strata' or 'spike_quintiles', from the files of `pairs`, with their scope."""
+    """'spike_strata' or 'spike_quintiles' from the files of `pairs`, with their scope."""
     groups = read_pairs(tasks, pairs, ["example_id", "group_id"])
     risks = read_risks(features, labels, pairs, SCORE_FEATURES)
     answers = risks.join(groups, on=KEYS, validate="1:1")
@@ -46,7 +46,7 @@ def analysis(
 
 
 def cut(values: pl.Expr, parts: int) -> pl.Expr:
-    """The part, 0 to `parts` - 1, of each value: equal counts, equal values together.
+    """The part, 0 to `parts` - 1, of each value: parts of equal size, equal values together.
 
     Part k ends with the value of rank n k / parts, rounded half up.
     """
@@ -57,7 +57,7 @@ def cut(values: pl.Expr, parts: int) -> pl.Expr:
 
 
 def spike_strata(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
-    """One row per stratum, six in all, the empty ones with nulls.
+    """One row per stratum, six in all; empty ones have nulls.
 
     `answers` holds `task`, `group_id`, `correct`, `mean_risk` and `spike_gap`. The rate's interval
     is a bootstrap over groups, the strata held fixed.
@@ -72,7 +72,7 @@ def spike_strata(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
 
 
 def spike_quintiles(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
-    """Answers of the lowest tercile of mean risk, cut into fifths by spike gap.
+    """The answers in the lowest tercile of mean risk, cut into fifths by spike gap.
 
     One row per fifth (`quintile` 0 to 4): the columns of `spike_strata`, and the mean percentile
     (0 to 1, among all `answers`, ties halved) of each of SCORES, larger = more risk.
@@ -107,7 +107,7 @@ def _rates(
     means: Mapping[str, pl.Expr],
     bootstrap: Bootstrap,
 ) -> pl.DataFrame:
-    """A row per row of `strata`, the groups of `answers`."""
+    """Counts, means and error rates of `answers`, one row per row of `strata`."""
     keys = strata.columns
     wrong = (~pl.col("correct")).alias("wrong")
     summary = answers.group_by(keys).agg(

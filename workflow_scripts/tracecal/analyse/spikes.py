@@ -20,18 +20,16 @@ RISKS = {
 }
 
 
-def read_risks(
-    features: Paths, labels: Paths, pairs: Pairs, further: Sequence[str]
-) -> pl.DataFrame:
-    """As `with_risks`, from the files of `pairs`, with `further` features."""
-    measured = read_pairs(features, pairs, ["example_id", *FEATURES, *further])
+def read_risks(features: Paths, labels: Paths, pairs: Pairs, more: Sequence[str]) -> pl.DataFrame:
+    """`with_risks` from the files of `pairs`, with `more` features."""
+    measured = read_pairs(features, pairs, ["example_id", *FEATURES, *more])
     return with_risks(measured, read_labels(labels, pairs))
 
 
 def with_risks(features: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     """The features' rows with `correct` and RISKS (nats), by model, task and example.
 
-    Answers without entropies, as files may hold, are left out.
+    Answers without entropies (from files) are left out.
     """
     judged = features.join(labels, on=KEYS, how="inner", validate="1:1")
     return judged.with_columns(**RISKS).drop_nulls([*RISKS]).sort(KEYS)

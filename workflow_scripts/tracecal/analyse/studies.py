@@ -1,4 +1,4 @@
-"""A run's studies: 'main' asks one model, 'cross' compares several, each on tasks of its own."""
+"""A run's studies: 'main' evaluates one model, 'cross' compares several, each on its own tasks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
