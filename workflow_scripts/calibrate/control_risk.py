@@ -1,4 +1,4 @@
-"""Add what calibrators were fitted on, and to TRACE+'s the thresholds that promise error rates."""
+"""Add to calibrators what they were fitted on, and to TRACE+'s its risk-control thresholds."""
 
 import polars as pl
 
@@ -14,7 +14,7 @@ with job(snakemake):
     calibrators = read_json(inputs.calibrators)
     labels = read_parquet(inputs.labels, ["example_id", "correct"])
     answers = evaluated(labels.select("example_id", "correct"), inputs.task)
-    # A run without TRACE+ promises nothing.
+    # A run may leave out TRACE+.
     if "trace_plus" in calibrators:
         features = read_parquet(inputs.features, ["example_id"])
         splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])

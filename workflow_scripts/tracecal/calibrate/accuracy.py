@@ -16,7 +16,7 @@ ACCURACY = {
 def accuracy_row(
     labelled: pl.DataFrame, questions: pl.DataFrame, model: str, task: str
 ) -> pl.DataFrame:
-    """Counts over evaluation answers with a Boolean column `correct`; one row.
+    """One row of counts over evaluation answers with a Boolean column `correct`.
 
     `questions` are the task's rows: those that answers from a file leave out have the role
     'unanswered', and `lacks` says why an answer has no entropies.
@@ -31,19 +31,19 @@ def accuracy_row(
 def accuracy_by_language(
     labelled: pl.DataFrame, languages: pl.DataFrame, model: str, task: str
 ) -> pl.DataFrame:
-    """As `accuracy_row` for each `language`; no row where there is only one language.
+    """`accuracy_row` for each `language`; no row where there is only one language.
 
     `languages` are the task's rows with `example_id`, `role` and `language`.
     """
     with_language = labelled.join(
         languages.select("example_id", "language"), on="example_id", validate="1:1"
     )
-    parts = sorted(with_language.partition_by("language"), key=lambda part: part["language"][0])
+    parts = with_language.partition_by("language", as_dict=True)
     rows = [
         accuracy_row(
-            part, languages.filter(language=part["language"][0]), model, task
-        ).with_columns(language=pl.lit(part["language"][0]))
-        for part in parts
+            parts[language,], languages.filter(language=language), model, task
+        ).with_columns(language=pl.lit(language))
+        for (language,) in sorted(parts)
         if len(parts) > 1
     ]
     return pl.concat([pl.DataFrame(schema=ACCURACY | {"language": pl.String}), *rows])

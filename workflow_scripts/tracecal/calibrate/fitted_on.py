@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from tracecal.logs.record import Known, StopToken
 from tracecal.schema import Strict
 
-# Raise it whenever a feature's definition changes, so that older calibrators are refused.
+# Increase it whenever a feature's definition changes, so that older calibrators are refused.
 FEATURE_VERSION = 1
 
 
@@ -36,9 +36,9 @@ def fitted_on(
     known_as: Sequence[str],
     task: str,
 ) -> dict[str, object]:
-    """As plain JSON, of the traces file with this `metadata` and the labels of its answers.
+    """`FittedOn` as plain JSON, from a traces file's `metadata` and the labels of its answers.
 
-    Defaults describe traces decoded here: raw, exact, with the token that ends an answer.
+    Its defaults describe traces decoded here: raw, exact, with the token that ends an answer.
     """
     names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
     keys = ("revision", "stop_token", "processed", "entropy", "vocabulary")

@@ -7,7 +7,7 @@ penalty, with y = ±1 and the margin m = b + w · z: scikit-learn's objective fo
 
 import numpy as np
 
-# Numbers that one block of regressions may hold: its arrays stay in the processor's cache.
+# Numbers in one block of regressions, so that its arrays stay in the processor's cache.
 BLOCK = 2**17
 MAX_STEPS = 100
 MAX_HALVINGS = 40
@@ -108,8 +108,9 @@ def _search(
     gradient: np.ndarray,
     step: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Where the steps lead, each halved until it brings a sufficient decrease of the objective:
-    coefficients, `_evaluate` of them, and the shares [B] of the steps that were taken.
+    """Line search: each step is halved until it decreases the objective sufficiently.
+
+    Returns the new coefficients, `_evaluate` of them, and the shares [B] of the steps taken.
     """
     sufficient = SUFFICIENT * (gradient * step).sum(axis=1)
     rounding = 1e-12 * (1 + loss)

@@ -13,7 +13,7 @@ def brier(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
 
 
 def nll(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    """Mean negative log-likelihood in nats; probabilities are kept off 0 and 1 by one epsilon."""
+    """Mean negative log-likelihood in nats; probabilities are clipped one epsilon off 0 and 1."""
     epsilon = np.finfo(probability.dtype).eps
     likelihood = np.where(correct, probability, 1 - probability)
     return -np.log(likelihood.clip(epsilon, 1 - epsilon)).mean(axis=1)
@@ -30,18 +30,18 @@ def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> np.ndarray:
 
 
 def bin_index(probability: np.ndarray, bins: int) -> np.ndarray:
-    """The equal-width bin of each probability: k holds [k/bins, (k+1)/bins), the last one 1 too."""
+    """The equal-width bin of each probability: k holds [k/bins, (k+1)/bins), the last also 1."""
     return np.minimum((probability * bins).astype(int), bins - 1)
 
 
 def wrong_by_rank(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
     """Probability that the k-th most confident answer is wrong, k = 1..n, over the orders of ties:
-    0 or 1, or the share of wrong answers among those of equal score. Input of ranking metrics.
+    0 or 1, or the share of wrong answers among those with equal scores. Input of ranking metrics.
     """
     order = np.argsort(-score, axis=1)
     wrong = np.take_along_axis(~correct, order, axis=1).astype(float)
     ranked = np.take_along_axis(score, order, axis=1)
-    first = np.ones(score.shape, dtype=bool)  # of the answers of its score
+    first = np.ones(score.shape, dtype=bool)  # of the answers with equal scores
     np.not_equal(ranked[:, 1:], ranked[:, :-1], out=first[:, 1:])
     if not first.all():
         starts = np.flatnonzero(first)
@@ -79,8 +79,8 @@ def prr(wrong: np.ndarray) -> np.ndarray:
     The area between the accuracies among the k most confident answers and those of a random
     order, as a share of the area that a perfect order (all correct answers first) reaches: 1 is
     perfect, 0 random (Malinin and Gales 2021; lm-polygraph's `PredictionRejectionArea`, its
-    default of rejecting down to one answer, normalised; Vashurin et al. 2025). Random is the
-    expectation, where lm-polygraph draws orders; ties count in expectation.
+    default of rejecting down to one answer, normalised; Vashurin et al. 2025). The random order and
+    ties count in expectation, where lm-polygraph draws orders.
     """
     n = wrong.shape[1]
     missed = _missed(wrong)
@@ -91,11 +91,11 @@ def prr(wrong: np.ndarray) -> np.ndarray:
 
 
 def _missed(wrong: np.ndarray) -> np.ndarray:
-    """How many answers of each set are wrong."""
+    """The number of wrong answers in each set."""
     return np.rint(wrong.sum(axis=1))
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """NaN where the denominator is 0."""
+    """The quotient; NaN where the denominator is 0."""
     undefined = np.full(len(numerator), np.nan)
     return np.divide(numerator, denominator, out=undefined, where=denominator > 0)

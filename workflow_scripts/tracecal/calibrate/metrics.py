@@ -1,11 +1,12 @@
-"""How good confidence is: proper scores, calibration error, ranking.
+"""The quality of confidence: proper scores, calibration error, ranking.
 
 Arrays are [n]: `probability` in [0, 1], `correct` bool, `score` any real number, larger = more
-confident. None means undefined. The formulas are those of `measures`, for one set of answers.
+confident. None means undefined. `measures` has the formulas; here they take one set of answers.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,9 @@ def auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
 
 
 def expected_errors(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    """How many of the k most confident answers are wrong, k = 1..n.
+    """The number of errors among the k most confident answers, k = 1..n.
 
-    Answers of equal score count in expectation over their orders.
+    Answers with equal scores count in expectation over their orders.
     """
     return np.cumsum(_ranked(score, correct)[0])
 
@@ -74,8 +75,8 @@ def all_metrics(
 
     `answers` holds `example_id` and `correct`. The ranking metrics 'auroc', 'aurc' and 'prr' use
     the estimator's column of `scores` where there is one, else the probability, which
-    'auroc_calibrated' ranks for every estimator. `n` counts the answers with a prediction; with
-    none of them every value is null. Sorted by estimator, split and metric.
+    'auroc_calibrated' ranks for every estimator. `n` counts the answers with a prediction; where
+    there are none, every value is null. Sorted by estimator, split and metric.
     """
     names, numbers = sorted(estimators), sorted(splits)
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
@@ -99,18 +100,12 @@ def all_metrics(
             rows = starts[block, None] + np.arange(n)
             metrics = _metrics_of(probability[rows], ranking[rows], correct[rows], ece_bins)
             values[block] = np.column_stack([metrics[name] for name in NAMES])
-    keys = pl.DataFrame({"model": model, "task": task, "estimator": names}, schema=KEYS)
-    return (
-        keys.join(pl.DataFrame({"split": numbers}, schema={"split": pl.Int64}), how="cross")
-        .join(pl.DataFrame({"metric": NAMES}), how="cross")
-        .with_columns(
-            value=pl.Series(values.ravel(), nan_to_null=True),
-            n=pl.Series(np.repeat(counts, len(NAMES))).cast(pl.Int64),
-        )
+    keys = list(product([model], [task], names, numbers, NAMES))
+    schema = {name: METRICS[name] for name in ("model", "task", "estimator", "split", "metric")}
+    return pl.DataFrame(keys, schema=schema, orient="row").with_columns(
+        value=pl.Series(values.ravel(), nan_to_null=True),
+        n=pl.Series(np.repeat(counts, len(NAMES))).cast(pl.Int64),
     )
-
-
-KEYS = {name: METRICS[name] for name in ("model", "task", "estimator")}
 
 
 def metrics_by(
@@ -121,10 +116,9 @@ def metrics_by(
     scores: pl.DataFrame,
     **settings: Any,
 ) -> pl.DataFrame:
-    """As `all_metrics` with its `settings`, for each of `parts` (frames with `example_id`).
+    """`all_metrics` with its `settings`, for each of `parts` (frames with `example_id`).
 
-    `column` holds the parts' names. The probabilities are the same throughout: only the evaluation
-    is divided.
+    `column` holds the parts' names. Only the evaluation is divided; the probabilities are the same.
     """
     frames = [pl.DataFrame(schema={column: pl.String, **METRICS})]
     for part, members in parts.items():
@@ -137,18 +131,19 @@ def metrics_by(
 def metrics_by_language(
     predictions: pl.DataFrame, answers: pl.DataFrame, scores: pl.DataFrame, **settings: Any
 ) -> pl.DataFrame:
-    """As `metrics_by`, for each `language` of `answers`; without a row where there is only one."""
+    """`metrics_by` for each `language` of `answers`; no row where there is only one language."""
     labelled = answers.drop("language")
-    languages = {part["language"][0]: part for part in answers.partition_by("language")}
-    parts = dict(sorted(languages.items())) if len(languages) > 1 else {}
+    languages = answers["language"].unique().sort()
+    divided = languages if len(languages) > 1 else []
+    parts = {language: answers.filter(language=language) for language in divided}
     return metrics_by("language", parts, predictions, labelled, scores, **settings)
 
 
 def _indexed(
     predictions: pl.DataFrame, ids: pl.Series, names: Sequence[str], numbers: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each prediction of `names` and splits `numbers`: its set's number (splits within
-    estimators), the index of its example in `ids`, and its probability; sorted.
+    """The number of its set (splits within estimators), the index of its example in `ids` and the
+    probability of each prediction for estimators `names` and splits `numbers`; sorted.
     """
     wanted = pl.col("estimator").is_in(names) & pl.col("split").is_in(numbers)
     coded = predictions.filter(wanted).select(
@@ -167,7 +162,7 @@ def _indexed(
 def _metrics_of(
     probability: np.ndarray, ranking: np.ndarray, correct: np.ndarray, ece_bins: int
 ) -> dict[str, np.ndarray]:
-    """Each metric of the sets in the rows of [B, n]."""
+    """Each metric [B] of the sets in the rows of [B, n] arrays."""
     by_rank = measures.wrong_by_rank(ranking, correct)
     return {
         "aurc": measures.aurc(by_rank),

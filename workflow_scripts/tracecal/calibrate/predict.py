@@ -17,7 +17,7 @@ PREDICTIONS = {
 
 
 class _Inputs(NamedTuple):
-    """An estimator's columns [n, d] and which answers have all of them [n]."""
+    """An estimator's columns [n, d], and a mask [n] of the answers that have all of them."""
 
     x: np.ndarray
     complete: np.ndarray
@@ -30,13 +30,13 @@ def calibrate_all(
     method: Method,
     uncalibrated: Collection[str] = (),
 ) -> tuple[pl.DataFrame, dict[str, object]]:
-    """Fit each estimator on each split's calibration part; predict its evaluation part.
+    """Fit each estimator on each split's calibration part and predict its evaluation part.
 
-    `answers` holds `example_id`, `correct` and the columns that `estimators` (id -> columns)
-    name. A row with a null among an estimator's columns is left out of its fit and prediction.
-    Those of `uncalibrated` are not fitted: their one column is the probability.
-    Returns the predictions, by estimator, split and example, and per estimator the calibrators
-    as plain JSON: one per split, and `final` on all labels.
+    `answers` holds `example_id`, `correct` and the columns named by `estimators` (id -> columns).
+    A row with a null among an estimator's columns is left out of its fit and prediction. The
+    `uncalibrated` estimators are not fitted: their only column is the probability. Returns the
+    predictions, by estimator, split and example, and per estimator the calibrators as plain JSON:
+    one per split, and `final`, fitted on all labels.
     """
     answers = answers.sort("example_id")
     parts = _calibration_parts(answers["example_id"], splits)
@@ -62,7 +62,7 @@ def calibrate_all(
 
 
 def _calibration_parts(ids: pl.Series, splits: pl.DataFrame) -> dict[int, np.ndarray]:
-    """Which of `ids` calibrate in each split [n]."""
+    """By split, a mask [n] of the `ids` that calibrate."""
     calibration = pl.col("example_id").filter(part="calibration")
     groups = splits.group_by("split").agg(calibration).sort("split")
     return {split: ids.is_in(members).to_numpy() for split, members in groups.iter_rows()}
@@ -80,7 +80,7 @@ def _fit(
     parts: Sequence[np.ndarray],
     method: Method,
 ) -> list[Calibrator]:
-    """The calibrators of each name's complete answers in each of `parts` [n], name by name."""
+    """The calibrators of each name's complete answers in each of `parts` (masks [n]), in order."""
     rows = [(inputs[name].x, inputs[name].complete & part) for name in names for part in parts]
     return fit_all([(x[used], correct[used]) for x, used in rows], method)
 

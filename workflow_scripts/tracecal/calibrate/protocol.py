@@ -1,4 +1,4 @@
-"""The calibration protocol: fitted on labelled answers, it gives probabilities for others.
+"""The calibration protocol: calibrators fitted on labelled answers give probabilities for others.
 
 Scalars and feature vectors go through the same code; a scalar is the one-feature case
 (paper, section 3.5 and appendix D, "Calibration fairness").
@@ -44,7 +44,7 @@ class Isotonic:
 
 @dataclass(frozen=True)
 class Constant:
-    """Where the labels have one class: Laplace's rule of succession, (n_1 + 1) / (n + 2)."""
+    """Used where the labels have one class: Laplace's rule of succession, (n_1 + 1) / (n + 2)."""
 
     probability: float
 
@@ -94,7 +94,7 @@ def fit_all(parts: Sequence[tuple[np.ndarray, np.ndarray]], method: Method) -> l
 
 
 def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator | None:
-    """The calibrator of a part that needs no logistic regression, else null."""
+    """The calibrator of a part that needs no logistic regression, else None."""
     if method == "identity":
         return Identity()
     if correct.all() or not correct.any():
@@ -136,11 +136,11 @@ def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
 
 
 def as_json(calibrator: Calibrator) -> dict[str, object]:
-    """Plain numbers from which `from_json` makes it again; no pickle."""
+    """Plain JSON from which `from_json` restores the calibrator; no pickle."""
     return {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
 
 
 def from_json(stored: Mapping[str, Any]) -> Calibrator:
-    """The calibrator that `as_json` wrote down."""
+    """The calibrator that `as_json` stored."""
     kinds = {kind.__name__.lower(): kind for kind in (Logistic, Isotonic, Constant, Identity)}
     return kinds[stored["kind"]](**{key: stored[key] for key in stored if key != "kind"})

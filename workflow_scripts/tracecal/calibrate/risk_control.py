@@ -1,30 +1,31 @@
 """Thresholds that keep the error rate among the answers kept below a target error rate.
 
-What is promised, and for whom. Draw a new group of examples (a question with its translations or
-variants) as the task's were drawn, and one of its answers at random. R(t) is the probability that
-the answer is wrong, given that its probability of being right is estimated at t or more. With the
-stated confidence R at the promised threshold is at most the target error rate r. Where every group
-is a single example that is the error rate among the answers kept. Groups count alike, large or
+The promise: draw a new group of examples (a question with its translations or variants) from the
+task's distribution, and one of its answers at random. R(t) is the probability that the answer is
+wrong, given that its estimated probability of being correct is at least t. With the stated
+confidence, R at the promised threshold is at most the target error rate r. Where every group is a
+single example, this is the error rate among the answers kept. Groups have equal weight, large or
 small.
 
-How: Learn-then-Test (Angelopoulos et al. 2025) with a fixed sequence of tests. R need not fall as
-t rises, so each threshold is a hypothesis of its own, H(t): R(t) > r.
+The method: Learn-then-Test (Angelopoulos et al. 2025) with a fixed sequence of tests. R need not
+fall as t rises, so each threshold has a hypothesis of its own, H(t): R(t) > r.
 
 - The fit, the thresholds and the order of their tests come from the calibration part of a split.
-  No group of it has members in the tested part, so all are fixed before the tested
-  answers are looked at.
+  None of its groups has members in the tested part, so all are fixed before the tested answers are
+  seen.
 - Z_g(t), the mean over the answers of group g of (wrong - r) where the answer is kept and 0 where
   it is not, lies in [-r, 1 - r], and H(t) says that its expectation is above 0. Groups are
-  independent, their answers need not be.
-- Where all tested groups are single answers: of k kept ones the errors are binomial, and
+  independent; their answers need not be.
+- Where all tested groups are single answers, the errors among k kept answers are binomial, and
   P(Bin(k, r) <= errors) is an exact p-value, the most powerful there is.
-- Otherwise by bets (Waudby-Smith and Ramdas 2024): a wealth of 1 is multiplied group by group by
-  1 - b Z_g(t), with 0 <= b <= 1 / (1 - r) chosen before the group is looked at. Under H(t) wealth
-  is a supermartingale, so that it reaches 1 / delta with a probability of at most delta (Ville's
-  inequality), whatever the bets and however alike the answers of a group. See `bets_pass`.
+- Otherwise by betting (Waudby-Smith and Ramdas 2024): a wealth of 1 is multiplied group by group by
+  1 - b Z_g(t), with 0 <= b <= 1 / (1 - r) chosen before the group is seen. Under H(t) wealth is a
+  supermartingale, so that it reaches 1 / delta with a probability of at most delta (Ville's
+  inequality), whatever the bets and however correlated the answers of a group. See `bets_pass`.
 - The tests are made in order, each at the full level delta = 1 - confidence, and end at the first
-  that fails. A false promise needs the first true H(t) of the sequence to be rejected: the chance
-  is at most delta (fixed-sequence testing). The promised threshold is the last that passed.
+  that fails. A false promise needs the first true H(t) of the sequence to be rejected, which has a
+  probability of at most delta (fixed-sequence testing). The promised threshold is the last that
+  passed.
 
 A promise holds for one target error rate, model and task at a time.
 """
@@ -76,11 +77,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Promise:
-    """A threshold on the probability (null: none can promise this) and what it did in the test.
+    """A threshold on the probability (null: none can promise this) and its test results.
 
-    Of the `n` tested answers `kept` have a probability of at least `threshold`, `wrong` of these
-    are. `coverage` and `error` estimate the same for what is promised, a random answer of a random
-    group: kept / n and wrong / kept where groups are single answers.
+    Of the `n` tested answers `kept` have a probability of at least `threshold`, and `wrong` of
+    these are wrong. `coverage` and `error` are the estimates for a random answer of a random group:
+    kept / n and wrong / kept where groups are single answers.
     """
 
     error_rate: float
@@ -95,7 +96,8 @@ class Promise:
 @dataclass(frozen=True)
 class Evidence:
     """The evidence for thresholds [t]: the shares of each tested group's answers that are `kept`,
-    and kept and `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of those fitted on.
+    and kept and `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of the calibration
+    part.
 
     `single` says whether every tested group is one answer.
     """
@@ -112,7 +114,7 @@ class Evidence:
         return cls(tested.kept(thresholds), tested.wrong(thresholds), before, single)
 
     def passes(self, error_rate: float, level: float) -> np.ndarray:
-        """Whether the test of each threshold passes, [t]. Which test depends on sizes alone."""
+        """Whether each threshold passes its test, [t]. Only group sizes decide which test it is."""
         if self.single:
             wrong, kept = self.wrong.sum(axis=0), self.kept.sum(axis=0)
             return bdtr(wrong, kept.astype(int), error_rate) <= level
@@ -122,7 +124,7 @@ class Evidence:
 def promise(seen: Part, tested: Part, error_rate: float, confidence: float) -> Promise:
     """The most inclusive threshold that fixed-sequence testing allows.
 
-    `seen` was fitted on, `tested` was not and shares no group with it.
+    The calibrator was fitted on `seen`; `tested` shares no group with it.
     """
     n, level = len(tested.probability), _level(confidence)
     thresholds = threshold_sequence(seen, tested.groups, error_rate, level)
@@ -150,11 +152,11 @@ def _level(confidence: float) -> float:
 def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float) -> np.ndarray:
     """Whether wealth reaches 1 / level by bets against each column's mean being above 0, [t].
 
-    `z` [groups, t] are the Z of the tested groups in order, `before` [seen groups, t] those of
-    others, which only steer the bets. Wealth should be 1 / level at the last group: with m groups
-    to go, of variance v, a Gaussian walk from level * wealth = Φ(d) to 1 is bet at
-    φ(d) / (Φ(d) sqrt(m v)), which all but attains the power of the test that knows the walk.
-    v is the mean square of what has been seen, one group that is all wrong added.
+    `z` [groups, t] are the Z of the tested groups in order, `before` [seen groups, t] those of the
+    calibration part, which only steer the bets. Wealth should be 1 / level at the last group: with
+    m groups to go, of variance v, a Gaussian walk from level * wealth = Φ(d) to 1 is bet at
+    φ(d) / (Φ(d) sqrt(m v)), which nearly attains the power of the test that knows the walk. v is
+    the mean square of the Z so far and of one group that is all wrong.
     """
     wealth = np.full(z.shape[1], level)
     squares = (before**2).sum(axis=0) + (1 - error_rate) ** 2
@@ -173,10 +175,10 @@ def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float
 def threshold_sequence(seen: Part, groups: int, error_rate: float, level: float) -> np.ndarray:
     """Thresholds to test on a number of `groups`, falling: quantiles of the `seen` probabilities.
 
-    The first is the one that should be easiest to promise, to judge by the fit: of all that keep
-    twice as many groups as suffice where no answer is wrong, the one with the largest
+    The first should be the easiest to promise according to the fit: of those that keep at least
+    twice as many groups as suffice where no answer is wrong, it has the largest
     share kept * KL(expected error rate, `error_rate`), the rate at which evidence grows. Each
-    further one keeps a share `STEP` more.
+    following threshold keeps a share `STEP` more.
     """
     suffices = math.ceil(math.log(level) / math.log(1 - error_rate))
     ranked = np.sort(seen.probability)[::-1]
@@ -198,8 +200,8 @@ def threshold_sequence(seen: Part, groups: int, error_rate: float, level: float)
 def enough(seen: Part, tested: Part, error_rate: float, confidence: float) -> int | None:
     """About how many groups like the tested ones would have sufficed for a promise.
 
-    The tested groups are repeated, by a quarter more each time, until the first threshold for so
-    many passes; None where 14 times are too few.
+    The tested groups are repeated, a quarter more each time, until the first threshold for that
+    number passes; None where 14 times as many are too few.
     """
     level = _level(confidence)
     for step in range(1, STEPS + 1) if tested.groups else ():
@@ -227,18 +229,19 @@ def risk_control(
     """The promises of one estimator as plain JSON, for the fit of one split.
 
     `fits` is its entry of the calibrators. `answers` holds `example_id`, `correct` and its
-    features; `split` the `example_id`, `split`, `rank` (of the group) and `part` of one split.
-    `groups` is how many are tested; `enough`, where nothing can be promised, see there.
+    features; `split` holds `example_id`, `split`, `rank` (of the group) and `part` of one split.
+    `groups` is the number of tested groups; `enough`, where nothing can be promised, is that of
+    the function.
     """
     number = int(split["split"][0])
     calibrator = from_json(fits["splits"][str(number)])
     seen, tested = parts(calibrator, list(fits["features"]), answers, split)
     thresholds = []
     for rate in sorted(error_rates):
-        promised = asdict(promise(seen, tested, rate, confidence))
-        missing = promised["threshold"] is None
+        promised = promise(seen, tested, rate, confidence)
+        missing = promised.threshold is None
         suffice = enough(seen, tested, rate, confidence) if missing else None
-        thresholds.append(promised | {"enough": suffice})
+        thresholds.append(asdict(promised) | {"enough": suffice})
     return {
         "split": number,
         "confidence": confidence,
@@ -250,7 +253,7 @@ def risk_control(
 def parts(
     calibrator: Calibrator, features: Sequence[str], answers: pl.DataFrame, split: pl.DataFrame
 ) -> tuple[Part, Part]:
-    """The calibration and the evaluation part of a split; answers with a null feature left out."""
+    """The calibration and the evaluation part of a split, without answers that lack a feature."""
     joined = split.join(
         answers.drop_nulls(features), on="example_id", how="inner", validate="1:1"
     ).sort("rank", "example_id")

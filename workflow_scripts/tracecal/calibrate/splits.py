@@ -1,7 +1,7 @@
 """Random calibration/evaluation splits of a task's evaluation examples, whole groups at a time.
 
-Translations or variants of one question share a `group_id`. A fit on one of them carries
-information on the others, so no group is on both sides of a split.
+Translations or variants of one question share a `group_id`. A fit on one of them leaks information
+about the others, so no group is on both sides of a split.
 """
 
 import numpy as np
@@ -16,19 +16,20 @@ def make_splits(
 ) -> pl.DataFrame:
     """`count` seeded orders of the groups of `examples` (`example_id`, `group_id`), cut at `share`.
 
-    Columns `example_id`, `split`, `rank` (the place of its group in the seeded order, which its
-    members share) and `part`. The same for every model and estimator, and whatever the order of
-    `examples`. Raises `InputError` where several examples are all of one group.
+    Columns `example_id`, `split`, `rank` (the place of the example's group in the seeded order) and
+    `part`. They depend on neither the model, nor the estimator, nor the order of `examples`. Raises
+    `InputError` where several examples all belong to one group.
     """
-    # By their first examples: single examples stand in the order of their ids, however named.
+    # Groups are numbered by their first examples, so single examples by their ids, whatever the
+    # names of their groups.
     first = pl.col("example_id").min().over("group_id").rank("dense") - 1
     numbered = examples.sort("example_id").select("example_id", group=first.cast(pl.Int64))
     groups = numbered["group"].n_unique()
     if groups == 1 < numbered.height:
         raise InputError(
             f"all {numbered.height} evaluation examples of {task} share one group_id, so none can "
-            "be evaluated without being calibrated on. Give rows that are not variants of "
-            "each other group ids of their own."
+            "be evaluated without being calibrated on. Give rows that are not variants of each "
+            "other group ids of their own."
         )
     splits = []
     for split in range(count):
@@ -40,7 +41,7 @@ def make_splits(
 
 
 def cut(splits: pl.DataFrame, share: float) -> pl.DataFrame:
-    """`splits` with `part` anew from their `rank`: the first groups of each are for calibration."""
+    """`splits` with `part` recomputed from `rank`: the first groups of each split calibrate."""
     ends = {
         split: calibration_end(rows["rank"].to_numpy(), share)
         for (split,), rows in splits.partition_by("split", as_dict=True).items()
@@ -51,11 +52,12 @@ def cut(splits: pl.DataFrame, share: float) -> pl.DataFrame:
 
 
 def calibration_end(ranks: np.ndarray, share: float) -> int:
-    """How many groups, the first by rank, calibrate: those whose examples are nearest to share n.
+    """How many groups calibrate, the first by rank: so many that their examples are nearest to
+    share * n.
 
     `ranks` [n] are the examples' groups, 0 to the number of groups - 1. Of two numbers of examples
-    that are equally near, the smaller; where both are open it is the one that Python rounds to,
-    so that single examples are cut at round(share n).
+    that are equally near, it takes round(share * n) where that is one of them, so that single
+    examples are cut there, and else the smaller.
     """
     target = share * len(ranks)
     sizes = np.cumsum(np.append(0, np.bincount(ranks)))
@@ -65,6 +67,6 @@ def calibration_end(ranks: np.ndarray, share: float) -> int:
 
 
 def calibration_sizes(splits: pl.DataFrame) -> tuple[int, int]:
-    """How many examples the smallest and the largest calibration part hold."""
+    """The numbers of examples in the smallest and the largest calibration part."""
     sizes = splits.group_by("split").agg((pl.col("part") == "calibration").sum())["part"]
     return sizes.min(), sizes.max()
