@@ -35,8 +35,8 @@ def analysis(
     answers = map(read_answers, labels, questions, scores, features)
     ranks = (read_parquet(path, ["example_id", "split", "rank"]) for path in splits)
     frames = [
-        metrics_by_size(judged, ranked, model=model, task=task, **settings)
-        for (model, task), judged, ranked in zip(pairs, answers, ranks, strict=True)
+        metrics_by_size(frame, rank, model=model, task=task, **settings)
+        for (model, task), frame, rank in zip(pairs, answers, ranks, strict=True)
     ]
     return pl.concat([pl.DataFrame(schema=SIZES), *frames])
 

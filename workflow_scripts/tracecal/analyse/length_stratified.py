@@ -56,7 +56,6 @@ def metrics_by_length(
     **settings: Any,
 ) -> pl.DataFrame:
     """`all_metrics` for each stratum of the evaluated answers; `lengths` covers every answer."""
-    splits = predictions["split"].unique().sort().to_list()
+    settings["splits"] = predictions["split"].unique().sort().to_list()
     divided = strata(lengths)
-    parts = {stratum: divided.filter(stratum=stratum) for stratum in STRATA}
-    return metrics_by("stratum", parts, predictions, answers, scores, splits=splits, **settings)
+    return metrics_by("stratum", STRATA, divided, predictions, answers, scores, **settings)

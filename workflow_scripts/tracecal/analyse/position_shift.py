@@ -44,13 +44,9 @@ def position_shift(
     )
     original = aurocs.filter(setting=DEFAULT).select("task", "split", original="value")
     drawn = aurocs.filter(setting=PERMUTED).join(original, on=["task", "split"])
-    shifted = pl.concat(
-        drawn.select("task", "split", "draw", pl.lit(quantity).alias("quantity"), value=value)
-        for quantity, value in (
-            (SHIFTED, pl.col("value")),
-            (DIFFERENCE, pl.col("value") - pl.col("original")),
-        )
-    )
+    keys = ["task", "split", "draw"]
+    quantities = {SHIFTED: pl.col("value"), DIFFERENCE: pl.col("value") - pl.col("original")}
+    shifted = drawn.select(*keys, **quantities).unpivot(index=keys, variable_name="quantity")
     original_rows = original.select(
         "task", pl.lit(ORIGINAL).alias("quantity"), "split", value="original"
     )

@@ -84,12 +84,18 @@ def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> 
 
 
 def bins(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> pl.DataFrame:
-    """Mean probability and accuracy of the bins that are not empty; as `pooled`, columns BINS."""
-    rows = [
-        (*key, *row)
-        for key, probability, correct in _by_split(labelled, estimators)
-        for row in reliability_bins(probability, correct, ece_bins)
-    ]
+    """Mean probability and accuracy of the bins that hold answers; as `pooled`, columns BINS."""
+    rows = []
+    for key, probability, correct in _by_split(labelled, estimators):
+        index = bin_index(probability, ece_bins)
+        n = np.bincount(index)
+        filled = np.flatnonzero(n)
+        means = (
+            np.bincount(index, weights=values)[filled] / n[filled]
+            for values in (probability, correct)
+        )
+        columns = (column.tolist() for column in (filled, n[filled], *means))
+        rows += [(*key, *row) for row in zip(*columns, strict=True)]
     return pl.DataFrame(rows, schema=BINS, orient="row")
 
 
@@ -123,17 +129,3 @@ def selective_risk(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
     errors = np.concatenate([[0.0], expected_errors(probability, correct)])
     kept = PERCENT * len(correct) / 100
     return np.interp(kept, np.arange(len(errors)), errors) / kept
-
-
-def reliability_bins(
-    probability: np.ndarray, correct: np.ndarray, bins: int
-) -> list[tuple[int, int, float, float]]:
-    """(bin, n, mean probability, accuracy) of the equal-width bins that hold answers, as `ece`."""
-    index = bin_index(probability, bins)
-    n = np.bincount(index)
-    filled = np.flatnonzero(n)
-    confidence, accuracy = (
-        np.bincount(index, weights=values)[filled] / n[filled] for values in (probability, correct)
-    )
-    columns = (column.tolist() for column in (filled, n[filled], confidence, accuracy))
-    return list(zip(*columns, strict=True))

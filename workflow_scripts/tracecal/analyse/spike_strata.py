@@ -8,6 +8,7 @@ answers.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ import polars as pl
 from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
 from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_pairs, scope
 from tracecal.analyse.spikes import read_risks
+from tracecal.calibrate.measures import ratio
 
 RISK_STRATA = ("low", "mid", "high")
 SPIKE_STRATA = ("low", "high")
@@ -62,13 +64,9 @@ def spike_strata(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     `answers` holds `task`, `group_id`, `correct`, `mean_risk` and `spike_gap`. The rate's interval
     is a bootstrap over groups, the strata held fixed.
     """
-    stratified = _stratified(answers)
-    rows = [
-        {"risk_stratum": risk, "spike_stratum": spike}
-        for risk in RISK_STRATA
-        for spike in SPIKE_STRATA
-    ]
-    return _rates(stratified, pl.DataFrame(rows), {}, bootstrap)
+    names = list(product(RISK_STRATA, SPIKE_STRATA))
+    strata = pl.DataFrame(names, schema=["risk_stratum", "spike_stratum"], orient="row")
+    return _rates(_stratified(answers), strata, {}, bootstrap)
 
 
 def spike_quintiles(answers: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
@@ -120,13 +118,10 @@ def _rates(
     )
     part = strata.with_row_index("part")
     codes = answers.join(part, on=keys, how="left", maintain_order="left")["part"].to_numpy()
-    incorrect = ~answers["correct"].to_numpy()
-    rates: list[list[float | None]] = [[] for _ in range(strata.height)]
-    for weights in group_counts(answers, bootstrap.seed, bootstrap.resamples):
-        drawn = np.bincount(codes, weights, strata.height)
-        errors = np.bincount(codes, weights * incorrect, strata.height)
-        for index in np.flatnonzero(drawn):
-            rates[index].append(errors[index] / drawn[index])
+    members = codes == np.arange(strata.height)[:, None]
+    incorrect = members & ~answers["correct"].to_numpy()
+    counts = group_counts(answers, bootstrap.seed, bootstrap.resamples).T
+    rates = map(ratio, incorrect @ counts, members @ counts)
     low, high, _ = zip(*(interval(values, bootstrap.level) for values in rates), strict=True)
     bounds = strata.with_columns(
         pl.Series("incorrect_rate_low", low, dtype=pl.Float64),

@@ -31,5 +31,5 @@ def with_risks(features: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
 
     Answers without entropies (from files) are left out.
     """
-    judged = features.join(labels, on=KEYS, how="inner", validate="1:1")
-    return judged.with_columns(**RISKS).drop_nulls([*RISKS]).sort(KEYS)
+    labelled = features.join(labels, on=KEYS, how="inner", validate="1:1")
+    return labelled.with_columns(**RISKS).drop_nulls([*RISKS]).sort(KEYS)

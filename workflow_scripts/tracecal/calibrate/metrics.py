@@ -5,7 +5,7 @@ confident. None means undefined. `measures` has the formulas; here they take one
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -110,19 +110,21 @@ def all_metrics(
 
 def metrics_by(
     column: str,
-    parts: Mapping[str, pl.DataFrame],
+    parts: Iterable[str],
+    divided: pl.DataFrame,
     predictions: pl.DataFrame,
     answers: pl.DataFrame,
     scores: pl.DataFrame,
     **settings: Any,
 ) -> pl.DataFrame:
-    """`all_metrics` with its `settings`, for each of `parts` (frames with `example_id`).
+    """`all_metrics` with its `settings`, for each of `parts`, values of `column` in `divided`.
 
-    `column` holds the parts' names. Only the evaluation is divided; the probabilities are the same.
+    `divided` has `example_id` and `column`, as the result has. Only the evaluation is divided; the
+    probabilities are the same.
     """
     frames = [pl.DataFrame(schema={column: pl.String, **METRICS})]
-    for part, members in parts.items():
-        own = predictions.join(members, on="example_id", how="semi")
+    for part in parts:
+        own = predictions.join(divided.filter(pl.col(column) == part), on="example_id", how="semi")
         metrics = all_metrics(own, answers, scores, **settings)
         frames.append(metrics.select(pl.lit(part).alias(column), *METRICS))
     return pl.concat(frames)
@@ -132,11 +134,10 @@ def metrics_by_language(
     predictions: pl.DataFrame, answers: pl.DataFrame, scores: pl.DataFrame, **settings: Any
 ) -> pl.DataFrame:
     """`metrics_by` for each `language` of `answers`; no row where there is only one language."""
-    labelled = answers.drop("language")
     languages = answers["language"].unique().sort()
-    divided = languages if len(languages) > 1 else []
-    parts = {language: answers.filter(language=language) for language in divided}
-    return metrics_by("language", parts, predictions, labelled, scores, **settings)
+    parts = languages if len(languages) > 1 else []
+    labelled = answers.drop("language")
+    return metrics_by("language", parts, answers, predictions, labelled, scores, **settings)
 
 
 def _indexed(

@@ -32,7 +32,7 @@ A promise holds for one target error rate, model and task at a time.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -211,9 +211,7 @@ def enough(seen: Part, tested: Part, error_rate: float, confidence: float) -> in
         if evidence.wrong.sum() >= error_rate * evidence.kept.sum():
             continue  # no number of such groups suffices
         repeated = np.arange(size) % tested.groups
-        enlarged = Evidence(
-            evidence.kept[repeated], evidence.wrong[repeated], evidence.before, evidence.single
-        )
+        enlarged = replace(evidence, kept=evidence.kept[repeated], wrong=evidence.wrong[repeated])
         if enlarged.passes(error_rate, level).any():
             return size
     return None
