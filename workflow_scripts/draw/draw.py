@@ -12,7 +12,7 @@ with job(snakemake):
     settings, words = dict(snakemake.params.settings), snakemake.params.words
     if "entries" in settings:
         settings["entries"] = [Entry(*fields) for fields in settings["entries"]]
-    # Of a single file the frame, of one for each pair the paths.
+    # A single file is read here; of one file per pair the figure gets the paths.
     frames = {
         name: read_parquet(paths) if isinstance(paths, str) else paths
         for name, paths in snakemake.input.items()

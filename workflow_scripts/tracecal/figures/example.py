@@ -1,11 +1,11 @@
-"""The answer of the main study by which the framework figure shows what TRACE does."""
+"""The answer of the main study that the framework figure shows as an example."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from tracecal.analyse.pairs import read_pairs
+from tracecal.analyse.pairs import KEYS, read_labels, read_pairs
 from tracecal.decode.traces import read_traces
 from tracecal.figures.glyphs import legible
 
@@ -20,13 +20,13 @@ FEATURES = (
     "trace_risk",
 )
 TRACE = ["example_id", "answer", "tokens", "surprisal", "entropy"]
-CONFIDENT = 0.5  # mean probability of a token, from which an answer counts as confident
+CONFIDENT = 0.5  # mean token probability from which an answer counts as confident
 
 
 class Example(NamedTuple):
     """An answer, its trace (nats), its `FEATURES`, and TRACE+'s probability where there is one.
 
-    `correct` is the verdict on it, `references` are what it was judged by.
+    `correct` is its label, `references` are the task's reference answers.
     """
 
     question: str
@@ -48,24 +48,21 @@ def read_example(
     tasks: Sequence[str],
     pairs: Sequence[Sequence[str]],
 ) -> Example | None:
-    """The confident error with the most pronounced peak; null where no answer has entropies.
+    """The confident error with the most pronounced peak; None where no answer has entropies.
 
-    The paths are those of the files of `pairs`, in their order. Raises `InputError` where there
-    is no pair.
+    Each list of paths has one file per pair, in the order of `pairs`. Raises `InputError` where
+    there is no pair.
     """
-    key = ["task", "example_id"]
     # Answers from files may lack entropies.
     answers = read_pairs(features, pairs, ["example_id", *FEATURES]).drop_nulls("mean_entropy")
     if answers.is_empty():
         return None
-    traced = pl.concat(
-        read_traces(path, TRACE).with_columns(task=pl.lit(task))
-        for path, (_, task) in zip(traces, pairs, strict=True)
-    )
-    questions = read_pairs(tasks, pairs, ["example_id", "question", "references"])
-    judged = read_pairs(labels, pairs, ["example_id", "correct"])
-    for others in (questions.drop("model"), traced, judged.drop("model")):
-        answers = answers.join(others, on=key, validate="1:1")
+    for more in (
+        read_pairs(tasks, pairs, ["example_id", "question", "references"]),
+        read_pairs(traces, pairs, TRACE, read_traces),
+        read_labels(labels, pairs),
+    ):
+        answers = answers.join(more, on=KEYS, validate="1:1")
     texts = answers.select(pl.col("question") + pl.col("answer")).to_series()
     answers = answers.with_columns(
         legible=pl.Series([legible(text) for text in texts]),
@@ -73,7 +70,7 @@ def read_example(
     )
     example = confident_error(answers)
     fitted = read_pairs(predictions, pairs, ["estimator", "example_id", "probability"])
-    own = fitted.filter(estimator="trace_plus", **{name: example[name] for name in key})
+    own = fitted.filter(estimator="trace_plus", **{name: example[name] for name in KEYS})
     return Example(
         *(example[name] for name in ("question", "answer", "correct", "references")),
         *(example[name] for name in ("tokens", "surprisal", "entropy")),
@@ -88,7 +85,7 @@ def confident_error(answers: pl.DataFrame) -> dict[str, object]:
     `answers`, at least one, holds `task`, `example_id`, `correct`, `mean_prob` (exp of the mean log
     probability), `window_entropy`, `mean_entropy` and `legible`. An answer that is right, unsure or
     not legible is chosen only where there is no other. The peak is M_H^(4) - mean H, the spike gap;
-    of equal ones the first by task and id.
+    ties go to the first by task and id.
     """
     for kind in (pl.col("legible"), ~pl.col("correct"), pl.col("mean_prob") >= CONFIDENT):
         preferred = answers.filter(kind)

@@ -1,4 +1,4 @@
-"""The framework figure: from a prompt and its decoded answer to TRACE and TRACE+, by an example."""
+"""The framework figure: an example, from prompt and decoded answer to TRACE and TRACE+."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -22,25 +22,19 @@ WRONG = style.TRACE_PLUS.color
 # Stages from left to right: where each begins and how wide it is, in inches.
 ANSWER, TRACED, RISK, SCORE = (0.04, 1.12), (1.38, 1.62), (3.2, 1.64), (5.08, 1.18)
 TOP, BOTTOM = HEIGHT - 0.27, 0.06
+MIDDLE = (TOP + BOTTOM) / 2
 LINE = 0.125
 LABELLED = 15
 NOTHING = "No answer of the main study has entropies, which TRACE needs: there is none to draw."
 
 
-def draw(
-    traces: Sequence[str],
-    features: Sequence[str],
-    labels: Sequence[str],
-    predictions: Sequence[str],
-    tasks: Sequence[str],
-    pairs: Sequence[Sequence[str]],
-) -> Figure:
-    """The figure, by an answer of the (model, task) `pairs`, whose files the paths are."""
-    return framework(read_example(traces, features, labels, predictions, tasks, pairs))
+def draw(**files: Sequence) -> Figure:
+    """The figure for the `read_example` of these `files`."""
+    return framework(read_example(**files))
 
 
 def framework(example: Example | None) -> Figure:
-    """The figure; without an example, why there is none."""
+    """The figure; without an example, a sentence that says why there is none."""
     with style.applied():
         if example is None:
             return style.sentence(NOTHING, style.TEXT_WIDTH, HEIGHT)
@@ -53,9 +47,8 @@ def framework(example: Example | None) -> Figure:
         names = (answer, "Decoding trace", "Local risk operators", "Confidence")
         for letter, name, (left, _) in zip("abcd", names, stages, strict=True):
             _write(page, left, HEIGHT - 0.06, f"({letter}) {name}", size=style.NORMAL, bold=True)
-        middle = (TOP + BOTTOM) / 2
         for (left, width), (following, _) in pairwise(stages[:3]):
-            _arrow(page, left + width, following, middle, style.MUTED)
+            _arrow(page, left + width, following, MIDDLE, style.MUTED)
         _answer(page, example)
         _trace(figure, example)
         _operators(figure, page, example)
@@ -64,7 +57,7 @@ def framework(example: Example | None) -> Figure:
 
 
 def peak_window(entropy: Sequence[float]) -> tuple[int, int]:
-    """First and one past the last token of the highest mean over WINDOW tokens (or all)."""
+    """The first token of the window with the highest mean entropy, and one past its last."""
     frame = pl.DataFrame({"entropy": [list(entropy)]})
     first = int(frame.select(window_start(pl.col("entropy"), WINDOW)).item())
     return first, first + min(WINDOW, len(entropy))
@@ -73,22 +66,21 @@ def peak_window(entropy: Sequence[float]) -> tuple[int, int]:
 def _answer(page: Axes, example: Example) -> None:
     left, width = ANSWER
     left, inside = left + 0.07, width - 0.14
-    middle = (TOP + BOTTOM) / 2
     sure = float(np.exp(-np.mean(example.surprisal)))
     verdict = "✓ right" if example.correct else f"✗ wrong: it is {example.references[0]}"
-    # Bold type is wider than what is measured.
-    judged = wrapped(page.figure, verdict, 0.86 * inside, lines=2)
+    # `wrapped` measures regular type, and bold type is wider.
+    verdict = wrapped(page.figure, verdict, 0.86 * inside, lines=2)
     note = wrapped(page.figure, f"mean probability of its tokens {number(sure, 2)}", inside, 2)
     below = BOTTOM + 0.06 + 2 * LINE
     color = style.INK if example.correct else WRONG
     _write(page, left, BOTTOM + 0.06, note, color=style.MUTED, va="bottom")
-    _write(page, left, below, judged, color=color, bold=True, va="bottom")
+    _write(page, left, below, verdict, color=color, bold=True, va="bottom")
     for low, title, text, lines in (
-        (middle + 0.05, "Prompt", example.question, 6),
-        (BOTTOM, "Answer", example.answer, 3 - judged.count("\n")),
+        (MIDDLE + 0.05, "Prompt", example.question, 6),
+        (BOTTOM, "Answer", example.answer, 3 - verdict.count("\n")),
     ):
-        _box(page, ANSWER[0], low, width, TOP - middle - 0.05)
-        top = low + TOP - middle - 0.12
+        _box(page, ANSWER[0], low, width, TOP - MIDDLE - 0.05)
+        top = low + TOP - MIDDLE - 0.12
         _write(page, left, top, title, bold=True)
         shown = wrapped(page.figure, text, inside, lines)
         _write(page, left, top - LINE - 0.02, shown or "(no text)")
@@ -184,13 +176,12 @@ def _draw_slope(axes: Axes, entropy: np.ndarray) -> None:
 
 def _scores(page: Axes, example: Example) -> None:
     left, width = SCORE
-    middle = (TOP + BOTTOM) / 2
     risk = float(example.features["trace_risk"])
     probability = example.probability
     shown = f"probability {number(probability, 2)}" if probability is not None else "probability"
     for low, look, title, text, result in (
         (
-            middle + 0.02,
+            MIDDLE + 0.02,
             style.TRACE,
             "TRACE",
             f"risk R =\n{ALPHA:g} D + {BETA:g} M + {GAMMA:g} L\n= {_value(risk)}",
@@ -204,7 +195,7 @@ def _scores(page: Axes, example: Example) -> None:
             f"{shown}\nof being right",
         ),
     ):
-        height = TOP - middle - 0.02
+        height = TOP - MIDDLE - 0.02
         _box(page, left, low, width, height, edge=look.color)
         _arrow(page, sum(RISK), left, low + height / 2, look.color)
         top = low + height - 0.07

@@ -1,4 +1,4 @@
-"""Text of models and tasks as a figure can draw it: on one line or several, within a width."""
+"""Texts of models and tasks in a form that figures can draw: with known glyphs, within a width."""
 
 from functools import cache
 
@@ -17,9 +17,9 @@ def legible(text: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """`text` on one line; what the figures' font has no glyph for stands as an empty box.
+    """`text` on one line, with empty boxes for characters that the figures' font has no glyph for.
 
-    Control characters and line ends become a space, as does a run of white space.
+    Control characters, line ends and runs of white space become a space.
     """
     printable = (character if character.isprintable() else " " for character in text)
     known = _characters()
@@ -28,7 +28,7 @@ def drawable(text: str) -> str:
 
 
 def shown_token(token: str, length: int = 8) -> str:
-    """A token as a label: white space alone is made visible, a long token is cut."""
+    """A token as a label: a token of white space is made visible, a long one is cut."""
     text = drawable(token) or ("↵" if "\n" in token else "␣" if token else "∅")
     return text if len(text) <= length else text[: length - 1] + CUT
 
@@ -38,19 +38,19 @@ def wrapped(figure: Figure, text: str, width: float, lines: int) -> str:
 
     Lines break at spaces, and within a word that is longer than a line.
     """
-    left, found = drawable(text), []
-    while left and len(found) < lines:
+    left, shown = drawable(text), []
+    while left and len(shown) < lines:
         count = _fitting(figure, left, width)
         space = left[: count + 1].rfind(" ")
         end = space if space > 0 and count < len(left) else count
-        found.append(left[:end].rstrip())
+        shown.append(left[:end].rstrip())
         left = left[end:].lstrip()
     if left:
-        last = found[-1]
+        last = shown[-1]
         while last and _width(figure, last + CUT) > width:
             last = last[:-1]
-        found[-1] = last.rstrip() + CUT
-    return "\n".join(found)
+        shown[-1] = last.rstrip() + CUT
+    return "\n".join(shown)
 
 
 def _fitting(figure: Figure, text: str, width: float) -> int:

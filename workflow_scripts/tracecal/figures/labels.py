@@ -11,21 +11,21 @@ from matplotlib.transforms import Bbox
 
 from tracecal.figures import style
 
-# On which side of its point a label's middle lies: all around a square, those beside it first.
+# Where a label's middle lies relative to its point: all around a square, beside the point first.
 STEPS = (0, 0.5, -0.5, 1, -1)
 SIDES = [(side, up) for up in STEPS for side in (1, -1)]
 SIDES += [(across, side) for across in STEPS[:3] for side in (1, -1)]
 DISTANCES = (4.5, 9, 15, 22, 30, 40)
 POINT = 3.8
-BERTH = 2.0  # points between a label and the point of something else
+BERTH = 2.0  # points between a label and other labels' points
 CLEARANCE = 3.0  # points between labels on one line
-MISNAMED = 60.0  # square points that being nearest to its own point is worth
-HIDDEN = 10.0  # cost of hiding a point, relative to the area that the label covers
+MISNAMED = 60.0  # cost in square points of each other point that is nearer than the label's own
+HIDDEN = 10.0  # cost of hiding a point, per area that the label covers
 OUTSIDE = 20.0  # the same for a label outside its panel
 UNREADABLE = 12.0  # the same for labels that overlap
-DETOUR = 2.0  # square points that one point of distance is worth
-KEPT = 400  # beam width: placements of the labels so far that the search keeps
-TRIED = 32  # candidate places of each label, the cheapest ones
+DETOUR = 2.0  # cost in square points of one point of distance
+KEPT = 400  # beam width: partial placements that the search keeps
+TRIED = 32  # candidate places of each label, the cheapest
 
 
 class Label(NamedTuple):
@@ -47,7 +47,7 @@ class Spot(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A label's box in pixels at a spot around its point, and its cost but for other labels."""
+    """A label's box in pixels at a spot around its point, and its cost without other labels."""
 
     spot: Spot
     box: Bbox
@@ -61,8 +61,8 @@ SPOTS = [Spot(distance, across, up) for distance in DISTANCES for across, up in 
 def place(axes: Axes, labels: Sequence[Label], points: Sequence[tuple[float, float]]) -> None:
     """Write each label at the nearest free place around its point, with a line that leads to it.
 
-    The layout of the figure must be settled; labels keep clear of points, of each other, of each
-    other's lines and of the panel's edges as far as there is room, and stay nearer to their own
+    The layout of the figure must be settled. As far as there is room, labels keep clear of points,
+    of each other and each other's lines and of the panel's edges, and stay nearer to their own
     point than to any other.
     """
     axes.figure.set_layout_engine("none")
@@ -75,7 +75,7 @@ def place(axes: Axes, labels: Sequence[Label], points: Sequence[tuple[float, flo
 
 def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[Place]:
     """One place for each label: the cheapest combination that a beam search finds."""
-    found: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    kept: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for index, places in enumerate(options):
         shared = [
             [[_shared(place, other, clearance) for place in places] for other in others]
@@ -86,15 +86,15 @@ def _cheapest(options: Sequence[Sequence[Place]], clearance: float) -> Sequence[
                 cost + candidate.cost + sum(s[j][k] for s, j in zip(shared, chosen, strict=True)),
                 (*chosen, k),
             )
-            for cost, chosen in found
+            for cost, chosen in kept
             for k, candidate in enumerate(places)
         ]
-        found = sorted(longer)[:KEPT]
-    return [places[k] for places, k in zip(options, found[0][1], strict=True)]
+        kept = sorted(longer)[:KEPT]
+    return [places[k] for places, k in zip(options, kept[0][1], strict=True)]
 
 
 def _places(axes: Axes, label: Label, drawn: Sequence[Bbox]) -> list[Place]:
-    """Where the label could stand, the cheapest first, and of those the nearest."""
+    """The label's candidate places, the cheapest first, the nearest of equal ones first."""
     probe = axes.text(label.x, label.y, label.text, fontsize=style.SMALL, fontweight=_weight(label))
     extent = probe.get_window_extent()
     probe.remove()
@@ -139,10 +139,10 @@ def _around(center, radius: float) -> Bbox:
 def _own_cost(
     spot: Spot, box: Bbox, point: tuple[float, float], drawn: Sequence[Bbox], axes: Axes
 ) -> float:
-    """The area of points that a label hides, that its line crosses, and that is off the panel.
+    """The cost of the points that a label hides or its line crosses, and of its area off the panel.
 
-    Distance counts as well, so that a label leaves its point only to uncover something; and other
-    points that are nearer to it.
+    Its distance counts as well, so that a label leaves its point only to uncover something, and so
+    do other points that are nearer to it.
     """
     others = [other for other in drawn if not other.contains(*point)]
     berth, area = BERTH * _scale(axes), _scale(axes) ** 2

@@ -1,4 +1,4 @@
-"""Where the risk of wrong answers lies: token by token, and what an average leaves of the peak."""
+"""Where the risk of wrong answers lies: token by token, and the mean beside the local peak."""
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ NOTHING = "No wrong answer of the main study has\nentropies with a peak that sta
 
 
 def draw(selected: pl.DataFrame) -> Figure:
-    """Two panels with a row per answer of `tracecal.analyse.local_risk`, early peaks first."""
+    """Two panels with one row per answer of `tracecal.analyse.local_risk`, early peaks first."""
     ordered = selected.sort("peak_start", "task", "example_id")
     with style.applied():
         if ordered.is_empty():

@@ -14,11 +14,10 @@ from tracecal.figures import style
 from tracecal.figures.labels import Label, place
 from tracecal.tables import averages
 from tracecal.tables.averages import MISSING
-from tracecal.tables.settings import Entry
+from tracecal.tables.settings import Entry, Labels
 
-Labels = Mapping[str, str]
 CHANCE = 0.5
-STRIP = 0.05  # of AUROC: the height of what stands for all below the axis
+STRIP = 0.05  # height, in AUROC, of the strip that stands for everything below the axis
 
 
 class Point(NamedTuple):
@@ -33,73 +32,69 @@ def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: M
     selected = averages.select(means, compared, "cross", study)
     overall = averages.over_tasks(selected)
     present = set(selected["model"])
-    panels = {m: points(overall, m, compared) for m in models if m in present}
+    panels = {m: _points(overall, m, compared) for m in models if m in present}
     columns = {1: 1, 2: 2, 4: 2}.get(len(panels), 3)
     rows = math.ceil(len(panels) / columns)
-    floor = _floor([point for found in panels.values() for point in found])
+    floor = _floor([point for points in panels.values() for point in points])
     with style.applied():
-        figure = Figure(figsize=_size(columns, rows))
+        width = style.COLUMN_WIDTH if columns == 1 else style.TEXT_WIDTH
+        height = 0.75 + 1.65 * rows + 0.35 * (columns == 1)
+        figure = Figure(figsize=(width, height))
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for axes, (model, found) in zip(grid.flat, panels.items(), strict=False):
-            _panel(axes, models[model], found, floor)
+        for axes, (model, points) in zip(grid.flat, panels.items(), strict=False):
+            _panel(axes, models[model], points, floor)
         _share_axes(grid, len(panels))
         if floor is not None:
             _strip(grid[0, 0], floor)
             for axes in grid.flat:
                 axes.axhspan(floor - STRIP, floor, color=style.FAINT, lw=0, zorder=0)
         dotted = Line2D([], [], color=style.MUTED, lw=0.7, ls=":", label=" Best non-TRACE")
-        shown = style.family_keys(point.entry for found in panels.values() for point in found)
+        shown = style.family_keys(point.entry for points in panels.values() for point in points)
         style.legend(figure, [*shown, dotted])
         figure.draw_without_rendering()
-        for axes, found in zip(grid.flat, panels.values(), strict=False):
-            _name(axes, found, floor)
+        for axes, points in zip(grid.flat, panels.values(), strict=False):
+            _name(axes, points, floor)
     return figure
 
 
-def points(overall: averages.ModelAverages, model: str, entries: Sequence[Entry]) -> list[Point]:
+def _points(overall: averages.ModelAverages, model: str, entries: Sequence[Entry]) -> list[Point]:
     """The estimators whose two averages are defined."""
-    found = [
+    estimators = [
         (e, *(overall.get((model, e.id, metric), MISSING).mean for metric in ("brier", "auroc")))
         for e in entries
     ]
-    return [Point(*point) for point in found if None not in point]
+    return [Point(*values) for values in estimators if None not in values]
 
 
-def best_baselines(found: Sequence[Point]) -> tuple[Point | None, Point | None]:
+def best_baselines(points: Sequence[Point]) -> tuple[Point | None, Point | None]:
     """The baselines with the best Brier and with the best AUROC."""
-    baselines = [point for point in found if point.entry.role == "baseline"]
+    baselines = [point for point in points if point.entry.role == "baseline"]
     return (
         min(baselines, key=lambda point: point.brier, default=None),
         max(baselines, key=lambda point: point.auroc, default=None),
     )
 
 
-def _floor(found: Sequence[Point]) -> float | None:
+def _floor(points: Sequence[Point]) -> float | None:
     """Where the AUROC axis ends if only a few points lie far below chance, else None.
 
     A reversed score (a slope, say) would squeeze all others into a corner.
     """
-    below = [point for point in found if point.auroc < CHANCE - 0.05]
-    named = [point for point in found if point.entry.role == "trace"]
-    few = len(below) <= len(found) / 4 and not any(point in below for point in named)
-    if not below or not few:
+    below = [point for point in points if point.auroc < CHANCE - 0.05]
+    trace_below = any(point.entry.role == "trace" for point in below)
+    if not below or trace_below or len(below) > len(points) / 4:
         return None
-    lowest = min(point.auroc for point in found if point not in below)
+    lowest = min(point.auroc for point in points if point not in below)
     return math.floor((lowest - 0.01) / STRIP) * STRIP
 
 
-def _size(columns: int, rows: int) -> tuple[float, float]:
-    width = style.COLUMN_WIDTH if columns == 1 else style.TEXT_WIDTH
-    return width, 0.75 + 1.65 * rows + 0.35 * (columns == 1)
-
-
-def _panel(axes: Axes, label: str, found: Sequence[Point], floor: float | None) -> None:
+def _panel(axes: Axes, label: str, points: Sequence[Point], floor: float | None) -> None:
     axes.set_title(label)
-    by_brier, by_auroc = best_baselines(found)
+    by_brier, by_auroc = best_baselines(points)
     if by_brier and by_auroc:
         axes.axvline(by_brier.brier, color=style.MUTED, lw=0.7, ls=":", zorder=1)
         axes.axhline(by_auroc.auroc, color=style.MUTED, lw=0.7, ls=":", zorder=1)
-    for point in found:
+    for point in points:
         look = style.look(point.entry)
         edge = {"mec": "white", "mew": 0.4, "zorder": look.order}
         axes.plot(*_drawn(point, floor), ls="", **style.point(look), **edge)
@@ -109,13 +104,13 @@ def _panel(axes: Axes, label: str, found: Sequence[Point], floor: float | None) 
 
 
 def _drawn(point: Point, floor: float | None) -> tuple[float, float]:
-    """Where a point stands: in the middle of the strip where it is below the axis."""
+    """Where a point is drawn: in the middle of the strip if it lies below the axis."""
     below = floor is not None and point.auroc < floor
     return point.brier, floor - STRIP / 2 if below else point.auroc
 
 
 def _strip(axes: Axes, floor: float) -> None:
-    """Below the axis, apart from it, a strip without a scale; panels share it as their axes."""
+    """A strip without a scale below the axis, shared by all panels as their axes are."""
     axes.set_ylim(bottom=floor - STRIP)
     # A tick on the strip's edge would run into its name.
     ticks = [tick for tick in axes.get_yticks() if floor + STRIP / 2 < tick <= axes.get_ylim()[1]]
@@ -124,7 +119,7 @@ def _strip(axes: Axes, floor: float) -> None:
 
 
 def _share_axes(grid: np.ndarray, panels: int) -> None:
-    """Name the outer axes, and drop the grid's empty places."""
+    """Label the outer axes, and hide the grid's empty places."""
     columns = grid.shape[1]
     for index, axes in enumerate(grid.flat):
         axes.set_visible(index < panels)
@@ -136,11 +131,11 @@ def _share_axes(grid: np.ndarray, panels: int) -> None:
             axes.tick_params(labelbottom=True)
 
 
-def _name(axes: Axes, found: Sequence[Point], floor: float | None) -> None:
-    named = [point for point in found if point.entry.role == "trace"]
-    baselines = [point for point in dict.fromkeys(best_baselines(found)) if point]
+def _name(axes: Axes, points: Sequence[Point], floor: float | None) -> None:
+    named = [point for point in points if point.entry.role == "trace"]
+    baselines = [point for point in dict.fromkeys(best_baselines(points)) if point]
     labels = [
         Label(*_drawn(p, floor), p.entry.label, style.look(p.entry).text, p.entry.role == "trace")
         for p in named + baselines
     ]
-    place(axes, labels, [_drawn(point, floor) for point in found])
+    place(axes, labels, [_drawn(point, floor) for point in points])

@@ -10,11 +10,10 @@ from matplotlib.figure import Figure
 from tracecal.figures import style
 from tracecal.tables import averages
 from tracecal.tables.averages import MISSING, Average
-from tracecal.tables.settings import Entry
+from tracecal.tables.settings import Entry, Labels
 
-Labels = Mapping[str, str]
 ROW_HEIGHT = 0.125
-LANE = 0.13  # of the distance between two models: between what stands at one
+LANE = 0.13  # between the points of one model, per distance between two models
 
 
 class Dot(NamedTuple):
@@ -25,7 +24,7 @@ class Dot(NamedTuple):
 
 
 def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping) -> Figure:
-    """Three panels; `study` has the parts `main` and `cross` (or None: no third panel)."""
+    """Three panels; `study` has the parts `main` and `cross` (None: no third panel)."""
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     main, cross = study["main"], study["cross"]
     selected = averages.select(means, compared, "main", main)
@@ -68,16 +67,16 @@ def _by_brier(overall: averages.ModelAverages, model: str, entries: Sequence[Ent
 def cross_dots(
     means: pl.DataFrame, entries: Sequence[Entry], study: Mapping
 ) -> dict[str, list[Dot]]:
-    """By model: AUROC of the best baseline (an oracle), TRACE and TRACE+, as far as defined."""
+    """By model: the defined AUROCs of the best baseline (an oracle), TRACE and TRACE+."""
     selected = averages.select(means, entries, "cross", study)
     overall = averages.over_tasks(selected)
     dots = {}
     for model in sorted(set(selected["model"])):
-        found = {e: overall.get((model, e.id, "auroc"), MISSING) for e in entries}
-        baselines = [e for e in entries if e.role == "baseline" and found[e].mean is not None]
-        winner = max(baselines, key=lambda e: found[e].mean, default=None)
-        chosen = [Dot(found[winner], style.BEST_BASELINE)] if winner else []
-        chosen += [Dot(found[e], style.look(e)) for e in entries if e.role == "trace"]
+        aurocs = {e: overall.get((model, e.id, "auroc"), MISSING) for e in entries}
+        baselines = [e for e in entries if e.role == "baseline" and aurocs[e].mean is not None]
+        winner = max(baselines, key=lambda e: aurocs[e].mean, default=None)
+        chosen = [Dot(aurocs[winner], style.BEST_BASELINE)] if winner else []
+        chosen += [Dot(aurocs[e], style.look(e)) for e in entries if e.role == "trace"]
         dots[model] = [dot for dot in chosen if dot.average.mean is not None]
     return dots
 
@@ -98,7 +97,7 @@ def _across(axes: Axes, across: Mapping[str, Sequence[Dot]]) -> None:
         means = [dot.average.mean for dot in dots]
         if means:
             axes.plot([min(means), max(means)], [height] * 2, color=style.FAINT, lw=6, zorder=0)
-        # A little below each other, so that none hides another.
+        # Slightly apart, so that none hides another.
         for place, dot in enumerate(dots):
             _dot(axes, height + LANE * (place - (len(dots) - 1) / 2), dot.average, dot.look)
         axes.annotate(

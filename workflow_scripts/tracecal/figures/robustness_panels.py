@@ -18,10 +18,10 @@ from tracecal.tables.settings import Entry
 PERCENT = PercentFormatter(1, decimals=0, symbol=" %")
 METRICS = {"brier": "Brier ↓", "auroc": "AUROC ↑"}
 HEIGHT = 5.0
-APART = 0.09  # of the distance between the two nearest ticks
-FILLED = 0.01  # a bin with fewer of the predictions is not drawn
-KEPT = 0.1  # the risk of fewer of the answers jumps
-MARKED = 0.2  # of coverage between two marks on a curve
+APART = 0.09  # between lines, per distance between the two nearest ticks
+FILLED = 0.01  # the share of predictions below which a bin is not drawn
+KEPT = 0.1  # the coverage below which risk jumps and is not drawn
+MARKED = 0.2  # distance of two marks on a curve, as a share of the panel's diagonal
 
 
 class Line(NamedTuple):
@@ -76,14 +76,14 @@ def averaged_lines(
     metric: str,
     entries: Sequence[Entry],
 ) -> Iterator[Line]:
-    """Averages over tasks of each part of `column`, drawn at its value, as far as defined."""
+    """The defined averages over tasks by estimator, at the places `parts`, values of `column`."""
     model = selected["model"][0]
     overall = [averages.over_tasks(selected.filter(pl.col(column) == part)) for part in parts]
     for entry in entries:
-        found = [means.get((model, entry.id, metric), MISSING) for means in overall]
+        averaged = [means.get((model, entry.id, metric), MISSING) for means in overall]
         defined = [
             (x, average.mean, average.sd or 0.0)
-            for x, average in zip(parts, found, strict=True)
+            for x, average in zip(parts, averaged, strict=True)
             if average.mean is not None
         ]
         if defined:
@@ -91,7 +91,7 @@ def averaged_lines(
 
 
 def reliability_lines(bins: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[Line]:
-    """Accuracy against mean probability, bin by bin over all splits, without sparse bins."""
+    """Accuracy against mean probability of the bins over all splits, without sparse bins."""
     weighted = [(pl.col(name) * pl.col("n")).sum() for name in ("probability", "accuracy")]
     pooled = bins.group_by("estimator", "bin").agg(pl.col("n").sum(), *weighted).sort("bin")
     for entry in entries:
@@ -101,15 +101,12 @@ def reliability_lines(bins: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[
 
 
 def reference(entries: Sequence[Entry]) -> Entry:
-    """What risks are compared with: TRACE+, or the last one where it is not among them."""
+    """The estimator that risks are compared with: TRACE+, or the last where it is missing."""
     return next((entry for entry in entries if entry.id == "trace_plus"), entries[-1])
 
 
 def risk_lines(curve: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[Line]:
-    """How much higher the risk is at each coverage than the reference's in the same split.
-
-    The mean over splits, and its s.d.
-    """
+    """Risk at each coverage minus the reference's in the same split: mean and s.d. over splits."""
     key = ["split", "coverage"]
     curve = curve.filter(pl.col("coverage") >= KEPT)
     compared = curve.join(
@@ -124,14 +121,14 @@ def risk_lines(curve: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[Line]:
 
 
 def _apart(lines: Iterator[Line]) -> list[Line]:
-    """Lines a little beside one another, so that none hides another's spread."""
-    found = list(lines)
-    middle = (len(found) - 1) / 2
-    places = np.unique([x for line in found for x in line.x])
+    """The lines slightly beside one another, so that none hides another's spread."""
+    drawn = list(lines)
+    middle = (len(drawn) - 1) / 2
+    places = np.unique([x for line in drawn for x in line.x])
     step = APART * np.diff(places).min(initial=1.0)
     return [
         line._replace(x=[x + step * (place - middle) for x in line.x])
-        for place, line in enumerate(found)
+        for place, line in enumerate(drawn)
     ]
 
 
@@ -145,7 +142,7 @@ def _draw(axes: Axes, lines: Sequence[Line]) -> None:
 
 
 def _empty(axes: Axes, lines: Sequence[Line]) -> None:
-    """Say so where there are no lines."""
+    """Write "undefined" where there are no lines."""
     if not lines:
         axes.set_yticks([])
         axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=style.MUTED)

@@ -1,4 +1,4 @@
-"""The spike evidence: error rates by mean risk and spike gap, and what scores make of spikes."""
+"""The spike evidence: error rates by mean risk and spike gap, and how scores rank spikes."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from tracecal.figures import style
 
 HEIGHT = 3.1
 WIDTH = 0.36
-# Bars are shares of wrong answers, by the spike gap; (b) shows all gaps, each in a bar of its own.
+# Of the bars in (a), by spike gap; in (b) each bar is a fifth of the gaps.
 FILLS = {"low": "white", "high": style.INK}
 EDGE = {"ec": style.INK, "lw": 0.8}
 NOTHING = "No answer of the main study has\nentropies, of which spikes are made."
@@ -31,8 +31,7 @@ def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
         figure = Figure(figsize=(style.COLUMN_WIDTH, HEIGHT))
         panels = figure.subplot_mosaic("ab;cc", height_ratios=[1, 1.1])
         _strata(panels["a"], strata)
-        _quintiles(panels["b"], quintiles)
-        _percentiles(panels["c"], quintiles)
+        _quintiles(panels["b"], panels["c"], quintiles)
         for letter, title in {
             "a": "All answers",
             "b": "Low mean risk",
@@ -41,7 +40,9 @@ def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
             style.panel_title(panels[letter], letter, title)
             panels[letter].set_ylim(0, 1)
             panels[letter].grid(axis="y")
-        style.legend(figure, _keys())
+        gaps = [Patch(fc=fill, **EDGE, label=f" {spike} gap") for spike, fill in FILLS.items()]
+        lines = [style.key(f" {label}", look, look.line) for label, look in SCORES.values()]
+        style.legend(figure, gaps + lines)
     return figure
 
 
@@ -57,26 +58,19 @@ def _strata(axes: Axes, strata: pl.DataFrame) -> None:
     axes.set_ylabel("Share wrong")
 
 
-def _quintiles(axes: Axes, quintiles: pl.DataFrame) -> None:
+def _quintiles(rates: Axes, percentiles: Axes, quintiles: pl.DataFrame) -> None:
     drawn = quintiles.filter(pl.col("n") > 0)
-    _rates(axes, [place + 1 for place in drawn["quintile"]], drawn, style.FAINT, 2 * WIDTH)
-    _fifths(axes, quintiles.height)
-    axes.tick_params(labelleft=False)
-
-
-def _percentiles(axes: Axes, quintiles: pl.DataFrame) -> None:
-    drawn = quintiles.filter(pl.col("n") > 0)
+    places = [place + 1 for place in drawn["quintile"]]
+    _rates(rates, places, drawn, style.FAINT, 2 * WIDTH)
+    rates.tick_params(labelleft=False)
     for name, (_, look) in SCORES.items():
-        places = [place + 1 for place in drawn["quintile"]]
-        axes.plot(places, drawn[f"{name}_percentile"], ls=look.line, mew=0, **style.point(look))
-    _fifths(axes, quintiles.height)
-    axes.set_ylabel("Percentile of risk")
-
-
-def _fifths(axes: Axes, count: int) -> None:
-    axes.set_xticks(range(1, count + 1))
-    axes.set_xlim(0.4, count + 0.6)
-    axes.set_xlabel("Spike gap (fifth)")
+        values = drawn[f"{name}_percentile"]
+        percentiles.plot(places, values, ls=look.line, mew=0, **style.point(look))
+    percentiles.set_ylabel("Percentile of risk")
+    for axes in (rates, percentiles):
+        axes.set_xticks(range(1, quintiles.height + 1))
+        axes.set_xlim(0.4, quintiles.height + 0.6)
+        axes.set_xlabel("Spike gap (fifth)")
 
 
 def _rates(
@@ -85,13 +79,7 @@ def _rates(
     """Error rates with their intervals."""
     middle = rates["incorrect_rate"]
     ends = [middle - rates["incorrect_rate_low"], rates["incorrect_rate_high"] - middle]
-    # A percentile interval need not hold the rate itself.
-    spread = [end.clip(lower_bound=0).to_list() for end in ends]
-    axes.bar(places, middle.to_list(), width, fc=fill, **EDGE)
-    axes.errorbar(places, middle.to_list(), spread, fmt="none", ecolor=style.MUTED, elinewidth=1.2)
-
-
-def _keys() -> list:
-    gaps = [Patch(fc=fill, **EDGE, label=f" {spike} gap") for spike, fill in FILLS.items()]
-    lines = [style.key(f" {label}", look, look.line) for label, look in SCORES.values()]
-    return gaps + lines
+    # A percentile interval need not contain the rate itself.
+    spread = [end.clip(lower_bound=0) for end in ends]
+    axes.bar(places, middle, width, fc=fill, **EDGE)
+    axes.errorbar(places, middle, spread, fmt="none", ecolor=style.MUTED, elinewidth=1.2)

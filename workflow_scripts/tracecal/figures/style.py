@@ -1,7 +1,7 @@
 """The look of every figure: sizes, fonts, one colour and marker per family, and how it is saved.
 
-Colours stand out from white at least as 3:1, and shapes alone tell TRACE and TRACE+ from each other
-and from the families, in grey print too.
+Colours have a contrast of at least 3:1 with white, and shapes alone distinguish TRACE and TRACE+
+from each other and from the families, in grey print too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,8 +27,7 @@ INK, MUTED, FAINT = "#1c1f23", "#666d75", "#dfe3e7"
 
 
 class Look(NamedTuple):
-    """How an estimator is drawn: `size` is its marker's, `order` its place in the stack, `text` the
-    colour of its name."""
+    """How an estimator is drawn: marker `size`, `order` of drawing, `text` colour of its name."""
 
     color: str
     marker: str
@@ -51,7 +50,7 @@ FAMILIES: Mapping[str, Look] = {
     "semantic": Look("#2A8C82", "P", 4.6),
 }
 OTHER = Look("#868D95", "h")
-# Another face, of nearly the same widths, serves where an SVG is shown without the first.
+# The second, of nearly the same widths, is for viewers of an SVG that lack the first.
 FONTS = ["DejaVu Sans", "Verdana"]
 
 RC = {
@@ -114,14 +113,14 @@ def look(entry: Entry) -> Look:
 
 
 def sentence(text: str, width: float, height: float) -> Figure:
-    """In place of a figure (inches) that has nothing to draw, why."""
+    """In place of a figure (inches) that has nothing to draw, a sentence that says why."""
     figure = Figure(figsize=(width, height))
     figure.text(0.5, 0.5, text, ha="center", va="center")
     return figure
 
 
 def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
-    """One legend below all panels, on as few lines as fit."""
+    """One legend below all panels, on as few lines as possible."""
     across = 8 if figure.get_figwidth() > COLUMN_WIDTH else 3
     figure.legend(handles=handles, loc="outside lower center", ncols=min(across, len(handles)))
 
@@ -137,7 +136,7 @@ def point(drawn: Look) -> dict[str, object]:
 
 
 def family_keys(entries: Iterable[Entry]) -> list[Line2D]:
-    """An entry per family of baselines, then one per TRACE estimator."""
+    """One legend entry per family of baselines, then one per TRACE estimator."""
     names = {e.label if e.role == "trace" else e.family.capitalize(): look(e) for e in entries}
     return [key(name, drawn) for name, drawn in names.items()]
 
@@ -147,9 +146,9 @@ def panel_title(axes: Axes, letter: str, text: str) -> None:
 
 
 def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, description: str) -> None:
-    """Write both formats, the same bytes for the same figure; both say what they show.
+    """Write both formats, the same bytes for the same figure, with title and description.
 
-    Text in the SVG is text: it can be found, copied and read aloud.
+    Text in the SVG stays text: it can be searched, copied and read aloud.
     """
     with applied():
         with atomic_write(pdf) as part:
