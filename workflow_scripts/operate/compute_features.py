@@ -8,5 +8,5 @@ from tracecal.tasks.roles import evaluated
 
 with job(snakemake):
     traces = read_traces(snakemake.input.traces, ["example_id", "surprisal", "entropy"])
-    # Features first: of long traces a selection would be a copy.
+    # Selected after the features, as selecting long traces would copy them.
     write_parquet(evaluated(answer_features(traces), snakemake.input.task), snakemake.output[0])

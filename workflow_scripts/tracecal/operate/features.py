@@ -35,7 +35,7 @@ def _confidence(measured: str) -> pl.Expr:
     return (-pl.col(measured)).exp()
 
 
-# Features, computed from MEASURED.
+# Features, computed from MEASURED and STATISTICS.
 FEATURES: dict[str, pl.Expr] = {
     "length": pl.col("length"),
     "decayed_entropy": pl.col("decayed_entropy"),
@@ -62,8 +62,8 @@ FEATURES: dict[str, pl.Expr] = {
 
 
 def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and one Float64 column per feature, a row per answer."""
-    # Part by part, so that intermediate statistics take little memory.
+    """`example_id` and one Float64 column per feature, one row per answer."""
+    # In parts, so that intermediate statistics take little memory.
     parts = traces.iter_slices(ROWS_AT_ONCE) if traces.height else [traces]
     return pl.concat(map(_features, parts))
 

@@ -1,10 +1,10 @@
 """Local risk operators over traces, as Polars expressions (paper, section 3.4 and appendix B).
 
-Each takes a list column with one entry per token (nats, or probabilities where stated) and
-gives one Float64 per answer. Lists have T >= 1 entries, none of them null; position t counts from
-1. The value of a null or empty list is null.
+Each takes a list column with one entry per token (nats, or probabilities where stated) and returns
+one Float64 per answer. Lists have T >= 1 entries, none of them null; position t counts from 1. The
+value of a null or empty list is null.
 
-Inside, an operator is a NumPy function of answers of one length: `values` [answers, T].
+Internally, an operator is a NumPy function of answers of one length: `values` [answers, T].
 """
 
 import math
@@ -17,16 +17,16 @@ ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
 LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
 
-# Tokens that are worked on together, so that they stay in the processor's cache.
+# Tokens processed together, so that they stay in the processor's cache.
 AT_ONCE = 2**15
 
 Kernel = Callable[[np.ndarray], np.ndarray]
 
 
 def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
-    """`kernel` of the answers' lists `x`; fastest where these stand in the order of their lengths.
+    """`kernel` of the answers' lists `x`; fastest where these are sorted by length.
 
-    With `names` it gives several values [answers, names], and the expression a struct of them.
+    With `names` the kernel returns several values [answers, names] and the expression is a struct.
     """
 
     def reduced(lists: pl.Series) -> pl.Series:
@@ -110,16 +110,16 @@ def window_peak(x: pl.Expr, window: int) -> pl.Expr:
 
 
 def window_start(x: pl.Expr, window: int) -> pl.Expr:
-    """Where M_x^(w) is taken: how many tokens stand before the window, 0 when T < window.
+    """The number of tokens before the window of M_x^(w), 0 when T < window.
 
-    The first one where several windows have the largest mean.
+    Of several windows with the largest mean it is the first.
     """
     return per_answer(x, lambda values: _windows(values, window)[0].argmax(1).astype(float))
 
 
 def _windows(values: np.ndarray, window: int) -> tuple[np.ndarray, int]:
-    """Sums [n, windows] over `window` consecutive tokens of values [n, T], and how many these are:
-    all where T < window.
+    """Sums [n, windows] over `window` consecutive tokens of values [n, T] (over all when
+    T < window), and the number of tokens in a sum.
     """
     width = min(window, values.shape[1])
     starts = values.shape[1] - width + 1

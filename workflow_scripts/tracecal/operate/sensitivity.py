@@ -1,7 +1,7 @@
 """TRACE's score under other hyperparameters, and with an answer's risk moved to other positions
 (paper, appendix E.4).
 
-Both give one row per answer and setting, in the columns of `OPERATORS`.
+Both functions return one row per answer and setting, with the columns OPERATORS.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ OPERATORS = {
 }
 DEFAULT, PERMUTED = "default", "permuted"
 
-# The paper's grid; every hyperparameter's own default is among its levels.
+# The paper's grid; the levels of each hyperparameter include its default.
 GRID = {
     "alpha": (0.2, 0.3, 0.4, 0.5, 0.6),
     "beta": (0.2, 0.3, 0.4, 0.5, 0.6),
@@ -31,7 +31,7 @@ GRID = {
     "exponent": (0, 0.125, 0.25, 0.5, 0.75, 1),
 }
 MIXTURE = {"alpha": op.ALPHA, "beta": op.BETA, "gamma": op.GAMMA}
-# The operators in the order of the mixture, by the hyperparameter of each.
+# The operators in the order of the mixture, by their hyperparameters.
 OPERATOR = {
     "decay": lambda decay: op.decayed(H, decay),
     "window": lambda window: op.window_peak(H, window),
@@ -39,7 +39,7 @@ OPERATOR = {
 }
 DEFAULTS = MIXTURE | {"decay": op.DECAY, "window": op.WINDOW, "exponent": op.LENGTH_EXPONENT}
 
-# The mean of 20 draws errs by 0.22 s.d. of one draw: 0.001 in the demo's average AUROC.
+# The mean of 20 draws has a standard error of 0.22 s.d. of one: 0.001 in the demo's average AUROC.
 DRAWS = 20
 # Answers whose draws are held in memory together; changes no result.
 ANSWERS_AT_ONCE = 500
@@ -48,7 +48,7 @@ ANSWERS_AT_ONCE = 500
 def hyperparameters(setting: str, level: float) -> dict[str, float]:
     """TRACE's hyperparameters where `setting` takes `level` and the others their defaults.
 
-    Where one mixture weight changes the two others keep their ratio, and the three sum to 1.
+    Where a mixture weight changes, the two others keep their ratio, and the three sum to 1.
     """
     changed = {setting: level}
     if setting in MIXTURE:
@@ -67,7 +67,7 @@ def varied_scores(traces: pl.DataFrame) -> pl.DataFrame:
         for setting, levels in GRID.items()
         for level in levels
     }
-    # Most settings share their operators: each is computed once.
+    # Most settings share operators, so each is computed once.
     measured = traces.select(
         "example_id",
         **{
@@ -98,8 +98,8 @@ def _named(name: str, value: float) -> str:
 def permuted_scores(traces: pl.DataFrame, task: str, seed: int, draws: int = DRAWS) -> pl.DataFrame:
     """TRACE's scores after `draws` random permutations of each answer's tokens.
 
-    A token's surprisal and entropy move together, the end token's too; without entropies a score
-    is null. An answer's permutations depend on the seed, the task and its id alone, not on the
+    A token's surprisal and entropy move together, including the end token's; without entropies a
+    score is null. An answer's permutations depend only on the seed, the task and its id, not on the
     number of draws.
     """
     scored = (

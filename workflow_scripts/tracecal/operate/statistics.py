@@ -15,7 +15,7 @@ from tracecal.operate.operators import per_answer
 
 PERCENT = (10, 25, 50, 75, 90)
 TINY = 1e-8  # the authors'; keeps a moment finite where all values are equal
-# The nine of them that TRACE has not among its features
+# The nine statistics that are not among TRACE's features.
 STATISTICS = (
     "entropy_sum",
     "entropy_deviation",
@@ -38,7 +38,7 @@ def _statistics(values: np.ndarray) -> np.ndarray:
     ordered = np.sort(values, axis=1)
 
     def quantile(share: float) -> np.ndarray:
-        """The value below which a `share` of the tokens lies, linearly interpolated."""
+        """The `share` quantile of the tokens' values, linearly interpolated."""
         place = share * (length - 1)
         below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
         return below + (place % 1) * (above - below)
