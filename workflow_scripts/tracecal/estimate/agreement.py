@@ -1,8 +1,8 @@
-"""When two answers mean the same: by their normalised text (or by an NLI model, elsewhere)."""
+"""Whether two answers mean the same, by their normalised text (or, elsewhere, an NLI model)."""
 
 import polars as pl
 
-# What may open or close an answer without being part of it. Signs, currency and % are part.
+# Characters that may open or close an answer without being part of it; signs, currency and % are.
 _OPENING = r"""^[\s\p{Pi}\p{Ps}"'¿¡]+"""
 _CLOSING = r"""[\s\p{Pf}\p{Pe}"'.,;:!?…。、，；：！？؟؛،।]+$"""
 

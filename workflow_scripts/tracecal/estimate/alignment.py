@@ -1,4 +1,4 @@
-"""Weights must belong to the tokens that they weigh."""
+"""A check that weights belong to the tokens of their answers."""
 
 import polars as pl
 
@@ -6,7 +6,7 @@ from tracecal.errors import InputError
 
 
 def require_aligned(answers: pl.DataFrame, column: str) -> None:
-    """Raise `InputError` where the list `column` has not one entry per token of its answer."""
+    """Raise `InputError` unless the list `column` has one entry per token of its answer."""
     unequal = answers.filter(pl.col(column).list.len() != pl.col("surprisal").list.len())
     if unequal.height:
         raise InputError(

@@ -1,9 +1,9 @@
 """CES, the calibrated entropy score (Villani et al. 2026): confidence = -sqrt(F(mean H) F(max H)).
 
-F is the empirical distribution function of the entropies of reference tokens. As in their variant
-without labels these are the tokens of all answers that are scored together, here a model's to a
-task: alone among the estimators of traces it compares an answer with others. Agrees with
-Heman10x-NGU/hallucination-sentinel.
+F is the empirical distribution function of the entropies of reference tokens. As in the authors'
+variant without labels, these are the tokens of all answers that are scored together, here a model's
+answers to a task: it is the only estimator of traces that compares an answer with others. Agrees
+with Heman10x-NGU/hallucination-sentinel.
 """
 
 import polars as pl

@@ -1,8 +1,8 @@
 """Entropy and position baselines (paper, appendix D): confidence = minus an entropy, in nats.
 
-`mean_token_entropy` is also the entropy production rate EPR of Moslonka et al. (2025), as
-artefactory/artefactual computes it (scoring/entropy_methods/epr.py), with all of the vocabulary for
-their K likeliest tokens.
+`mean_token_entropy` is also the entropy production rate (EPR) of Moslonka et al. (2025), as
+artefactory/artefactual computes it (scoring/entropy_methods/epr.py), but over the whole vocabulary
+instead of their K likeliest tokens.
 """
 
 import polars as pl

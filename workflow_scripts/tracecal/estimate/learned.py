@@ -9,8 +9,8 @@ from tracecal.tasks.roles import evaluated
 def answers(learned: str, task: str, slug: str) -> pl.DataFrame:
     """`example_id` and `probability` of the evaluated answers to the task `slug`.
 
-    `learned` is a file of all of a model's answers, `task` the file of the task's rows.
+    `learned` is the file of all of a model's answers, `task` that of the task's rows.
     """
     scored = read_parquet(learned, ["task", "example_id", "probability"])
-    # Ids are unique within a task only.
+    # Ids are unique only within a task.
     return evaluated(scored.filter(task=slug).drop("task"), task)

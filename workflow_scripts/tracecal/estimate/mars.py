@@ -1,10 +1,10 @@
 """MARS (Bakman et al. 2024): U = 0.5 Σ ŵ_i NLL_i + 0.5 mean NLL over an answer's tokens.
 
 NLL_i is the mean surprisal (nats) of phrase i's tokens, ŵ_i its weight: their equation of MARS,
-where a token's exponent is 1/(2L) + u/2, L the number of tokens and u its equal share in its
+where a token's exponent is 1/(2L) + u/2, L the number of tokens and u its equal share of its
 phrase's weight. Special tokens count in neither half. Agrees with the authors' code
 (Ybakman/LLM_Uncertainty, get_likelihoods.py), whose weights are importances that sum to 1, and with
-Ybakman/TruthTorchLM (truth_methods/mars.py), whose weights are a softmax, as ours are.
+Ybakman/TruthTorchLM (truth_methods/mars.py), whose weights are a softmax, as here.
 """
 
 import polars as pl
@@ -19,10 +19,10 @@ SCORES: dict[str, pl.Expr] = {
 
 
 def phrase_risk(traces: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and `risk` U; null where an answer has no phrase (special tokens alone).
+    """`example_id` and `risk` U; null where an answer has no phrase (only special tokens).
 
-    `weights` hold the `phrase` of each token, null for special ones, and the `weight` of each
-    phrase. Raises `InputError` where they are of other answers.
+    `weights` has the `phrase` of each token, null for special ones, and the `weight` of each
+    phrase. Raises `InputError` where they belong to other answers.
     """
     joined = traces.join(weights, on="example_id", validate="1:1")
     require_aligned(joined, "phrase")
@@ -33,13 +33,13 @@ def phrase_risk(traces: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
         .group_by("example_id", "phrase", maintain_order=True)
         .agg(nll=pl.col("surprisal").cast(pl.Float64).mean(), tokens=pl.len())
     )
-    weighed = joined.select(
+    weighted = joined.select(
         "example_id", "weight", phrase=pl.int_ranges(pl.col("weight").list.len(), dtype=pl.Int32)
     ).explode("weight", "phrase")
     over_tokens = (pl.col("nll") * pl.col("tokens")).sum() / pl.col("tokens").sum()
-    # In a fixed order: sums of the same numbers in another one differ in their last bits.
+    # In a fixed order: in another one the last bits of the sums would differ.
     risks = (
-        phrases.join(weighed, on=["example_id", "phrase"], validate="1:1", maintain_order="left")
+        phrases.join(weighted, on=["example_id", "phrase"], validate="1:1", maintain_order="left")
         .group_by("example_id", maintain_order=True)
         .agg(risk=0.5 * (pl.col("weight") * pl.col("nll")).sum() + 0.5 * over_tokens)
     )

@@ -1,4 +1,4 @@
-"""Custom estimators: expressions over the columns of traces and of features."""
+"""Custom estimators: expressions over the columns of traces and features."""
 
 import polars as pl
 
@@ -25,8 +25,8 @@ SCORES = _Computed()
 def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.DataFrame:
     """`example_id` and the scores of the evaluated answers by the estimators of `file`.
 
-    `held` is the hash of the file's content when the run started. Raises `InputError` where it
-    changed since, or where an expression does not work on these columns.
+    `held` is the hash of the file's content when the run started. Raises `InputError` where the
+    file has changed since, or where an expression does not work on these columns.
     """
     require_unedited(file, held)
     columns = read_parquet(features, ["example_id"])

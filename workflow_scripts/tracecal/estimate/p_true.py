@@ -1,6 +1,6 @@
 """P(True) (Kadavath et al. 2022): how probable the model finds its own answer.
 
-Undefined, and so null, where neither option has any probability.
+Null, that is undefined, where neither option has any probability.
 """
 
 import polars as pl

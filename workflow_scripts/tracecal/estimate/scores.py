@@ -1,4 +1,4 @@
-"""Scores of one family, and all families side by side."""
+"""Scores of one family, and of all families side by side."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ def family_scores(
 ) -> pl.DataFrame:
     """`example_id` and the `chosen` scores, Float64, larger = more confident.
 
-    What is not finite is null: undefined, never a value that sorts as most confident.
+    Values that are not finite become null (undefined), so that none sorts as most confident.
     """
     columns = {
         name: pl.when((score := scores[name].cast(pl.Float64)).is_finite()).then(score)

@@ -1,12 +1,12 @@
 """SelfCheckGPT (Manakul et al. 2023): do sampled answers contradict the decoded one?
 
 s is the mean over the samples of P(contradiction), with neutral left out: P(contradiction) /
-(P(contradiction) + P(entailment)), premise = sample, hypothesis = the decoded answer, which is
-taken whole. In the exact variant s is the share of samples whose normalised text differs.
+(P(contradiction) + P(entailment)), premise = sample, hypothesis = the whole decoded answer. In the
+exact variant s is the share of samples whose normalised text differs.
 
-Their equation of SelfCheckGPT with NLI, the whole answer for a sentence. Agrees with the authors'
-code (potsawee/selfcheckgpt, SelfCheckNLI) and with ports of it to models of three classes, but that
-these read the sentence before the sample; the order here is the paper's.
+This is their equation of SelfCheckGPT with NLI, with the whole answer as the sentence. Agrees with
+the authors' code (potsawee/selfcheckgpt, SelfCheckNLI) and with ports of it to models of three
+classes, except that these read the sentence before the sample; the order here is the paper's.
 """
 
 import polars as pl

@@ -1,14 +1,14 @@
 """Semantic entropy (Kuhn et al. 2023): uncertainty over meanings of sampled answers, in nats.
 
 p(c) of a meaning c sums the length-normalised probabilities exp(mean ln p_t) of its samples, and
-SE = -1/|C| Σ ln p(c) over the meanings C that were sampled. As in the authors' code a text that is
-drawn twice counts twice, so that agreement lowers SE (below 0, where all samples agree).
+SE = -1/|C| Σ ln p(c) over the sampled meanings C. As in the authors' code a text that is drawn
+twice counts twice, so that agreement lowers SE (below 0, where all samples agree).
 
-The Monte Carlo estimate of their semantic entropy, over length-normalised probabilities as their
-experiments have it. Agrees with the authors' code (lorenzkuhn/semantic_uncertainty) but for its
+This is the Monte Carlo estimate of their semantic entropy, over length-normalised probabilities as
+in their experiments. Agrees with the authors' code (lorenzkuhn/semantic_uncertainty) except for its
 constant shift, and with Ybakman/TruthTorchLM (truth_methods/semantic_entropy.py) where no text is
-drawn twice.
-IINemo/lm-polygraph differs on purpose: whole probabilities, and a mean over samples.
+drawn twice. IINemo/lm-polygraph deliberately differs: it takes whole sequences' probabilities and a
+mean over samples.
 """
 
 import polars as pl
@@ -22,15 +22,15 @@ SCORES: dict[str, pl.Expr] = {
 
 
 def exact_meanings(samples: pl.DataFrame) -> pl.DataFrame:
-    """`samples` with `meaning`: samples of an example share it iff their normalised texts agree."""
+    """`samples` with `meaning`, shared by an example's samples with the same normalised text."""
     return samples.with_columns(meaning=normalised(pl.col("text")).rank("dense").over("example_id"))
 
 
 def entailed_meanings(samples: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFrame:
     """`samples` with `meaning`: the first earlier sample that each entails and is entailed by.
 
-    A sample is compared with the first sample of each meaning found so far, in order, as the
-    authors do. Entailed means that entailment is the likeliest of the relations.
+    As in the authors' code, a sample is compared with the first sample of each earlier meaning, in
+    order. It entails another where entailment is the likeliest relation.
     """
     entails = comparisons.filter(
         pl.col("hypothesis").is_not_null()
@@ -56,7 +56,7 @@ def entailed_meanings(samples: pl.DataFrame, comparisons: pl.DataFrame) -> pl.Da
 def entropies(samples: pl.DataFrame) -> pl.DataFrame:
     """`example_id` and `nats`, the semantic entropy, from samples with their `meaning`."""
     mean_logp = -pl.col("surprisal").list.eval(pl.element().cast(pl.Float64)).list.mean()
-    # In a fixed order: sums of the same numbers in another one differ in their last bits.
+    # In a fixed order: in another one the last bits of the sums would differ.
     return (
         samples.with_columns(logp=mean_logp)
         .sort("example_id", "meaning", "sample")

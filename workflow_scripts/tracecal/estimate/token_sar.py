@@ -1,8 +1,8 @@
 """TokenSAR (Duan et al. 2024): surprisals weighted by the tokens' relevance, U = Σ R̃_t s_t.
 
-Their token-level shifted entropy, with R̃ = R / ΣR and R_t = 1 - similarity of question and answer
-to the same without token t. Agrees with IINemo/lm-polygraph (estimators/token_sar.py) and
-Ybakman/TruthTorchLM (truth_methods/tokenSAR.py), but that special tokens have no relevance.
+This is their token-level shifted entropy, with R̃ = R / ΣR and R_t = 1 - similarity of question and
+answer to the same without token t. Agrees with IINemo/lm-polygraph (estimators/token_sar.py) and
+Ybakman/TruthTorchLM (truth_methods/tokenSAR.py), except that special tokens have no relevance.
 """
 
 import polars as pl
@@ -11,12 +11,11 @@ from tracecal.decode.traces import read_arrow, read_traces
 from tracecal.estimate.alignment import require_aligned
 from tracecal.tasks.roles import evaluated
 
-# Where no token is relevant (an answer of special tokens alone) U is undefined, not 0.
+# Where no token is relevant (only special tokens) U is undefined, not 0.
 RELEVANT = pl.col("weight").list.sum() > 0
-U = pl.col("weighted_surprisal")
 
 SCORES: dict[str, pl.Expr] = {
-    "token_sar": pl.when(RELEVANT).then((-U).exp()),
+    "token_sar": pl.when(RELEVANT).then((-pl.col("weighted_surprisal")).exp()),
 }
 
 

@@ -1,7 +1,7 @@
 """TRACE and its single operators: confidence from localised risk (paper, section 3.4).
 
-TRACE+ has no function: it is the calibration protocol fitted on the features that the registry
-names.
+TRACE+ has no function here: it is the calibration protocol fitted on the features named in the
+registry.
 """
 
 import polars as pl

@@ -1,4 +1,4 @@
-"""The answers of a task that families of estimators score by their traces alone."""
+"""The answers of a task for the families of estimators that score traces alone."""
 
 import polars as pl
 

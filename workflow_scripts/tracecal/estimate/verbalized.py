@@ -1,4 +1,4 @@
-"""Verbalised confidence (Tian et al. 2023): the number that the model states, null without one."""
+"""Verbalised confidence (Tian et al. 2023): the number that the model states, null if none."""
 
 import polars as pl
 
@@ -10,5 +10,5 @@ SCORES: dict[str, pl.Expr] = {
 
 
 def answers(asked: str) -> pl.DataFrame:
-    """The confidence that the model states of each evaluated answer."""
+    """The confidence that the model states for each evaluated answer."""
     return read_arrow(asked, ["example_id", "confidence"])
