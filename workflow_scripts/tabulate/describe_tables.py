@@ -1,4 +1,4 @@
-"""Say what the columns of the tables' CSVs hold, as Markdown beside them."""
+"""Describe the columns of the tables' CSVs, as Markdown beside them."""
 
 from pathlib import Path
 

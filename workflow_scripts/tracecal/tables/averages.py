@@ -1,4 +1,4 @@
-"""The averages of a study, as figures look them up."""
+"""A study's averages, for figures."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +15,6 @@ class Average(NamedTuple):
     sd: float | None
 
 
-# By model, estimator and metric.
 ModelAverages = Mapping[tuple[str, str, str], Average]
 MISSING = Average(None, None)
 
@@ -29,6 +28,6 @@ def select(
 
 
 def over_tasks(selected: pl.DataFrame) -> ModelAverages:
-    """The averages that `select` gives, to look up."""
+    """The averages that `select` returns, by model, estimator and metric."""
     rows = selected.select("model", "estimator", "metric", "mean", "sd").iter_rows()
     return {tuple(key): Average(mean, sd) for *key, mean, sd in rows}

@@ -12,7 +12,7 @@ EPR = "Mean token entropy is also EPR (Moslonka et al. 2025), taken over the who
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `averages`; `settings.more` says by estimator what it `requires`."""
+    """From `averages`; `settings.more` has by estimator what it `requires`."""
     shown = [EPR] * any(entry.id == "mean_token_entropy" for entry in settings.estimators)
     return averages_table(
         "broader_uq",

@@ -11,17 +11,16 @@ from tracecal.tables.phrases import (
     NAMES,
     by,
     frame_of,
-    named,
     partly,
     partly_note,
     summaries,
 )
+from tracecal.tables.rows import PRINTED
 from tracecal.tables.settings import Entry, Frames, Settings, present_tasks
 from tracecal.writers.table import Column, Table, better_of
 
 SHARE = "calibration_share"
 NAME = "calibration_size"
-ROW = (SHARE, "metric")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
@@ -31,19 +30,15 @@ def table(frames: Frames, settings: Settings) -> Table:
     shown = [entry for entry in settings.estimators if entry.id in set(chosen["estimator"])]
     missing = answered.fewer(frames, settings)
     direction = pl.col("metric").replace_strict(BETTER)
-    first = pl.col(SHARE).is_first_distinct()
     size = pl.col(SHARE).map_elements(percent, return_dtype=pl.String)
+    parts = {f" at {percent(share)}": chosen.filter(calibration_share=share) for share in shares}
+    once = pl.when(pl.col(SHARE).is_first_distinct()).then(size).otherwise(pl.lit(""))
     return Table(
         frame=_frame(chosen.filter(study="main"), shares, shown).with_columns(
             **settings.scope(present)
         ),
         columns=(
-            Column(
-                (SHARE,),
-                "Calib.",
-                align="left",
-                printed=pl.when(first).then(size).otherwise(pl.lit("")),
-            ),
+            Column((SHARE,), "Calib.", align="left", printed=once),
             Column(("metric",), "Metric", align="left", printed=pl.col("metric").replace(NAMES)),
             *better_of([_column(entry, missing) for entry in shown], direction),
         ),
@@ -51,14 +46,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis="Bold: best of the row; values that print alike share the mark.",
         footnotes=(
             *settings.absent_tasks("main", present),
-            *partly_note(
-                {
-                    f" at {percent(share)}": chosen.filter(pl.col(SHARE) == share)
-                    for share in shares
-                },
-                METRICS,
-                settings.tasks,
-            ),
+            *partly_note(parts, settings.tasks),
             *answered.footnotes(missing, settings),
         ),
         notes=(
@@ -69,16 +57,13 @@ def table(frames: Frames, settings: Settings) -> Table:
 
 
 def _column(entry: Entry, missing: answered.Fewer) -> Column:
-    label = (
-        pl.DataFrame({"estimator": [entry.id], "label": [entry.label]}).select(named(NAME)).item()
-    )
-    few = any(entry.id == estimator for _, _, estimator in missing)
-    mark = answered.FEWER if few else ""
-    return Column((entry.id,), label, heading_mark=mark, better=None, mark=partly(entry.id))
+    label = PRINTED[NAME].get(entry.id, entry.label)
+    mark = answered.FEWER if any(entry.id == estimator for *_, estimator in missing) else ""
+    return Column((entry.id,), label, heading_mark=mark, mark=partly(entry.id))
 
 
 def _frame(means: pl.DataFrame, shares: Sequence[float], shown: Sequence[Entry]) -> pl.DataFrame:
-    found = by(means, *ROW, "estimator")
+    found = by(means, SHARE, "metric", "estimator")
     rows = []
     for share in shares:
         for metric in METRICS:

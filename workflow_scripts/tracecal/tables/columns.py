@@ -1,6 +1,6 @@
-"""What the columns of the tables' CSVs hold: a unit and a meaning for each, as Markdown.
+"""The columns of the tables' CSVs, each with its unit and meaning, as Markdown.
 
-`columns.yaml` beside this module says it.
+`columns.yaml` beside this module defines them.
 """
 
 import re
@@ -26,21 +26,20 @@ def meaning(
     descriptions: Mapping,
     estimators: Sequence[str] = REPRESENTATIVE,
 ) -> tuple[str, str]:
-    """The unit and the meaning of a column in the `descriptions` file; `tasks` has labels by id.
+    """The unit and the meaning of a column by `descriptions`; `tasks` has labels by id.
 
-    `estimators` are those that have a column each. Raises `ValueError` where it is not described.
+    `estimators` are those with a column of their own. Raises `ValueError` for an unknown column.
     """
-    metrics, metric = descriptions["metrics"], f"(?P<metric>{'|'.join(descriptions['metrics'])})"
+    metrics = descriptions["metrics"]
+    metric = f"(?P<metric>{'|'.join(metrics)})"
     estimator = f"(?P<estimator>{'|'.join(map(re.escape, estimators))})"
     for pattern, unit, words in descriptions["columns"]:
         pattern = pattern.replace("METRIC", metric).replace("ESTIMATOR", estimator)
-        if found := re.fullmatch(pattern, column):
-            parts = found.groupdict()
+        if match := re.fullmatch(pattern, column):
+            parts = match.groupdict()
             part = parts.get("part", "")
-            facts = dict(
-                zip(("unit", "words"), metrics.get(parts.get("metric"), "  "), strict=False)
-            )
-            facts["where"] = descriptions["parts"].get(part, f"on {tasks.get(part, part)}")
+            facts = {"where": descriptions["parts"].get(part, f"on {tasks.get(part, part)}")}
+            facts["unit"], facts["words"] = metrics.get(parts.get("metric"), ("", ""))
             return unit.format(**facts, **parts), words.format(**facts, **parts)
     raise ValueError(f"{COLUMNS.name} does not describe the column {column!r}")
 
@@ -51,7 +50,7 @@ def described(
     tasks: Mapping[str, str],
     estimators: Sequence[str] = REPRESENTATIVE,
 ) -> str:
-    """All `tables`, by name their columns, as one Markdown page."""
+    """The columns of all `tables`, by name, as one Markdown page."""
     descriptions = read_yaml(COLUMNS)
     parts = [OPENING]
     for name, columns in tables.items():

@@ -8,10 +8,10 @@ import polars as pl
 from tracecal.errors import InputError
 from tracecal.writers.table import Column, Table
 
-# Of Snakemake's benchmark files, and how they are read: "-" and "NA" stand for a job that ended
-# before it was measured.
+# Columns of Snakemake's benchmark files, which have "-" or "NA" for a job that ended before it was
+# measured.
 MEASURED = {"s": pl.Float64, "cpu_time": pl.Float64, "max_rss": pl.Float64}
-# Where the tokens stand that a step generated: its folder, and an expression for one row.
+# The folder of a step's generated tokens, and their number as an expression for one row.
 DECODED = {
     "generate": ("traces", pl.col("token_ids").list.len()),
     "search_beams": ("beams", pl.col("beam_length").list.sum()),
@@ -20,38 +20,33 @@ DECODED = {
 
 
 def read_benchmarks(folder: Path, models: Sequence[str]) -> pl.DataFrame:
-    """One row per benchmark file under `folder`: its `step`, `model` (null for a step that is of
-    no model) and what is `MEASURED` (seconds; MiB).
+    """One row per benchmark file under `folder`: its `step`, `model` (null for a step without one)
+    and the columns MEASURED (seconds; MiB).
 
-    A file's place says what it is of: `{step}.tsv`, or `{step}/{model}/…`. Raises `InputError`
-    where there is none.
+    Step and model are in a file's path: `{step}.tsv`, or `{step}/{model}/…`. Raises `InputError`
+    where there is no file.
     """
-    frames = [
-        pl.read_csv(
+    frames = []
+    for path in sorted(folder.rglob("*.tsv")):
+        step, *rest = path.relative_to(folder).with_suffix("").parts
+        model = next((part for part in rest if part in models), None)
+        measured = pl.read_csv(
             path,
             separator="\t",
             columns=list(MEASURED),
             schema_overrides=MEASURED,
             null_values=["-", "NA"],
-        ).select(pl.lit(step).alias("step"), pl.lit(model, pl.String).alias("model"), *MEASURED)
-        for path, step, model in _placed(folder, models)
-    ]
+        )
+        place = pl.lit(step).alias("step"), pl.lit(model, pl.String).alias("model")
+        frames.append(measured.select(*place, *MEASURED))
     if not frames:
-        raise InputError(f"{folder} holds no benchmark; jobs write them while they run.")
+        raise InputError(f"{folder} holds no benchmark file; jobs write them while they run.")
     return pl.concat(frames)
 
 
-def _placed(folder: Path, models: Sequence[str]) -> list[tuple[Path, str, str | None]]:
-    placed = []
-    for path in sorted(folder.rglob("*.tsv")):
-        step, *rest = path.relative_to(folder).with_suffix("").parts
-        placed.append((path, step, next((part for part in rest if part in models), None)))
-    return placed
-
-
 def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """The `tokens` that each `step` of `DECODED` generated with each `model`, of the finished
-    ones of the (model, task) `pairs`. A beam's tokens count as often as there are beams.
+    """The `tokens` that each `step` of `DECODED` generated with each `model`, for the finished
+    (model, task) `pairs`; those of a beam search are summed over its beams.
     """
     counted = [
         {"step": step, "model": model, "tokens": _tokens(path, length)}
@@ -68,8 +63,8 @@ def _tokens(path: Path, length: pl.Expr) -> int:
 
 
 def costs(benchmarks: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
-    """One row per step and model: `jobs`, sums of wall and CPU time (seconds), the largest job's
-    memory (MiB), tokens, and tokens per second of wall time, loading the model included.
+    """One row per step and model: `jobs`, sums of wall and CPU time (seconds), peak memory of any
+    job (MiB), tokens, and tokens per second of wall time, loading the model included.
     """
     return (
         benchmarks.group_by("step", "model")
@@ -90,7 +85,7 @@ def costs(benchmarks: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
 
 
 def costs_table(frame: pl.DataFrame, labels: Mapping[str, str], title: str, caption: str) -> Table:
-    """`costs` as a table; `labels` are the models' names."""
+    """`costs` as a table; `labels` has the models' names by id."""
     label = pl.col("model").replace_strict(labels, default=None, return_dtype=pl.String)
     return Table(
         name="costs",

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracecal.tables import answered, improved
 from tracecal.tables.improved import BEST, COUNTS, IMPROVEMENT, TRACE_PLUS
-from tracecal.tables.phrases import CLAIMED, DIRECTION, NAMES
+from tracecal.tables.phrases import CLAIMED, DIRECTION, METRICS, NAMES
 from tracecal.tables.settings import Frames, Settings, present_tasks
 from tracecal.tables.words import listed
 from tracecal.writers.table import Column, Table
@@ -16,7 +16,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     """From `improvements` and `accuracy`."""
     chosen = settings.select(frames["improvements"], "cross")
     present, models = present_tasks(chosen), sorted(set(chosen["model"].drop_nulls()))
-    missing = answered.fewer(frames, settings)
+    missing, counted = answered.fewer(frames, settings), answered.rows(frames, settings)
     averages = chosen.filter(study="cross")
     pairs = chosen.filter(pl.col("study").is_null())
     metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
@@ -32,13 +32,13 @@ def table(frames: Frames, settings: Settings) -> Table:
                 improved.nothing_to_compare(settings)
                 or _footnotes(averages, pairs, metrics, settings)
             ),
-            *improved.few_notes(missing, frame, settings, model="model"),
+            *improved.few_notes(missing, frame, settings, "model"),
         ),
         notes=(
             *improved.explained(averages.to_dicts(), settings),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
-            *answered.incomplete(answered.rows(frames, settings), settings),
-            *answered.too_few(answered.rows(frames, settings), settings),
+            *answered.incomplete(counted, settings),
+            *answered.too_few(counted, settings),
         ),
     )
 
@@ -76,7 +76,7 @@ def _frame(
 
 
 def _accuracies(accuracy: pl.DataFrame, models: list[str]) -> dict[str | None, float]:
-    """The mean of each model's accuracies, and under null that of the models."""
+    """The mean of each model's accuracies, and under null the mean over the models."""
     rows = accuracy.filter(pl.col("model").is_in(models)).group_by("model").agg("accuracy")
     found = {model: fmean(values) for model, values in rows.iter_rows()}
     overall = [found[model] for model in models if model in found]
@@ -87,12 +87,10 @@ def _columns(metrics: list[str], missing: answered.Fewer) -> tuple[Column, ...]:
     return (
         Column(("label",), "Model", align="left"),
         Column(("accuracy",), "Avg. Acc."),
-        *improved.sides(metrics, missing, model="model"),
+        *improved.sides(metrics, missing, "model"),
         *(improved.gain_column(m, f"Δ{NAMES[m]}", "Improvement") for m in metrics),
         *(
-            Column(
-                (f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins", added=m not in improved.METRICS
-            )
+            Column((f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins", added=m not in METRICS)
             for m in metrics
         ),
         *(Column((f"{m}_supported_wins",), NAMES[m], "Supported", added=True) for m in metrics),

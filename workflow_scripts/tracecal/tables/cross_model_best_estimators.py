@@ -37,7 +37,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         footnotes=(
             *settings.absent_tasks("cross", present),
             *(nothing or improved.partly_undefined(pairs, settings)),
-            *improved.few_notes(missing, frame, settings, model="model"),
+            *improved.few_notes(missing, frame, settings, "model"),
         ),
         notes=(
             *improved.explained(averages.to_dicts(), settings),
@@ -52,7 +52,7 @@ def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
         group = f"Best Non-TRACE for {NAMES[metric]}"
         sides = improved.side_columns(metric, [(NAMES[metric], group), (NAMES[metric], "TRACE+")])
         best += [
-            improved.best_column(NAME, metric, "Estimator", group, missing, model="model"),
+            improved.best_column(NAME, metric, "Estimator", group, missing, "model"),
             sides[0],
             improved.gain_column(metric, f"Δ{NAMES[metric]}", group),
         ]

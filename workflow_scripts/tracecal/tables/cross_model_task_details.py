@@ -9,20 +9,22 @@ from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table
 
 NAME = "cross_model_task_details"
-SCOPE = {"model": "model", "task": "task"}
+SCOPE = ("model", "task")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `improvements`: a row per model and task."""
     pairs = settings.select(frames["improvements"], "cross").filter(pl.col("study").is_null())
     missing, nothing = answered.fewer(frames, settings), improved.nothing_to_compare(settings)
-    frame = improved.wide(pairs, frames, settings, "model", "task").with_columns(
+    frame = improved.wide(pairs, frames, settings, *SCOPE).with_columns(
         improved.best_labels(settings),
         label=pl.col("task").replace_strict(settings.tasks),
         model_label=pl.col("model").replace_strict(settings.models),
-        accuracy=pl.col("right") / pl.col("answers"),
     )
     shown = (f"{BEST}_label", BEST, TRACE_PLUS, IMPROVEMENT)
+    # As in the paper, a model's label stands in the first of its rows alone.
+    first = pl.col("model").is_first_distinct()
+    once = pl.when(first).then("model_label").otherwise(pl.lit(""))
     return Table(
         frame=frame.select(
             *("model", "model_label", "task", "label"),
@@ -31,7 +33,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             *("accuracy", "right", "answers"),
         ),
         columns=(
-            Column(("model_label",), "Model", align="left", printed=_once("model", "model_label")),
+            Column(("model_label",), "Model", align="left", printed=once),
             Column(("label",), "Task", align="left"),
             *(column for metric in METRICS for column in _columns(metric, missing)),
             *improved.right_columns(),
@@ -40,7 +42,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis=improved.BETTER_BOLD,
         footnotes=(
             *(nothing or improved.partly_undefined(pairs, settings)),
-            *improved.few_notes(missing, frame, settings, **SCOPE),
+            *improved.few_notes(missing, frame, settings, *SCOPE),
         ),
         notes=(
             *improved.explained(pairs.to_dicts(), settings),
@@ -49,15 +51,10 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
 
 
-def _once(key: str, label: str) -> pl.Expr:
-    """The label in the first row of each, as the paper has it."""
-    return pl.when(pl.col(key).is_first_distinct()).then(label).otherwise(pl.lit(""))
-
-
 def _columns(metric: str, missing: answered.Fewer) -> list[Column]:
     group = f"{NAMES[metric]} comparison"
     return [
-        improved.best_column(NAME, metric, "Best estimator", group, missing, **SCOPE),
+        improved.best_column(NAME, metric, "Best estimator", group, missing, *SCOPE),
         *improved.side_columns(metric, [("Base", group), ("TRACE+", group)]),
         improved.gain_column(metric, "Δ", group),
     ]

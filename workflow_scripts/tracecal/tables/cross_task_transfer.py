@@ -12,12 +12,11 @@ ALONE = "The main study has results on fewer than two tasks, so no task has othe
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `cross_task_transfer_improvements`; without a row where there is one task."""
+    """From `cross_task_transfer_improvements`; without rows where there is one task alone."""
     found = frames["cross_task_transfer_improvements"].filter(pl.col("study").is_null())
     present, nothing = present_tasks(found), improved.nothing_to_compare(settings)
     missing = answered.fewer(frames, settings)
     frame = improved.wide(found, frames, settings, "task").with_columns(
-        accuracy=pl.col("right") / pl.col("answers"),
         label=pl.col("task").replace_strict(settings.tasks, return_dtype=pl.String),
         **settings.scope(present),
     )
@@ -32,8 +31,8 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis=improved.BOLD,
         footnotes=(
             *([*settings.absent_tasks("main", present), *nothing] if present else [ALONE]),
-            *partly_note({"": found}, METRICS, settings.tasks),
-            *improved.few_notes(missing, frame, settings, task="task"),
+            *partly_note({"": found}, settings.tasks),
+            *improved.few_notes(missing, frame, settings, "task"),
         ),
         notes=(
             *improved.explained(found.to_dicts(), settings),
@@ -45,17 +44,15 @@ def table(frames: Frames, settings: Settings) -> Table:
 def _others(frames: Frames, settings: Settings) -> list[dict]:
     """For each task the answers to all others, on which its estimators are calibrated."""
     counted = answered.rows(frames, settings)
-    sums = {name: sum(row[name] for row in counted) for name in ("n", "correct")}
-    rest = [
-        dict(row) | {name: total - row[name] for name, total in sums.items()} for row in counted
-    ]
+    total = answered.total(counted)
+    rest = [row | {name: total[name] - row[name] for name in total} for row in counted]
     return [row for row in rest if row["n"]]
 
 
 def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
     return (
         Column(("label",), "Target", align="left"),
-        *improved.sides(METRICS, missing, task="task"),
+        *improved.sides(METRICS, missing, "task"),
         *(improved.gain_column(metric, NAMES[metric], "Gain") for metric in METRICS),
         *improved.right_columns(),
     )

@@ -1,4 +1,4 @@
-"""What tables of a few estimators' averages share: bridge, ablation and kin."""
+"""The tables of a few estimators' averages: those named in ROWS."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,14 +18,12 @@ from tracecal.tables.phrases import (
 )
 from tracecal.tables.rows import ADDED, ROWS
 from tracecal.tables.rows import shown as shown_in
-from tracecal.tables.settings import Entry, Frames, Settings
+from tracecal.tables.settings import Frames, Settings
 from tracecal.tables.words import count, listed
 from tracecal.writers.table import Column, Table, ranked
 
 HEADINGS = {"main": "Main", "cross": "Cross"}
 CALIBRATED = "Brier and ECE are of calibrated probabilities unless a row says otherwise."
-# By study, estimator and metric.
-Means = Mapping[tuple[str, str, str], Mapping]
 
 
 def averages_table(
@@ -42,11 +40,10 @@ def averages_table(
 ) -> Table:
     """The table `name` of ROWS, from `averages`: a row per estimator, a column per metric.
 
-    Estimators that ROWS does not name are the last group.
-
-    With `by_study` the columns of several studies stand side by side. `further` columns print
-    what `settings.more` says of each estimator. Estimators that were not measured are left out,
-    and named in a note. `heading` stands over the estimators, `area` over the AUROC.
+    Estimators that are not in ROWS are the last group; those that were not measured are left out
+    and listed in a note. With `by_study` the columns of several studies are side by side.
+    `further` columns print values of `settings.more`, by estimator. `heading` is the heading of the
+    estimators' column, `area` that of the AUROC.
     """
     further, missing = further or {}, answered.fewer(frames, settings)
     chosen = _chosen(frames["averages"], settings)
@@ -54,9 +51,9 @@ def averages_table(
     means = by(chosen.drop_nulls("mean"), "study", "estimator", "metric")
     entries = {entry.id: entry for entry in settings.estimators}
     wanted = shown_in(name)
-    own = [id for id in entries if id not in wanted]
-    groups = [[id for id in group if id in known] for group in (*ROWS[name], own)]
-    shown = [entries[id] for group in groups for id in group]
+    groups = (*ROWS[name], [id for id in entries if id not in wanted])
+    sections = {id: str(place) for place, group in enumerate(groups) for id in group}
+    shown = [entries[id] for id in sections if id in known]
     keys = {
         f"{study}_{metric}" if by_study else metric: (study, metric)
         for study in settings.studies
@@ -64,30 +61,32 @@ def averages_table(
     }
     columns = [
         Column(
-            (name,),
+            (key,),
             area or NAMES[metric],
             HEADINGS[study] if by_study else "",
             better=BETTER[metric],
             decimals=decimals,
-            mark=partly(name),
+            mark=partly(key),
         )
-        for name, (study, metric) in keys.items()
+        for key, (study, metric) in keys.items()
     ]
-    sections = {id: str(place) for place, group in enumerate(groups) for id in group}
+    rows = [
+        {"estimator": entry.id, "label": entry.label}
+        | {column: settings.more[column].get(entry.id) or None for column in further}
+        | summaries({key: means.get((s, entry.id, m), {}) for key, (s, m) in keys.items()})
+        | _scope(settings.studies)
+        for entry in shown
+    ]
     absent = sorted(wanted - known)
     return Table(
-        frame=_frame(shown, keys, means, settings, list(further)),
-        columns=(
-            method(name, shown, missing, heading),
-            *further.values(),
-            *ranked(columns),
-        ),
+        frame=frame_of(rows),
+        columns=(method(name, shown, missing, heading), *further.values(), *ranked(columns)),
         section=pl.col("estimator").replace_strict(sections),
         emphasis=BEST_OF_COLUMN,
         added=pl.col("estimator").is_in(sorted(ADDED.get(name, ()))),
         footnotes=(
             *([f"Not in this run: {listed(absent)}."] if absent else []),
-            *partly_note({"": settings.of_pairs(frames["averages"])}, metrics, settings.tasks),
+            *partly_note({"": settings.of_pairs(frames["averages"])}, settings.tasks, metrics),
             *answered.footnotes(missing, settings),
         ),
         notes=(
@@ -109,24 +108,8 @@ def _chosen(averages: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _frame(
-    shown: Sequence[Entry],
-    keys: Mapping[str, tuple[str, str]],
-    means: Means,
-    settings: Settings,
-    further: Sequence[str],
-) -> pl.DataFrame:
-    rows = []
-    for entry in shown:
-        found = {name: means.get((s, entry.id, m), {}) for name, (s, m) in keys.items()}
-        row = {"estimator": entry.id, "label": entry.label}
-        row |= {name: settings.more[name].get(entry.id) or None for name in further}
-        rows.append(row | summaries(found) | _scope(settings.studies))
-    return frame_of(rows)
-
-
 def _scope(studies: Mapping[str, Mapping]) -> dict[str, str]:
-    """What the values were computed over, for the comparison with published ones."""
+    """The models and tasks of the values, for the comparison with published ones."""
     main = studies["main"]
     scope = {"model": main["model"], "tasks": " ".join(main["tasks"])}
     if "cross" not in studies:

@@ -1,7 +1,6 @@
-"""How far TRACE moves when one of its hyperparameters does."""
+"""How far TRACE's metrics change with each of its hyperparameters."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import polars as pl
 
@@ -25,24 +24,16 @@ SYMBOLS = {
 }
 
 
-class Tried(NamedTuple):
-    """A level of a hyperparameter, and the average of one metric there; undefined where null."""
-
-    level: float
-    mean: float | None
-    sd: float | None
-
-
 def table(frames: Frames, settings: Settings) -> Table:
     """From `hyperparameter_sensitivity`: a row per hyperparameter."""
     analysis = frames["hyperparameter_sensitivity"]
     present = present_tasks(analysis)
     averages = analysis.filter(pl.col("task").is_null(), pl.col("metric").is_in(METRICS))
     default = {row["metric"]: row for row in averages.filter(setting=DEFAULT).to_dicts()}
+    at_default = [f"{NAMES[m]} {number(default[m]['mean'], DECIMALS)}" for m in METRICS]
     rows = [_row(setting, averages, default) for setting in SYMBOLS]
-    frame = frame_of(rows)
     return Table(
-        frame=frame.with_columns(**settings.scope(present)),
+        frame=frame_of(rows).with_columns(**settings.scope(present)),
         columns=(
             Column(("label",), "Param.", align="left"),
             Column(("values",), "Values tested"),
@@ -64,12 +55,8 @@ def table(frames: Frames, settings: Settings) -> Table:
             *_left_out(analysis, present, settings),
         ),
         notes=(
-            *(
-                [LEVELS]
-                if any(row[f"{metric}_best_at"] for row in rows for metric in METRICS)
-                else []
-            ),
-            _default_note(averages),
+            *([LEVELS] if any(row[f"{m}_best_at"] for row in rows for m in METRICS) else []),
+            f"At the default of every parameter: {listed(at_default)}.",
             _spread_note(averages),
             *answered.notes(frames, settings),
         ),
@@ -77,49 +64,36 @@ def table(frames: Frames, settings: Settings) -> Table:
 
 
 def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -> dict:
-    tried = {metric: _tried(averages, setting, metric) for metric in METRICS}
+    tried = {
+        metric: averages.filter(setting=setting, metric=metric).sort("mean", "level").to_dicts()
+        for metric in METRICS
+    }
     name, symbol = SYMBOLS[setting]
-    levels = _levels([average.level for average in tried["brier"]])
-    row = {"parameter": name, "label": symbol, "values": levels}
+    row = {"parameter": name, "label": symbol, "values": _levels(tried["brier"])}
     row |= {"default": float(DEFAULTS[setting])}
-    for metric, ordered in tried.items():
-        row |= {f"{metric}_low": ordered[0].mean, f"{metric}_high": ordered[-1].mean}
-        row |= {f"{metric}_best_at": _best_at(ordered, metric)}
-    for metric, ordered in tried.items():
-        row |= {f"{metric}_low_sd": ordered[0].sd, f"{metric}_high_sd": ordered[-1].sd}
+    for metric, (low, *_, high) in tried.items():
+        row |= {f"{metric}_low": low["mean"], f"{metric}_high": high["mean"]}
+        row |= {f"{metric}_best_at": _best_at(tried[metric], metric)}
+    for metric, (low, *_, high) in tried.items():
+        row |= {f"{metric}_low_sd": low["sd"], f"{metric}_high_sd": high["sd"]}
     for metric in METRICS:
         average = default[metric]
         row |= {f"{metric}_default": average["mean"], f"{metric}_default_sd": average["sd"]}
     return row
 
 
-def _tried(averages: pl.DataFrame, setting: str, metric: str) -> list[Tried]:
-    """By mean, then level."""
-    rows = averages.filter(setting=setting, metric=metric).sort("mean", "level")
-    return [Tried(*values) for values in rows.select("level", "mean", "sd").iter_rows()]
-
-
-def _best_at(tried: Sequence[Tried], metric: str) -> str | None:
-    """The levels whose means print as the best one does."""
-    means = [setting.mean for setting in tried]
-    if means[0] is None:
+def _best_at(tried: Sequence[Mapping], metric: str) -> str | None:
+    """The levels whose means print like the best; null where a mean is undefined."""
+    means = [average["mean"] for average in tried]
+    if None in means:
         return None
     found = ranks(means, BETTER[metric], DECIMALS)
-    best = [setting.level for setting, rank in zip(tried, found, strict=True) if rank == "best"]
-    return _levels(best or [setting.level for setting in tried])
+    best = [average for average, rank in zip(tried, found, strict=True) if rank == "best"]
+    return _levels(best or tried)
 
 
-def _levels(levels: Sequence[float]) -> str:
-    return ", ".join(f"{level:g}" for level in sorted(levels))
-
-
-def _default_note(averages: pl.DataFrame) -> str:
-    default = averages.filter(setting=DEFAULT)
-    here = [
-        f"{NAMES[metric]} {number(default.filter(metric=metric)['mean'].item(), DECIMALS)}"
-        for metric in METRICS
-    ]
-    return f"At the default of every parameter: {listed(here)}."
+def _levels(averages: Sequence[Mapping]) -> str:
+    return ", ".join(f"{level:g}" for level in sorted(average["level"] for average in averages))
 
 
 def _spread_note(averages: pl.DataFrame) -> str:
@@ -134,7 +108,7 @@ def _spread_note(averages: pl.DataFrame) -> str:
 
 
 def _left_out(analysis: pl.DataFrame, present: Sequence[str], settings: Settings) -> list[str]:
-    """A note on the tasks without an AUROC, which the means do not count."""
+    """A note on the tasks without an AUROC, which the means leave out."""
     at_default = analysis.filter(setting=DEFAULT, metric="auroc").drop_nulls("task")
     undefined = at_default.filter(pl.col("mean").is_null())["task"].to_list()
     names = [settings.tasks[task] for task in present if task in undefined]

@@ -6,16 +6,17 @@ import polars as pl
 
 from tracecal.analyse.improvements import TRACE_PLUS
 from tracecal.tables import answered
-from tracecal.tables.answered import FEWER, Fewer, fewer_in, shown
+from tracecal.tables.answered import Fewer, fewer_in
 from tracecal.tables.phrases import (
     BETTER,
     CLAIMED,
     LEFT_OUT,
     METRICS,
     NAMES,
-    PARTLY,
     marked,
     named,
+    partly,
+    unscored,
 )
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, better_of
@@ -24,7 +25,7 @@ UNSUPPORTED = "§"
 BEST, IMPROVEMENT = "best_baseline", "improvement"
 BOLD = "Bold: the better of Best Non-TRACE and TRACE+, unless both print alike."
 BETTER_BOLD = "Bold: the better of the best baseline and TRACE+, unless both print alike."
-# What the CSV calls the columns of `improvements` that tables print, then those that it adds.
+# The CSV's names for the columns of `improvements`: those printed, then those in the CSV alone.
 VALUES = {"reference": BEST, "value": TRACE_PLUS, "difference": IMPROVEMENT}
 MORE = {
     "baseline": f"{BEST}_id",
@@ -46,8 +47,8 @@ def wide(
     *scope: str,
     metrics: Sequence[str] = METRICS,
 ) -> pl.DataFrame:
-    """A row per `scope`, models in their order, with the columns of each metric under its name,
-    how many answers are `right`, and of how many `answers`.
+    """A row per `scope`, models in their order, with the columns of each metric under its name and
+    how many answers are `right`, of how many `answers`, and their `accuracy`.
     """
     order = [settings.in_order() if name == "model" else pl.col(name) for name in scope]
     frame = improvements.select(scope).unique().sort(order, nulls_last=True)
@@ -72,26 +73,29 @@ def best_labels(settings: Settings) -> list[pl.Expr]:
 
 
 def best_column(
-    table: str, metric: str, heading: str, group: str, missing: Fewer, **scope: str
+    table: str, metric: str, heading: str, group: str, missing: Fewer, *scope: str
 ) -> Column:
     """The best baseline's label, marked where it is `missing` answers."""
     key = f"{metric}_{BEST}"
-    few = fewer_in(missing, **scope, estimator=f"{key}_id")
     return Column(
         (f"{key}_label",),
         heading,
         group,
         align="left",
         printed=named(table, f"{key}_id", f"{key}_label"),
-        mark=marked((few, FEWER)),
+        mark=unscored(missing, f"{key}_id", *scope),
     )
 
 
-def few_notes(missing: Fewer, frame: pl.DataFrame, settings: Settings, **scope: str) -> list[str]:
-    """What the mark of those `missing` answers says, of those that are the best of a row."""
-    best = [shown(missing, frame, **scope, estimator=f"{metric}_{BEST}_id") for metric in METRICS]
-    listed = {key: share for key, share in missing.items() if any(key in found for found in best)}
-    return answered.footnotes(listed, settings)
+def few_notes(missing: Fewer, frame: pl.DataFrame, settings: Settings, *scope: str) -> list[str]:
+    """Explains the mark of the best baselines in `frame` that are `missing` answers."""
+
+    def is_best(key: tuple[str, str, str]) -> bool:
+        found = [fewer_in([key], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
+        return not frame.filter(pl.any_horizontal(found)).is_empty()
+
+    best = {key: share for key, share in missing.items() if is_best(key)}
+    return answered.footnotes(best, settings)
 
 
 def right_columns(accuracy: bool = True) -> list[Column]:
@@ -107,7 +111,7 @@ def columns_of(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
 
 
 def further_columns(metrics: Sequence[str] = METRICS) -> list[str]:
-    """What the CSV holds beside the printed values, metric by metric."""
+    """The columns that are in the CSV alone, metric by metric."""
     return [f"{metric}_{name}" for metric in metrics for name in MORE.values()]
 
 
@@ -115,16 +119,15 @@ def side_columns(
     metric: str,
     headings: Sequence[tuple[str, str]],
     missing: Fewer | None = None,
-    **scope: str,
+    *scope: str,
 ) -> list[Column]:
     """The best baseline and TRACE+, each under its (label, group), the better one bold.
 
-    A best baseline that is `missing` answers is marked. What the paper does not print, the AUROC
-    of calibrated probabilities, is added.
+    A best baseline that is `missing` answers is marked. The AUROC of calibrated probabilities,
+    which the paper does not print, is an added column.
     """
-    some = (pl.col(f"{metric}_undefined_splits").fill_null(0) > 0, PARTLY)
-    few = fewer_in(missing or {}, **scope, estimator=f"{metric}_{BEST}_id")
-    marks = {BEST: marked(some, (few, FEWER)), TRACE_PLUS: marked(some)}
+    few = unscored(missing, f"{metric}_{BEST}_id", *scope)
+    marks = {BEST: partly(metric) + few, TRACE_PLUS: partly(metric)}
     return better_of(
         [
             Column(
@@ -135,20 +138,20 @@ def side_columns(
                 mark=marks[side],
                 added=metric not in METRICS,
             )
-            for side, (label, group) in zip((BEST, TRACE_PLUS), headings, strict=True)
+            for side, (label, group) in zip(marks, headings, strict=True)
         ]
     )
 
 
-def sides(metrics: Sequence[str], missing: Fewer, **scope: str) -> list[Column]:
+def sides(metrics: Sequence[str], missing: Fewer, *scope: str) -> list[Column]:
     """The best baseline by each metric, then TRACE+ by each, as `side_columns`."""
     headings = {m: [(NAMES[m], "Best Non-TRACE"), (NAMES[m], "TRACE+")] for m in metrics}
-    pairs = [side_columns(m, headings[m], missing, **scope) for m in metrics]
+    pairs = [side_columns(m, headings[m], missing, *scope) for m in metrics]
     return [column for side in zip(*pairs, strict=True) for column in side]
 
 
 def gain_column(metric: str, label: str, group: str) -> Column:
-    """The improvement, marked where it is a win whose interval does not lie above zero."""
+    """The improvement; a win whose interval does not lie above zero is marked."""
     key = f"{metric}_{IMPROVEMENT}"
     won, supported = pl.col(key) > 0, pl.col(f"{key}_low") > 0
     unsupported = won.fill_null(False) & ~supported.fill_null(False)
@@ -174,9 +177,7 @@ def level(found: Iterable[Improvement]) -> str:
 
 
 def explained(found: Iterable[Improvement], settings: Settings) -> list[str]:
-    """What the intervals are and, where it is used, what the mark says; nothing where there are
-    none.
-    """
+    """Explains the intervals, where there are any, and their mark, where it is used."""
     rows = [row for row in found if row["metric"] in CLAIMED]
     if not rows or nothing_to_compare(settings):
         return []
@@ -195,7 +196,7 @@ def explained(found: Iterable[Improvement], settings: Settings) -> list[str]:
 
 
 def nothing_to_compare(settings: Settings) -> list[str]:
-    """A note where one side is not among the run's estimators."""
+    """A note where TRACE+ or every baseline is not among the run's estimators."""
     if TRACE_PLUS not in {entry.id for entry in settings.estimators}:
         return ["TRACE+ is not among the estimators of this run, so there is nothing to compare."]
     if not settings.of_role("baseline"):
@@ -215,5 +216,5 @@ def partly_undefined(pairs: pl.DataFrame, settings: Settings) -> list[str]:
             for row in rows.iter_rows(named=True)
         ]
         if parts:
-            notes.append(f"{PARTLY} {LEFT_OUT}: {NAMES[metric]} of {'; '.join(parts)}.")
+            notes.append(f"{LEFT_OUT}: {NAMES[metric]} of {'; '.join(parts)}.")
     return notes

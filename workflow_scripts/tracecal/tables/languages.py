@@ -4,12 +4,13 @@ import polars as pl
 
 from tracecal.tables import answered
 from tracecal.tables.improved import BEST, TRACE_PLUS
-from tracecal.tables.phrases import BETTER, LEFT_OUT, METRICS, NAMES, PARTLY, marked
+from tracecal.tables.phrases import BETTER, LEFT_OUT, METRICS, NAMES, partly, unscored
 from tracecal.tables.settings import Frames, Settings, present_tasks
+from tracecal.tables.words import note
 from tracecal.writers.table import Column, Table
 
 ALL = "all"
-# Of right and of wrong answers, for an AUROC to say anything.
+# Right and wrong answers that an AUROC needs at least to be informative.
 FEW = 10
 TRACED = ("trace", TRACE_PLUS)
 LABELS = {BEST: "Best Non-TRACE", "trace": "TRACE", TRACE_PLUS: "TRACE+"}
@@ -42,10 +43,7 @@ def table(frames: Frames, settings: Settings) -> Table:
                     NAMES[metric],
                     label,
                     better=BETTER[metric],
-                    mark=marked(
-                        (pl.col(f"{metric}_undefined_splits") > 0, PARTLY),
-                        *([_few(metric, missing)] if key == BEST else []),
-                    ),
+                    mark=_mark(key, metric, missing),
                 )
                 for key, label in LABELS.items()
                 for metric in METRICS
@@ -61,21 +59,16 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
 
 
-def _few(metric: str, missing: answered.Fewer) -> tuple[pl.Expr, str]:
-    best = answered.fewer_in(missing, task="task", estimator=f"{BEST}_{metric}_id")
-    return best, answered.FEWER
+def _mark(key: str, metric: str, missing: answered.Fewer) -> pl.Expr:
+    best = unscored(missing, f"{BEST}_{metric}_id", "task")
+    return partly(metric) + best if key == BEST else partly(metric)
 
 
 def _few_right(right: pl.DataFrame) -> list[str]:
-    """Which languages have so few right or wrong answers that an AUROC hangs on single ones."""
-    few = right.with_columns(rarer=pl.min_horizontal("correct", pl.col("n") - pl.col("correct")))
-    named = [
-        f"{language} ({rarer})"
-        for language, rarer in few.filter(pl.col("rarer") < FEW)
-        .sort("task", "language")
-        .select("language", "rarer")
-        .iter_rows()
-    ]
+    """The languages with so few right or wrong answers that an AUROC depends on single ones."""
+    rarer = pl.min_horizontal("correct", pl.col("n") - pl.col("correct")).alias("rarer")
+    few = right.select(*SCOPE, rarer).filter(pl.col("rarer") < FEW).sort(SCOPE)
+    named = [f"{language} ({rarer})" for _, language, rarer in few.iter_rows()]
     return [
         f"Too few to say: fewer than {FEW} answers of the rarer kind, right or wrong, so that an "
         f"AUROC hangs on single answers: {', '.join(named)}."
@@ -100,7 +93,7 @@ def _footnotes(averages: pl.DataFrame, present: list[str]) -> list[str]:
         f"{NAMES[metric]} of {language} in {undefined} of {splits} splits"
         for metric, language, undefined, splits in worst.sort("metric", "language").iter_rows()
     ]
-    return [f"{PARTLY} {LEFT_OUT}: {'; '.join(named)}."] if named else []
+    return note(LEFT_OUT, named)
 
 
 def _frame(averages: pl.DataFrame, best: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:

@@ -14,15 +14,16 @@ def table(frames: Frames, settings: Settings) -> Table:
     chosen = settings.select(frames["length_stratified_averages"], "main")
     present, found = present_tasks(chosen), set(chosen["estimator"])
     means = by(chosen.filter(study="main"), "estimator", "stratum", "metric")
-    rows = []
-    for entry in settings.estimators:
-        own = {f"{s}_{m}": means.get((entry.id, s, m), {}) for s, m in KEYS}
-        row = {"estimator": entry.id, "label": entry.label} | summaries(own)
-        rows += [row] if entry.id in found else []
-    frame = frame_of(rows)
+    rows = [
+        {"estimator": entry.id, "label": entry.label}
+        | summaries({f"{s}_{m}": means.get((entry.id, s, m), {}) for s, m in KEYS})
+        for entry in settings.estimators
+        if entry.id in found
+    ]
+    parts = {f" of {stratum} answers": chosen.filter(stratum=stratum) for stratum in STRATA}
     missing = answered.fewer(frames, settings)
     return Table(
-        frame=frame.with_columns(**settings.scope(present)),
+        frame=frame_of(rows).with_columns(**settings.scope(present)),
         columns=(
             method("length_stratified", missing=missing),
             *(
@@ -36,11 +37,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         footnotes=(
             *settings.absent_tasks("main", present),
-            *partly_note(
-                {f" of {stratum} answers": chosen.filter(stratum=stratum) for stratum in STRATA},
-                METRICS,
-                settings.tasks,
-            ),
+            *partly_note(parts, settings.tasks),
             *answered.footnotes(missing, settings),
         ),
         notes=tuple(answered.notes(frames, settings)),

@@ -1,4 +1,4 @@
-"""What the two tables of localized errors share: beside global ones, and kind by kind."""
+"""The two tables of localized errors: beside global ones, and kind by kind."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -27,12 +27,14 @@ MATCHED = (
     "equally near."
 )
 COUNTS = ("n", "errors", "length_gap")
-# A row of the analysis by estimator, slice and metric.
+# The analysis' rows by estimator, slice and metric.
 Values = Mapping[tuple[str, str, str], Mapping]
+# The row with the most pairs of each slice.
+Largest = Mapping[str, Mapping]
 
 
 class Shown(NamedTuple):
-    """A column of values: of which slice, by which metric, and how it is headed."""
+    """A column of values: its slice, its metric and its headings."""
 
     slice: str
     metric: str
@@ -50,12 +52,12 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
     values = by(found, "estimator", "slice", "metric")
     model, pooled = found.select("model", "tasks").row(0)
     present = [entry for entry in settings.estimators if entry.id in set(found["estimator"])]
-    ordered = sorted(present, key=lambda entry: entry.role == "trace")
+    largest = {column.slice: most(values, column.slice) for column in shown}
     rows = [
         {"estimator": entry.id, "label": entry.label}
         | _values(entry.id, shown, values)
         | {"sd_over": "matchings", "model": model, "tasks": pooled}
-        for entry in ordered
+        for entry in sorted(present, key=lambda entry: entry.role == "trace")
     ]
     return Table(
         frame=frame_of(rows),
@@ -66,12 +68,12 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
         emphasis=BEST_OF_COLUMN,
         footnotes=(
             *settings.absent_tasks("main", pooled.split()),
-            *_empty(shown, values),
+            *_empty(largest),
             *answered.footnotes(missing, settings),
         ),
         notes=(
             MATCHED.format(matchings=found["matchings"][0]),
-            *_counts(shown, values),
+            *_counts(largest),
             *_gains(shown, values),
             *answered.notes(frames, settings),
         ),
@@ -80,12 +82,8 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
 
 def most(values: Values, part: str) -> Mapping:
     """The AUROC of a slice for the estimator that is defined on most of its pairs."""
-    rows = [row for (_, s, metric), row in values.items() if (s, metric) == (part, "auroc")]
+    rows = [row for (_, *key), row in values.items() if key == [part, "auroc"]]
     return max(rows, key=lambda row: row["n"] or 0)
-
-
-def _largest(shown: Sequence[Shown], values: Values) -> dict[str, Mapping]:
-    return {part: most(values, part) for part in dict.fromkeys(column.slice for column in shown)}
 
 
 def _values(estimator: str, shown: Sequence[Shown], values: Values) -> dict:
@@ -111,12 +109,12 @@ def _unsupported(column: Shown, values: Values) -> bool:
     return None not in (gain["value"], gain["low"]) and gain["low"] <= 0 < gain["value"]
 
 
-def _counts(shown: Sequence[Shown], values: Values) -> Iterator[str]:
+def _counts(largest: Largest) -> Iterator[str]:
     """How many of the errors are matched, and how well."""
     matched = [
         f"{NAMES[part].lower()} {number(row['n'], 0)} of {row['errors']} "
         f"({number(row['length_gap'], 1)})"
-        for part, row in _largest(shown, values).items()
+        for part, row in largest.items()
         if row["n"]
     ]
     if matched:
@@ -126,15 +124,14 @@ def _counts(shown: Sequence[Shown], values: Values) -> Iterator[str]:
         )
 
 
-def _empty(shown: Sequence[Shown], values: Values) -> Iterator[str]:
-    """Which slices hold no error that can be matched."""
-    largest = _largest(shown, values)
+def _empty(largest: Largest) -> Iterator[str]:
+    """The slices without an error that can be matched."""
     if empty := [NAMES[part].lower() for part, row in largest.items() if not row["n"]]:
         yield f"– Undefined: no error that can be matched is of the kind {listed(empty)}."
 
 
 def _gains(shown: Sequence[Shown], values: Values) -> Iterator[str]:
-    """By how much TRACE+ exceeds the best baseline of the table, with the bootstrap's interval."""
+    """By how much TRACE+ exceeds the table's best baseline, with a bootstrap interval."""
     areas = [column.slice for column in shown if column.metric == "auroc"]
     gains = {part: values[GAIN, part, "auroc"] for part in areas}
     stated = [

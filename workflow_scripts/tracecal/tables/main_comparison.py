@@ -16,9 +16,10 @@ from tracecal.tables.phrases import (
     by,
     marked,
     method,
+    summaries,
 )
 from tracecal.tables.settings import Entry, Frames, Settings, present_tasks
-from tracecal.tables.words import count, listed
+from tracecal.tables.words import count, listed, note
 from tracecal.writers.table import ABSENT, Column, Table, ranked
 
 FAMILIES = {"beam": "beam-distribution"}
@@ -52,22 +53,19 @@ def table(frames: Frames, settings: Settings) -> Table:
         for metric in part
     ]
     gains = _gains(frames["improvements"], rows, settings)
+    ends = ("", "_sd", "_undefined_splits")
     frame = pl.DataFrame(
         [*(_row(entry, keys, means) for entry in rows), *_gain_rows(gains, keys)],
-        schema=["estimator", "family", "label", *(n for key in keys for n in _names(*key))],
+        schema=["estimator", "family", "label", *(_name(*key) + e for key in keys for e in ends)],
         infer_schema_length=None,
     ).with_columns(**settings.scope(present))
     fewer = answered.fewer(frames, settings)
     columns = [_column(key, rows, means, gains, fewer, settings.tasks) for key in keys]
     sections, titles = _sections(rows)
-    beams = any(entry.family == "beam" for entry in rows)
     known = pl.col("estimator").is_in([entry.id for entry in rows])
     return Table(
         frame=frame,
-        columns=(
-            method("main_comparison", rows),
-            *ranked(columns, among=known),
-        ),
+        columns=(method("main_comparison", rows), *ranked(columns, among=known)),
         section=pl.col("estimator").replace_strict(sections, default=GAINS),
         titles=titles,
         emphasis=BEST_OF_COLUMN,
@@ -79,7 +77,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         notes=(
             *answered.notes(frames, settings),
-            *([BEAMS] if beams else []),
+            *([BEAMS] if any(entry.family == "beam" for entry in rows) else []),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
             *_gain_notes(gains, settings),
         ),
@@ -87,7 +85,7 @@ def table(frames: Frames, settings: Settings) -> Table:
 
 
 def _gains(improvements: pl.DataFrame, rows: Sequence[Entry], settings: Settings) -> Gains:
-    """None where the run lacks one side."""
+    """Empty where the run lacks TRACE+ or every baseline."""
     roles = {entry.id if entry.role == "trace" else entry.role for entry in rows}
     if not {"baseline", improved.TRACE_PLUS} <= roles:
         return {}
@@ -98,35 +96,24 @@ def _name(task: str | None, metric: str) -> str:
     return f"{task or AVERAGE}_{metric}"
 
 
-def _names(task: str | None, metric: str) -> list[str]:
-    name = _name(task, metric)
-    return [name, f"{name}_sd", f"{name}_undefined_splits"]
-
-
 def _row(entry: Entry, keys: Keys, means: Means) -> dict:
     row = {"estimator": entry.id, "family": entry.family, "label": entry.label}
-    for task, metric in keys:
-        average = means.get((task, entry.id, metric), {})
-        values = (average.get("mean"), average.get("sd"), average.get("undefined", 0))
-        row |= dict(zip(_names(task, metric), values, strict=True))
-    return row
+    return row | summaries({_name(t, m): means.get((t, entry.id, m), {}) for t, m in keys})
 
 
 def _gain_rows(gains: Gains, keys: Keys) -> Iterator[dict]:
-    """The improvement, and the bounds of its interval."""
+    """The rows of the improvement and of the ends of its interval."""
     if not gains:
         return
-    level = improved.level(gains.values())
-    yield {"estimator": "improvement", "label": "Improvement"} | {
-        name: value
-        for key in keys
-        for name, value in zip(
-            _names(*key), (gains[key]["difference"], gains[key]["difference_sd"]), strict=False
-        )
-    }
-    for end, words in (("low", "from"), ("high", "to")):
-        row = {"estimator": f"improvement_{end}", "label": f"{level} interval, {words}"}
-        yield row | {_name(*key): gains[key][end] for key in keys}
+    interval = f"{improved.level(gains.values())} interval"
+    sds = {f"{_name(*key)}_sd": gains[key]["difference_sd"] for key in keys}
+    for estimator, label, column, more in (
+        ("improvement", "Improvement", "difference", sds),
+        ("improvement_low", f"{interval}, from", "low", {}),
+        ("improvement_high", f"{interval}, to", "high", {}),
+    ):
+        values = {_name(*key): gains[key][column] for key in keys}
+        yield {"estimator": estimator, "label": label} | values | more
 
 
 def _column(
@@ -138,9 +125,9 @@ def _column(
     tasks: Mapping[str, str],
 ) -> Column:
     task, metric = key
-    every = _partly(key, rows, means) == list(rows)
-    partly = [] if every else [entry.id for entry in _partly(key, rows, means)]
-    scored = [entry for _, where, entry in fewer if task in (where, None)]
+    partly = _partly(key, rows, means)
+    every = partly == list(rows)
+    unscored = [estimator for _, where, estimator in fewer if task in (where, None)]
     unsupported = ["improvement"] * (bool(gains) and improved.unsupported(gains[key]))
     estimator, where = pl.col("estimator"), tasks[task] if task else "Avg."
     printed = metric in METRICS
@@ -152,8 +139,8 @@ def _column(
         signed=~estimator.is_in([entry.id for entry in rows]),
         heading_mark=PARTLY if every else "",
         mark=marked(
-            (estimator.is_in(partly), PARTLY),
-            (estimator.is_in(scored), answered.FEWER),
+            (estimator.is_in([] if every else [entry.id for entry in partly]), PARTLY),
+            (estimator.is_in(unscored), answered.FEWER),
         ),
         added_mark=marked((estimator.is_in(unsupported), improved.UNSUPPORTED)),
         added=not printed,
@@ -172,7 +159,7 @@ def _partly(key: tuple[str | None, str], rows: Sequence[Entry], means: Means) ->
 
 
 def _sections(rows: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
-    """Each estimator's section as in the paper, and titles: sequence-level, others, TRACE."""
+    """Each estimator's section, and the sections' titles, as in the paper."""
     sections = {
         entry.id: "trace"
         if entry.role == "trace"
@@ -191,7 +178,7 @@ def _sections(rows: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _series(names: Sequence[str]) -> str:
-    """As `listed`, with the paper's comma before the last of three."""
+    """As `listed`, with the paper's comma before the last of three or more."""
     *others, last = names
     return f"{', '.join(others)}, and {last}" if len(others) > 1 else listed(names)
 
@@ -206,9 +193,8 @@ def _gain_notes(gains: Gains, settings: Settings) -> list[str]:
 def _undefined_notes(
     keys: Keys, rows: Sequence[Entry], means: Means, tasks: Mapping[str, str]
 ) -> list[str]:
-    """What the dagger and the dash stand for, with counts, and what the averages leave out."""
-    partly, never, skipped = [], [], []
-    dashes = 0
+    """Explains the dagger and the dash, with counts, and what the averages leave out."""
+    partly, never, skipped, dashes = [], [], [], 0
     for task, metric in keys:
         column = {entry: means.get((task, entry.id, metric)) for entry in rows}
         none = [e for e, average in column.items() if average is None or average["mean"] is None]
@@ -222,16 +208,11 @@ def _undefined_notes(
             never.append(f"{name} ({_who(none, rows)})")
         if len(none) == len(rows):
             skipped.append(name)
-    notes = []
-    if partly:
-        notes.append(
-            f"{PARTLY} Undefined in some splits, which the mean leaves out: {'; '.join(partly)}."
-        )
-    if never:
-        notes.append(f"{ABSENT} Undefined ({count(dashes, 'cell')}): {'; '.join(never)}.")
-    if skipped:
-        notes.append(f"Avg. leaves out {listed(skipped)}.")
-    return notes
+    return [
+        *note(f"{PARTLY} Undefined in some splits, which the mean leaves out", partly),
+        *note(f"{ABSENT} Undefined ({count(dashes, 'cell')})", never),
+        *([f"Avg. leaves out {listed(skipped)}."] if skipped else []),
+    ]
 
 
 def _span(found: Sequence[Mapping]) -> str:

@@ -7,7 +7,7 @@ import polars as pl
 from tracecal.tables.answered import FEWER, Fewer, fewer_in
 from tracecal.tables.rows import PRINTED
 from tracecal.tables.settings import Entry, Labels
-from tracecal.tables.words import listed
+from tracecal.tables.words import listed, note
 from tracecal.writers.table import Better, Column
 
 BETTER: dict[str, Better] = {
@@ -27,7 +27,7 @@ NAMES = {
     "auroc_calibrated": "AUROC (cal.)",
 }
 METRICS = ("brier", "auroc")
-# Where a win is claimed the AUROC of calibrated probabilities stands beside that of raw scores.
+# Where a win is claimed, the AUROC of calibrated probabilities is given beside that of raw scores.
 CLAIMED = (*METRICS, "auroc_calibrated")
 DIRECTION = (
     "AUROC ranks by the raw score where an estimator has one, as the paper does: on a task where a "
@@ -37,8 +37,8 @@ DIRECTION = (
 )
 PARTLY = "†"
 LEFT_OUT = (
-    "Undefined where all answers of a split are right or all are wrong, or none has a score, which "
-    "the mean leaves out"
+    f"{PARTLY} Undefined where all answers of a split are right or all are wrong, or none has a "
+    "score, which the mean leaves out"
 )
 BEST_OF_COLUMN = (
     "Bold: best of the column; underlined: second best; values that print alike share the mark."
@@ -54,7 +54,7 @@ def method(
 ) -> Column:
     """The column of estimators' labels, as `table` prints them.
 
-    Those of `entries` are cited where they have a source, those `missing` answers marked.
+    Estimators in `entries` are cited where they have a source, those `missing` answers marked.
     """
     cited = {e.id: e.citation for e in entries if e.citation and e.role not in ("trace", "variant")}
     cite = pl.col("estimator").replace_strict(cited, default=None, return_dtype=pl.String)
@@ -64,7 +64,7 @@ def method(
         align="left",
         printed=named(table),
         cite=cite if cited else None,
-        mark=marked((fewer_in(missing or {}, estimator="estimator"), FEWER)),
+        mark=unscored(missing, "estimator"),
     )
 
 
@@ -75,41 +75,46 @@ def named(table: str, estimator: str = "estimator", label: str = "label") -> pl.
     return pl.coalesce(own, label)
 
 
+def unscored(missing: Fewer | None, estimator: str, *scope: str) -> pl.Expr:
+    """Marks rows whose estimator is `missing` answers; columns as in `fewer_in`."""
+    return marked((fewer_in(missing or {}, estimator, *scope), FEWER))
+
+
 def partly(key: str) -> pl.Expr:
-    """The mark of values that leave out splits in which they are undefined."""
+    """Marks values that are undefined in some splits, which their mean leaves out."""
     return marked((pl.col(f"{key}_undefined_splits") > 0, PARTLY))
 
 
 def partly_note(
-    parts: Mapping[str, pl.DataFrame], metrics: Sequence[str], tasks: Labels
+    parts: Mapping[str, pl.DataFrame], tasks: Labels, metrics: Sequence[str] = METRICS
 ) -> list[str]:
-    """What that mark says, from the averages of single tasks, by what part of them they are of."""
+    """Explains that mark, from averages of single tasks; `parts` names what each frame is about."""
     named = [
         f"{NAMES[metric]}{part} on {listed(where)}"
         for part, averages in parts.items()
         for metric in metrics
         if (where := undefined(averages, metric, tasks))
     ]
-    return [f"{PARTLY} {LEFT_OUT}: {'; '.join(named)}."] if named else []
+    return note(LEFT_OUT, named)
 
 
 def marked(*marks: tuple[pl.Expr, str]) -> pl.Expr:
-    """The marks whose conditions a row meets, one behind the other."""
+    """The marks whose conditions a row meets, joined."""
     return pl.concat_str(
         pl.when(condition).then(pl.lit(mark)).otherwise(pl.lit("")) for condition, mark in marks
     )
 
 
 def undefined(averages: pl.DataFrame, metric: str, tasks: Labels) -> list[str]:
-    """The tasks on which `metric` is undefined in some splits, with how many at the worst."""
+    """The tasks on which `metric` is undefined in some splits, with the largest number of them."""
     counts = (
         averages.filter(metric=metric)
         .drop_nulls("task")
         .group_by("task")
-        .agg(pl.col("undefined").max(), pl.col("splits").max())
+        .agg(pl.col("undefined", "splits").max())
         .filter(pl.col("undefined") > 0)
         .sort("task")
-    ).select("task", "undefined", "splits")
+    )
     return [f"{tasks[task]} ({n} of {splits} splits)" for task, n, splits in counts.iter_rows()]
 
 
@@ -121,7 +126,7 @@ def by(frame: pl.DataFrame, *keys: str) -> Mapping[tuple, dict]:
 def summaries(averages: Mapping[str, Mapping]) -> dict[str, object]:
     """Columns of a row: the means by their name, then their `_sd` and `_undefined_splits`.
 
-    An estimator without an average has an empty one.
+    The average of an estimator that has none is an empty mapping.
     """
     ends = {"": ("mean", None), "_sd": ("sd", None), "_undefined_splits": ("undefined", 0)}
     return {
@@ -132,6 +137,6 @@ def summaries(averages: Mapping[str, Mapping]) -> dict[str, object]:
 
 
 def frame_of(rows: Sequence[Mapping]) -> pl.DataFrame:
-    """Rows with the same keys as a frame; a column without any value holds numbers."""
+    """A frame of rows with the same keys; a column without any value is numeric."""
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return frame.cast({pl.Null: pl.Float64})

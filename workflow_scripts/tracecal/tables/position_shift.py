@@ -1,4 +1,4 @@
-"""TRACE's ranking with the risk of an answer where it stood, and at other positions."""
+"""TRACE's ranking with the tokens of an answer in their order, and in random orders."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ import polars as pl
 from tracecal.tables import answered
 from tracecal.tables.phrases import LEFT_OUT, PARTLY, by, frame_of, marked
 from tracecal.tables.settings import Frames, Settings, present_tasks
-from tracecal.tables.words import count
+from tracecal.tables.words import count, note
 from tracecal.writers.table import Column, Table
 
 SIDES = ("original", "shifted")
@@ -56,13 +56,11 @@ def _row(task: str | None, found: Found, settings: Settings) -> dict:
 
 def _columns() -> tuple[Column, ...]:
     between = "Shifted less original"
-    original, shifted = map(pl.col, SIDES)
-    some = marked((pl.col("undefined_splits") > 0, PARTLY))
-    apart = (shifted - original).abs() > SDS * pl.col("difference_draws_sd")
+    undefined = marked((pl.col("undefined_splits") > 0, PARTLY))
     return (
         Column(("label",), "Task", align="left"),
         *(
-            Column((side,), label, better="higher", emphasis=_bold(apart, pl.col(side)), mark=some)
+            Column((side,), label, better="higher", emphasis=_bold(side), mark=undefined)
             for side, label in zip(SIDES, ("Original", "Position-shifted"), strict=True)
         ),
         Column(("difference",), "Mean", between, signed=True, added=True),
@@ -71,18 +69,19 @@ def _columns() -> tuple[Column, ...]:
     )
 
 
-def _bold(apart: pl.Expr, side: pl.Expr) -> pl.Expr:
-    """The higher AUROC, where both differ by more than random orders do."""
-    return pl.when(apart & (side == pl.max_horizontal(SIDES))).then(pl.lit("best"))
+def _bold(side: str) -> pl.Expr:
+    """Marks the higher AUROC, where the two differ by more than random orders do."""
+    original, shifted = map(pl.col, SIDES)
+    apart = (shifted - original).abs() > SDS * pl.col("difference_draws_sd")
+    return pl.when(apart & (pl.col(side) == pl.max_horizontal(SIDES))).then(pl.lit("best"))
 
 
 def _undefined(found: Found, present: Sequence[str], settings: Settings) -> list[str]:
     """A note on the splits in which a task has no AUROC."""
-    partly = [(task, found[task, "original", "split"]) for task in present]
     named = [
         f"{settings.tasks[task]} "
         f"({average['undefined']} of {count(average['repetitions'], 'split')})"
-        for task, average in partly
-        if average["undefined"]
+        for task in present
+        if (average := found[task, "original", "split"])["undefined"]
     ]
-    return [f"{PARTLY} {LEFT_OUT}: {'; '.join(named)}."] if named else []
+    return note(LEFT_OUT, named)

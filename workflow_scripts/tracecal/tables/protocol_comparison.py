@@ -23,7 +23,7 @@ ORDER = ("likelihood_entropy", "beam", "token_sar", "mars", "selfcheckgpt", "sem
 def table(frames: Frames, settings: Settings) -> Table:
     """From `settings.more["methods"]`: `method`, `label`, `role`, and a mark for each column.
 
-    A mark is 'yes', 'partly' or 'no'. TRACE's own rows stand last, under a rule.
+    A mark is 'yes', 'partly' or 'no'. TRACE's own rows are last, under a rule.
     """
     methods = sorted(settings.more["methods"], key=_place)
     own = [method["method"] for method in methods if method["role"] == "trace"]
@@ -43,6 +43,6 @@ def table(frames: Frames, settings: Settings) -> Table:
 
 
 def _place(method: Mapping) -> tuple[bool, int]:
-    """TRACE's last; the methods of the paper in its order, before others."""
+    """TRACE's rows are last; the paper's methods come in its order, before others."""
     order = [*ORDER, method["method"]]
     return method["role"] == "trace", order.index(method["method"])

@@ -7,13 +7,13 @@ from tracecal.tables.phrases import (
     BETTER,
     LEFT_OUT,
     NAMES,
-    PARTLY,
     by,
     frame_of,
     method,
     partly,
 )
 from tracecal.tables.settings import Frames, Settings
+from tracecal.tables.words import note
 from tracecal.writers.table import Column, Table, ranked
 
 RISKS = {f"risk_at_{percent}": f"R@{percent}" for percent in COVERAGES}
@@ -24,16 +24,14 @@ def table(frames: Frames, settings: Settings) -> Table:
     """From `reliability_selective_averages`: a row per estimator."""
     averages = frames["reliability_selective_averages"]
     means = by(averages, "estimator", "metric")
-    model = settings.studies["main"]["model"]
-    tasks = " ".join(counted["task"] for counted in answered.rows(frames, settings))
+    present = [counted["task"] for counted in answered.rows(frames, settings)]
     rows = []
     for entry in settings.estimators:
         own = {metric: means.get((entry.id, metric), {}) for metric in METRICS}
         row = {"estimator": entry.id, "label": entry.label}
         row |= {metric: average.get("mean") for metric, average in own.items()}
         row |= {f"{metric}_sd": average.get("sd") for metric, average in own.items()}
-        row["auroc_undefined_splits"] = own["auroc"].get("undefined", 0)
-        rows.append(row | {"model": model, "tasks": tasks})
+        rows.append(row | {"auroc_undefined_splits": own["auroc"].get("undefined", 0)})
     columns = [
         Column((m,), label, better=BETTER.get(m, "lower"), mark=partly(m) if m == "auroc" else None)
         for m, label in METRICS.items()
@@ -42,12 +40,12 @@ def table(frames: Frames, settings: Settings) -> Table:
     undefined, splits = areas["undefined"].max(), areas["splits"].max()
     missing = answered.fewer(frames, settings)
     return Table(
-        frame=frame_of(rows),
+        frame=frame_of(rows).with_columns(**settings.scope(present)),
         columns=(method("reliability_selective", missing=missing), *ranked(columns)),
         emphasis=BEST_OF_COLUMN,
         footnotes=(
-            *settings.absent_tasks("main", tasks.split()),
-            *([f"{PARTLY} {LEFT_OUT}: {undefined} of {splits} splits."] if undefined else []),
+            *settings.absent_tasks("main", present),
+            *note(LEFT_OUT, [f"{undefined} of {splits} splits"] if undefined else []),
             *answered.footnotes(missing, settings),
         ),
         notes=tuple(answered.notes(frames, settings)),

@@ -14,21 +14,22 @@ FOUND = ("threshold", "coverage", "error", "kept", "enough")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `risk_coverage` and `accuracy`: a row per model and task, FOUND of each error rate.
+    """From `risk_coverage` and `accuracy`: a row per model and task, FOUND for each error rate.
 
-    Rates that no model keeps on any task are in the CSV and in a note alone, if any is kept.
+    Error rates that no threshold promises are in the CSV and in a note alone, unless all are such.
     """
     found = frames["risk_coverage"]
     rates = sorted(set(found["error_rate"]))
-    kept = [rate for rate in rates if _promised(found, rate)] or rates
+    promised = set(found.drop_nulls("threshold")["error_rate"])
+    kept = sorted(promised) or rates
     error = (1 - pl.col("accuracy")).alias("error_of_all")
     all_answers = frames["accuracy"].select("model", "task", error)
     frame = found.select("model", "task", "groups", "n").unique()
     frame = frame.join(all_answers, on=["model", "task"], how="left")
     for rate in rates:
-        own = found.filter(pl.col("error_rate") == rate)
         named = [pl.col(name).alias(f"{name}_{rate:g}") for name in FOUND]
-        frame = frame.join(own.select("model", "task", *named), on=["model", "task"])
+        own = found.filter(error_rate=rate).select("model", "task", *named)
+        frame = frame.join(own, on=["model", "task"])
     frame = frame.with_columns(task_label=pl.col("task").replace_strict(settings.tasks))
     return Table(
         frame=frame.sort(settings.in_order(), "task").select(
@@ -49,24 +50,17 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
 
 
-def _promised(found: pl.DataFrame, rate: float) -> bool:
-    return found.filter(pl.col("error_rate") == rate)["threshold"].count() > 0
-
-
 def _columns(rate: float) -> tuple[Column, ...]:
     group, names = f"Error rate ≤ {rate:g}", {name: f"{name}_{rate:g}" for name in FOUND}
     enough = pl.format(f"{NONE} ({{}})", names["enough"]).fill_null(pl.lit(NONE))
     threshold = pl.col(names["threshold"])
-    printed = pl.when(threshold.is_null()).then(enough).otherwise(_text(threshold))
+    text = threshold.map_elements(lambda value: number(value, 3), return_dtype=pl.String)
+    printed = pl.when(threshold.is_null()).then(enough).otherwise(text)
     return (
         Column((names["threshold"],), "Threshold", group, printed=printed),
         Column((names["coverage"],), "Coverage", group),
         Column((names["error"],), "Error", group),
     )
-
-
-def _text(values: pl.Expr) -> pl.Expr:
-    return values.map_elements(lambda value: number(value, 3), return_dtype=pl.String)
 
 
 def _footnotes(

@@ -1,6 +1,6 @@
 """The estimators that tables of averages show, by id, in groups of rows.
 
-Apart from the tables themselves: the rules read it whenever the workflow starts.
+The rules import this at every start of the workflow, so it is kept apart from the tables.
 """
 
 ABLATIONS = (
@@ -34,7 +34,7 @@ ADDED = {
 SHORT = {"seq_logp": "SeqLogP", "windowed_entropy": "WinEnt"}
 LOCALIZED = SHORT | {"windowed_entropy": "WindowEnt"}
 DOTTED = {"first_token_prob": "First-Token Prob."}
-# What the paper's tables call estimators where it is not their usual name; \u2003 is an indent.
+# The paper's names of estimators, by table, where they differ from the usual; \u2003 is an indent.
 PRINTED = {
     "bridge": {"trace": "TRACE + scalar calib.", "learned_dml": "Learned (D,M,L)"},
     "operator_ablation": {"trace": "TRACE (D+M+L)", "learned_dml": "Learned (D,M,L)"},

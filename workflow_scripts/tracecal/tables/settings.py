@@ -12,7 +12,7 @@ from tracecal.tables.words import listed
 
 
 class Entry(NamedTuple):
-    """An estimator as the rules hand it to a table or figure."""
+    """An estimator as the rules pass it to a table or figure."""
 
     id: str
     label: str
@@ -60,7 +60,7 @@ class Settings:
         return {"model": pl.lit(self.studies["main"]["model"]), "tasks": pl.lit(" ".join(tasks))}
 
     def of_pairs(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows that are of one of the studies' pairs."""
+        """The rows of the studies' pairs."""
         wanted = pl.DataFrame(self.pairs, ["model", "task"], orient="row")
         return frame.join(wanted, on=["model", "task"], how="semi")
 
@@ -77,7 +77,7 @@ class Settings:
         )
 
     def select(self, frame: pl.DataFrame, study: str) -> pl.DataFrame:
-        """The rows of a study: its pairs and its averages; `InputError` where there are none."""
+        """A study's rows, of its pairs and its averages; `InputError` where there are none."""
         members = self.studies[study]
         pairs = pl.col("study").is_null() & of_study(members)
         chosen = frame.filter(pairs | (pl.col("study") == study))
@@ -94,11 +94,11 @@ class Settings:
         return chosen
 
     def absent_tasks(self, study: str, present: Sequence[str]) -> list[str]:
-        """A note on the tasks of a study that have no results yet, where there are any."""
+        """A note on the study's tasks without results, where there are any."""
         absent = [self.tasks[task] for task in sorted({*self.studies[study]["tasks"]} - {*present})]
         return [f"No results yet on {listed(absent)}."] if absent else []
 
 
 def present_tasks(chosen: pl.DataFrame) -> list[str]:
-    """The tasks that rows are of, sorted."""
+    """The tasks of the rows, sorted."""
     return sorted(set(chosen["task"].drop_nulls()))

@@ -1,4 +1,4 @@
-"""What mean risk, its largest token and its spikes predict of correctness."""
+"""How well mean risk, the largest token risk and spikes predict correctness."""
 
 from tracecal.tables import answered
 from tracecal.tables.phrases import (
@@ -6,7 +6,6 @@ from tracecal.tables.phrases import (
     BETTER,
     LEFT_OUT,
     NAMES,
-    PARTLY,
     RISK,
     by,
     frame_of,
@@ -48,7 +47,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis=BEST_OF_COLUMN,
         footnotes=(
             *settings.absent_tasks("main", tasks.split()),
-            *([f"{PARTLY} {LEFT_OUT}."] * undefined),
+            *([f"{LEFT_OUT}."] * undefined),
         ),
         notes=(RISK, *answered.notes(frames, settings, pooled=True)),
     )

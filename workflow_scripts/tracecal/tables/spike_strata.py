@@ -7,7 +7,12 @@ from tracecal.tables.phrases import RISK
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table
 
-NUMBERS = ("n", "mean_risk", "spike_gap", "incorrect_rate")
+NUMBERS = {
+    "n": "n",
+    "mean_risk": "Mean risk",
+    "spike_gap": "Spike gap",
+    "incorrect_rate": "Incorr. rate",
+}
 MORE = ("incorrect", "incorrect_rate_low", "incorrect_rate_high", "model", "tasks")
 
 
@@ -26,10 +31,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         columns=(
             Column(("risk",), "Mean risk", align="left"),
             Column(("spike",), "Spike gap", align="left"),
-            Column(("n",), "n", align="right"),
-            Column(("mean_risk",), "Mean risk", align="right"),
-            Column(("spike_gap",), "Spike gap", align="right"),
-            Column(("incorrect_rate",), "Incorr. rate", align="right"),
+            *(Column((name,), label, align="right") for name, label in NUMBERS.items()),
         ),
         footnotes=(
             *settings.absent_tasks("main", strata["tasks"][0].split()),

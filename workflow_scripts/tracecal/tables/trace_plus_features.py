@@ -1,4 +1,4 @@
-"""What TRACE+ learns from: its features by group, and those it does without."""
+"""The features of TRACE+ by group, and those that it excludes."""
 
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ SYMBOLS = (
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `settings.more`: the `features` of TRACE+, then those `excluded`, by id, in order.
+    """From `settings.more`: the ids of TRACE+'s `features`, then of those `excluded`, in order.
 
     Features that differ in their decay alone share a row, as in the paper.
     """

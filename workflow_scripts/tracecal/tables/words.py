@@ -1,6 +1,6 @@
-"""Numbers and names as sentences have them, and the captions that hold them.
+"""Captions, notes, and the counts and lists of names in them.
 
-Apart from the tables themselves: the rules read it whenever the workflow starts.
+The rules import this at every start of the workflow, so it is kept apart from the tables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ def filled(
 ) -> dict[str, str]:
     """`title` and `caption` of a table, the caption's {placeholders} replaced by facts.
 
-    What the caption says of what is `added` to the paper's table goes with it.
+    `as_printed` leaves out what the caption says about additions to the paper's table.
     """
     parts = [words["caption"], "" if as_printed else words.get("added", "")]
     caption = " ".join(filter(None, (part.strip() for part in parts)))
@@ -26,3 +26,8 @@ def listed(names: Sequence[str]) -> str:
     """ "A", "A and B", "A, B and C"."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def note(sentence: str, parts: Sequence[str]) -> list[str]:
+    """The note that `sentence` applies to `parts`; none where there are no parts."""
+    return [f"{sentence}: {'; '.join(parts)}."] if parts else []
