@@ -22,9 +22,9 @@ def fewer(frames: Frames, settings: Settings) -> Fewer:
     pairs = frames["averages"].filter(pl.col("study").is_null(), metric="brier")
     shares = pairs.select(*SCOPE, share=pl.col("n") / pl.col("n").max().over("model", "task"))
     rows = settings.of_pairs(shares).filter(pl.col("share") < 1, pl.col("estimator").is_in(ids))
-    found = {(model, task, estimator): share for model, task, estimator, share in rows.iter_rows()}
+    share_of = {tuple(key): share for *key, share in rows.iter_rows()}
     keys = [(*pair, id) for pair in settings.pairs for id in ids]
-    return {key: found[key] for key in keys if key in found}
+    return {key: share_of[key] for key in keys if key in share_of}
 
 
 def fewer_in(missing: Collection[tuple[str, str, str]], estimator: str, *scope: str) -> pl.Expr:
@@ -77,8 +77,8 @@ def total(counted: Sequence[Mapping]) -> dict[str, int]:
 
 def rows(frames: Frames, settings: Settings) -> list[dict]:
     """The rows of `accuracy` for a table's pairs, in the order of its models and tasks."""
-    found = {(row["model"], row["task"]): row for row in frames["accuracy"].iter_rows(named=True)}
-    return [found[pair] for pair in settings.pairs if pair in found]
+    by_pair = {(row["model"], row["task"]): row for row in frames["accuracy"].iter_rows(named=True)}
+    return [by_pair[pair] for pair in settings.pairs if pair in by_pair]
 
 
 def incomplete(counts: Sequence[Mapping], settings: Settings) -> list[str]:

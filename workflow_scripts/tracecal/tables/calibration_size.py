@@ -1,7 +1,5 @@
 """The main study's averages at several calibration sizes, size by size."""
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from tracecal.tables import answered
@@ -29,14 +27,19 @@ def table(frames: Frames, settings: Settings) -> Table:
     present, shares = present_tasks(chosen), sorted(set(chosen[SHARE]))
     shown = [entry for entry in settings.estimators if entry.id in set(chosen["estimator"])]
     missing = answered.fewer(frames, settings)
+    means = by(chosen.filter(study="main"), SHARE, "metric", "estimator")
+    rows = [
+        {SHARE: share, "metric": metric}
+        | summaries({entry.id: means.get((share, metric, entry.id), {}) for entry in shown})
+        for share in shares
+        for metric in METRICS
+    ]
     direction = pl.col("metric").replace_strict(BETTER)
     size = pl.col(SHARE).map_elements(percent, return_dtype=pl.String)
     parts = {f" at {percent(share)}": chosen.filter(calibration_share=share) for share in shares}
     once = pl.when(pl.col(SHARE).is_first_distinct()).then(size).otherwise(pl.lit(""))
     return Table(
-        frame=_frame(chosen.filter(study="main"), shares, shown).with_columns(
-            **settings.scope(present)
-        ),
+        frame=frame_of(rows).with_columns(**settings.scope(present)),
         columns=(
             Column((SHARE,), "Calib.", align="left", printed=once),
             Column(("metric",), "Metric", align="left", printed=pl.col("metric").replace(NAMES)),
@@ -60,16 +63,6 @@ def _column(entry: Entry, missing: answered.Fewer) -> Column:
     label = PRINTED[NAME].get(entry.id, entry.label)
     mark = answered.FEWER if any(entry.id == estimator for *_, estimator in missing) else ""
     return Column((entry.id,), label, heading_mark=mark, mark=partly(entry.id))
-
-
-def _frame(means: pl.DataFrame, shares: Sequence[float], shown: Sequence[Entry]) -> pl.DataFrame:
-    found = by(means, SHARE, "metric", "estimator")
-    rows = []
-    for share in shares:
-        for metric in METRICS:
-            own = {entry.id: found.get((share, metric, entry.id), {}) for entry in shown}
-            rows.append({SHARE: share, "metric": metric} | summaries(own))
-    return frame_of(rows)
 
 
 def percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""What a run cost: time, memory and speed of each step and model, from its benchmark files."""
+"""A run's costs: time, memory and speed of each step and model, from its benchmark files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,17 +49,17 @@ def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
     (model, task) `pairs`; those of a beam search are summed over its beams.
     """
     counted = [
-        {"step": step, "model": model, "tokens": _tokens(path, length)}
+        {
+            "step": step,
+            "model": model,
+            "tokens": pl.read_ipc(path).select(length.sum()).item() or 0,
+        }
         for step, (name, length) in DECODED.items()
         for model, task in pairs
         if (path := results / name / model / f"{task}.arrow").exists()
     ]
     schema = {"step": pl.String, "model": pl.String, "tokens": pl.Int64}
     return pl.DataFrame(counted, schema).group_by("step", "model").agg(pl.col("tokens").sum())
-
-
-def _tokens(path: Path, length: pl.Expr) -> int:
-    return pl.read_ipc(path).select(length.sum()).item() or 0
 
 
 def costs(benchmarks: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:

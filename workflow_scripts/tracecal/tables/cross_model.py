@@ -78,9 +78,9 @@ def _frame(
 def _accuracies(accuracy: pl.DataFrame, models: list[str]) -> dict[str | None, float]:
     """The mean of each model's accuracies, and under null the mean over the models."""
     rows = accuracy.filter(pl.col("model").is_in(models)).group_by("model").agg("accuracy")
-    found = {model: fmean(values) for model, values in rows.iter_rows()}
-    overall = [found[model] for model in models if model in found]
-    return found | ({None: fmean(overall)} if overall else {})
+    accuracies = {model: fmean(values) for model, values in rows.iter_rows()}
+    overall = [accuracies[model] for model in models if model in accuracies]
+    return accuracies | ({None: fmean(overall)} if overall else {})
 
 
 def _columns(metrics: list[str], missing: answered.Fewer) -> tuple[Column, ...]:

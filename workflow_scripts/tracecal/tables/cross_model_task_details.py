@@ -22,7 +22,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         model_label=pl.col("model").replace_strict(settings.models),
     )
     shown = (f"{BEST}_label", BEST, TRACE_PLUS, IMPROVEMENT)
-    # As in the paper, a model's label stands in the first of its rows alone.
+    # As in the paper, only a model's first row has its label.
     first = pl.col("model").is_first_distinct()
     once = pl.when(first).then("model_label").otherwise(pl.lit(""))
     return Table(

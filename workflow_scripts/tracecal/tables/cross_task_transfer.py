@@ -13,10 +13,10 @@ ALONE = "The main study has results on fewer than two tasks, so no task has othe
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `cross_task_transfer_improvements`; without rows where there is one task alone."""
-    found = frames["cross_task_transfer_improvements"].filter(pl.col("study").is_null())
-    present, nothing = present_tasks(found), improved.nothing_to_compare(settings)
+    improvements = frames["cross_task_transfer_improvements"].filter(pl.col("study").is_null())
+    present, nothing = present_tasks(improvements), improved.nothing_to_compare(settings)
     missing = answered.fewer(frames, settings)
-    frame = improved.wide(found, frames, settings, "task").with_columns(
+    frame = improved.wide(improvements, frames, settings, "task").with_columns(
         label=pl.col("task").replace_strict(settings.tasks, return_dtype=pl.String),
         **settings.scope(present),
     )
@@ -31,11 +31,11 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis=improved.BOLD,
         footnotes=(
             *([*settings.absent_tasks("main", present), *nothing] if present else [ALONE]),
-            *partly_note({"": found}, settings.tasks),
+            *partly_note({"": improvements}, settings.tasks),
             *improved.few_notes(missing, frame, settings, "task"),
         ),
         notes=(
-            *improved.explained(found.to_dicts(), settings),
+            *improved.explained(improvements.to_dicts(), settings),
             *answered.too_few(_others(frames, settings), settings),
         ),
     )

@@ -64,17 +64,17 @@ def table(frames: Frames, settings: Settings) -> Table:
 
 
 def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -> dict:
-    tried = {
+    by_metric = {
         metric: averages.filter(setting=setting, metric=metric).sort("mean", "level").to_dicts()
         for metric in METRICS
     }
     name, symbol = SYMBOLS[setting]
-    row = {"parameter": name, "label": symbol, "values": _levels(tried["brier"])}
+    row = {"parameter": name, "label": symbol, "values": _levels(by_metric["brier"])}
     row |= {"default": float(DEFAULTS[setting])}
-    for metric, (low, *_, high) in tried.items():
+    for metric, (low, *_, high) in by_metric.items():
         row |= {f"{metric}_low": low["mean"], f"{metric}_high": high["mean"]}
-        row |= {f"{metric}_best_at": _best_at(tried[metric], metric)}
-    for metric, (low, *_, high) in tried.items():
+        row |= {f"{metric}_best_at": _best_at(by_metric[metric], metric)}
+    for metric, (low, *_, high) in by_metric.items():
         row |= {f"{metric}_low_sd": low["sd"], f"{metric}_high_sd": high["sd"]}
     for metric in METRICS:
         average = default[metric]
@@ -82,14 +82,14 @@ def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -
     return row
 
 
-def _best_at(tried: Sequence[Mapping], metric: str) -> str | None:
+def _best_at(averages: Sequence[Mapping], metric: str) -> str | None:
     """The levels whose means print like the best; null where a mean is undefined."""
-    means = [average["mean"] for average in tried]
+    means = [average["mean"] for average in averages]
     if None in means:
         return None
-    found = ranks(means, BETTER[metric], DECIMALS)
-    best = [average for average, rank in zip(tried, found, strict=True) if rank == "best"]
-    return _levels(best or tried)
+    places = ranks(means, BETTER[metric], DECIMALS)
+    best = [average for average, rank in zip(averages, places, strict=True) if rank == "best"]
+    return _levels(best or averages)
 
 
 def _levels(averages: Sequence[Mapping]) -> str:

@@ -91,8 +91,8 @@ def few_notes(missing: Fewer, frame: pl.DataFrame, settings: Settings, *scope: s
     """Explains the mark of the best baselines in `frame` that are `missing` answers."""
 
     def is_best(key: tuple[str, str, str]) -> bool:
-        found = [fewer_in([key], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
-        return not frame.filter(pl.any_horizontal(found)).is_empty()
+        is_marked = [fewer_in([key], f"{metric}_{BEST}_id", *scope) for metric in METRICS]
+        return not frame.filter(pl.any_horizontal(is_marked)).is_empty()
 
     best = {key: share for key, share in missing.items() if is_best(key)}
     return answered.footnotes(best, settings)
@@ -171,14 +171,14 @@ def unsupported(row: Improvement) -> bool:
     return row["difference"] is not None and row["difference"] > 0 and not row["supported"]
 
 
-def level(found: Iterable[Improvement]) -> str:
+def level(improvements: Iterable[Improvement]) -> str:
     """The level of the intervals, as "95%"."""
-    return f"{100 * max(row['level'] for row in found):g}%"
+    return f"{100 * max(row['level'] for row in improvements):g}%"
 
 
-def explained(found: Iterable[Improvement], settings: Settings) -> list[str]:
+def explained(improvements: Iterable[Improvement], settings: Settings) -> list[str]:
     """Explains the intervals, where there are any, and their mark, where it is used."""
-    rows = [row for row in found if row["metric"] in CLAIMED]
+    rows = [row for row in improvements if row["metric"] in CLAIMED]
     if not rows or nothing_to_compare(settings):
         return []
     notes = [
@@ -208,8 +208,8 @@ def partly_undefined(pairs: pl.DataFrame, settings: Settings) -> list[str]:
     """A note for each metric that is undefined in some splits of some task."""
     notes = []
     for metric in METRICS:
-        found = pairs.filter(pl.col("undefined") > 0, metric=metric)
-        rows = found.sort(settings.in_order(), "task")
+        undefined = pairs.filter(pl.col("undefined") > 0, metric=metric)
+        rows = undefined.sort(settings.in_order(), "task")
         parts = [
             f"{settings.models[row['model']]} on {settings.tasks[row['task']]} "
             f"({row['undefined']} of {row['splits']} splits)"

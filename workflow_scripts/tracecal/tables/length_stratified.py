@@ -12,13 +12,13 @@ KEYS = tuple((stratum, metric) for stratum in STRATA for metric in METRICS)
 def table(frames: Frames, settings: Settings) -> Table:
     """From `length_stratified_averages`: a row per estimator."""
     chosen = settings.select(frames["length_stratified_averages"], "main")
-    present, found = present_tasks(chosen), set(chosen["estimator"])
+    present, ids = present_tasks(chosen), set(chosen["estimator"])
     means = by(chosen.filter(study="main"), "estimator", "stratum", "metric")
     rows = [
         {"estimator": entry.id, "label": entry.label}
         | summaries({f"{s}_{m}": means.get((entry.id, s, m), {}) for s, m in KEYS})
         for entry in settings.estimators
-        if entry.id in found
+        if entry.id in ids
     ]
     parts = {f" of {stratum} answers": chosen.filter(stratum=stratum) for stratum in STRATA}
     missing = answered.fewer(frames, settings)

@@ -48,10 +48,10 @@ class Shown(NamedTuple):
 
 def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequence[Shown]) -> Table:
     """The table `name` of an analysis of localized errors: a row per estimator, TRACE's last."""
-    found, missing = frames[name], answered.fewer(frames, settings)
-    values = by(found, "estimator", "slice", "metric")
-    model, pooled = found.select("model", "tasks").row(0)
-    present = [entry for entry in settings.estimators if entry.id in set(found["estimator"])]
+    analysis, missing = frames[name], answered.fewer(frames, settings)
+    values = by(analysis, "estimator", "slice", "metric")
+    model, pooled = analysis.select("model", "tasks").row(0)
+    present = [entry for entry in settings.estimators if entry.id in set(analysis["estimator"])]
     largest = {column.slice: most(values, column.slice) for column in shown}
     rows = [
         {"estimator": entry.id, "label": entry.label}
@@ -72,7 +72,7 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
             *answered.footnotes(missing, settings),
         ),
         notes=(
-            MATCHED.format(matchings=found["matchings"][0]),
+            MATCHED.format(matchings=analysis["matchings"][0]),
             *_counts(largest),
             *_gains(shown, values),
             *answered.notes(frames, settings),
@@ -87,11 +87,11 @@ def most(values: Values, part: str) -> Mapping:
 
 
 def _values(estimator: str, shown: Sequence[Shown], values: Values) -> dict:
-    found = {column.key: values[estimator, column.slice, column.metric] for column in shown}
-    row = {key: cell["value"] for key, cell in found.items()}
-    row |= {f"{key}_sd": cell["sd"] for key, cell in found.items()}
+    cells = {column.key: values[estimator, column.slice, column.metric] for column in shown}
+    row = {key: cell["value"] for key, cell in cells.items()}
+    row |= {f"{key}_sd": cell["sd"] for key, cell in cells.items()}
     for key in (column.key for column in shown if column.metric == "auroc"):
-        row |= {f"{key}_{end}": found[key][end] for end in ("low", "high")}
+        row |= {f"{key}_{end}": cells[key][end] for end in ("low", "high")}
     for part in dict.fromkeys(column.slice for column in shown):
         row |= {f"{part}_{name}": values[estimator, part, "auroc"][name] for name in COUNTS}
     return row
@@ -104,7 +104,7 @@ def _column(column: Shown, values: Values) -> Column:
 
 
 def _unsupported(column: Shown, values: Values) -> bool:
-    """Whether TRACE+ is better than the baselines shown, and the interval holds zero."""
+    """Whether TRACE+ is better than the baselines shown, and the interval contains zero."""
     gain = values[GAIN, column.slice, column.metric]
     return None not in (gain["value"], gain["low"]) and gain["low"] <= 0 < gain["value"]
 

@@ -41,8 +41,8 @@ Keys = Sequence[tuple[str | None, str]]
 def table(frames: Frames, settings: Settings) -> Table:
     """From `averages`, `improvements` and `accuracy`."""
     chosen = settings.select(frames["averages"], "main")
-    present, found = present_tasks(chosen), set(chosen["estimator"])
-    rows = [entry for entry in settings.of_role("baseline", "trace") if entry.id in found]
+    present, ids = present_tasks(chosen), set(chosen["estimator"])
+    rows = [entry for entry in settings.of_role("baseline", "trace") if entry.id in ids]
     means = by(chosen, "task", "estimator", "metric")
     metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
     further = [metric for metric in metrics if metric not in METRICS]
@@ -150,10 +150,10 @@ def _column(
 def _partly(key: tuple[str | None, str], rows: Sequence[Entry], means: Means) -> list[Entry]:
     """The estimators whose mean on a task leaves out splits."""
     task, metric = key
-    found = {entry: means.get((task, entry.id, metric)) for entry in rows if task}
+    averages = {entry: means.get((task, entry.id, metric)) for entry in rows if task}
     return [
         e
-        for e, average in found.items()
+        for e, average in averages.items()
         if average and 0 < average["undefined"] < average["splits"]
     ]
 
@@ -215,9 +215,9 @@ def _undefined_notes(
     ]
 
 
-def _span(found: Sequence[Mapping]) -> str:
-    counts = sorted({average["undefined"] for average in found})
-    total = max(average["splits"] for average in found)
+def _span(averages: Sequence[Mapping]) -> str:
+    counts = sorted({average["undefined"] for average in averages})
+    total = max(average["splits"] for average in averages)
     return f"{ABSENT.join(str(c) for c in sorted({counts[0], counts[-1]}))} of {total} splits"
 
 

@@ -10,21 +10,12 @@ from tracecal.tables.settings import Entry, Labels
 from tracecal.tables.words import listed, note
 from tracecal.writers.table import Better, Column
 
+NAMES = {"brier": "Brier", "ece": "ECE", "auroc": "AUROC", "auroc_calibrated": "AUROC (cal.)"}
 BETTER: dict[str, Better] = {
     "brier": "lower",
     "ece": "lower",
-    "nll": "lower",
-    "aurc": "lower",
     "auroc": "higher",
     "auroc_calibrated": "higher",
-}
-NAMES = {
-    "brier": "Brier",
-    "ece": "ECE",
-    "nll": "NLL",
-    "aurc": "AURC",
-    "auroc": "AUROC",
-    "auroc_calibrated": "AUROC (cal.)",
 }
 METRICS = ("brier", "auroc")
 # Where a win is claimed, the AUROC of calibrated probabilities is given beside that of raw scores.

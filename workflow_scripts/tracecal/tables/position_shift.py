@@ -14,15 +14,15 @@ SIDES = ("original", "shifted")
 AVERAGE = "average"
 SDS = 2
 BOLD = f"Bold: the higher AUROC, where the two differ by more than {SDS} s.d. over draws."
-Found = Mapping[tuple[str | None, str, str], Mapping]
+Averages = Mapping[tuple[str | None, str, str], Mapping]
 
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From `position_shift`: a row per task, and their average."""
     analysis = frames["position_shift"]
-    present, found = present_tasks(analysis), by(analysis, "task", "quantity", "over")
-    drawn = found[None, "shifted", "draw"]["repetitions"]
-    frame = frame_of([_row(task, found, settings) for task in (*present, None)])
+    present, averages = present_tasks(analysis), by(analysis, "task", "quantity", "over")
+    drawn = averages[None, "shifted", "draw"]["repetitions"]
+    frame = frame_of([_row(task, averages, settings) for task in (*present, None)])
     return Table(
         frame=frame.with_columns(**settings.scope(present)),
         columns=_columns(),
@@ -30,7 +30,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         emphasis=BOLD,
         footnotes=(
             *settings.absent_tasks("main", present),
-            *_undefined(found, present, settings),
+            *_undefined(averages, present, settings),
         ),
         notes=(
             f"Position-shifted: the mean of {count(drawn, 'random draw')}.",
@@ -39,9 +39,9 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
 
 
-def _row(task: str | None, found: Found, settings: Settings) -> dict:
-    difference, drawn = found[task, "difference", "split"], found[task, "difference", "draw"]
-    sides = {side: found[task, side, "split"] for side in SIDES}
+def _row(task: str | None, averages: Averages, settings: Settings) -> dict:
+    difference, drawn = averages[task, "difference", "split"], averages[task, "difference", "draw"]
+    sides = {side: averages[task, side, "split"] for side in SIDES}
     return {
         "task": task or AVERAGE,
         "label": settings.tasks[task] if task else "Average",
@@ -76,12 +76,12 @@ def _bold(side: str) -> pl.Expr:
     return pl.when(apart & (pl.col(side) == pl.max_horizontal(SIDES))).then(pl.lit("best"))
 
 
-def _undefined(found: Found, present: Sequence[str], settings: Settings) -> list[str]:
+def _undefined(averages: Averages, present: Sequence[str], settings: Settings) -> list[str]:
     """A note on the splits in which a task has no AUROC."""
     named = [
         f"{settings.tasks[task]} "
         f"({average['undefined']} of {count(average['repetitions'], 'split')})"
         for task in present
-        if (average := found[task, "original", "split"])["undefined"]
+        if (average := averages[task, "original", "split"])["undefined"]
     ]
     return note(LEFT_OUT, named)

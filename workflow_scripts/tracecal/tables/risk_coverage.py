@@ -18,17 +18,17 @@ def table(frames: Frames, settings: Settings) -> Table:
 
     Error rates that no threshold promises are in the CSV and in a note alone, unless all are such.
     """
-    found = frames["risk_coverage"]
-    rates = sorted(set(found["error_rate"]))
-    promised = set(found.drop_nulls("threshold")["error_rate"])
+    thresholds = frames["risk_coverage"]
+    rates = sorted(set(thresholds["error_rate"]))
+    promised = set(thresholds.drop_nulls("threshold")["error_rate"])
     kept = sorted(promised) or rates
     error = (1 - pl.col("accuracy")).alias("error_of_all")
     all_answers = frames["accuracy"].select("model", "task", error)
-    frame = found.select("model", "task", "groups", "n").unique()
+    frame = thresholds.select("model", "task", "groups", "n").unique()
     frame = frame.join(all_answers, on=["model", "task"], how="left")
     for rate in rates:
         named = [pl.col(name).alias(f"{name}_{rate:g}") for name in FOUND]
-        own = found.filter(error_rate=rate).select("model", "task", *named)
+        own = thresholds.filter(error_rate=rate).select("model", "task", *named)
         frame = frame.join(own, on=["model", "task"])
     frame = frame.with_columns(task_label=pl.col("task").replace_strict(settings.tasks))
     return Table(
@@ -45,7 +45,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         section=pl.col("model"),
         titles=settings.models,
-        footnotes=_footnotes(found, rates, kept),
+        footnotes=_footnotes(thresholds, rates, kept),
         notes=tuple(answered.incomplete(answered.rows(frames, settings), settings)),
     )
 
@@ -64,12 +64,12 @@ def _columns(rate: float) -> tuple[Column, ...]:
 
 
 def _footnotes(
-    found: pl.DataFrame, rates: Sequence[float], kept: Sequence[float]
+    thresholds: pl.DataFrame, rates: Sequence[float], kept: Sequence[float]
 ) -> tuple[str, ...]:
     notes = []
     if left := [f"{rate:g}" for rate in rates if rate not in kept]:
         notes.append(f"No threshold can promise an error rate of {listed(left)} anywhere.")
-    if found.filter(pl.col("error_rate").is_in(kept))["threshold"].null_count():
+    if thresholds.filter(pl.col("error_rate").is_in(kept))["threshold"].null_count():
         notes.append(
             f"{NONE} (m): no threshold can promise this rate with these answers; about m groups "
             "like them would have been enough (no m: not even 14 times as many). "

@@ -1,4 +1,4 @@
-"""What a table is made of besides frames: labels, estimators, studies."""
+"""A table's inputs besides frames: labels, estimators and studies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
