@@ -1,4 +1,4 @@
-"""A table as one self-contained HTML page, for reports and for reading."""
+"""A table as one self-contained HTML page, for reading and for the report."""
 
 from itertools import accumulate
 from urllib.parse import quote
@@ -116,7 +116,7 @@ a { color: var(--link); }
 
 
 def render(table: Table) -> str:
-    """The page; Jinja escapes every label. Its CSV is in it, as a link that saves it."""
+    """The page; Jinja escapes every label. A link in it saves the CSV."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     over = table.frame["sd_over"][0] if "sd_over" in table.frame.columns else "splits"
     return (
@@ -132,7 +132,7 @@ def render(table: Table) -> str:
 
 
 def _head(table: Table) -> list[list[dict]]:
-    """The header lines: one, or two where columns stand in groups."""
+    """The header lines: one, or two where columns are grouped."""
     columns = table.columns
     if not any(column.group for column in columns):
         return [[_heading(column.heading, column.align) for column in columns]]

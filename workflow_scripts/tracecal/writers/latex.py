@@ -1,8 +1,8 @@
 """A table as a LaTeX float for booktabs, multirow, natbib and pifont.
 
-Everything is set in 7 points, on the page of a two-column A4 paper such as the ACL's: a table that
-fits stands in one column, a wider one across the page, and one that is wider still is broken into
-several below one another, each with the names of its rows.
+Everything is set in 7 points, for a two-column A4 page such as the ACL's: a narrow table takes one
+column, a wider one the whole page, and one that is wider still is broken into several below one
+another, each with the names of its rows.
 """
 
 import re
@@ -63,22 +63,25 @@ CHARACTERS = {
 EMPHASIS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", None: "%s"}
 RULE = r"\midrule"
 SIZE = r"\fontsize{7}{8.4}\selectfont"
-# Points: what fits into a column and across the page, the space between columns, and about how wide
-# the characters of Times are in 7 points; a citation is a name and a year.
+# Widths in points: of a column, of the page, of the space between columns, and of a citation (a
+# name and a year).
 NARROW, PAGE, BETWEEN, CITATION = 219, 455, 4.8, 72
-CHARACTER = {"upper": 4.8, "space": 1.8, "narrow": 2.1, "other": 3.5}
-# Rows and lines of notes that a page takes.
+# Approximate widths of Times' characters at 7 points: lower case, upper case, and exceptions.
+LOWER, UPPER = 3.5, 4.8
+WIDTHS = {" ": 1.8} | dict.fromkeys("ijl.,;:/|'()[]-", 2.1)
+WIDTHS |= dict.fromkeys("mw%+−±Δ‡†✓✗△\u2003", UPPER)
+# Rows and lines of notes that fit on a page.
 LINES = 55
 
 
 def escape(text: str) -> str:
-    """Plain text as LaTeX that prints it; white space, line ends included, becomes one space."""
+    """Plain text as LaTeX; white space, line ends included, becomes one space."""
     spaced = re.sub("-(?=-)", "-\u200b", re.sub(r"[ \t\r\n]+", " ", text).strip(" "))
     return "".join(CHARACTERS.get(character, character) for character in spaced)
 
 
 def render(table: Table) -> str:
-    """The whole float, or one for each part where they do not fit on a page together."""
+    """The float, or one for each part where they do not fit on a page together."""
     panels = list(_panels(table))
     notes = [rf"{{\raggedright {escape(note)}\par}}" for note in table.legend]
     rows = len(panels) * (len(table.rows) + len(table.groups) + 3)
@@ -114,9 +117,9 @@ def _float(
 
 
 def _panels(table: Table) -> Iterator[list[int]]:
-    """The columns, by place, that stand beside one another: as many groups as the page is wide.
+    """The columns, by place, of each panel: as many groups as fit across the page.
 
-    The columns that say what a row is of, the first ones, stand in every panel.
+    The first columns, which name the rows, are in every panel.
     """
     widths, columns = _widths(table, range(len(table.columns))), table.columns
     named = next(
@@ -133,7 +136,7 @@ def _panels(table: Table) -> Iterator[list[int]]:
 
 
 def _widths(table: Table, places: Iterable[int]) -> list[float]:
-    """About how wide columns print (points); each has its part of a heading over several."""
+    """Approximate printed widths of columns (points); a group's heading is shared among its own."""
     grouped = Counter(column.group for column in table.columns)
 
     def width(place: int) -> float:
@@ -151,17 +154,11 @@ def _cell_width(cell: Cell) -> float:
 
 
 def _width(text: str) -> float:
-    return sum(CHARACTER[_kind(character)] for character in text)
-
-
-def _kind(character: str) -> str:
-    if character.isupper() or character in "mw%+−±Δ‡†✓✗△\u2003":
-        return "upper"
-    return "space" if character == " " else "narrow" if character in "ijl.,;:/|'()[]-" else "other"
+    return sum(WIDTHS.get(char, UPPER if char.isupper() else LOWER) for char in text)
 
 
 def _panel(table: Table, places: Sequence[int], width: str) -> list[str]:
-    """A tabular of some of the columns, never made smaller: a narrow page lends its margins."""
+    """A tabular of some columns, never scaled down: a wide one extends into the margins."""
     columns = [table.columns[place] for place in places]
     align = "".join(
         rf"p{{{column.wrap}pt}}" if column.wrap else column.align[0] for column in columns

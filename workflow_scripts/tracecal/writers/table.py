@@ -1,7 +1,8 @@
-"""A table: a frame, which is its CSV, and the columns that print of it in LaTeX and HTML.
+"""A table: a frame, which is its CSV, and the columns that LaTeX and HTML print of it.
 
-One printed column may join several of the frame's ("2/3", "0.77 ± 0.01"); what no column names is
-in the CSV alone. Labels are plain text, Unicode symbols included; each writer escapes them.
+One printed column may join several of the frame's ("2/3", "0.77 ± 0.01"); those that no printed
+column uses are in the CSV alone. Labels are plain text with Unicode symbols; each writer escapes
+them.
 """
 
 import math
@@ -26,11 +27,11 @@ MINUS = "−"
 class Column:
     """How columns of the frame print as one.
 
-    `emphasis` gives for each row 'best' (bold), 'second' (underlined) or null, `mark` a footnote
-    mark or null, `cite` citation keys or null. `decimals` and `signed` may differ from row to row.
-    `printed` replaces the values where something else is to be seen.
-    A column that is `added`, and an `added_mark`, are not in the paper's table. Long text in a
-    column with a `wrap` is broken into lines of so many points.
+    For each row `emphasis` is 'best' (bold), 'second' (underlined) or null, `mark` a footnote mark
+    or null, `cite` citation keys or null. `decimals` and `signed` may differ from row to row.
+    `printed` is printed instead of the values.
+    A column that is `added`, and an `added_mark`, are not in the paper's table. `wrap` is the width
+    (points) at which long text is broken into lines.
     """
 
     keys: tuple[str, ...]
@@ -57,7 +58,7 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """What prints at one place, before escaping; `spread`, its s.d., where there is room for it."""
+    """A printed cell, before escaping; `spread`, its s.d., is shown where there is room."""
 
     text: str
     emphasis: Emphasis | None = None
@@ -78,14 +79,14 @@ class RowGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """A table; a rule separates rows where `section` changes, `titles` holds sections' titles.
+    """A table; a rule separates rows where `section` changes, `titles` has the sections' titles.
 
-    Its `name`, `title` and `caption` may be given to it later.
+    Its `name`, `title` and `caption` may be set later.
 
     `emphasis` explains bold and underlined values where there are any, `footnotes` the marks and
-    dashes of cells, and which results are missing; `notes` say more. Rows that are `added` are not
-    in the paper's table: `as_printed` leaves them out. Raises `ValueError` where a column prints
-    what the frame lacks.
+    dashes of cells and missing results; `notes` say more. Rows that are `added` are not in the
+    paper's table: `as_printed` leaves them out. Raises `ValueError` where a printed column is not
+    in the frame.
     """
 
     frame: pl.DataFrame
@@ -122,7 +123,7 @@ class Table:
 
     @property
     def legend(self) -> tuple[str, ...]:
-        """What stands below the table: arrows and emphasis, then footnotes and notes."""
+        """The notes below the table: arrows and emphasis, then footnotes and notes."""
         return (*filter(None, [self._reading()]), *self.footnotes, *self.notes)
 
     def _reading(self) -> str:
@@ -134,7 +135,7 @@ class Table:
 
 @dataclass(frozen=True)
 class AsPrinted(Table):
-    """A table in the paper's rows and columns, of the notes the footnotes alone."""
+    """A table with the paper's rows and columns, and of the notes only the footnotes."""
 
     @property
     def legend(self) -> tuple[str, ...]:
@@ -173,7 +174,7 @@ def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
 
 
 def _spreads(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | None]:
-    """For every row the s.d. of the column's values, null where the frame does not hold them."""
+    """For every row the s.d. of the column's values, null where the frame lacks them."""
     names = [f"{key}_sd" for key in column.keys]
     if column.printed is not None or not {*names} <= {*frame.columns}:
         return [None] * frame.height
@@ -181,7 +182,7 @@ def _spreads(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | No
 
 
 def _each(frame: pl.DataFrame, what: object) -> list:
-    """For every row of the frame, the value of an expression, or `what` itself."""
+    """For every row of the frame the value of an expression, or `what` itself."""
     if isinstance(what, pl.Expr):
         return frame.with_columns(what.alias("value"))["value"].to_list()
     return [what] * frame.height
@@ -194,7 +195,7 @@ def _text(column: Column, values: Sequence[Value], decimals: int, signed: bool) 
 
 
 def number(value: Value, decimals: int, signed: bool = False) -> str:
-    """A value as it prints: what rounds to zero carries no sign, what is undefined is a dash."""
+    """A value as text; what rounds to zero has no sign, an undefined value is a dash."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ABSENT
     if not isinstance(value, float):
@@ -215,9 +216,9 @@ def header_spans(columns: Sequence[Column]) -> list[tuple[str, int]]:
 
 
 def ranks(values: Sequence[Value], better: Better, decimals: int) -> list[Emphasis | None]:
-    """Which values are best and second best as printed: those that print alike share it.
+    """Which values are best and second best as printed; those that print alike share the rank.
 
-    Where fewer than two different values print there is nothing to tell apart: no emphasis.
+    Where fewer than two different values print, none is ranked.
     """
     shown = [_comparable(value, decimals) for value in values]
     order = sorted({value for value in shown if value is not None}, reverse=better == "higher")
@@ -227,28 +228,28 @@ def ranks(values: Sequence[Value], better: Better, decimals: int) -> list[Emphas
 
 
 def ranked(columns: Sequence[Column], among: pl.Expr | None = None) -> tuple[Column, ...]:
-    """The columns, those that have a direction with best and second best marked.
+    """The columns, with best and second best marked in those that have a direction.
 
-    `among` says which rows take part.
+    Only the rows that meet `among` are ranked.
     """
 
     def marked(column: Column) -> Column:
         value = pl.col(column.keys[0])
-        taking_part = value if among is None else pl.when(among).then(value)
+        compared = value if among is None else pl.when(among).then(value)
 
         def places(values: pl.Series) -> pl.Series:
-            found = ranks(values.to_list(), column.better, column.decimals)
-            return pl.Series(found, dtype=pl.String)
+            emphases = ranks(values.to_list(), column.better, column.decimals)
+            return pl.Series(emphases, dtype=pl.String)
 
-        return replace(column, emphasis=taking_part.map_batches(places, return_dtype=pl.String))
+        return replace(column, emphasis=compared.map_batches(places, return_dtype=pl.String))
 
     return tuple(marked(column) if column.better else column for column in columns)
 
 
 def better_of(columns: Sequence[Column], better: pl.Expr | None = None) -> list[Column]:
-    """The columns, in each row the best as printed marked.
+    """The columns, with the best value of each row, as printed, marked.
 
-    All go in the direction of the first or, row by row, in that which `better` says.
+    The direction is that of the first column, or `better` row by row.
     """
     first = columns[0]
     keys = [column.keys[0] for column in columns]
@@ -257,8 +258,8 @@ def better_of(columns: Sequence[Column], better: pl.Expr | None = None) -> list[
     def best(place: int) -> pl.Expr:
         def emphasis(row: Mapping[str, Value]) -> Emphasis | None:
             *values, towards = row.values()
-            found = ranks(values, towards, first.decimals)[place]
-            return found if found == "best" else None
+            rank = ranks(values, towards, first.decimals)[place]
+            return rank if rank == "best" else None
 
         both = pl.struct(*keys, direction.alias("towards"))
         return both.map_elements(emphasis, return_dtype=pl.String)
