@@ -1,13 +1,13 @@
 """A table of this run beside the paper's: paper, ours, difference, and whether it is large.
 
 The verdict. Our value is a mean over random calibration/evaluation splits of the same answers, and
-its s.d. over them says how far one split lies from another. A difference exceeds the
-split-to-split spread when it is larger than two such s.d. (within which nearly all single splits
-lie) plus half a unit of the paper's last printed digit. The mean over all splits moves less than
-one split does, so what exceeds this is not due to the splits. What stays within it is not thereby
-reproduced: the splits overlap, and say nothing about other questions, prompts or model revisions.
-Without an s.d. over splits in our table there is no verdict. A table whose values are means over
-draws of another kind names it in its column `sd_over`, and the verdict is one about those.
+its s.d. measures how far single splits lie apart. A difference exceeds the split-to-split spread
+when it is larger than two such s.d. (within which nearly all single splits lie) plus half a unit of
+the paper's last printed digit. The mean over all splits varies less than single splits do, so a
+difference that exceeds this is not due to the splits. One within it is no reproduction: the splits
+overlap, and say nothing about other questions, prompts or model revisions. Without an s.d. in our
+table there is no verdict. A table whose values are means over other draws names them in its column
+`sd_over`, and its verdicts are about those.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ import polars as pl
 
 from tracecal.paper.published import Published
 from tracecal.tables.words import count, listed
-from tracecal.writers.table import MINUS, Column, Table, Value, number
+from tracecal.writers.table import MINUS, Column, Table, number
 
 Ours = Mapping[str, str]  # a line of a table's CSV: text by column, "" where undefined
 SDS = 2
@@ -49,28 +49,28 @@ class Comparison(NamedTuple):
     """A published value, ours, and how far they lie apart."""
 
     published: Published
-    ours: Value
-    difference: float | None
-    sd: float | None
-    spread: float | None
-    exceeds: bool | None
+    ours: float | str | None
+    difference: float | None = None
+    sd: float | None = None
+    spread: float | None = None
+    exceeds: bool | None = None
 
 
 def side_by_side(name: str, ours: Sequence[Ours], published: Sequence[Published]) -> Table:
     """The comparison of the table `name`, whose CSV has the rows `ours`.
 
-    A published value is compared with the row that meets all its conditions; values without such
-    a row or without their column are counted, and the note says what is not there.
+    A published value is compared with the row that meets all its conditions; a note counts the
+    values without such a row or without their column, and lists what is missing.
     """
-    found: dict[int, list[Comparison]] = {}
+    by_row: dict[int, list[Comparison]] = {}
     missing = []
     for value in published:
         index = _matching(name, value, ours)
         if index is None or value.column not in ours[index]:
             missing.append(value)
         else:
-            found.setdefault(index, []).append(compare(value, ours[index]))
-    rows = [(ours[index], value) for index in sorted(found) for value in found[index]]
+            by_row.setdefault(index, []).append(compare(value, ours[index]))
+    rows = [(ours[index], value) for index in sorted(by_row) for value in by_row[index]]
     titles = {value.published.row: _title(own, value) for own, value in rows}
     compared = [value for _, value in rows]
     over = ours[0].get("sd_over", "splits") if ours else "splits"
@@ -92,7 +92,7 @@ def side_by_side(name: str, ours: Sequence[Ours], published: Sequence[Published]
 
 
 def _columns(notes: Sequence[str]) -> tuple[Column, ...]:
-    """`notes` holds what is known of each row's published value, empty where nothing is."""
+    """`notes` are those on each row's published value, empty where there is none."""
     noted = pl.Series([NOTED * bool(note) for note in notes], dtype=pl.String)
     minus = pl.col("paper_printed").str.replace(r"^-(\d)", f"{MINUS}$1")
     ours = pl.coalesce(_rounded("ours"), "ours_name")
@@ -112,7 +112,7 @@ def _columns(notes: Sequence[str]) -> tuple[Column, ...]:
 
 
 def _rounded(column: str, signed: bool = False) -> pl.Expr:
-    """The column's numbers, to the digits that the paper prints; counts are whole."""
+    """The column's numbers with as many decimals as the paper prints."""
 
     def text(row: Mapping) -> str | None:
         value, digits = row.values()
@@ -126,11 +126,11 @@ def compare(published: Published, ours: Ours) -> Comparison:
     """The verdict on one value; see the module's docstring."""
     paper, value = (_value(text) for text in (published.value, ours[published.column]))
     sd = _value(ours.get(f"{published.column}_sd", ""))
-    if not (_numeric(paper) and _numeric(value)):
-        return Comparison(published, value, None, None, None, None)
+    if not (isinstance(paper, float) and isinstance(value, float)):
+        return Comparison(published, value)
     difference = value - paper
-    if not _numeric(sd):
-        return Comparison(published, value, difference, None, None, None)
+    if not isinstance(sd, float):
+        return Comparison(published, value, difference)
     spread = SDS * sd + _half_unit(published.value)
     return Comparison(published, value, difference, sd, spread, abs(difference) > spread)
 
@@ -143,42 +143,28 @@ def _matching(name: str, published: Published, ours: Sequence[Ours]) -> int | No
     return rows[0] if rows else None
 
 
-def _value(text: str) -> Value:
+def _value(text: str) -> float | str | None:
     """A number where the text is one, null where it is empty."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text or None
-
-
-def _numeric(value: Value) -> bool:
-    return isinstance(value, int | float)
-
-
-def _decimals(text: str) -> int:
-    return len(text.partition(".")[2])
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
 
 
 def _half_unit(text: str) -> float:
-    """Half a unit of the last printed digit; nothing for counts."""
-    return 0.5 * 10 ** -_decimals(text) if "." in text else 0.0
+    """Half a unit of the last printed digit; 0 for counts."""
+    _, point, decimals = text.partition(".")
+    return 0.5 * 10 ** -len(decimals) if point else 0.0
 
 
 def _row(comparison: Comparison) -> tuple:
-    verdict = None if comparison.exceeds is None else ("no", "yes")[comparison.exceeds]
-    paper = _value(comparison.published.value)
-    numbers = [float(value) if _numeric(value) else None for value in (paper, comparison.ours)]
-    name = None if _numeric(comparison.ours) else comparison.ours
-    own = (
-        comparison.published.row,
-        comparison.published.column,
-        comparison.published.value,
-        *numbers,
-        name,
-    )
-    return (*own, comparison.difference, comparison.sd, comparison.spread, verdict)
+    """The values of the columns COMPARED."""
+    published, ours, *measured, exceeds = comparison
+    verdict = None if exceeds is None else ("no", "yes")[exceeds]
+    paper = _value(published.value)
+    numbers = [value if isinstance(value, float) else None for value in (paper, ours)]
+    name = None if isinstance(ours, float) else ours
+    return (published.row, published.column, published.value, *numbers, name, *measured, verdict)
 
 
 def _title(ours: Ours, comparison: Comparison) -> str:
@@ -191,8 +177,8 @@ def _title(ours: Ours, comparison: Comparison) -> str:
 def _caption(compared: Sequence[Comparison], over: str) -> str:
     if not compared:
         return "This run has nothing in common with the paper's table, so no row is listed."
-    names = [one for one in compared if isinstance(one.ours, str)]
-    same = [_value(one.published.value) == one.ours for one in names]
+    names = [value for value in compared if isinstance(value.ours, str)]
+    same = [value.published.value == value.ours for value in names]
     if len(same) == len(compared):
         return f"{count(len(same), 'published name')} beside this run's: {sum(same)} are the same."
     verdicts = [comparison.exceeds for comparison in compared]
@@ -204,16 +190,16 @@ def _caption(compared: Sequence[Comparison], over: str) -> str:
 
 
 def _absent(missing: Sequence[Published], ours: Sequence[Ours], total: int) -> Iterator[str]:
-    """What the paper has and this run has not, by the ids and columns that are not there."""
+    """A note on the paper's values that this run lacks, by the missing ids and columns."""
     if not missing:
         return
     wanted: dict[str, list[str]] = {}
-    for lacking in missing:
-        for key, value in lacking.conditions.items():
+    for published in missing:
+        for key, value in published.conditions.items():
             if not any(row.get(key) == value for row in ours):
                 wanted.setdefault(key, []).append(value)
-        if ours and lacking.column not in ours[0]:
-            wanted.setdefault("column", []).append(lacking.column)
+        if ours and published.column not in ours[0]:
+            wanted.setdefault("column", []).append(published.column)
     reasons = [f"{key} {', '.join(dict.fromkeys(values))}" for key, values in wanted.items()]
     yield (
         f"Not compared: {len(missing)} of the paper's {count(total, 'value')}, for this "
@@ -222,7 +208,7 @@ def _absent(missing: Sequence[Published], ours: Sequence[Ours], total: int) -> I
 
 
 def _footnotes(titles: Mapping[str, str], compared: Sequence[Comparison]) -> Iterator[str]:
-    """What is known about published values that are listed."""
+    """The notes on the published values that are listed."""
     notes: dict[str, list[str]] = {}
     for comparison in compared:
         if comparison.published.note:

@@ -1,9 +1,9 @@
-"""The paper's published numbers, as `paper.csv` beside this module holds them.
+"""The paper's published numbers, from `paper.csv` beside this module.
 
 One line per printed number, mark or name: the table, the row and the scope as `key=value`
 conditions on the columns of our own CSV of that table (joined by ";"; lists are sorted ids with
-spaces between), the column of that CSV, the value as it is printed, and a note where the paper
-contradicts itself. The row names what the number belongs to, the scope what it was computed over.
+spaces between), the column of that CSV, the value as printed, and a note where the paper
+contradicts itself. The row identifies the number, the scope has the models and tasks behind it.
 """
 
 import csv
@@ -32,12 +32,12 @@ class Published(NamedTuple):
 
     @property
     def conditions(self) -> dict[str, str]:
-        """What a row of our CSV must hold to be compared with this."""
+        """The values, by column, of the row of our CSV that this is compared with."""
         return self.ids | _conditions(self.scope)
 
 
 def read(path: Path = PAPER) -> dict[str, list[Published]]:
-    """The numbers by table, in the file's order; `InputError` where a line is not usable."""
+    """The numbers by table, in the file's order; `InputError` where a line is invalid."""
     with path.open(encoding="utf-8", newline="") as handle:
         lines = csv.reader(handle)
         if (header := next(lines, [])) != HEADER:
@@ -59,7 +59,7 @@ def read(path: Path = PAPER) -> dict[str, list[Published]]:
 def shared(
     published: Sequence[Published], models: Collection[str], tasks: Collection[str]
 ) -> list[Published]:
-    """Those that are about `models` and `tasks` alone: a run of others has none of them."""
+    """Those whose models and tasks are all among `models` and `tasks`."""
     ids = {"model": {*models, ""}, "task": {*tasks, "average"}}
 
     def known(value: Published) -> bool:
@@ -79,5 +79,4 @@ def _sound(fields: list[str]) -> bool:
 
 
 def _conditions(text: str) -> dict[str, str]:
-    pairs = (part.partition("=") for part in text.split(";") if part)
-    return {key: value for key, _, value in pairs}
+    return dict(part.split("=", 1) for part in text.split(";") if part)

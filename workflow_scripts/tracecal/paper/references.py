@@ -1,4 +1,4 @@
-"""The works that tables cite, as `references.bib` beside this module holds them."""
+"""The bibliography of the works that tables cite, `references.bib` beside this module."""
 
 from pathlib import Path
 
