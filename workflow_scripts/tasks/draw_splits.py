@@ -11,7 +11,7 @@ with job(snakemake):
     examples = rows.filter(role="evaluation").select("example_id", "group_id")
     splits = make_splits(examples, task, params.seed, params.splits, params.share)
     LOGGER.info(
-        "%d to %d of %d examples of %s calibrate (%g wished), in whole groups; there are %d",
+        "%d to %d of %d examples of %s calibrate (%g requested), in whole groups (%d in all)",
         *calibration_sizes(splits),
         examples.height,
         task,

@@ -1,4 +1,4 @@
-"""How a task's examples are put to a model, and where its answers end."""
+"""How a task's examples become prompts, and where answers end."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ class Shot(Strict):
 
 
 class Ending(Strict):
-    """Where an answer ends, for the decoder and for the judge."""
+    """Where an answer ends, for decoding and for judging."""
 
     stop: tuple[str, ...] = Field((), description="strings that end an answer")
 
@@ -31,7 +31,7 @@ class Ending(Strict):
 
 
 class Asking(Ending):
-    """How a task's examples are put to a model."""
+    """How a task's examples become prompts."""
 
     system: str | None = Field(None, description="system text before the conversation")
     prompt: str = Field(

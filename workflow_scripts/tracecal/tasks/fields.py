@@ -1,10 +1,10 @@
-"""Raw rows -> the columns of a task, as a task file's `fields` map them."""
+"""Raw rows -> the columns of a task, mapped by a task file's `fields`."""
 
 import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tracecal.errors import InputError, listed
@@ -17,21 +17,24 @@ def map_rows(
 ) -> list[Row]:
     """Task rows without their role; a row may still lack a question or references.
 
-    `language` is that of rows without one. Where rows of several languages share ids
-    (`separate`, or a language field), the id is followed by the language, and the plain id is
-    the group unless a field says otherwise: translations of one example.
-    Raises `InputError` naming `where` and the fields there are for a field that no row has.
+    `language` is that of rows without one. Where rows of several languages share ids (`separate`,
+    or a language field), the language is appended to the id, and the plain id is the group of the
+    translations unless a field sets the group.
+    Raises `InputError` for a field that no row has, with `where` and the rows' fields.
     """
     _require_fields(rows, fields, where)
     separate = separate or fields.language is not None
-    return [
-        _map_row(row, fields, language, separate, f"{where}: row {number}")
-        for number, row in enumerate(rows, 1)
-    ]
+    mapped = []
+    for number, row in enumerate(rows, 1):
+        try:
+            mapped.append(_map_row(row, fields, language, separate))
+        except InputError as error:
+            raise InputError(f"{where}: row {number}: {error}") from error
+    return mapped
 
 
 def content_hash(question: str, context: str | None) -> str:
-    """16 hexadecimal digits that identify a question, whatever its place in a file."""
+    """16 hexadecimal digits that identify a question and its context."""
     return hashlib.sha256(f"{question}\x1f{context or ''}".encode()).hexdigest()[:16]
 
 
@@ -44,24 +47,17 @@ def values(row: Row, field: str) -> list[str]:
     return [text for value in _at(row, field) for text in _texts(value)]
 
 
-def _map_row(row: Row, fields: Fields, language: str, separate: bool, where: str) -> Row:
-    try:
-        return _mapped(row, fields, language, separate, where)
-    except InputError as error:
-        raise InputError(str(error) if where in str(error) else f"{where}: {error}") from error
-
-
-def _mapped(row: Row, fields: Fields, language: str, separate: bool, where: str) -> Row:
+def _map_row(row: Row, fields: Fields, language: str, separate: bool) -> Row:
     def single(field: str | None) -> str | None:
-        found = _scalars(row, field, where) if field else []
-        return found[0] if found else None
+        texts = _scalars(row, field) if field else []
+        return texts[0] if texts else None
 
     question, context = single(fields.question) or "", single(fields.context)
     language = (single(fields.language) or language).lower()
     own_id = content_hash(question, context) if fields.id is None else single(fields.id)
     if own_id is None:
-        raise InputError(f"{where} has no value in the id field {fields.id!r}.")
-    names = [fields.references] if isinstance(fields.references, str) else fields.references
+        raise InputError(f"the id field {fields.id!r} is empty.")
+    names = _as_list(fields.references)
     return {
         "example_id": f"{own_id}-{language}" if separate else own_id,
         "group_id": single(fields.group) or own_id,
@@ -73,14 +69,14 @@ def _mapped(row: Row, fields: Fields, language: str, separate: bool, where: str)
     }
 
 
-def _scalars(row: Row, field: str, where: str) -> list[str]:
-    found = [value for value in _at(row, field) if value is not None]
-    if len(found) > 1 or any(isinstance(value, list | dict) for value in found):
+def _scalars(row: Row, field: str) -> list[str]:
+    scalars = [value for value in _at(row, field) if value is not None]
+    if len(scalars) > 1 or any(isinstance(value, list | dict) for value in scalars):
         raise InputError(
-            f"{where}: field {field!r} must hold one text or number, not "
-            f"{json.dumps(found, default=str)[:80]}."
+            f"field {field!r} must hold one text or number, not "
+            f"{json.dumps(scalars, default=str)[:80]}."
         )
-    return [text for value in found for text in _texts(value, nested=False)]
+    return [text for value in scalars for text in _texts(value, nested=False)]
 
 
 def _at(value: Any, path: str) -> Iterator[Any]:
@@ -136,22 +132,23 @@ def _decoded(text: str) -> Any:
         return text
 
 
-def _distinct(texts: Any) -> list[str]:
+def _distinct(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
+def _as_list(names: str | list[str]) -> list[str]:
+    return [names] if isinstance(names, str) else names
+
+
 def _require_fields(rows: Sequence[Row], fields: Fields, where: str) -> None:
-    named = fields.model_dump(exclude_none=True)
-    references = named.pop("references")
-    named = [(f"fields.{key}", field) for key, field in named.items()]
-    names = [references] if isinstance(references, str) else references
-    named += [("fields.references", field) for field in names]
-    for key, field in named:
-        if not any(True for row in rows for _ in _at(row, field)):
-            there = _distinct(leaf for row in rows[:1000] for leaf in _leaves(row))
-            raise InputError(
-                f"{where} has no field {field!r} ({key}); its fields are {listed(there)}."
-            )
+    for key, names in fields.model_dump(exclude_none=True).items():
+        for field in _as_list(names):
+            if not any(True for row in rows for _ in _at(row, field)):
+                present = _distinct(leaf for row in rows[:1000] for leaf in _leaves(row))
+                raise InputError(
+                    f"{where} has no field {field!r} (fields.{key}); its fields are "
+                    f"{listed(present)}."
+                )
 
 
 def _leaves(value: Any, prefix: str = "") -> Iterator[str]:

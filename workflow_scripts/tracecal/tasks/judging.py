@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, field_validator
 from tracecal.tasks.asking import Ending
 
 Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
-OWN = "own."  # begins the name of a rule of the file `own_rules`
+OWN = "own."  # prefix of the rules of the file `own_rules`
 
 
 class Judging(Ending):
@@ -33,7 +33,7 @@ class Judging(Ending):
 
     @property
     def own_rule(self) -> str | None:
-        """The name of a correctness rule of one's own; null where it is the package's."""
+        """The name of the user's own correctness rule; null where it is the package's."""
         return self.correctness.removeprefix(OWN) if self.correctness.startswith(OWN) else None
 
     @field_validator("answer_pattern")

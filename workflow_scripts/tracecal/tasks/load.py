@@ -1,4 +1,4 @@
-"""A task's rows, from any source -> the one table that every later step reads."""
+"""A task's rows from any source -> the one table that every later step reads."""
 
 import hashlib
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ SCHEMA = {
 
 
 def load(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The task frame of any source; `paths` are its files, of the world one."""
+    """The task frame of any source; `paths` are its files (the world has a single one)."""
     if spec.source.world is None:
         return load_local(spec, paths, seed)
     return load_world(spec, read_parquet(paths[0]), seed)
 
 
 def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The task frame of a `path` or staged `hub` source; `paths` stand for `spec.parts()`.
+    """The task frame of a `path` or staged `hub` source; `paths` hold the `spec.parts()`, in order.
 
-    Raises `InputError` naming the file and what is wrong with it.
+    Raises `InputError` where a file is invalid.
     """
     rows = [
         {"role": part.role} | row
@@ -54,8 +54,8 @@ def load_world(spec: Rows, rows: pl.DataFrame, seed: int) -> pl.DataFrame:
 def finish(rows: pl.DataFrame, spec: Rows, seed: int) -> pl.DataFrame:
     """Each example once, in one role, cut to the limits, sorted by `example_id`.
 
-    Training rows that share an id, a group or their content with any evaluation row, inside the
-    limit or not, are dropped: the training set does not depend on the evaluation's limit.
+    Training rows that share an id, a group or their content with any evaluation row are dropped,
+    even where the limit leaves that one out: training sets do not depend on the evaluation's limit.
     """
     rows = without_duplicates(_short_enough(rows, spec.max_characters))
     evaluation = rows.filter(pl.col("role") == "evaluation")
@@ -84,7 +84,7 @@ def _short_enough(rows: pl.DataFrame, most: int | None) -> pl.DataFrame:
 
 
 def without_duplicates(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows without repetitions; two different rows of one id and role raise `InputError`."""
+    """Distinct rows; `InputError` where two different ones share their id and role."""
     distinct = rows.unique(maintain_order=True)
     if dropped := rows.height - distinct.height:
         LOGGER.info("dropped %d row(s) that repeat another", dropped)
@@ -106,10 +106,8 @@ def unseen(training: pl.DataFrame, evaluation: pl.DataFrame) -> pl.DataFrame:
         pl.col("group_id"),
         pl.struct("question", pl.col("context").fill_null("")).alias("content"),
     )
-    shared = pl.lit(False)
-    for key in keys:
-        shared |= key.is_in(evaluation.select(key).to_series().implode())
-    kept = training.filter(~shared)
+    seen = [key.is_in(evaluation.select(key).to_series().implode()) for key in keys]
+    kept = training.filter(~pl.any_horizontal(seen))
     if dropped := training.height - kept.height:
         LOGGER.info("dropped %d training row(s) that are also in the evaluation split", dropped)
     return kept
@@ -118,7 +116,7 @@ def unseen(training: pl.DataFrame, evaluation: pl.DataFrame) -> pl.DataFrame:
 def subsample(rows: pl.DataFrame, role: str, limit: int | None, seed: int) -> pl.DataFrame:
     """`limit` seeded random rows (all where null).
 
-    Each row's rank hashes its own id, so a smaller limit's rows are among a larger one's,
+    Rows are ranked by a hash of their id, so a smaller limit's rows are among a larger one's,
     whatever the order of the file.
     """
     if limit is None or rows.height <= limit:

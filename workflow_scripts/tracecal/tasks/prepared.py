@@ -1,4 +1,4 @@
-"""The digest of a task's table: files and code that make the same table have the same one."""
+"""The digest of a task's table, the same for all files and code that make the same table."""
 
 import hashlib
 import json
@@ -11,15 +11,15 @@ from tracecal.provenance import code_version, require_code
 from tracecal.storage.digest import digest, remembered
 from tracecal.tasks.rows import Rows
 
-if TYPE_CHECKING:  # slow to load, and not needed where the rows are known
+if TYPE_CHECKING:  # slow to load, and not needed where the digest is cached
     import polars as pl
 
 
 def prepared_digest(spec: str, files: Sequence[str], seed: int, script: Path) -> str:
     """SHA-256 of the task's table that `script` makes of `files` by `spec`, a `Rows` as JSON.
 
-    It is cached for the contents of the files and the version of the script's code. Raises
-    `InputError` where a file is missing or not usable, or the code is edited meanwhile.
+    It is cached by the contents of the files and the version of the script's code. Raises
+    `InputError` where a file is missing or invalid, or the code is edited meanwhile.
     """
     code = code_version(script)
     for file in files:
@@ -28,9 +28,9 @@ def prepared_digest(spec: str, files: Sequence[str], seed: int, script: Path) ->
     def prepare() -> str:
         from tracecal.tasks.load import load
 
-        found = table_digest(load(Rows.model_validate_json(spec), files, seed))
+        result = table_digest(load(Rows.model_validate_json(spec), files, seed))
         require_code(script, code)
-        return found
+        return result
 
     return remembered(json.dumps([spec, list(map(digest, files)), seed, code]), prepare)
 

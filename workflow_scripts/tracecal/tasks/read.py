@@ -16,17 +16,12 @@ from tracecal.storage.checksum import require_sum
 Row = dict[str, Any]
 MOST_ROWS = 5_000_000
 SECOND = "_duplicated_0"
-PACKED = (
-    b"\x1f\x8b",
-    b"\x28\xb5\x2f\xfd",
-    b"\x78\x01",
-    b"\x78\x9c",
-    b"\x78\xda",
-)  # gzip, zstd, zlib
+# The first bytes of gzip, zstd and zlib.
+PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """The rows of a .parquet, .jsonl, .json or .csv file, in its order.
+    """The rows of a .parquet, .jsonl, .json or .csv file, in order.
 
     Raises `InputError` where the file is missing, empty, broken or of another type.
     """
@@ -61,7 +56,7 @@ def read_rows(path: str | Path) -> list[Row]:
 
 
 def _json_lines(path: Path) -> list[Any]:
-    # Only "\n" ends a row: texts hold U+2028 and other characters that splitlines breaks at.
+    # Only "\n" ends a row: texts may hold U+2028 and others that `splitlines` breaks at.
     rows = []
     for number, line in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
@@ -80,7 +75,7 @@ def _json(path: Path) -> list[Any]:
 
 
 def _csv(path: Path) -> list[Any]:
-    # Everything stays text: an id such as 007 or an answer such as 51.0 is not to be rewritten.
+    # Everything stays text: an id such as 007 or an answer such as 51.0 must not be rewritten.
     if not path.stat().st_size:
         return []
     # Polars would unpack it silently, whatever its size.
@@ -88,17 +83,17 @@ def _csv(path: Path) -> list[Any]:
         if file.read(4).startswith(PACKED):
             raise InputError(f"{path} is compressed; unpack it first.")
     frame = pl.read_csv(path, infer_schema=False)
-    # So Polars names the second of two equal columns; those without a name do no harm.
+    # Polars appends SECOND to the second of two equal names; columns without a name do no harm.
     again = [name.removesuffix(SECOND) for name in frame.columns if name.endswith(SECOND)]
-    if twice := [name for name in again if name and name in frame.columns]:
-        raise InputError(f"{path} has two columns {twice[0]!r}; give each a name of its own.")
+    if repeated := [name for name in again if name and name in frame.columns]:
+        raise InputError(f"{path} has two columns {repeated[0]!r}; give each a name of its own.")
     return frame.to_dicts()
 
 
 def _parquet(path: Path) -> list[Any]:
     if not path.stat().st_size:
         return []
-    # Read from the footer, before anything is unpacked: a few kilobytes can hold billions of rows.
+    # The footer is checked before anything is unpacked: a few kilobytes can hold billions of rows.
     declared = pq.read_metadata(path)
     unpacked = sum(declared.row_group(g).total_byte_size for g in range(declared.num_row_groups))
     if declared.num_rows > MOST_ROWS or unpacked > MOST_BYTES:

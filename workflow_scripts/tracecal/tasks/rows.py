@@ -74,7 +74,7 @@ def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, 
 
 
 class Part(NamedTuple):
-    """Rows that lie together: those of one role, and of one language where there are several."""
+    """The rows of one file: of one role, and of one language where there are several."""
 
     role: str
     split: str
@@ -86,7 +86,7 @@ class Part(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its staged file is named: the split, and the language."""
+        """The name of its staged file: the split, and the language."""
         return f"{self.split}-{self.language}" if self.language else self.split
 
 

@@ -1,4 +1,4 @@
-"""The declarative task file: which rows, how they are asked, how answers are judged."""
+"""The declarative task file: its rows, how they are asked and how answers are judged."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tracecal.tasks.rows import Rows
 
 
 class TaskSpec(Rows, Asking, Judging):
-    """One task file. Each rule is handed only the part that it uses."""
+    """One task file. Each rule gets only the part that it uses."""
 
     label: str = Field(description="names the task in tables and figures")
     short_label: str | None = Field(
@@ -24,9 +24,9 @@ class TaskSpec(Rows, Asking, Judging):
 
 
 def task_file(slug: str, file: str | None, root: Path) -> Path:
-    """A task's file: `file`, or config/tasks/<slug>.yaml where Snakemake works, or the workflow's.
+    """A task's file: `file`, or config/tasks/<slug>.yaml in the working folder, or else in `root`.
 
-    The last is below `root`; both are one folder unless another workflow uses it as a module.
+    The two folders differ where another workflow uses this one as a module.
     """
     own = Path(file or f"config/tasks/{slug}.yaml")
     return own if file or own.exists() else root / own
