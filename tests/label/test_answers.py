@@ -259,7 +259,7 @@ def test_a_rule_of_ones_own_may_state_what_it_judged():
     ("rule", "sentence"),
     [
         (lambda text, example: 1 / 0, "'own.r' fails on the answer '8' .*ZeroDivisionError"),
-        (lambda text, example: 0.5, "'own.r' gives 0.5; expected True, False or a Verdict"),
+        (lambda text, example: 0.5, "'own.r' returns 0.5; expected True, False or a Verdict"),
     ],
 )
 def test_a_rule_of_ones_own_that_fails_is_named(rule, sentence):

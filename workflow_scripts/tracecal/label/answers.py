@@ -1,8 +1,8 @@
 """A task's decoded answers -> the judged text, whether it is right, and the kind of error."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from types import MappingProxyType
-from typing import Any
 
 import polars as pl
 
@@ -29,27 +29,23 @@ def label_answers(
 ) -> pl.DataFrame:
     """One row per answer of `traces` (`example_id`, `answer`), sorted by `example_id`.
 
-    Where `traces` has `correct` for an answer, it replaces the task's rule. `own` are the user's
-    rules, by name. Raises `InputError` where an answer has no example in `task`.
+    Where `traces` has `correct` for an answer, it replaces the task's rule. `own` has the user's
+    rules by name. Raises `InputError` where an answer has no example in `task`.
     """
     if (unmatched := traces.join(task, on="example_id", how="anti")).height:
         raise InputError(
             f"{unmatched.height} answer(s), such as {unmatched['example_id'][0]!r}, have no "
             "example in the task: the traces belong to other rows. Generate them again."
         )
-    examples = task.select("example_id", "question", "references", "distractors", "language")
+    columns = [field.name for field in fields(Example)]
     stated = pl.col("correct") if "correct" in traces.columns else pl.lit(None, pl.Boolean)
     answers = traces.select("example_id", "answer", stated.alias("stated"))
-    rows = answers.join(examples, on="example_id").sort("example_id")
+    rows = answers.join(task.select(columns), on="example_id").sort("example_id")
     labels = [
-        label_answer(row["answer"], _example(row), spec, row["stated"], own)
-        for row in rows.iter_rows(named=True)
+        label_answer(answer, Example(*example), spec, verdict, own)
+        for answer, verdict, *example in rows.select("answer", "stated", *columns).iter_rows()
     ]
     return pl.DataFrame(labels, schema=LABELS, orient="row")
-
-
-def _example(row: dict[str, Any]) -> Example:
-    return Example(**{key: row[key] for key in row if key not in ("answer", "stated")})
 
 
 def judge(text: str, example: Example, spec: Judging, own: Rules = NONE) -> Verdict:
@@ -72,7 +68,9 @@ def _own_verdict(name: str, rule: Callable, text: str, example: Example) -> Verd
     if isinstance(verdict, Verdict):
         return verdict
     if not isinstance(verdict, bool):
-        raise InputError(f"the rule {name!r} gives {verdict!r}; expected True, False or a Verdict.")
+        raise InputError(
+            f"the rule {name!r} returns {verdict!r}; expected True, False or a Verdict."
+        )
     return Verdict(text, verdict)
 
 

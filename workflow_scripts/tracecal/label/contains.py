@@ -16,7 +16,7 @@ _LONGEST_GUESS = 3  # words
 
 
 class Token(NamedTuple):
-    """A word of `claim`, whether it was written with a capital, and the punctuation behind it."""
+    """A word of `claim`, whether it was written with a capital, and the punctuation after it."""
 
     word: str
     capital: bool
@@ -26,21 +26,18 @@ class Token(NamedTuple):
 def contains(text: str, example: Example) -> Verdict:
     """Right if the answer contains a reference as whole words and no distractor.
 
-    Names that are in the question already are ignored, on either side. Of overlapping matches the
+    References and distractors that the question contains are ignored. Of overlapping matches the
     longest counts. A reference is not stated where a negation applies to it ("not Rome", "Rome is
     not ..."), nor where it is one of several guesses ("Rome or Milan", "Rome and Milan", "Rome,
     Milan, Turin"; but "Rome, Italy" is one).
     """
-    tokens = list(read(text, example.language))
-    words, question_words = (
-        [token.word for token in tokens],
-        claim(example.question, example.language),
-    )
+    tokens, language = list(read(text, example.language)), example.language
+    words, question_words = [token.word for token in tokens], claim(example.question, language)
     true, false = (
         finds(
             words,
-            [name for name in names if not _echoes(name, question_words, example)],
-            example.language,
+            [name for name in names if not finds(question_words, [name], language)],
+            language,
         )
         for names in (example.references, example.distractors)
     )
@@ -82,12 +79,9 @@ def is_a_guess(tokens: Sequence[Token], span: Span, question_words: Sequence[str
     # An item of a list ends at a comma; read backwards, the comma is behind the word before it.
     others = _items(after, tokens[span[1] - 1].end, question_words)
     if before:
-        reversed_tokens = [Token(token.word, token.capital, "") for token in before]
         ends = [token.end for token in before[1:]] + [""]
-        reversed_tokens = [
-            token._replace(end=end) for token, end in zip(reversed_tokens, ends, strict=True)
-        ]
-        others += _items(reversed_tokens, before[0].end, question_words)
+        backwards = [token._replace(end=end) for token, end in zip(before, ends, strict=True)]
+        others += _items(backwards, before[0].end, question_words)
     return others >= 2
 
 
@@ -125,8 +119,3 @@ def _clause_ends(tokens: Sequence[Token], place: int) -> bool:
     return (
         bool(tokens[place - 1].end) or tokens[place].word in _BUT or tokens[place - 1].word in _BUT
     )
-
-
-def _echoes(name: str, question_words: Sequence[str], example: Example) -> bool:
-    """Whether the question contains a name."""
-    return bool(finds(question_words, [name], example.language))

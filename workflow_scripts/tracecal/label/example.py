@@ -1,4 +1,4 @@
-"""What an answer is judged against, and the verdict."""
+"""An example that answers are judged by, and the verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Example:
-    """What an answer is judged against."""
+    """A question and its references, by which an answer is judged."""
 
     example_id: str
     question: str

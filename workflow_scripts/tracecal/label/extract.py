@@ -1,4 +1,4 @@
-"""From a decoded answer to the part of it that is judged."""
+"""The part of a decoded answer that is judged."""
 
 import re
 from collections.abc import Iterable
@@ -10,13 +10,11 @@ def extract(answer: str, stop: Iterable[str] = (), pattern: str | None = None) -
     """The answer before its earliest stop string, narrowed to group 1 of `pattern`'s last match.
 
     Without a match the whole answer counts: a model that ignores the format may still be right.
-    An answer that begins with a stop string is empty. The ends are stripped of whitespace.
+    An answer that begins with a stop string is empty. Whitespace at the ends is removed.
     """
     answer = until_stop(answer, stop)
-    if pattern is not None:
-        matches = list(re.finditer(pattern, answer))
-        if matches:
-            answer = matches[-1].group(1) or ""
+    if pattern is not None and (matches := list(re.finditer(pattern, answer))):
+        answer = matches[-1].group(1) or ""
     return answer.strip()
 
 

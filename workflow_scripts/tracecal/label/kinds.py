@@ -1,4 +1,4 @@
-"""What kind of error a wrong answer is: in a compact part of it, or in all of it.
+"""The kind of error of a wrong answer: in a compact part of it, or in all of it.
 
 The paper (appendix, "Localized-Error Analysis") names as localized the errors "determined by a
 compact part of the answer": number, entity or span, factual claim; as global the "off-topic,
@@ -12,9 +12,9 @@ global   empty, or without any letter or digit
          references or the distractors
          multi-span: for entities, more than 40 words, where no compact span is at fault
 number   rule numeric: the answer holds a number (without one it is global);
-         rules alias, squad and one's own: the answer and every reference are numbers;
+         rules alias, squad and the user's own: the answer and every reference are numbers;
          rule contains: there is a number in the answer and in every reference
-entity   otherwise under alias, squad, contains and rules of one's own
+entity   otherwise under alias, squad, contains and the user's own rules
 claim    otherwise under truthful
 """
 
@@ -85,14 +85,15 @@ _STUTTER = re.compile(r"([^\d\s])\1{11}")
 
 
 def error_kind(prediction: str, answer: str, example: Example, rule: str) -> str:
-    """The kind of a wrong answer; `answer` is its whole extracted text, of which `prediction`
-    was judged. The module's docstring has the rules."""
-    committed = rule == "numeric" and bool(numbers_in(prediction))
+    """The kind of error of a wrong answer, by the rules in the module's docstring.
+
+    `answer` is its whole extracted text, `prediction` the part that was judged.
+    """
     if not has_substance(answer) or is_incoherent(answer, example.language):
         return "global"
     if rule == "numeric":
-        # A number in words was judged as one where the prediction is not the whole answer.
-        return "number" if committed or only_number(prediction) else "global"
+        # `prediction` may be a number word, which was judged as a number.
+        return "number" if numbers_in(prediction) or only_number(prediction) else "global"
     if abstains(answer) or is_off_topic(answer, example, rule):
         return "global"
     if rule == "contains":

@@ -39,10 +39,10 @@ def trivia(text: str) -> str:
 
 
 def mlqa(text: str, language: str) -> str:
-    """MLQA's `normalize_answer`; words, or single Chinese characters, are set apart by a space.
+    """MLQA's `normalize_answer`; words, or single Chinese characters, are separated by a space.
 
-    A language beyond the official seven has no article removed. Regional forms count as their
-    language ('zh-CN' as 'zh').
+    Languages beyond the official seven keep their articles. Regional forms count as their language
+    ('zh-CN' as 'zh').
     """
     language = re.split("[-_]", language.lower())[0]
     text = text.lower().translate(_MLQA_REMOVED)
@@ -56,9 +56,9 @@ def mlqa(text: str, language: str) -> str:
 def claim(text: str, language: str) -> list[str]:
     """A claim's words for whole-word containment, not part of any benchmark.
 
-    Compatibility forms are unified, apostrophes and the dots of abbreviations vanish ("U.S." is
-    "us"), and so do Arabic vowel marks; other punctuation separates words, English articles go, Han
-    characters stand alone. The vowel signs and accents of other scripts are part of their words.
+    Compatibility forms are unified; apostrophes, the dots of abbreviations ("U.S." is "us"), Arabic
+    vowel marks and English articles are removed. Other punctuation separates words, and each Han
+    character is a word. The vowel signs and accents of other scripts are part of their words.
     """
     text = unicodedata.normalize("NFKC", text).casefold()
     text = re.sub(r"\b(?:[^\W\d_]\.){2,}", lambda match: match[0].replace(".", ""), text)

@@ -11,7 +11,7 @@ _NUMBER = re.compile(
     r"(?P<value>(?:(?<![\w.])\.\d+|(?<!\w)\d+)(?:[.,]\d+)*(?:[eE][+-]?\d+)?)"
     r"(?:\s?/\s?(?P<under>\d+(?:/\d+)*))?"
 )
-# Digits and commas in another form than these, "3,5" or "1.234,5", are not guessed at.
+# Numbers in other forms, such as "3,5" or "1.234,5", are ambiguous and ignored.
 _PLAIN = re.compile(r"(\d{1,3}(,\d{3})+(\.\d+)?|\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?")
 _MARKER = re.compile(
     r"####|\\boxed\s*\{|\b(?:answer|antwort|respuesta)\b\W{0,4}(?:is|was|equals|ist|es|[:=])"
@@ -25,7 +25,7 @@ _TO_TWENTY = (
     "fifteen sixteen seventeen eighteen nineteen twenty"
 )
 _WORDS = {word: value for value, word in enumerate(_TO_TWENTY.split())}
-# Longer runs of digits and larger exponents are noise, which Python refuses or hangs on.
+# Longer runs of digits and larger exponents are noise, which Python rejects or hangs on.
 _LONGEST_FIGURE = 1000
 _LARGEST_EXPONENT = 999
 
@@ -38,13 +38,13 @@ class Number(NamedTuple):
 
 
 def answer_number(text: str) -> Number | None:
-    """The number that `text` gives as its answer, null if it gives none.
+    """The number that `text` gives as its answer; null without one.
 
     After the last marker ("####", "\\boxed{", "answer is", "Answer:" ...) it is the next number,
     or the result where that begins an equation; without a marker it is the last number. Units,
-    currency and a percent sign are left out ("50%" is 50), commas group thousands or are not
-    read at all, "1 1/2" and "½" are fractions, and a word up to twenty counts where the answer
-    begins with it and holds no figures.
+    currency and percent signs are ignored ("50%" is 50), and so are numbers whose commas do not
+    group thousands. "1 1/2" and "½" are fractions. A number word up to twenty counts where the
+    answer begins with it and has no digits.
     """
     text = _plain(text)
     markers = list(_MARKER.finditer(text))
@@ -57,17 +57,16 @@ def answer_number(text: str) -> Number | None:
 
 
 def numbers_in(text: str) -> list[Number]:
-    """All numbers written in figures, in their order."""
-    numbers = []
-    for match in _NUMBER.finditer(_plain(text)):
-        value = _value(match)
-        if value is not None:
-            numbers.append(Number(match[0].strip(), value))
-    return numbers
+    """All numbers written in digits, in order."""
+    return [
+        Number(match[0].strip(), value)
+        for match in _NUMBER.finditer(_plain(text))
+        if (value := _value(match)) is not None
+    ]
 
 
 def only_number(text: str) -> Number | None:
-    """The number that `text` consists of, but for a unit of one word; null if it is more."""
+    """The number that `text` consists of, apart from a unit of one word; null for other texts."""
     numbers = numbers_in(text)
     if len(numbers) == 1:
         rest = _plain(text).replace(numbers[0].text, " ", 1).strip(" .%$€£¥")

@@ -1,4 +1,4 @@
-"""When an answer is right: one rule per kind of task.
+"""The rules of correctness, one per kind of task.
 
 A rule takes the extracted answer and the example, and returns the judged text and the verdict.
 """
@@ -76,10 +76,10 @@ def f1(text: str, references: Sequence[str], language: str) -> float:
 def truthful(text: str, example: Example) -> Verdict:
     """Right if the answer is, or contains as whole words, a true reference and no false one.
 
-    Of overlapping matches the longest counts: a false reference inside a true one is part of
-    saying the true one, and the other way round. A reference that is listed as true and as
-    false counts as false. A true one that follows a negation ("it is not true that ...") is
-    ignored, and so is a reference such as "yes" or "nothing" amid the answer.
+    Of overlapping matches the longest counts: a false reference inside a true one is part of the
+    true one, and vice versa. A reference that is listed as both counts as false. A true one that
+    follows a negation ("it is not true that ...") is ignored, and so is a reference such as "yes"
+    or "nothing" in the middle of the answer.
     """
     if _verbatim(text, example.references) and not _verbatim(text, example.distractors):
         return Verdict(text, True)
@@ -122,7 +122,7 @@ RULES: dict[str, Callable[[str, Example], Verdict]] = {
 
 
 def _verbatim(text: str, references: Sequence[str]) -> bool:
-    """Whether the text is a reference, but for case."""
+    """Whether the text is a reference, ignoring case."""
     return bool(text) and text.lower() in {reference.lower() for reference in references}
 
 

@@ -39,7 +39,7 @@ def inside_larger(span: Span, others: set[Span]) -> bool:
 
 
 def negated_before(words: Sequence[str], span: Span) -> bool:
-    """Whether a negation is shortly before `span`; an opening "No, ..." does not count."""
+    """Whether a negation precedes `span` closely; an opening "No, ..." does not count."""
     first = max(0, span[0] - _NEGATION_REACH)
     return any(
         words[place] in NEGATIONS and (place > 0 or words[place] not in ("no", "nein"))
