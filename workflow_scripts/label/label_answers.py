@@ -11,9 +11,9 @@ from tracecal.tasks.judging import Judging
 TASK_COLUMNS = ["example_id", "question", "references", "distractors", "language"]
 
 with job(snakemake):
-    own, held = snakemake.params.own or (None, None)
+    own, code = snakemake.params.own or (None, None)
     if own:
-        require_unedited(own, held)
+        require_unedited(own, code)
     labels = label_answers(
         read_arrow(snakemake.input.traces),
         read_parquet(snakemake.input.task, TASK_COLUMNS),

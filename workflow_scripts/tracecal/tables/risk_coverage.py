@@ -10,13 +10,13 @@ from tracecal.tables.words import listed
 from tracecal.writers.table import ABSENT, Column, Table, number
 
 NONE = "none"
-FOUND = ("threshold", "coverage", "error", "kept", "enough")
+QUANTITIES = ("threshold", "coverage", "error", "kept", "enough")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `risk_coverage` and `accuracy`: a row per model and task, FOUND for each error rate.
+    """From `risk_coverage` and `accuracy`: a row per model and task, QUANTITIES for each rate.
 
-    Error rates that no threshold promises are in the CSV and in a note alone, unless all are such.
+    Rates that no threshold promises are in the CSV and in a note alone, unless all are such.
     """
     thresholds = frames["risk_coverage"]
     rates = sorted(set(thresholds["error_rate"]))
@@ -27,14 +27,14 @@ def table(frames: Frames, settings: Settings) -> Table:
     frame = thresholds.select("model", "task", "groups", "n").unique()
     frame = frame.join(all_answers, on=["model", "task"], how="left")
     for rate in rates:
-        named = [pl.col(name).alias(f"{name}_{rate:g}") for name in FOUND]
+        named = [pl.col(name).alias(f"{name}_{rate:g}") for name in QUANTITIES]
         own = thresholds.filter(error_rate=rate).select("model", "task", *named)
         frame = frame.join(own, on=["model", "task"])
     frame = frame.with_columns(task_label=pl.col("task").replace_strict(settings.tasks))
     return Table(
         frame=frame.sort(settings.in_order(), "task").select(
             *("model", "task", "task_label", "groups", "n", "error_of_all"),
-            *(f"{name}_{rate:g}" for rate in rates for name in FOUND),
+            *(f"{name}_{rate:g}" for rate in rates for name in QUANTITIES),
         ),
         columns=(
             Column(("task_label",), "Task", align="left"),
@@ -51,7 +51,7 @@ def table(frames: Frames, settings: Settings) -> Table:
 
 
 def _columns(rate: float) -> tuple[Column, ...]:
-    group, names = f"Error rate ≤ {rate:g}", {name: f"{name}_{rate:g}" for name in FOUND}
+    group, names = f"Error rate ≤ {rate:g}", {name: f"{name}_{rate:g}" for name in QUANTITIES}
     enough = pl.format(f"{NONE} ({{}})", names["enough"]).fill_null(pl.lit(NONE))
     threshold = pl.col(names["threshold"])
     text = threshold.map_elements(lambda value: number(value, 3), return_dtype=pl.String)
