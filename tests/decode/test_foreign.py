@@ -118,7 +118,7 @@ TEXTLESS = answer("b", answer=None)
         ([answer("a"), WRONG], "line 2: token 1 has the surprisal -1"),
         (
             [answer("a"), answer("b"), answer("x")],
-            "line 3: the id 'x' is of no example of the task",
+            "line 3: no example of the task has the id 'x'",
         ),
         ([answer("a"), answer("b", stop_token="absent")], "(stop_token: absent, included)"),
     ],

@@ -120,7 +120,7 @@ def test_wrong_rows(read, columns, reason):
 def test_a_row_that_is_cut_short_is_listed(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + json.dumps(ROW)[:20], encoding="utf-8")
-    with pytest.raises(InputError, match="line 2: it is no JSON"):
+    with pytest.raises(InputError, match="line 2: it is not JSON"):
         read_answers(path)
 
 
@@ -134,7 +134,7 @@ def test_a_row_that_is_cut_short_is_listed(tmp_path):
 def test_a_row_that_no_two_readers_read_alike_is_listed(tmp_path, row, reason):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + row, encoding="utf-8")
-    with pytest.raises(InputError, match=f"line 2: it is no JSON .*{reason}"):
+    with pytest.raises(InputError, match=f"line 2: it is not JSON .*{reason}"):
         read_answers(path)
 
 
@@ -147,7 +147,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, make):
 
 def test_ids_that_the_task_does_not_know_are_wrong(tmp_path):
     path = write(tmp_path / "a.jsonl", [ROW])
-    with pytest.raises(InputError, match="the id 'a' is of no example of the task"):
+    with pytest.raises(InputError, match="no example of the task has the id 'a'"):
         read_answers(path, ids={"b"})
 
 
@@ -184,7 +184,7 @@ def test_variants_of_a_question_share_a_group(read):
     [
         ({"answer": "\ud83d"}, "half a character"),
         ({"tokens": ["\ud83d", "1"]}, "half a character"),
-        ({"entropy": [40.0, 0.5]}, "entropies are in nats"),
+        ({"entropy": [40.0, 0.5]}, "entropies must be in nats"),
         ({"entropy_lower": [0.9, 0.5], "entropy_upper": [1.0, 0.5]}, "between their bounds"),
         ({"entropy": None, "top_logprobs": [[-5.0] * 60] * 2}, "more than the vocabulary's 50"),
         ({"surprisal": None, "probabilities": [1.1, 0.5]}, "has the probability 1.1"),
@@ -208,4 +208,4 @@ def test_a_byte_order_mark_and_endless_nesting(tmp_path):
     path.write_text("\ufeff" + json.dumps(ROW) + "\n" + "[" * 100_000)
     found = read_answers(path, Reading(wrong_rows="skip"))
     assert found.frame["example_id"].to_list() == ["a"]
-    assert found.wrong == ["line 2: it is no JSON (it is nested too deep)"]
+    assert found.wrong == ["line 2: it is not JSON (it is nested too deep)"]

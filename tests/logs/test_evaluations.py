@@ -164,5 +164,5 @@ def test_ids_of_lm_eval_can_be_the_documents_own(tmp_path):
 
 def test_a_task_of_lm_eval_that_generates_nothing_is_refused(tmp_path):
     row = lm_eval(resps=[[[-1.2, False]]])
-    with pytest.raises(InputError, match="it is of a task that generates nothing"):
+    with pytest.raises(InputError, match="its response is not text"):
         read_answers(write(tmp_path / "a.jsonl", [row]))

@@ -177,8 +177,8 @@ def test_processing_can_be_stated(read):
             batch(chat([token("51", -0.1, [("51", -0.1), ("a", -0.1)])])),
             "the probabilities listed for token 1 sum to 1.81, above 1",
         ),
-        ({"custom_id": "x", "what": 1}, "it is of no known format"),
-        (["x"], "it is no JSON object"),
+        ({"custom_id": "x", "what": 1}, "its format is unknown"),
+        (["x"], "it is not a JSON object"),
         (batch({"choices": [{"message": {"content": 5}}]}), "as openai_chat, choices.0.message"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Answers in columns of one's own, the traces' names or common others."""
+"""Answers in plain columns, named as in the traces or by common alternatives."""
 
 import math
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from tracecal.logs.evaluations import verdict
 from tracecal.logs.record import Known, StopToken
 from tracecal.logs.steps import SLACK, Step, WrongRow
-from tracecal.logs.trace import Given
+from tracecal.logs.trace import RawAnswer
 
 Floats = list[float | None]
-# Under which names log-probabilities may come, and with which sign.
+# Columns that may hold log-probabilities, and the form in which they hold them.
 LOGPROBS = ("logprobs", "token_logprobs", "logprob")
 PROBABILITIES = ("probabilities", "token_probabilities", "probs")
 TRACE = ("surprisal", *LOGPROBS, *PROBABILITIES)
@@ -42,10 +42,10 @@ class Numbers(BaseModel):
     values: Floats
 
 
-def read_columns(body: dict[str, Any]) -> Given:
-    """A row's answer and what it holds of its trace, all lists with an entry per token."""
+def read_columns(body: dict[str, Any]) -> RawAnswer:
+    """A row's answer and the parts of its trace; every list has an entry per token."""
     row = Row.model_validate({key: value for key, value in body.items() if value is not None})
-    text = row.answer if row.answer is not None else _first_text(body, "text", "response")
+    texts = (body.get(name) for name in ("answer", "text", "response"))
     logprobs = _logprobs(body)
     lists = {
         "log-probabilities": logprobs,
@@ -59,27 +59,22 @@ def read_columns(body: dict[str, Any]) -> Given:
     _same_length({name: values for name, values in lists.items() if values is not None})
     exact = {
         name: values
-        for name in ("entropy", "entropy_lower", "entropy_upper")
+        for name in ("entropy_lower", "entropy", "entropy_upper")
         if (values := _entropies(getattr(row, name), name)) is not None
     }
-    ordered = [
-        exact[name] for name in ("entropy_lower", "entropy", "entropy_upper") if name in exact
-    ]
-    for low, high in pairwise(ordered):
-        if any(one > other + SLACK for one, other in zip(low, high, strict=True)):
+    for lows, highs in pairwise(exact.values()):
+        if any(low > high + SLACK for low, high in zip(lows, highs, strict=True)):
             raise WrongRow("its entropies do not lie between their bounds")
-    texts = row.tokens or [None] * len(logprobs or ())
-    tops = row.top_logprobs or [None] * len(logprobs or ())
-    steps = (
-        [
-            Step(text, None, logprob, _listed(top, logprob), logprob)
-            for text, logprob, top in zip(texts, logprobs or (), tops, strict=True)
+    steps = []
+    if logprobs is not None:
+        nothing = [None] * len(logprobs)
+        entries = zip(row.tokens or nothing, logprobs, row.top_logprobs or nothing, strict=True)
+        steps = [
+            Step(text, None, logprob, _with_keys(top, logprob), logprob)
+            for text, logprob, top in entries
         ]
-        if logprobs is not None
-        else []
-    )
-    return Given(
-        answer=text,
+    return RawAnswer(
+        answer=next((text for text in texts if isinstance(text, str)), None),
         steps=steps,
         exact=exact,
         tokens=row.tokens if row.tokens and None not in row.tokens else None,
@@ -95,7 +90,7 @@ def read_columns(body: dict[str, Any]) -> Given:
 
 
 def _logprobs(body: dict[str, Any]) -> Floats | None:
-    """Log-probabilities from whichever column holds them."""
+    """The log-probabilities, from the first of the columns `TRACE` that a row has."""
     if (surprisal := _numbers(body, ("surprisal",))) is not None:
         for t, value in enumerate(surprisal, 1):
             if value is not None and (value < -SLACK or value == math.inf):
@@ -120,7 +115,7 @@ def _log(probability: float | None, t: int) -> float | None:
 
 
 def _entropies(values: Floats | None, name: str) -> list[float] | None:
-    """Entropies of an answer; null where one is missing."""
+    """An answer's entropies; null where any of them is missing."""
     if values is None or None in values:
         return None
     for t, value in enumerate(values, 1):
@@ -129,18 +124,16 @@ def _entropies(values: Floats | None, name: str) -> list[float] | None:
     return [max(value, 0.0) for value in values]
 
 
-def _listed(top: Any, own: float | None) -> list[tuple[object, float | None]]:
-    """The likeliest tokens' log-probabilities, as a list or by text.
+def _with_keys(top: Any, own: float | None) -> list[tuple[object, float | None]]:
+    """The likeliest tokens' log-probabilities (a list, or a dict by text), each with a key.
 
-    In a list they bear no names, and the one that equals the chosen token's is its own.
+    A list names no tokens: the first value that equals the chosen token's is taken as its own.
     """
     values = list(top.values()) if isinstance(top, dict) else list(top or ())
-    named, found = [], False
-    for place, value in enumerate(values):
-        same = not found and own is not None and value == own
-        found |= same
-        named.append((own if same else f"#{place}", value))
-    return named
+    keys: list[object] = [f"#{place}" for place in range(len(values))]
+    if own is not None and own in values:
+        keys[values.index(own)] = own
+    return list(zip(keys, values, strict=True))
 
 
 def _same_length(lists: dict[str, Sequence]) -> None:
@@ -148,8 +141,3 @@ def _same_length(lists: dict[str, Sequence]) -> None:
     if len(set(lengths.values())) > 1:
         counts = " and ".join(f"{length} {name}" for name, length in lengths.items())
         raise WrongRow(f"its lists are of unequal lengths: {counts}")
-
-
-def _first_text(body: dict[str, Any], *names: str) -> str | None:
-    texts = [body[name] for name in names if isinstance(body.get(name), str)]
-    return texts[0] if texts else None

@@ -1,4 +1,4 @@
-"""Answers in the own forms of llama.cpp's server, of Ollama and of SGLang."""
+"""Answers in the native formats of llama.cpp's server, Ollama and SGLang."""
 
 import math
 from collections.abc import Sequence
@@ -6,16 +6,24 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracecal.logs.openai import ChosenToken, Message, Token, merged, token_steps
+from tracecal.logs.openai import (
+    ChosenToken,
+    Message,
+    Token,
+    ids_of,
+    require_id_each,
+    token_step,
+    token_steps,
+)
 from tracecal.logs.record import Known
 from tracecal.logs.steps import Step, WrongRow
-from tracecal.logs.trace import Given, stop_token
+from tracecal.logs.trace import RawAnswer, stop_token
 
 Triple = tuple[float | None, int, str | None]
 
 
 class Probable(Token):
-    """A token with its log-probability, or with the probability that sampling left it."""
+    """A token with its log-probability, or with its probability after sampling's truncation."""
 
     prob: float | None = None
 
@@ -25,7 +33,7 @@ class Probable(Token):
 
 
 class Decoded(Probable):
-    """A generated token of llama.cpp's; old builds give `content` and `probs` instead."""
+    """A generated token of llama.cpp; old builds write `content` and `probs` instead."""
 
     top_logprobs: list[Probable] | None = None
     top_probs: list[Probable] | None = None
@@ -76,18 +84,17 @@ class SGLang(BaseModel):
     meta_info: Meta
 
 
-def read_llama_cpp(body: dict[str, Any]) -> Given:
-    """llama.cpp's own form. Its log-probabilities are of the raw distribution; `prob` is not."""
+def read_llama_cpp(body: dict[str, Any]) -> RawAnswer:
+    """llama.cpp's format. Its log-probabilities are of the raw distribution; `prob` is not."""
     answer = LlamaCpp.model_validate(body)
     decoded = answer.completion_probabilities or []
-    steps = [_old_step(one) if one.probs is not None else _step(one) for one in decoded]
-    bent = any(one.prob is not None or one.probs is not None for one in decoded)
-    processed: Known = "unknown" if not decoded else "yes" if bent else "no"
-    ids = [step.token_id for step in steps]
-    return Given(
+    steps = [_step(token) for token in decoded]
+    sampled = any(token.prob is not None or token.probs is not None for token in decoded)
+    processed: Known = "unknown" if not decoded else "yes" if sampled else "no"
+    return RawAnswer(
         answer=answer.content,
         steps=steps,
-        token_ids=ids if ids and None not in ids else answer.tokens or None,
+        token_ids=ids_of(steps) or answer.tokens or None,
         finish_reason=answer.stop_type,
         stop_token=stop_token(answer.content, steps),
         processed=processed,
@@ -95,25 +102,20 @@ def read_llama_cpp(body: dict[str, Any]) -> Given:
     )
 
 
-def _step(one: Decoded) -> Step:
-    top = one.top_logprobs or one.top_probs or ()
-    if merged(one, top):
-        return Step(one.token, None, None)
-    return Step(one.token, one.id, one.value, [(each.key, each.value) for each in top], one.key)
+def _step(token: Decoded) -> Step:
+    if token.probs is None:
+        return token_step(token, token.top_logprobs or token.top_probs or ())
+    # Old builds state the chosen token's probability only in the list of the most likely ones.
+    top = [(other.tok_str, _log(other.prob)) for other in token.probs]
+    return Step(token.content, None, dict(top).get(token.content or ""), top, token.content)
 
 
-def _old_step(one: Decoded) -> Step:
-    """The probability of a token is that of the listed one with its text, if there is one."""
-    top = [(each.tok_str, _log(each.prob)) for each in one.probs or ()]
-    return Step(one.content, None, dict(top).get(one.content or ""), top, one.content)
-
-
-def read_ollama(body: dict[str, Any]) -> Given:
-    """Ollama's own form, of its completions or of its chat."""
+def read_ollama(body: dict[str, Any]) -> RawAnswer:
+    """Ollama's format, of its completions or of its chat."""
     answer = Ollama.model_validate(body)
     text = answer.response if answer.message is None else answer.message.content
-    steps = token_steps(answer.logprobs or (), None)
-    return Given(
+    steps = token_steps(answer.logprobs)
+    return RawAnswer(
         answer=text,
         steps=steps,
         finish_reason=answer.done_reason,
@@ -122,39 +124,34 @@ def read_ollama(body: dict[str, Any]) -> Given:
     )
 
 
-def read_sglang(body: dict[str, Any]) -> Given:
-    """SGLang's own form: (log-probability, id, text or null) of each token."""
+def read_sglang(body: dict[str, Any]) -> RawAnswer:
+    """SGLang's format: (log-probability, id, text or null) of each token."""
     answer = SGLang.model_validate(body)
     chosen = answer.meta_info.output_token_logprobs or []
     tops = answer.meta_info.output_top_logprobs or [None] * len(chosen)
     if len(tops) != len(chosen):
         raise WrongRow(f"it has {len(chosen)} tokens and {len(tops)} lists of the most likely")
-    ids = answer.output_ids
-    if ids and chosen and len(ids) != len(chosen):
-        raise WrongRow(f"it has {len(ids)} token ids and {len(chosen)} log-probabilities")
-    steps = [_triple_step(one, top) for one, top in zip(chosen, tops, strict=True)]
+    steps = [_triple_step(triple, top) for triple, top in zip(chosen, tops, strict=True)]
+    require_id_each(steps, answer.output_ids)
     finish = answer.meta_info.finish_reason and answer.meta_info.finish_reason.type
-    return Given(
+    return RawAnswer(
         answer=answer.text,
         steps=steps,
-        token_ids=ids or (_triple_ids(chosen) if chosen else None),
+        token_ids=answer.output_ids or ids_of(steps),
         finish_reason=finish,
         stop_token=stop_token(answer.text, steps),
     )
 
 
-def _triple_step(one: Triple | None, top: Sequence[Triple] | None) -> Step:
-    if one is None:
+def _triple_step(triple: Triple | None, top: Sequence[Triple] | None) -> Step:
+    if triple is None:
         return Step(None, None, None)
-    return Step(one[2], one[1], one[0], [(each[1], each[0]) for each in top or ()], one[1])
-
-
-def _triple_ids(chosen: Sequence[Triple | None]) -> list[int] | None:
-    return None if None in chosen else [one[1] for one in chosen]
+    logprob, token_id, text = triple
+    return Step(text, token_id, logprob, [(key, value) for value, key, _ in top or ()], token_id)
 
 
 def _log(probability: float) -> float | None:
-    """ln p; null for a 0, which stands for a token that sampling would not take."""
+    """ln p; null for 0, the probability of a token that sampling excludes."""
     if math.isnan(probability) or probability < 0:
         raise WrongRow(f"it has the probability {probability:g}")
     return math.log(probability) if probability > 0 else None

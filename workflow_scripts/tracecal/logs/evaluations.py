@@ -1,4 +1,4 @@
-"""Answers with verdicts, in the logs of evaluation harnesses."""
+"""Answers with verdicts from the logs of evaluation harnesses."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from pydantic import BaseModel, Field
 from tracecal.logs.openai import Logprobs, token_steps
 from tracecal.logs.options import Reading
 from tracecal.logs.steps import WrongRow
-from tracecal.logs.trace import Given, stop_token
+from tracecal.logs.trace import RawAnswer, stop_token
 
 RIGHT, WRONG = ("C", "correct", "true", 1), ("I", "incorrect", "false", 0)
-VERDICTS = dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False)  # 1 is True, and 1.0
+VERDICTS = dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False)  # 1 equals True and 1.0
 
 
 class Score(BaseModel):
@@ -35,7 +35,7 @@ class Output(BaseModel):
 class InspectSample(BaseModel):
     """A sample of an Inspect AI log, as `inspect log dump` writes it.
 
-    Its `input` is what a chat template makes the prompt of, and not the prompt.
+    Its `input` is not the prompt: a chat template makes the prompt from it.
     """
 
     output: Output
@@ -50,13 +50,13 @@ class LmEvalSample(BaseModel):
     metrics: list[str] = []
 
 
-def read_inspect(body: dict[str, Any], reading: Reading) -> Given:
-    """A sample's first choice with its verdict: of its one scorer, or as `label` names it."""
+def read_inspect(body: dict[str, Any], reading: Reading) -> RawAnswer:
+    """A sample's first choice; its verdict is that of the only scorer, unless `label` names one."""
     sample = InspectSample.model_validate(body)
     choice = sample.output.choices[0]
     content = _text(choice.message.content)
-    steps = token_steps((choice.logprobs and choice.logprobs.content) or (), None)
-    return Given(
+    steps = token_steps(choice.logprobs and choice.logprobs.content)
+    return RawAnswer(
         answer=content,
         steps=steps,
         finish_reason=choice.stop_reason,
@@ -77,14 +77,14 @@ def _inspect_verdict(scores: dict[str, Score], reading: Reading) -> bool | None:
     return verdict(next(iter(scores.values())).value)
 
 
-def read_lm_eval(body: dict[str, Any], reading: Reading) -> Given:
-    """A row's first response, its prompt and its verdict, of the first metric or `label`."""
+def read_lm_eval(body: dict[str, Any], reading: Reading) -> RawAnswer:
+    """A row's first response and prompt; the verdict is the first metric, unless `label` is set."""
     sample = LmEvalSample.model_validate(body)
     text = sample.resps[0][0]
     if not isinstance(text, str):
-        raise WrongRow("its response is no text: it is of a task that generates nothing")
+        raise WrongRow("its response is not text: its task generates none")
     metric = sample.metrics[0] if sample.metrics and reading.label is None else None
-    return Given(
+    return RawAnswer(
         answer=text,
         prompt=_prompt(sample.arguments),
         correct=verdict(body.get(metric)) if metric else None,
@@ -92,9 +92,9 @@ def read_lm_eval(body: dict[str, Any], reading: Reading) -> Given:
 
 
 def _prompt(arguments: Any) -> str | None:
-    """The prompt among a request's arguments, of newer and older versions."""
+    """The prompt in a request's arguments, as newer and older versions store them."""
     if isinstance(arguments, dict):
-        arguments = [list(one.values()) for one in arguments.values() if isinstance(one, dict)]
+        arguments = [list(call.values()) for call in arguments.values() if isinstance(call, dict)]
     try:
         prompt = arguments[0][0]
     except (TypeError, IndexError, KeyError):
@@ -111,9 +111,11 @@ def _text(content: Any) -> str | None:
 
 
 def verdict(value: Any) -> bool | None:
-    """Whether an answer is right; null where nothing is given. Raises `WrongRow` in between."""
+    """Whether an answer is right; null for null. Raises `WrongRow` for any other value."""
     if value is None:
         return None
     if not isinstance(value, bool | int | float | str) or value not in VERDICTS:
-        raise WrongRow(f"its verdict {value!r} is neither right (C, 1, true) nor wrong")
+        raise WrongRow(
+            f"its verdict {value!r} is neither right (C, 1, true) nor wrong (I, 0, false)"
+        )
     return VERDICTS[value]

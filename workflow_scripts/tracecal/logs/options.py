@@ -1,4 +1,4 @@
-"""How files of answers are to be read, where they do not say it themselves."""
+"""Options for reading files of answers, where the files do not say it themselves."""
 
 from typing import Literal
 
@@ -21,23 +21,23 @@ Format = Literal[
 
 
 class Reading(Strict):
-    """How files of answers are to be read."""
+    """Options for reading files of answers."""
 
-    format: Format = Field("auto", description="auto: seen from each row")
+    format: Format = Field("auto", description="auto: recognised from each row")
     vocabulary: PositiveInt | None = Field(
-        None, description="the model's number of tokens: entropies from top-k need it"
+        None, description="size of the model's vocabulary: entropies from top-k need it"
     )
     greedy: bool = Field(False, description="the answers were decoded greedily")
     stop_token: Literal["auto", "included", "absent"] = Field(
-        "auto", description="whether traces hold the token that ends the answer; auto: as seen"
+        "auto", description="whether traces include the stop token; auto: inferred from each row"
     )
     processed: Literal["auto", "yes", "no"] = Field(
-        "auto", description="whether a temperature or penalty bent the probabilities; auto: as seen"
+        "auto", description="whether temperature or penalties changed the probabilities"
     )
-    model: str | None = Field(None, description="the model's name; null: as the file has it")
-    id: str | None = Field(None, description="where a row's id is, such as doc.ID; null: as usual")
-    label: str | None = Field(None, description="where a row says whether it is right")
-    filter: str | None = Field(None, description="of an lm-evaluation-harness file")
+    model: str | None = Field(None, description="the model's name; null: as in the file")
+    id: str | None = Field(None, description="path of a row's id, such as doc.ID")
+    label: str | None = Field(None, description="path of a row's verdict, right or wrong")
+    filter: str | None = Field(None, description="lm-evaluation-harness: read only this filter")
     wrong_rows: Literal["stop", "skip"] = Field(
-        "stop", description="what to do where rows are wrong; skip: go on without them"
+        "stop", description="what to do about wrong rows; skip: leave them out"
     )

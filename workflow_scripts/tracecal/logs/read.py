@@ -1,8 +1,8 @@
-"""A file of answers, from anywhere -> its records, and the rows that are wrong."""
+"""Reading a file of answers from any source: its records, and its wrong rows."""
 
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,7 +22,7 @@ from tracecal.storage.files import read_sealed
 
 LISTED = 10
 HEADER = "header.json"
-ZSTANDARD = 93  # among the ways to compress a file of a zip
+ZSTANDARD = 93  # zip's code of this compression method
 UNREADABLE = (
     OSError,
     UnicodeDecodeError,
@@ -35,9 +35,9 @@ Rows = Iterator[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers [a row per record, columns of `RECORDS`], and what is wrong with the others.
+    """Answers (a row per record, columns of `RECORDS`), and what is wrong with the other rows.
 
-    `metadata` are the file's own words on its making, where it has any.
+    `metadata` says how the file was made, where it says so itself.
     """
 
     frame: pl.DataFrame
@@ -48,10 +48,10 @@ class Answers:
 def read_answers(
     path: str | Path, reading: Reading | None = None, ids: Collection[str] | None = None
 ) -> Answers:
-    """The answers of a file. Rows are known by id, never by position.
+    """The answers of a file. Rows are identified by id, never by position.
 
-    `ids` are those that there may be, any where null. Raises `InputError` where the file holds
-    no usable answer, or where `reading` wants to stop at wrong rows, naming the first of them.
+    `ids` are the valid ones; null: any. Raises `InputError` where the file holds no usable answer,
+    or where it has wrong rows and `reading` does not skip them.
     """
     reading = reading or Reading()
     path = Path(path)
@@ -59,30 +59,30 @@ def read_answers(
     rows, metadata = _opened(path)
     if metadata.get("schema_version"):
         reading = _as_traces(reading, metadata)
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     wrong = []
     for place, row in rows:
         try:
             if isinstance(row, ValueError):
-                raise WrongRow(f"it is no JSON ({row})")
+                raise WrongRow(f"it is not JSON ({row})")
             if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
                 continue
             record = read_row(row, reading)
-            _require_new(record.example_id, found, ids, row)
-            found[record.example_id] = record
+            _require_new(record.example_id, records, ids, row)
+            records[record.example_id] = record
         except WrongRow as error:
             wrong.append(f"{place}: {error}")
     if wrong and reading.wrong_rows == "stop":
         raise InputError(
-            f"{path}: {listed(wrong)}. Mend them, or go on without them (wrong_rows: skip)."
+            f"{path}: {listed(wrong)}. Correct them, or leave them out (wrong_rows: skip)."
         )
-    if not found:
+    if not records:
         raise InputError(f"{path} holds no usable answer. {listed(wrong)}")
-    return Answers(as_frame(found.values()), wrong, metadata)
+    return Answers(as_frame(records.values()), wrong, metadata)
 
 
 def listed(wrong: list[str]) -> str:
-    """The first of the wrong rows in a sentence."""
+    """The first of the wrong rows, in one sentence."""
     if not wrong:
         return "It has no rows."
     more = f"; and {len(wrong) - LISTED} more" if len(wrong) > LISTED else ""
@@ -90,21 +90,20 @@ def listed(wrong: list[str]) -> str:
 
 
 def _require_new(
-    example_id: str, found: Collection[str], ids: Collection[str] | None, row: Any
+    example_id: str, known: Collection[str], ids: Collection[str] | None, row: Any
 ) -> None:
-    if example_id in found:
+    if example_id in known:
         hint = ", under another filter: name one as 'filter'" if "filter" in row else ""
         raise WrongRow(f"the id {example_id!r} is there twice{hint}")
     if ids is not None and example_id not in ids:
-        raise WrongRow(f"the id {example_id!r} is of no example of the task")
+        raise WrongRow(f"no example of the task has the id {example_id!r}")
 
 
 def _as_traces(reading: Reading, metadata: dict[str, str]) -> Reading:
-    """The workflow's own traces say how they were made."""
-    stated = {"stop_token": "included", "processed": "no"}
-    given = {key: value for key, value in stated.items() if getattr(reading, key) == "auto"}
-    model = {} if reading.model else {"model": metadata.get("model")}
-    return reading.model_copy(update=given | model)
+    """How to read the workflow's own traces, whose metadata say how they were made."""
+    known = {"stop_token": "included", "processed": "no"}
+    unset = {key: value for key, value in known.items() if getattr(reading, key) == "auto"}
+    return reading.model_copy(update=unset | {"model": reading.model or metadata.get("model")})
 
 
 def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
@@ -128,48 +127,48 @@ def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
 def _arrow(path: Path) -> tuple[Rows, dict[str, str]]:
     with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as file:
         table = file.read_all()
-    stated = table.schema.metadata or {}
-    metadata = {key.decode(): value.decode() for key, value in stated.items()}
-    return _table(pl.from_arrow(table), metadata)
+    encoded = table.schema.metadata or {}
+    metadata = {key.decode(): value.decode() for key, value in encoded.items()}
+    return _numbered(pl.from_arrow(table).iter_rows(named=True)), metadata
 
 
 def _parquet(path: Path) -> tuple[Rows, dict[str, str]]:
     content = read_sealed(path)
-    return _table(pl.read_parquet(content), pl.read_parquet_metadata(BytesIO(content)))
+    rows = pl.read_parquet(content).iter_rows(named=True)
+    return _numbered(rows), pl.read_parquet_metadata(BytesIO(content))
 
 
-def _table(frame: pl.DataFrame, metadata: dict[str, str]) -> tuple[Rows, dict[str, str]]:
-    rows = enumerate(frame.iter_rows(named=True), 1)
-    return ((f"row {place}", row) for place, row in rows), metadata
+def _numbered(rows: Iterable[Any]) -> Rows:
+    return ((f"row {place}", row) for place, row in enumerate(rows, 1))
 
 
 def _inspect_log(path: Path) -> tuple[Rows, dict[str, str]]:
-    """The samples of an Inspect log in its own form, a zip that holds a JSON file of each."""
+    """The samples of an Inspect log: a zip with a JSON file of each."""
     with zipfile.ZipFile(path) as log:
         # Where a sample was written twice, the later one counts.
-        files = {one.filename: one for one in log.infolist()}
+        files = {file.filename: file for file in log.infolist()}
         header = _parsed(_unpacked(log, files[HEADER])) if HEADER in files else {}
         rows = [
-            (name, _asked(_parsed(_unpacked(log, one)), header))
-            for name, one in files.items()
+            (name, _with_request(_parsed(_unpacked(log, file)), header))
+            for name, file in files.items()
             if name.startswith("samples/")
         ]
     return iter(rows), {}
 
 
-def _asked(sample: Any, log: dict[str, Any]) -> Any:
-    """A sample of an Inspect log with what the log says was asked of the model."""
+def _with_request(sample: Any, log: dict[str, Any]) -> Any:
+    """A sample of an Inspect log with the generation settings that the log states."""
     request = (log.get("plan") or {}).get("config")
     return sample | {"request": request} if isinstance(sample, dict) else sample
 
 
 def _unpacked(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
-    """A file's text; Python's own library unpacks Zstandard from version 3.14 on only."""
+    """A file's text. Python's zipfile reads Zstandard only from version 3.14 on."""
     if file.compress_type != ZSTANDARD:
         return log.read(file).decode()
     packed = copy(file)
     packed.compress_type, packed.file_size = zipfile.ZIP_STORED, file.compress_size
-    del packed.CRC  # is that of the text
+    del packed.CRC  # that of the unpacked text
     with pa.input_stream(pa.py_buffer(log.read(packed)), compression="zstd") as stream:
         content = stream.read()
     if zlib.crc32(content) != file.CRC:
@@ -180,24 +179,18 @@ def _unpacked(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
 def _json(path: Path) -> tuple[Rows, dict[str, str]]:
     """JSON Lines; or one JSON document, a list of rows or an Inspect log."""
     text = path.read_text(encoding="utf-8-sig")
-    # Rows end with "\n" alone: texts may hold other separators.
+    # Only "\n" ends a row: texts may hold other line separators.
     lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return iter(()), {}
-    document = _parsed(text) if isinstance(_parsed(lines[0][1]), ValueError) else None
-    if document is None and len(lines) == 1:
-        document = _parsed(text)
+    single = len(lines) == 1 or isinstance(_parsed(lines[0][1]), ValueError)
+    document = _parsed(text) if single else None
     if document is None or isinstance(document, ValueError):
         return ((place, _parsed(line)) for place, line in lines), {}
-    rows = document
-    if isinstance(document, dict):
-        samples = document.get("samples")
-        rows = [document]
-        if isinstance(samples, list):
-            rows = [_asked(sample, document) for sample in samples]
-    if not isinstance(rows, list):
-        rows = [rows]
-    return ((f"row {place}", row) for place, row in enumerate(rows, 1)), {}
+    rows = document if isinstance(document, list) else [document]
+    if isinstance(document, dict) and isinstance(document.get("samples"), list):
+        rows = [_with_request(sample, document) for sample in document["samples"]]
+    return _numbered(rows), {}
 
 
 def _parsed(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""One answer as read from anywhere: what is known of it, and what is not."""
+"""One answer as read from any source: what is known of it, and what is missing."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import polars as pl
 StopToken = Literal["included", "absent", "none", "unknown"]
 Known = Literal["yes", "no", "unknown"]
 
-FLOATS = pl.List(pl.Float32)  # as the traces' own
+FLOATS = pl.List(pl.Float32)  # as in the traces
 RECORDS = {
     "example_id": pl.String,
     "prompt": pl.String,
@@ -33,11 +33,11 @@ RECORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Details:
-    """What a row tells of its answer besides the trace; null is what it does not.
+    """What a row says of its answer besides the trace; null where it says nothing.
 
-    `stop_token` says whether the trace holds the token that ended the answer ('none': nothing
-    ended it), `processed` whether its probabilities are those after a temperature, a penalty or a
-    cut. Answers to variants of one question share a `group_id`.
+    `stop_token` says whether the trace includes the stop token ('none': it ended without one),
+    `processed` whether its probabilities are those after temperature, penalties or truncation.
+    Answers to variants of one question share a `group_id`.
     """
 
     answer: str | None = None
@@ -58,7 +58,7 @@ class Record(Details):
     """One answer and its trace.
 
     `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where
-    there are no bounds, else their middle; `lacks` says why a trace is not whole.
+    there are no bounds, else their midpoint; `lacks` says why a trace is incomplete.
     """
 
     example_id: str
@@ -70,7 +70,7 @@ class Record(Details):
 
 
 def entropy_kind(answers: pl.DataFrame) -> str:
-    """How the entropies of answers (columns of `RECORDS`) are known."""
+    """Whether answers (columns of `RECORDS`) have exact entropies, top-k bounds or none."""
     if answers["entropy"].is_null().all():
         return "none"
     return "top-k" if answers["entropy_upper"].is_not_null().any() else "exact"

@@ -1,4 +1,4 @@
-"""The tokens of an answer as other programs record them -> surprisals and entropies."""
+"""Surprisals and entropies from the tokens of an answer as other programs record them."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 from tracecal.logs.top_k import Entropy, entropy_bounds
 
-# What stands for 'not among the most likely ones' where a number is wanted.
+# Servers write this for a token that is not among the most likely ones.
 UNLISTED = -9999.0
-# How far above 1 rounding may put a probability or a sum of them.
+# How far above 1 rounding may move a probability or a sum of probabilities.
 SLACK = 1e-3
 
 
 class WrongRow(ValueError):
-    """A row of a file is not usable; the message says why, without naming the row."""
+    """A row of a file is invalid; the message says why, without naming the row."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One generated token: what it is, its log-probability, and the most likely tokens.
+    """One generated token, its log-probability, and the most likely tokens.
 
-    `top` holds (what tells the token from others, log-probability). With `merged` tokens that
-    share a text were made one, and some are lost.
+    `top` holds (key, log-probability) of each, `key` the token's own key. Where `merged`, tokens
+    of the same text were merged and some are missing.
     """
 
     text: str | None
@@ -33,7 +33,7 @@ class Step:
 
 
 def known(logprob: float | None, where: str) -> float | None:
-    """A log-probability at most 0; null where it is not known. Raises `WrongRow`."""
+    """A log-probability, at most 0; null where it is not known. Raises `WrongRow`."""
     if logprob is None or logprob <= UNLISTED:
         return None
     if math.isnan(logprob):
@@ -44,7 +44,7 @@ def known(logprob: float | None, where: str) -> float | None:
 
 
 def surprisals(steps: Sequence[Step]) -> tuple[list[float] | None, str | None]:
-    """-ln p of each token; or null, and why."""
+    """-ln p of each token (nats); or null and the reason."""
     if not steps:
         return None, "no log-probabilities are given"
     values = [known(step.logprob, f"token {t}") for t, step in enumerate(steps, 1)]
@@ -56,15 +56,15 @@ def surprisals(steps: Sequence[Step]) -> tuple[list[float] | None, str | None]:
 def entropies(
     steps: Sequence[Step], vocabulary: int | None, greedy: bool
 ) -> tuple[list[Entropy] | None, str | None]:
-    """What is known of each step's entropy; or null, and why.
+    """Bounds of each step's entropy; or null and the reason. Raises `WrongRow`.
 
-    `greedy`: the answers were decoded greedily, so that a token listed alone is the likeliest.
+    `greedy`: the answers were decoded greedily, so the chosen token is the likeliest one.
     """
     if not any(step.top for step in steps):
         return None, "no top log-probabilities are given"
-    found = []
+    bounds = []
     for t, step in enumerate(steps, 1):
-        listed, cap = _listed(step, f"token {t}", greedy)
+        listed, cap = _known_logprobs(step, f"token {t}", greedy)
         if not listed:
             return None, f"no top log-probabilities are given for token {t}"
         if vocabulary is not None and len(listed) > vocabulary:
@@ -72,17 +72,17 @@ def entropies(
             raise WrongRow(f"{more}, more than the vocabulary's {vocabulary}")
         if (total := math.fsum(map(math.exp, listed))) > 1 + SLACK:
             raise WrongRow(f"the probabilities listed for token {t} sum to {total:.4g}, above 1")
-        found.append(entropy_bounds(listed, vocabulary, cap))
-    return found, None
+        bounds.append(entropy_bounds(listed, vocabulary, cap))
+    return bounds, None
 
 
-def _listed(step: Step, where: str, greedy: bool) -> tuple[list[float], float | None]:
-    """The distinct log-probabilities known of a step, and the most another token can have.
+def _known_logprobs(step: Step, where: str, greedy: bool) -> tuple[list[float], float | None]:
+    """The distinct log-probabilities of a step, and a cap on those of unlisted tokens.
 
-    Servers may add the chosen token to the k likeliest or give it twice: with the chosen token
-    left aside, what is listed is the likeliest of the rest.
+    The cap is a probability; null: the smallest one listed. Servers may add the chosen token to
+    the k likeliest or list it twice: the list without it holds the likeliest of the other tokens.
     """
-    # Tokens of one text differ in their probability; the same token given twice does not.
+    # Different tokens of the same text differ in probability; a token listed twice does not.
     distinct = dict.fromkeys((key, known(value, where)) for key, value in step.top)
     top = [(key, value) for key, value in distinct if value is not None and value > -math.inf]
     own = known(step.logprob, where)
@@ -91,6 +91,6 @@ def _listed(step: Step, where: str, greedy: bool) -> tuple[list[float], float | 
     if step.merged:
         return listed, 1.0
     if own is not None and listed and own <= min(listed) and not greedy:
-        # Perhaps it is only here because it was chosen.
+        # It may be listed only because it was chosen.
         return listed, math.exp(min(others)) if others else 1.0
     return listed, None

@@ -1,4 +1,4 @@
-"""What a format's reader gives, and the record made of it."""
+"""The answer that a format's reader returns, and the record made from it."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,13 @@ from tracecal.logs.steps import SLACK, Step, WrongRow, entropies, surprisals
 
 
 @dataclass(frozen=True)
-class Given(Details):
-    """An answer in a format's own terms; `exact` holds entropies that need no working out."""
+class RawAnswer(Details):
+    """An answer as its format states it; `exact` holds entropies that need not be computed."""
 
     steps: Sequence[Step] = ()
     exact: dict[str, Sequence[float]] = field(default_factory=dict)
 
 
-BOUNDS = ("entropy_lower", "entropy_upper")
 FINISHES = {
     "stop": "stop",
     "eos": "eos",
@@ -31,41 +30,41 @@ FINISHES = {
 }
 
 
-def record(example_id: str, given: Given, reading: Reading) -> Record:
-    """The record of an answer. Raises `WrongRow` where there is nothing of an answer in it."""
-    surprisal, lacks = surprisals(given.steps)
-    entropy = given.exact.get("entropy")
+def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
+    """The record of an answer. Raises `WrongRow` where it is empty or its numbers are invalid."""
+    surprisal, lacks = surprisals(raw.steps)
+    bounds = dict(raw.exact)
+    entropy = bounds.pop("entropy", None)
     if entropy and max(entropy) > (most := math.log(reading.vocabulary or math.inf)) + SLACK:
         raise WrongRow(
             f"it has the entropy {max(entropy):g}, above {most:.4g}, the most that the vocabulary "
-            "allows: entropies are in nats"
+            "allows: entropies must be in nats"
         )
-    bounds = {key: given.exact[key] for key in BOUNDS if key in given.exact}
     if entropy is None:
-        found, why = entropies(given.steps, reading.vocabulary, reading.greedy)
-        if found is not None:
-            bounds["entropy_lower"] = [one.lower for one in found]
+        bounded, why = entropies(raw.steps, reading.vocabulary, reading.greedy)
+        if bounded is not None:
+            bounds["entropy_lower"] = [bound.lower for bound in bounded]
             if reading.vocabulary is None:
                 why = "entropies need the vocabulary's size"
             else:
-                entropy = [one.middle for one in found]
-                bounds["entropy_upper"] = [one.upper for one in found]
+                entropy = [bound.middle for bound in bounded]
+                bounds["entropy_upper"] = [bound.upper for bound in bounded]
         lacks = lacks or why
-    if not (given.answer or "").strip() and not (surprisal or given.token_ids):
+    if not (raw.answer or "").strip() and not (surprisal or raw.token_ids):
         raise WrongRow("the answer is empty")
-    tokens = given.tokens
-    if tokens is None and given.steps and all(step.text is not None for step in given.steps):
-        tokens = [step.text for step in given.steps]
-    finish = FINISHES.get(given.finish_reason or "", given.finish_reason)
-    stated = reading.stop_token
-    if stated == "auto":
-        stated = "none" if finish == "length" else given.stop_token
-    details = {name: getattr(given, name) for name in Details.__dataclass_fields__} | {
+    tokens, texts = raw.tokens, [step.text for step in raw.steps]
+    if tokens is None and texts and None not in texts:
+        tokens = texts
+    finish = FINISHES.get(raw.finish_reason or "", raw.finish_reason)
+    ending = reading.stop_token
+    if ending == "auto":
+        ending = "none" if finish == "length" else raw.stop_token
+    details = {name: getattr(raw, name) for name in Details.__dataclass_fields__} | {
         "tokens": tokens,
         "finish_reason": finish,
-        "stop_token": stated,
-        "processed": given.processed if reading.processed == "auto" else reading.processed,
-        "model": reading.model or given.model,
+        "stop_token": ending,
+        "processed": raw.processed if reading.processed == "auto" else reading.processed,
+        "model": reading.model or raw.model,
     }
     return Record(example_id, surprisal, entropy, **bounds, lacks=lacks, **details)
 
@@ -73,11 +72,11 @@ def record(example_id: str, given: Given, reading: Reading) -> Record:
 def stop_token(
     text: str | None, steps: Sequence[Step], stop_reason: str | int | None = None
 ) -> StopToken:
-    """Whether the last token is the one that ended the answer, which its text leaves out.
+    """Whether the last token is the stop token, which the answer's text leaves out.
 
-    It is where the tokens are more than the text, or where the last one has no text of its own;
-    spaces at either end do not count, as servers strip them, and where they alone are more it is
-    unknown. A `stop_reason` is vLLM's, whose tokens hold what ended the answer.
+    It is if the tokens spell more than the text, or if the last one has no text. Spaces at either
+    end do not count, as servers strip them; where only spaces differ it is unknown. Only vLLM gives
+    a `stop_reason`, and its tokens include the stop token or stop string.
     """
     if stop_reason is not None and steps:
         return "included"
