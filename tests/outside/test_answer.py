@@ -117,7 +117,7 @@ def test_lists_that_are_no_trace_are_refused(calibrator, surprisal, entropy):
 
 
 def test_an_estimator_of_more_than_a_trace_is_refused(content):
-    with pytest.raises(InputError, match="which one answer's two lists do not give"):
+    with pytest.raises(InputError, match="which cannot be computed from one answer's two lists"):
         score_answer(from_stored(content, "min_prob", "x"), [0.1], [0.1])
 
 

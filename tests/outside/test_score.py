@@ -46,9 +46,9 @@ def test_the_protocol_is_the_workflows_own(content):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"model": "other"}, "fitted on answers of 'm', and there are answers of 'other'"),
-        ({"stop_token": "absent"}, "that count the token that ends an answer, and 5 answer"),
-        ({"processed": "yes"}, "raw probabilities, and 5 answer.* has bent"),
+        ({"model": "other"}, "fitted on answers of 'm', but some answers are by 'other'"),
+        ({"stop_token": "absent"}, "that include the stop token, but 5 answer"),
+        ({"processed": "yes"}, "raw probabilities, but 5 answer.* changed by temperature"),
     ],
 )
 def test_answers_of_another_kind_are_refused(calibrator, changed, sentence):
@@ -70,7 +70,7 @@ def test_other_names_of_a_model_are_known(content):
 def test_what_is_unknown_is_warned_of(calibrator, caplog):
     caplog.set_level("WARNING", "tracecal")
     score_answers(answers(5, stop_token="unknown"), calibrator)
-    assert "not known of the answers whether the token that ends an answer" in caplog.text
+    assert "not known of the answers whether traces include the stop token" in caplog.text
 
 
 def test_another_version_of_the_features_is_refused(content):
@@ -88,7 +88,7 @@ def test_a_calibrator_that_does_not_say_what_it_was_fitted_on_is_refused(content
 
 def test_other_features_than_the_estimators_are_refused(content):
     fewer = content["trace_plus"] | {"features": content["trace_plus"]["features"][:-1]}
-    with pytest.raises(InputError, match="is not what this estimator is computed from"):
+    with pytest.raises(InputError, match="are not this estimator's inputs"):
         from_stored(content | {"trace_plus": fewer}, "trace_plus", "x")
 
 

@@ -225,7 +225,7 @@ def test_what_is_no_json_is_the_servers_to_refuse(client):
         ),
         (chat(), Reading(), "entropies need the vocabulary's size"),
         (chat() | {"model": "other"}, READING, "fitted on answers of 'm'"),
-        (chat([token("51", -0.25, TWO)]), READING, "leave out the token that ends an answer"),
+        (chat([token("51", -0.25, TWO)]), READING, "leave out the stop token"),
         (chat([token("51", 3.0, TWO)]), READING, "above 0"),
     ],
 )

@@ -1,7 +1,7 @@
 """The confidence of one answer from two lists of floats, in a fraction of a millisecond.
 
-The features are those of `operate.features`, of one answer and by plain arithmetic; tests hold
-them to the same values.
+The features are those of `operate.features`, computed for a single answer with NumPy; tests check
+that the values are equal.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ Feature = Callable[[np.ndarray, np.ndarray], float]
 
 @dataclass(frozen=True)
 class Confidence:
-    """The calibrated probability that an answer is right; null with a `reason`.
+    """The calibrated probability that an answer is right; where it is null, the `reason`.
 
-    `lower` and `upper` hold the probability that exact entropies would have given. `keep` says
-    whether it is kept at the wished error rate, null where none is promised.
+    Exact entropies would give a probability between `lower` and `upper`. `keep` says whether the
+    answer is kept at the target error rate; null where none was asked for or can be promised.
     """
 
     probability: float | None
@@ -76,17 +76,17 @@ def score_answer(
 ) -> Confidence:
     """The confidence of an answer whose tokens have these surprisals and entropies (nats).
 
-    With bounds of the entropies the probability comes with the interval that they leave open.
-    Raises `InputError` where the lists are empty, of unequal lengths, not finite or negative,
-    or where the calibrator reads more than a trace.
+    Bounds of the entropies, `lower` and `upper`, give the probability's own bounds. Raises
+    `InputError` where the lists are empty, of unequal lengths, not finite or negative, or where
+    the calibrator needs more than a trace.
     """
-    lists = [surprisal, entropy, *(one for one in (lower, upper) if one is not None)]
+    lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
     # Rounded as traces are stored, so that an answer has one confidence everywhere.
-    arrays = [np.asarray(one, dtype=np.float32).astype(float) for one in lists]
-    if len({len(one) for one in arrays}) > 1 or not len(arrays[0]):
-        raise InputError("an answer's surprisals and entropies are one each per token, at least 1")
-    if not all(np.isfinite(one).all() and (one >= 0).all() for one in arrays):
-        raise InputError("surprisals and entropies are finite and not below 0, in nats")
+    arrays = [np.asarray(values, dtype=np.float32).astype(float) for values in lists]
+    if len(set(map(len, arrays))) > 1 or not len(arrays[0]):
+        raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
+    if not all(np.isfinite(values).all() and (values >= 0).all() for values in arrays):
+        raise InputError("surprisals and entropies must be finite and not negative, in nats")
     s, h = arrays[:2]
     x = _inputs(fitted, s, h)
     probability = float(fitted.final.predict(x)[0])
@@ -103,8 +103,8 @@ def _inputs(fitted: Fitted, s: np.ndarray, h: np.ndarray) -> np.ndarray:
     """The calibrator's inputs, [1, d]."""
     if missing := [name for name in fitted.inputs if name not in FEATURES]:
         raise InputError(
-            f"{fitted.estimator} reads {missing[0]}, which one answer's two lists do not give; "
-            "score a file of answers instead, or take trace_plus."
+            f"{fitted.estimator} needs {missing[0]}, which cannot be computed from one answer's "
+            "two lists; score a file of answers instead, or use trace_plus."
         )
     return np.array([[float(FEATURES[name](s, h)) for name in fitted.inputs]])
 
@@ -112,7 +112,7 @@ def _inputs(fitted: Fitted, s: np.ndarray, h: np.ndarray) -> np.ndarray:
 def _bounds(
     fitted: Fitted, s: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least and largest inputs that entropies within their bounds can give, both [1, d]."""
+    """The smallest and largest inputs of entropies within their bounds, both [1, d]."""
     ends = np.concatenate([_inputs(fitted, s, low), _inputs(fitted, s, high)])
     if "features.entropy_slope" in fitted.inputs:
         half, place = len(s) // 2, fitted.inputs.index("features.entropy_slope")

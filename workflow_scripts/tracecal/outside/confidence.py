@@ -1,4 +1,4 @@
-"""Confidence of a server's answers, whole or as they are streamed."""
+"""Confidence of a server's answers, complete or streamed."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -20,73 +20,62 @@ PREFIX = "data:"
 
 @dataclass(frozen=True)
 class Scorer:
-    """Gives answers their confidence; what cannot be computed is null with its reason."""
+    """Adds confidence to answers; null with a reason where it cannot be computed."""
 
     fitted: Fitted
     reading: Reading
     error_rate: float | None = None
 
-    def completed(self, answer: Object, asked: Object, form: Form) -> Object:
-        """An answer with `confidence` in every choice, or in a Responses object itself.
+    def complete(self, answer: Object, request: Object, form: Form) -> Object:
+        """An answer with `confidence` in every choice, or in the Responses object itself.
 
-        Its log-probabilities are left out but for those that the client asked for.
+        It keeps only the log-probabilities that the client requested.
         """
-        most = form.shown(asked)
+        most = form.client_top(request)
         if isinstance(answer.get("output"), list):
-            confidence = self.of_answer(answer, asked)
-            return form.trimmed(answer, most) | {"confidence": confidence}
+            confidence = self.of_answer(answer, request)
+            return form.trim(answer, most) | {"confidence": confidence}
         choices = answer.get("choices")
         if not isinstance(choices, list):
             return answer
         scored = []
         for choice in choices:
-            confidence = self.of_answer({"model": answer.get("model"), "choices": [choice]}, asked)
-            scored.append(form.trimmed(choice, most) | {"confidence": confidence})
+            alone = {"model": answer.get("model"), "choices": [choice]}
+            confidence = self.of_answer(alone, request)
+            scored.append(form.trim(choice, most) | {"confidence": confidence})
         return answer | {"choices": scored}
 
-    def stream(self, asked: Object, form: Form) -> "Stream":
-        """What follows one streamed answer."""
-        return Stream(self, asked, form)
-
-    def of_answer(self, answer: Object, asked: Object) -> Object:
+    def of_answer(self, answer: Object, request: Object) -> Object:
         """The confidence of an answer of one choice, as plain JSON."""
-        if asked.get("echo"):
-            reason = "with 'echo' the prompt's tokens stand among the answer's"
-            return self._as_json(Confidence(None, reason=reason))
         try:
-            record = read_row({"id": "answer", "request": asked, "response": answer}, self.reading)
-            require_same_kind(as_frame([record]), self.fitted.fitted_on)
+            confidence = self._confidence(answer, request)
         except (WrongRow, InputError, ValidationError) as error:
-            return self._as_json(Confidence(None, reason=str(error)))
-        if record.surprisal is None or record.entropy is None:
-            return self._as_json(Confidence(None, reason=record.lacks))
-        return self._as_json(
-            score_answer(
-                self.fitted,
-                record.surprisal,
-                record.entropy,
-                self.error_rate,
-                record.entropy_lower,
-                record.entropy_upper,
-            )
-        )
-
-    def _as_json(self, confidence: Confidence) -> Object:
+            confidence = Confidence(None, reason=str(error))
         return asdict(confidence) | {"error_rate": self.error_rate}
+
+    def _confidence(self, answer: Object, request: Object) -> Confidence:
+        if request.get("echo"):
+            raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
+        record = read_row({"id": "answer", "request": request, "response": answer}, self.reading)
+        require_same_kind(as_frame([record]), self.fitted.fitted_on)
+        if record.surprisal is None or record.entropy is None:
+            return Confidence(None, reason=record.lacks)
+        bounds = record.entropy_lower, record.entropy_upper
+        return score_answer(self.fitted, record.surprisal, record.entropy, self.error_rate, *bounds)
 
 
 @dataclass
 class Stream:
-    """Gathers a streamed answer's pieces, and gives each choice its confidence as it ends."""
+    """Collects a streamed answer's chunks, and adds each choice's confidence as it ends."""
 
     scorer: Scorer
-    asked: Object
+    request: Object
     form: Form
     texts: dict[int, str] = field(default_factory=dict)
     lists: dict[int, dict[str, list]] = field(default_factory=dict)
 
     def line(self, line: str) -> str:
-        """The line to pass on in place of a line of the server's events."""
+        """The line to pass on instead of a line of the server's event stream."""
         if not line.startswith(PREFIX):
             return line
         try:
@@ -96,7 +85,9 @@ class Stream:
         if not isinstance(event, dict):
             return line
         if isinstance(event.get("choices"), list):
-            event["choices"] = [self._choice(one, event.get("model")) for one in event["choices"]]
+            event["choices"] = [
+                self._choice(choice, event.get("model")) for choice in event["choices"]
+            ]
         elif str(event.get("type")).startswith("response."):
             event = self._event(event)
         else:
@@ -111,18 +102,18 @@ class Stream:
         for name, values in logprobs.items():
             if isinstance(values, list):
                 lists.setdefault(name, []).extend(values)
-        passed = self.form.trimmed(choice, self.form.shown(self.asked))
+        trimmed = self.form.trim(choice, self.form.client_top(self.request))
         if choice.get("finish_reason") is None:
-            return passed
-        whole = self.form.whole(self.texts[index], lists)
+            return trimmed
+        whole = self.form.join(self.texts[index], lists)
         whole |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         answer = {"model": model, "choices": [whole]}
-        return passed | {"confidence": self.scorer.of_answer(answer, self.asked)}
+        return trimmed | {"confidence": self.scorer.of_answer(answer, self.request)}
 
     def _event(self, event: Object) -> Object:
-        """An event of the Responses interface; the last one holds the whole answer."""
+        """An event of the Responses API; the last one holds the whole answer."""
         ended = event["type"] in ("response.completed", "response.incomplete")
         if ended and isinstance(event.get("response"), dict):
-            whole = self.scorer.completed(event["response"], self.asked, self.form)
+            whole = self.scorer.complete(event["response"], self.request, self.form)
             return event | {"response": whole}
-        return self.form.trimmed(event, self.form.shown(self.asked))
+        return self.form.trim(event, self.form.client_top(self.request))

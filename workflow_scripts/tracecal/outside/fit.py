@@ -1,4 +1,4 @@
-"""A calibrator from a file of labelled answers, by the workflow's protocol."""
+"""Fitting calibrators on a file of labelled answers, by the workflow's protocol."""
 
 import polars as pl
 
@@ -33,40 +33,32 @@ def calibrate_answers(
     revision: str | None = None,
     vocabulary: int | None = None,
 ) -> dict[str, object]:
-    """The calibrators of all estimators that need a trace alone, as plain JSON.
+    """The calibrators of all estimators that need only a trace, as plain JSON.
 
-    `answers` has the columns of `RECORDS`; those without a label are left out. Raises
-    `InputError` where too few are left, or where they are of several models or kinds.
+    `answers` has the columns of `RECORDS`; answers without a label are left out. Raises
+    `InputError` where too few remain, or where they mix models or kinds of trace.
     """
     labelled = answers.filter(pl.col("correct").is_not_null()).sort("example_id")
     if labelled.height < FEWEST:
         raise InputError(
             f"{labelled.height} of {answers.height} answers say whether they are right; at least "
-            f"{FEWEST} are needed. Give each a column 'correct', or name where it is with --label."
+            f"{FEWEST} are needed. Add a column 'correct', or give its path with --label."
         )
     known = inputs(labelled)
     frame = labelled.select("example_id", "correct").join(known, on="example_id", validate="1:1")
     chosen = _computable(frame, labelled)
     groups = labelled.select("example_id", group_id=pl.coalesce("group_id", "example_id"))
-    splits = make_splits(
-        groups,
-        task,
-        fitting.seed,
-        fitting.splits.count,
-        fitting.splits.calibration_share,
-    )
-    uncalibrated = [one.id for one in ESTIMATORS if one.id in chosen and not one.calibrated]
+    count, share = fitting.splits.count, fitting.splits.calibration_share
+    splits = make_splits(groups, task, fitting.seed, count, share)
+    uncalibrated = [entry.id for entry in ESTIMATORS if entry.id in chosen and not entry.calibrated]
     method = fitting.calibration.method
     _, calibrators = calibrate_all(frame, splits, chosen, method, uncalibrated)
     first = splits.filter(pl.col("split") == 0)
+    rates, confidence = fitting.risk_control.error_rates, fitting.risk_control.confidence
     for name, columns in chosen.items():
-        read = frame.select(
-            "example_id",
-            "correct",
-            *(pl.col(column).alias(column.split(".", 1)[1]) for column in columns),
-        )
-        rates, confidence = fitting.risk_control.error_rates, fitting.risk_control.confidence
-        control = risk_control(calibrators[name], read, first, rates, confidence)
+        values = {column.split(".", 1)[1]: column for column in columns}
+        rows = frame.select("example_id", "correct", **values)
+        control = risk_control(calibrators[name], rows, first, rates, confidence)
         calibrators[name]["risk_control"] = control
     fitted_on = FittedOn(
         model=_one(labelled, "model", "models"),
@@ -84,8 +76,9 @@ def calibrate_answers(
 
 
 def _computable(frame: pl.DataFrame, labelled: pl.DataFrame) -> dict[str, list[str]]:
-    """The estimators that enough of the answers can be scored with, and their inputs."""
-    of_traces = {one.id: one.inputs for one in ESTIMATORS if set(one.inputs) <= {*frame.columns}}
+    """The estimators that can be computed for enough answers, and their inputs."""
+    known = set(frame.columns)
+    of_traces = {entry.id: entry.inputs for entry in ESTIMATORS if known.issuperset(entry.inputs)}
     usable = {
         name: frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
         for name, columns in of_traces.items()
@@ -100,11 +93,11 @@ def _computable(frame: pl.DataFrame, labelled: pl.DataFrame) -> dict[str, list[s
 
 
 def _one(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
-    """The one value of a column; null where it has none. Raises `InputError` for several."""
+    """The only value of a column; null where it has none. Raises `InputError` for several."""
     values = answers[column].drop_nulls().unique().sort().to_list()
     if len(values) > 1:
         raise InputError(
-            f"the answers are of several {kinds} ({column}: {', '.join(values)}): a calibrator "
-            f"is for one. Give a file for each, or state one with --{column.replace('_', '-')}."
+            f"the answers are of several {kinds} ({column}: {', '.join(values)}), but a calibrator "
+            f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
         )
     return values[0] if values else None

@@ -1,4 +1,4 @@
-"""A calibrator's file: what it was fitted on, its fits and the error rates it promises."""
+"""A calibrator's file: what it was fitted on, its fits and its thresholds of target error rates."""
 
 import json
 from collections.abc import Mapping
@@ -19,10 +19,9 @@ from tracecal.schema import parse
 class Fitted:
     """One estimator's calibrator.
 
-    `inputs` are the columns that it reads, in the order of the fits. `final` is fitted on all
-    labelled answers and gives the probability. A promised `thresholds` (error rate -> threshold,
-    null where none can be promised) holds for the probabilities of the fit `promised`, which
-    left answers to test it on.
+    `inputs` are its columns, in the order of the fits. `final` is fitted on all labelled answers
+    and gives the probability. `thresholds` (target error rate -> threshold, null where no threshold
+    can be promised) hold for the probabilities of `promised`, the fit that left answers to test on.
     """
 
     estimator: str
@@ -33,10 +32,10 @@ class Fitted:
     fitted_on: FittedOn
 
     def keeps(self, x: np.ndarray, error_rate: float) -> np.ndarray | None:
-        """Whether answers with inputs x [n, d] are kept at a wished error rate, bool [n].
+        """Whether answers with inputs x [n, d] are kept at a target error rate, bool [n].
 
-        Null where that rate is not promised. Raises `InputError` where the calibrator was not
-        tested for that rate.
+        Null where that rate cannot be promised. Raises `InputError` where the calibrator was not
+        tested for it.
         """
         if error_rate not in self.thresholds:
             tested = ", ".join(f"{rate:g}" for rate in self.thresholds) or "none"
@@ -53,9 +52,9 @@ class Fitted:
 def interval(
     calibrator: Calibrator, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least and largest probability [n] of inputs between `low` and `high`, both [n, d].
+    """The smallest and largest probability [n] of inputs between `low` and `high`, both [n, d].
 
-    Every kind of calibrator rises or falls with each of its inputs.
+    Every kind of calibrator is monotone in each of its inputs.
     """
     if isinstance(calibrator, Logistic):
         rises = np.array(calibrator.weights) >= 0
@@ -65,10 +64,10 @@ def interval(
 
 
 def load(path: str | Path, estimator: str = "trace_plus") -> Fitted:
-    """The calibrator of one estimator in a file of the workflow or of `tracecal calibrate`.
+    """The calibrator of one estimator from a file of the workflow or of `tracecal calibrate`.
 
-    Raises `InputError` where there is none, where it does not say what it was fitted on, or
-    where its features are of another version.
+    Raises `InputError` where there is none, where the file does not say what it was fitted on, or
+    where its features have another version.
     """
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -76,19 +75,19 @@ def load(path: str | Path, estimator: str = "trace_plus") -> Fitted:
         raise InputError(f"{path} cannot be read as a calibrator's JSON ({error}).") from error
     if not isinstance(stored, dict) or "fitted_on" not in stored:
         raise InputError(
-            f"{path} does not say what it was fitted on: it is no calibrator, or of an earlier "
-            "version. Make it anew with the workflow or 'tracecal calibrate'."
+            f"{path} does not say what it was fitted on: it is not a calibrator, or it is from an "
+            "earlier version. Make it again with the workflow or 'tracecal calibrate'."
         )
     return from_stored(stored, estimator, str(path))
 
 
 def from_stored(stored: Mapping[str, Any], estimator: str, where: str) -> Fitted:
-    """As `load`, of a file's content."""
+    """As `load`, from a file's content."""
     fitted_on = parse(FittedOn, stored["fitted_on"], f"{where}: fitted_on")
     if fitted_on.feature_version != FEATURE_VERSION:
         raise InputError(
             f"{where} was fitted on version {fitted_on.feature_version} of the features, and this "
-            f"is version {FEATURE_VERSION}: they differ in value. Calibrate again."
+            f"is version {FEATURE_VERSION}, whose values differ. Calibrate again."
         )
     if estimator not in stored:
         held = ", ".join(name for name in stored if name != "fitted_on")
@@ -101,17 +100,17 @@ def from_stored(stored: Mapping[str, Any], estimator: str, where: str) -> Fitted
         inputs=tuple(_inputs(estimator, fits["features"])),
         final=from_json(fits["final"]),
         promised=from_json(tested) if tested else None,
-        thresholds={one["error_rate"]: one["threshold"] for one in control["thresholds"]},
+        thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]},
         fitted_on=fitted_on,
     )
 
 
 def _inputs(estimator: str, features: list[str]) -> list[str]:
     """An estimator's inputs with their folders, which a calibrator's file leaves out."""
-    known = {one.id: one.inputs for one in ESTIMATORS}
+    known = {entry.id: entry.inputs for entry in ESTIMATORS}
     if [name.split(".", 1)[1] for name in known.get(estimator, ())] != features:
         raise InputError(
-            f"the calibrator of {estimator!r} reads {', '.join(features)}, which is not what this "
-            "estimator is computed from here; calibrate it again."
+            f"the calibrator of {estimator!r} needs {', '.join(features)}, which are not this "
+            "estimator's inputs in this version; calibrate it again."
         )
     return known[estimator]

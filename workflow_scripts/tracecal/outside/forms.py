@@ -1,7 +1,7 @@
-"""The forms in which OpenAI-compatible servers answer, whole or streamed, with log-probabilities.
+"""The endpoints of OpenAI-compatible servers, and how each states log-probabilities.
 
-Each says how to ask for log-probabilities, how many of them a client wanted for itself, and how
-the pieces of a streamed choice make a whole one.
+Each says how to request log-probabilities, how many of them the client requested itself, and how
+to join the chunks of a streamed choice.
 """
 
 from collections.abc import Callable
@@ -14,22 +14,22 @@ INCLUDED = "message.output_text.logprobs"
 
 @dataclass(frozen=True)
 class Form:
-    """One path. `wanted(asked, top)` is the request's part that asks for log-probabilities.
+    """One endpoint. `additions(request, top)` are the settings that request log-probabilities.
 
-    `shown(asked)` is how many of the likeliest tokens the client asked for, null where it asked
-    for no log-probabilities at all; `trimmed` leaves it these. `piece` gives the text and the
-    lists of log-probabilities of a streamed choice, `whole` a choice made of all of them.
+    `client_top(request)` is how many of the likeliest tokens the client requested, null where it
+    requested no log-probabilities; `trim` removes the others. `piece` returns a streamed chunk's
+    text and its lists of log-probabilities, `join` a choice made of all of them.
     """
 
-    wanted: Callable[[Object, int], Object]
-    shown: Callable[[Object], int | None]
-    trimmed: Callable[[Any, int | None], Any]
+    additions: Callable[[Object, int], Object]
+    client_top: Callable[[Object], int | None]
+    trim: Callable[[Any, int | None], Any]
     piece: Callable[[Object], tuple[str, Object]] = lambda choice: ("", {})
-    whole: Callable[[str, Object], Object] = lambda text, lists: {}
+    join: Callable[[str, Object], Object] = lambda text, lists: {}
 
 
-def _choice_trimmed(choice: Object, most: int | None) -> Object:
-    """A choice of a chat, whose tokens are listed in `content`, or of a completion."""
+def _trim_choice(choice: Object, most: int | None) -> Object:
+    """A choice of a chat, whose `content` lists the tokens, or of a legacy completion."""
     logprobs = choice.get("logprobs")
     if not isinstance(logprobs, dict):
         return choice
@@ -47,13 +47,13 @@ def _top(token: Object, most: int) -> Object:
     return token | {"top_logprobs": (token.get("top_logprobs") or [])[:most]}
 
 
-def _response_trimmed(value: Any, most: int | None) -> Any:
+def _trim_response(value: Any, most: int | None) -> Any:
     """Any part of a Responses object or of its events."""
     if isinstance(value, list):
-        return [_response_trimmed(one, most) for one in value]
+        return [_trim_response(item, most) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: _response_trimmed(one, most) for key, one in value.items()}
+    kept = {key: _trim_response(item, most) for key, item in value.items()}
     if isinstance(value.get("logprobs"), list):
         tokens = value["logprobs"] if most is not None else ()
         kept["logprobs"] = [_top(token, most) for token in tokens]
@@ -62,12 +62,12 @@ def _response_trimmed(value: Any, most: int | None) -> Any:
 
 FORMS = {
     "/v1/chat/completions": Form(
-        lambda asked, top: {
+        lambda request, top: {
             "logprobs": True,
-            "top_logprobs": max(top, _int(asked, "top_logprobs")),
+            "top_logprobs": max(top, _int(request, "top_logprobs")),
         },
-        lambda asked: _int(asked, "top_logprobs") if asked.get("logprobs") else None,
-        _choice_trimmed,
+        lambda request: _int(request, "top_logprobs") if request.get("logprobs") else None,
+        _trim_choice,
         lambda choice: (
             (choice.get("delta") or {}).get("content") or "",
             choice.get("logprobs") or {},
@@ -75,26 +75,26 @@ FORMS = {
         lambda text, lists: {"message": {"content": text}, "logprobs": lists},
     ),
     "/v1/completions": Form(
-        lambda asked, top: {"logprobs": max(top, _int(asked, "logprobs"))},
-        lambda asked: _int(asked, "logprobs") if asked.get("logprobs") is not None else None,
-        _choice_trimmed,
+        lambda request, top: {"logprobs": max(top, _int(request, "logprobs"))},
+        lambda request: _int(request, "logprobs") if request.get("logprobs") is not None else None,
+        _trim_choice,
         lambda choice: (choice.get("text") or "", choice.get("logprobs") or {}),
         lambda text, lists: {"text": text, "logprobs": lists or None},
     ),
     "/v1/responses": Form(
-        lambda asked, top: {
-            "include": list(dict.fromkeys([*(asked.get("include") or ()), INCLUDED])),
-            "top_logprobs": max(top, _int(asked, "top_logprobs")),
+        lambda request, top: {
+            "include": list(dict.fromkeys([*(request.get("include") or ()), INCLUDED])),
+            "top_logprobs": max(top, _int(request, "top_logprobs")),
         },
-        lambda asked: (
-            _int(asked, "top_logprobs") if INCLUDED in (asked.get("include") or ()) else None
+        lambda request: (
+            _int(request, "top_logprobs") if INCLUDED in (request.get("include") or ()) else None
         ),
-        _response_trimmed,
+        _trim_response,
     ),
 }
 
 
-def _int(asked: Object, name: str) -> int:
-    """A number of a request; what is none is the server's to refuse."""
-    value = asked.get(name)
+def _int(request: Object, name: str) -> int:
+    """An integer setting of a request, else 0: the server itself refuses an invalid value."""
+    value = request.get(name)
     return value if isinstance(value, int) else 0

@@ -1,9 +1,7 @@
-"""What estimators are computed from, of answers read from anywhere, by the workflow's own code.
+"""The inputs of estimators for answers read from files, by the workflow's own code.
 
 Columns are named as in the calibration protocol, `features.<name>` and `scores.<estimator>`.
 """
-
-from collections.abc import Iterable
 
 import polars as pl
 
@@ -11,11 +9,11 @@ from tracecal.estimate import entropy, likelihood, trace, trajectory
 from tracecal.operate.features import answer_features
 from tracecal.registry import LIKELIHOOD, OPERATORS, TRACE_PLUS_FEATURES
 
-# The estimators that need nothing but a trace.
+# The estimators that need only a trace.
 OF_TRACES = likelihood.SCORES | entropy.SCORES | trajectory.SCORES
 OF_FEATURES = trace.SCORES
-# Linear in the entropies; an input of `MONOTONE` rises or falls with each of them, or has nothing
-# to do with them. Others have no bounds here.
+# Linear in the entropies. Inputs in `MONOTONE` rise or fall with each entropy, or do not depend on
+# them. Others have no bounds here.
 SLOPES = ("features.entropy_slope", "scores.entropy_slope")
 MONOTONE = {
     *(f"features.{name}" for name in (*TRACE_PLUS_FEATURES, *OPERATORS, *LIKELIHOOD)),
@@ -30,9 +28,9 @@ REST = pl.col("entropy").list.len() - HALF
 
 
 def inputs(answers: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and all inputs of answers with `surprisal` and `entropy`.
+    """`example_id` and all inputs, Float64, of answers with `surprisal` and `entropy`.
 
-    Float64; null where undefined or where what it is computed from is null.
+    Null where undefined or where `surprisal` or `entropy`, if needed, is null.
     """
     features = answer_features(answers)
     scored = answers.select("example_id", **OF_TRACES)
@@ -42,35 +40,36 @@ def inputs(answers: pl.DataFrame) -> pl.DataFrame:
     for folder, part in parts:
         columns = part.select("example_id", pl.exclude("example_id").name.prefix(f"{folder}."))
         frame = frame.join(columns, on="example_id", how="left", validate="1:1")
-    return _finite(frame)
+    numbers = pl.exclude("example_id").cast(pl.Float64)
+    return frame.with_columns(pl.when(numbers.is_finite()).then(numbers))
 
 
 def input_bounds(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The least and the largest that `inputs` can be, with each entropy between its bounds.
+    """The smallest and largest values of `inputs`, with each entropy between its bounds.
 
-    Where an answer has no bounds its entropies are exact. Null where no bound is known: of an
-    input that could move either way, or without an upper bound of the entropies.
+    An answer without bounds has exact entropies. Null where no bound is known: for an input that
+    is not monotone in the entropies, or without upper bounds of the entropies.
     """
     bounded = answers.with_columns(
         entropy_lower=pl.coalesce("entropy_lower", "entropy"),
         entropy_upper=pl.coalesce("entropy_upper", "entropy"),
     )
-    # A slope is steepest where entropies before the middle are at one bound, those after at the
-    # other; the one in the middle does not count.
+    # A slope is steepest where the entropies before the middle are at one bound and those after it
+    # at the other; the middle one does not matter.
     at = {
         "low": LOW,
         "high": HIGH,
         "rising": LOW.list.head(HALF).list.concat(HIGH.list.tail(REST)),
         "falling": HIGH.list.head(HALF).list.concat(LOW.list.tail(REST)),
     }
-    found = {name: inputs(bounded.with_columns(entropy=lists)) for name, lists in at.items()}
+    bounds = {name: inputs(bounded.with_columns(entropy=lists)) for name, lists in at.items()}
     without = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
     exact = inputs(answers.with_columns(entropy=without))
     least, most = [], []
     for name in exact.columns[1:]:
         if name in SLOPES or name in MONOTONE:
             ends = ("falling", "rising") if name in SLOPES else ("low", "high")
-            pair = pl.DataFrame([found[one][name].alias(one) for one in ends])
+            pair = pl.DataFrame([bounds[end][name].alias(end) for end in ends])
             least.append(pair.min_horizontal().alias(name))
             most.append(pair.max_horizontal().alias(name))
         else:
@@ -78,11 +77,3 @@ def input_bounds(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
             most.append(exact[name])
     ids = exact["example_id"]
     return pl.DataFrame([ids, *least]), pl.DataFrame([ids, *most])
-
-
-def _finite(frame: pl.DataFrame) -> pl.DataFrame:
-    names: Iterable[str] = [name for name in frame.columns if name != "example_id"]
-    return frame.with_columns(
-        pl.when(pl.col(name).is_finite()).then(pl.col(name).cast(pl.Float64)).alias(name)
-        for name in names
-    )

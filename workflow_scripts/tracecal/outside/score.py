@@ -1,8 +1,5 @@
 """A calibrated probability for every answer of a file, by the workflow's own code."""
 
-from collections.abc import Sequence
-
-import numpy as np
 import polars as pl
 
 from tracecal.errors import InputError
@@ -26,9 +23,9 @@ def score_answers(
 ) -> pl.DataFrame:
     """The columns of `SCORED`, a row per answer of `answers` (columns of `RECORDS`).
 
-    `probability` lies in [`lower`, `upper`], which holds what exact entropies would have given.
-    What cannot be computed is null, with its `reason`. Raises `InputError` where the answers are
-    not of the calibrator's model and kind, or it reads more than traces.
+    `probability` lies in [`lower`, `upper`], as would that of exact entropies. Where it cannot be
+    computed it is null, with a `reason`. Raises `InputError` where the answers are not of the
+    calibrator's model and kind of trace, or where it needs more than traces.
     """
     require_same_kind(answers, fitted.fitted_on)
     for question in open_questions(answers, fitted.fitted_on):
@@ -38,38 +35,27 @@ def score_answers(
     known = inputs(answers)
     if missing := [name for name in columns if name not in known.columns]:
         raise InputError(
-            f"{fitted.estimator} reads {missing[0]}, which answers' traces do not give: it can be "
-            "computed in the workflow alone. Choose trace_plus or another estimator of traces."
+            f"{fitted.estimator} needs {missing[0]}, which traces do not provide: only the "
+            "workflow can compute it. Choose trace_plus or another estimator of traces."
         )
-    usable = known.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series().to_numpy()
-    rows = np.flatnonzero(usable)
-    x = _values(known, columns, rows)
-    found = {"probability": fitted.final.predict(x)}
-    low, high = (_values(bound, columns, rows) for bound in input_bounds(answers))
-    found["lower"], found["upper"] = interval(fitted.final, low, high)
-    kept = fitted.keeps(x, error_rate) if error_rate is not None else None
-    scored = {name: _spread(values, rows, answers.height) for name, values in found.items()}
-    keep = [None] * answers.height
-    for place, row in enumerate(rows if kept is not None else ()):
-        keep[row] = bool(kept[place])
-    reason = pl.Series(answers["lacks"]).fill_null("undefined for this answer")
-    return pl.DataFrame(
-        {
-            "example_id": answers["example_id"],
-            **scored,
-            "keep": keep,
-            "reason": [None if fine else why for fine, why in zip(usable, reason, strict=True)],
-        },
-        schema=SCORED,
+    defined = known.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
+    x, low, high = (
+        frame.filter(defined).select(columns).to_numpy(order="c")  # NaN where null
+        for frame in (known, *input_bounds(answers))
     )
-
-
-def _values(frame: pl.DataFrame, columns: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """The columns' values at `rows`, [rows, columns]; NaN where null."""
-    return frame.select(columns).cast(pl.Float64).to_numpy()[rows].reshape(len(rows), len(columns))
-
-
-def _spread(values: np.ndarray, rows: np.ndarray, height: int) -> pl.Series:
-    whole = np.full(height, np.nan)
-    whole[rows] = values
-    return pl.Series(whole, nan_to_null=True)
+    lower, upper = interval(fitted.final, low, high)
+    scored = pl.DataFrame(
+        {
+            "example_id": answers["example_id"].filter(defined),
+            "probability": fitted.final.predict(x),
+            "lower": lower,
+            "upper": upper,
+            "keep": fitted.keeps(x, error_rate) if error_rate is not None else None,
+        },
+        schema_overrides=SCORED,
+    )
+    why = answers["lacks"].fill_null("undefined for this answer")
+    reasons = answers.select("example_id", reason=pl.when(~defined).then(why))
+    return reasons.join(
+        scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
+    ).select(*SCORED)

@@ -1,10 +1,10 @@
-"""A proxy before an OpenAI-compatible server that adds `confidence` to each answer.
+"""A proxy for an OpenAI-compatible server that adds `confidence` to each answer.
 
-    client -> this proxy, which asks for log-probabilities as well -> the server
-    client <- the answer with `confidence`                         <- the server
+    client -> this proxy, which also requests log-probabilities -> the server
+    client <- the answer with `confidence`                      <- the server
 
-Everything else passes through as it is: other paths, errors, and the client's headers, which are
-never written down.
+Everything else passes through unchanged: other paths, errors, and the client's headers, which are
+never logged.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2 as httpx
 import uvicorn
@@ -28,26 +29,26 @@ from tracecal.progress import LOGGER
 from tracecal.schema import parse
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
-# Headers of one connection, and those that no longer fit a body that was read or changed here.
+# Headers of a single connection, and those that do not fit a body that was decoded or changed here.
 HOP = {"host", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer"}
 OF_BODY = {"content-length", "content-encoding"}
-REFUSED = 400  # for what was added, perhaps, so that the request is sent again as it came
+REFUSED = 400  # perhaps because of the additions: then the request is sent again without them
 SLOW = httpx.Timeout(600.0, connect=10.0)
 
 
-def run(given: argparse.Namespace) -> None:
-    """Serve until stopped, as the command's options say."""
-    fitted = load(given.calibrator)
-    options = {name: getattr(given, name) for name in ("model", "stop_token", "processed")}
-    options["vocabulary"] = given.vocabulary or fitted.fitted_on.vocabulary
-    scorer = Scorer(fitted, parse(Reading, options, "options"), given.error_rate)
+def run(args: argparse.Namespace) -> None:
+    """Serve until stopped, with the command's options."""
+    fitted = load(args.calibrator)
+    options = {name: getattr(args, name) for name in ("model", "stop_token", "processed")}
+    options["vocabulary"] = args.vocabulary or fitted.fitted_on.vocabulary
+    scorer = Scorer(fitted, parse(Reading, options, "options"), args.error_rate)
     if options["vocabulary"] is None:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
-    # The client library would log addresses, which may hold keys.
+    # The client library would log addresses, which may contain keys.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    LOGGER.info("http://%s:%d answers for %s", given.host, given.port, given.upstream)
-    application = proxy(given.upstream, scorer, given.top)
-    uvicorn.run(application, host=given.host, port=given.port, log_level="warning")
+    LOGGER.info("http://%s:%d answers for %s", args.host, args.port, args.upstream)
+    application = proxy(args.upstream, scorer, args.top)
+    uvicorn.run(application, host=args.host, port=args.port, log_level="warning")
 
 
 def proxy(
@@ -56,8 +57,8 @@ def proxy(
     top: int = 20,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
-    """The application. `top` log-probabilities are asked for at each token; `transport` reaches
-    the server, over the network where null.
+    """The application. It requests `top` log-probabilities per token; `transport` connects to the
+    server, null: over the network.
     """
 
     @asynccontextmanager
@@ -67,108 +68,110 @@ def proxy(
             application.state.client = client
             yield
 
-    async def answered(request: Request) -> Response:
+    async def add_confidence(request: Request) -> Response:
         form, content = FORMS[request.url.path], await request.body()
-        try:
-            asked = json.loads(content)
-        except ValueError:
-            asked = None
-        if not isinstance(asked, dict):  # the server says what is wrong with it
-            return await forward(request, content)
-        body = json.dumps(asked | form.wanted(asked, top)).encode()
-        response = await sent(request, body)
-        if response.status_code == REFUSED and not isinstance(response, Response):
+        settings = _json_object(content)
+        if settings is None:  # the server says what is wrong with it
+            return await forward(request)
+        body = json.dumps(settings | form.additions(settings, top)).encode()
+        response = await _send(request, body)
+        if response.status_code == REFUSED:
             await response.aclose()
             LOGGER.warning(
                 "%s: the server refuses the log-probabilities; see --top", request.url.path
             )
-            response = await sent(request, content)
-        if isinstance(response, Response):
-            return response
-        if asked.get("stream"):
-            return streamed(response, scorer.stream(asked, form))
+            response = await _send(request, content)
+        if settings.get("stream"):
+            return _stream(response, Stream(scorer, settings, form))
         content = await response.aread()
         await response.aclose()
-        try:
-            answer = json.loads(content) if response.status_code == 200 else None
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            return Response(content, response.status_code, kept(response.headers))
-        scored = scorer.completed(answer, asked, form)
-        return Response(json.dumps(scored), headers=kept(response.headers))
+        answer = _json_object(content) if response.status_code == 200 else None
+        if answer is None:
+            return Response(content, response.status_code, _passing(response.headers))
+        scored = scorer.complete(answer, settings, form)
+        return Response(json.dumps(scored), headers=_passing(response.headers))
 
-    async def forward(request: Request, content: bytes | None = None) -> Response:
-        response = await sent(request, await request.body() if content is None else content)
-        if isinstance(response, Response):
-            return response
-        return _passed_on(response)
+    async def forward(request: Request) -> Response:
+        return _pass_on(await _send(request, await request.body()))
 
-    def streamed(response: httpx.Response, stream: Stream) -> Response:
-        if response.status_code != 200:
-            return _passed_on(response)
-
-        async def events() -> AsyncIterator[bytes]:
-            try:
-                async for line in _lines(response):
-                    yield f"{stream.line(line)}\n".encode()
-            except httpx.HTTPError as error:
-                yield f"data: {json.dumps(_failure(error))}\n\n".encode()
-            finally:
-                await response.aclose()
-
-        return StreamingResponse(events(), headers=kept(response.headers))
-
-    async def sent(request: Request, content: bytes) -> httpx.Response | Response:
-        """What the server answers, its body still to be read; or that it cannot be reached."""
-        client: httpx.AsyncClient = request.app.state.client
-        headers = kept(request.headers) | {"accept-encoding": "identity"}
-        url = httpx.URL(path=request.url.path, query=request.url.query.encode())
-        outgoing = client.build_request(request.method, url, content=content, headers=headers)
-        try:
-            return await client.send(outgoing, stream=True)
-        except httpx.HTTPError as error:
-            LOGGER.warning("the server cannot be reached (%s)", type(error).__name__)
-            return JSONResponse(_failure(error), status_code=502)
+    async def unreachable(request: Request, error: httpx.HTTPError) -> Response:
+        LOGGER.warning("the server cannot be reached (%s)", type(error).__name__)
+        return JSONResponse(_failure(error), status_code=502)
 
     routes = [
-        *(Route(path, answered, methods=["POST"]) for path in FORMS),
+        *(Route(path, add_confidence, methods=["POST"]) for path in FORMS),
         Route("/{path:path}", forward, methods=METHODS),
     ]
-    return Starlette(routes=routes, lifespan=lifespan)
+    handlers = {httpx.HTTPError: unreachable}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+
+
+def _json_object(content: bytes) -> dict[str, Any] | None:
+    """The JSON object in `content`; null where there is none."""
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+async def _send(request: Request, content: bytes) -> httpx.Response:
+    """The server's response to a request with this body; its own body is still unread."""
+    client: httpx.AsyncClient = request.app.state.client
+    headers = _passing(request.headers) | {"accept-encoding": "identity"}
+    url = httpx.URL(path=request.url.path, query=request.url.query.encode())
+    outgoing = client.build_request(request.method, url, content=content, headers=headers)
+    return await client.send(outgoing, stream=True)
+
+
+def _stream(response: httpx.Response, stream: Stream) -> Response:
+    """The server's event stream with confidence added; an error response unchanged."""
+    if response.status_code != 200:
+        return _pass_on(response)
+
+    async def events() -> AsyncIterator[bytes]:
+        try:
+            async for line in _lines(response):
+                yield f"{stream.line(line)}\n".encode()
+        except httpx.HTTPError as error:
+            yield f"data: {json.dumps(_failure(error))}\n\n".encode()
+        finally:
+            await response.aclose()
+
+    return StreamingResponse(events(), headers=_passing(response.headers))
 
 
 async def _lines(response: httpx.Response) -> AsyncIterator[str]:
-    """A body's lines. They end with a newline alone: texts may hold other separators."""
+    """A body's lines. Only a newline ends one: texts may hold other line separators."""
     rest = b""
-    async for piece in response.aiter_bytes():
-        *lines, rest = (rest + piece).split(b"\n")
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             yield line.decode()
     if rest:
         yield rest.decode()
 
 
-def _passed_on(response: httpx.Response) -> Response:
-    """A server's response as it is, piece by piece."""
+def _pass_on(response: httpx.Response) -> Response:
+    """The server's response unchanged, chunk by chunk."""
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
         try:
-            async for piece in response.aiter_bytes():
-                yield piece
+            async for chunk in response.aiter_bytes():
+                yield chunk
         finally:
             await response.aclose()
 
-    return StreamingResponse(pieces(), response.status_code, kept(response.headers))
+    return StreamingResponse(chunks(), response.status_code, _passing(response.headers))
 
 
-def kept(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that are passed on."""
+def _passing(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers to pass on."""
     return {name: value for name, value in headers.items() if name.lower() not in HOP | OF_BODY}
 
 
 def _failure(error: Exception) -> dict[str, object]:
-    """The kind of a failure, in OpenAI's form; its text might hold an address with a key."""
+    """The kind of a failure, as an OpenAI error; its text might contain an address with a key."""
     return {
         "error": {
             "message": f"the upstream server failed ({type(error).__name__})",
