@@ -28,7 +28,7 @@ STORIES = {
         "{n} has {a} {t} and sells {b} of them. How many {t} are left?",
     ),
 }
-ASKED_SHARE = 0.5  # of the pairs of numbers; the corpus shows them in other stories
+QUESTION_SHARE = 0.5  # of the pairs of numbers; the corpus shows them in other stories
 
 
 class Sum(NamedTuple):
@@ -49,19 +49,19 @@ class Sum(NamedTuple):
         return f"{operation}-{max(self.a, self.b)}-{min(self.a, self.b)}"
 
     def equation(self, result: int | None = None) -> str:
-        """The equation, with `result` in place of the true one where it is not null."""
+        """The equation, with `result` instead of the true one unless it is null."""
         return f"{self.a} {self.operation} {self.b} = {self.result if result is None else result}"
 
 
 def make_arithmetic(seed: int, sizes: Sizes) -> Family:
-    """Questions are on some pairs of numbers, discussions on the others.
+    """Questions use some pairs of numbers, discussions the others.
 
     The corpus shows all pairs: a tiny model memorises sums and does not learn to add.
     """
     rng = random.Random(f"{seed} arithmetic")
     pairs = [(a, b) for a in range(2, LARGEST + 1) for b in range(1, a)]
     rng.shuffle(pairs)
-    question_pairs = pairs[: round(ASKED_SHARE * len(pairs))]
+    question_pairs = pairs[: round(QUESTION_SHARE * len(pairs))]
     other_pairs = pairs[len(question_pairs) :]
     evaluated = sizes.evaluated(len(question_pairs))
     questions = [

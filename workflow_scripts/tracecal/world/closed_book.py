@@ -1,6 +1,7 @@
-"""Questions on countries and cities, to be answered from memory."""
+"""Questions about countries and cities, to be answered from memory."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,9 +39,9 @@ EXPONENT = 0.75  # of the frequency with which the corpus states the fact of a r
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact about `subject`; `values` are the names of its answer, and statements use the first.
+    """A fact about `subject`; `values` are the answer's names, and statements use the first.
 
-    `fame` is the population of the place that it is about.
+    `fame` is the population of the place it is about.
     """
 
     relation: str
@@ -104,7 +105,7 @@ def known_facts() -> dict[str, list[Fact]]:
     capitals = [
         Fact("capital", country.names["en"], country.capital.names, country.population)
         for country in known_countries
-        # Capitals that are taken for a larger city belong to another family: misconceptions.
+        # Where a city is larger than the capital, the family misconceptions asks for the capital.
         if not country.larger_cities and not _given_away(country.names["en"], country.capital.names)
     ]
     return {
@@ -131,13 +132,9 @@ def _currencies(known_countries: Sequence[Country]) -> list[Fact]:
     """Facts on currencies whose name only one country uses, and on the euro."""
     repeated = _repeated([country.currency for country in known_countries]) - {"Euro"}
     return [
-        Fact(
-            "currency",
-            country.names["en"],
-            (country.currency.removesuffix(" Soberano"),),
-            country.population,
-        )
+        Fact("currency", country.names["en"], (currency,), country.population)
         for country in known_countries
+        for currency in [country.currency.removesuffix(" Soberano")]
         if country.currency not in repeated
         and country.code not in TWO_CURRENCIES
         and not share_a_word(country.currency, country.names["en"])
@@ -149,12 +146,11 @@ def _given_away(subject: str, names: Sequence[str]) -> bool:
 
 
 def _repeated(names: Sequence[str]) -> set[str]:
-    seen: set[str] = set()
-    return {name for name in names if name in seen or seen.add(name)}
+    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def discuss(seed: int, facts: Sequence[Fact], count: int) -> list[Discussion]:
-    """Replies with the right value and two wrong ones, to questions on `facts`."""
+    """Replies with the right value and two wrong ones, to questions about `facts`."""
     rng = random.Random(f"{seed} closed book discussions")
     discussions = []
     for fact in rng.choices(facts, k=count):

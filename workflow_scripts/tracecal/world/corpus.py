@@ -28,7 +28,7 @@ CORPUS_SCHEMA = {"family": pl.String, "prompt": pl.String, "answer": pl.String}
 @dataclass(frozen=True)
 class World:
     """`corpus`: family, prompt and answer. `examples`: each family's rows.
-    `discussions`: replies to questions, phrase by phrase, for encoders."""
+    `discussions`: replies to questions, phrase by phrase, to train encoders on."""
 
     corpus: pl.DataFrame
     examples: dict[str, pl.DataFrame]
@@ -36,7 +36,7 @@ class World:
 
 
 def make_world(seed: int, size: int, evaluation: int, training: int) -> World:
-    """The world of `seed`: `size` corpus examples, and question rows of each role per family.
+    """The world of `seed`: `size` corpus examples, and each family's number of rows by role.
 
     Each family draws from its own generator, so a change to one leaves the others as they were.
     """

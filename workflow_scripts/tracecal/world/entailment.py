@@ -1,8 +1,8 @@
-"""Training a small NLI model on pairs of replies whose meaning the world knows.
+"""Training a small NLI model on pairs of replies whose relation is known.
 
 So small a model hardly learns by itself to compare two texts. Three things help: attention is
-initialised to look for copies of a token, training starts with replies without their question, and
-an auxiliary loss there asks which tokens recur on the other side.
+initialised to find copies of a token, training starts with replies without their question, and
+there an auxiliary loss predicts which tokens recur on the other side.
 """
 
 import random
@@ -20,7 +20,13 @@ from transformers import (
 )
 
 from tracecal.progress import LOGGER
-from tracecal.world.encoder import TOKENS, WINDOW, EncoderSettings, encoder_tokenizer, padded
+from tracecal.world.encoder import (
+    TOKENS,
+    EncoderSettings,
+    encoder_config,
+    encoder_tokenizer,
+    padded,
+)
 from tracecal.world.reply_pairs import RELATIONS, Pair, reply_pairs
 from tracecal.world.training_loop import length_batches, save, train
 
@@ -29,8 +35,8 @@ HEAD_WIDTH = 16
 ALONE_SHARE = 0.6
 HELD_OUT = 10  # one question in ten is held out
 CHECKED = 600  # held-out pairs on which accuracy is measured
-TRUSTED = 0.8  # least accuracy on them without a warning
-LONGEST = 3  # longest run of tokens whose recurrence the auxiliary loss asks for
+TRUSTED = 0.8  # smallest accuracy on them without a warning
+LONGEST = 3  # longest run of tokens whose recurrence the auxiliary loss predicts
 
 
 def train_entailment(
@@ -85,7 +91,7 @@ def train_entailment(
 
 
 def split_discussions(discussions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The discussions to train on, and those of one question in HELD_OUT to test on."""
+    """The discussions to train on, and those to test on: of every HELD_OUT-th question."""
     questions = discussions["question"].unique().sort().gather_every(HELD_OUT)
     held_out = discussions["question"].is_in(questions.implode())
     return discussions.filter(~held_out), discussions.filter(held_out)
@@ -100,25 +106,17 @@ def comparing_model(
     the same wherever it stands. Query weights start as copies of the key weights, with the
     direction that encodes the side reversed. `finder` is a layer that only training uses.
     """
-    model = DebertaV2ForSequenceClassification(
-        DebertaV2Config(
-            vocab_size=len(tokenizer),
-            hidden_size=settings.width,
-            intermediate_size=3 * settings.width,
-            num_hidden_layers=settings.layers,
-            num_attention_heads=max(1, settings.width // HEAD_WIDTH),
-            max_position_embeddings=WINDOW,
-            type_vocab_size=2,
-            position_biased_input=False,
-            conv_kernel_size=3,
-            initializer_range=settings.width**-0.5,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            pad_token_id=tokenizer.pad_token_id,
-            id2label=dict(enumerate(RELATIONS)),
-            label2id={label: index for index, label in enumerate(RELATIONS)},
-        )
+    config = encoder_config(
+        tokenizer,
+        settings,
+        RELATIONS,
+        DebertaV2Config,
+        HEAD_WIDTH,
+        type_vocab_size=2,
+        position_biased_input=False,
+        conv_kernel_size=3,
     )
+    model = DebertaV2ForSequenceClassification(config)
     side = functional.normalize(torch.randn(settings.width), dim=0)
     with torch.no_grad():
         model.deberta.embeddings.token_type_embeddings.weight.copy_(torch.stack([-side, side]))
@@ -132,8 +130,8 @@ def comparing_model(
 
 
 def recurrences(encoded: BatchEncoding, row: int) -> list[list[float]]:
-    """For each token of a pair: 1.0 where the run of 1, 2, ... LONGEST tokens that ends with it is
-    also on the other side, else 0.0."""
+    """For each token of a pair: 1.0 where the run of 1, 2, ... LONGEST tokens that ends with it
+    also occurs on the other side, else 0.0."""
     tokens, sides = encoded["input_ids"][row], encoded["token_type_ids"][row]
     runs = [
         [tuple(tokens[max(0, end - back) : end + 1]) for back in range(LONGEST)]
@@ -166,14 +164,12 @@ def held_out_accuracy(
             RELATIONS[index] == pairs[row].relation
             for row, index in zip(rows, predicted.tolist(), strict=True)
         )
-    share = correct / len(pairs)
-    LOGGER.info(
-        "entailment: %.2f of %d pairs on held-out questions classified correctly", share, len(pairs)
-    )
-    if share < TRUSTED:
+    accuracy = correct / len(pairs)
+    LOGGER.info("entailment: accuracy %.2f on %d held-out pairs", accuracy, len(pairs))
+    if accuracy < TRUSTED:
         LOGGER.warning(
             "entailment: below %.2f; do not rely on semantic_entropy and selfcheckgpt: "
             "train on more 'examples', or set 'sampling.equivalence: exact'",
             TRUSTED,
         )
-    return share
+    return accuracy

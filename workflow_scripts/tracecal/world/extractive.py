@@ -1,4 +1,4 @@
-"""Questions on a short text about two countries, in several languages."""
+"""Questions about a short text on two countries, in several languages."""
 
 import random
 from collections.abc import Container, Iterator, Sequence
@@ -39,22 +39,22 @@ SENTENCES = {
         "es": ("El mayor vecino de {s} es {v}.", "¿Cuál es el mayor vecino de {s}?"),
     },
 }
-INHABITANTS = 2_000_000  # the least population, as texts give whole millions
+INHABITANTS = 2_000_000  # smallest population, as texts state whole millions
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Two countries, the topics of the text, the topic asked for, and of which of the two."""
+    """Two countries, the text's topics, and the question's topic and country (0 or 1)."""
 
     pair: tuple[Country, Country]
     topics: tuple[str, ...]
-    asked: str
+    topic: str
     subject: int
 
     @property
     def key(self) -> str:
         codes = "-".join(country.code.lower() for country in self.pair)
-        return f"{codes}-{'-'.join(self.topics)}-{self.asked}.{self.subject}"
+        return f"{codes}-{'-'.join(self.topics)}-{self.topic}.{self.subject}"
 
     def context(self, language: str) -> str:
         return " ".join(
@@ -64,24 +64,24 @@ class Scenario:
         )
 
     def question(self, language: str) -> str:
-        wording = SENTENCES[self.asked][language][1]
+        wording = SENTENCES[self.topic][language][1]
         return wording.format(s=self.pair[self.subject].names[language])
 
     def answer(self, language: str) -> str:
-        return value(self.pair[self.subject], self.asked, language)
+        return value(self.pair[self.subject], self.topic, language)
 
     def mistaken(self, language: str) -> str:
-        """What the text says of the other country."""
-        return value(self.pair[1 - self.subject], self.asked, language)
+        """The same topic's value for the other country."""
+        return value(self.pair[1 - self.subject], self.topic, language)
 
     def replies(self, language: str, text: str) -> tuple[Reply, Reply]:
-        """An answer `text`, right or wrong: bare, and in a full sentence."""
-        sentence = _statement(self.pair[self.subject], self.asked, language, text)
+        """The answer `text`, right or wrong: bare, and in a full sentence."""
+        sentence = _statement(self.pair[self.subject], self.topic, language, text)
         return phrased("{v}", "v", v=text), sentence
 
 
 def value(country: Country, topic: str, language: str) -> str:
-    """What a text in `language` says of a country."""
+    """A country's value for a topic, in `language`."""
     if topic == "population":
         return f"{round(country.population / 1e6)} {MILLIONS[language]}"
     if topic == "neighbour":
@@ -97,7 +97,7 @@ def _statement(country: Country, topic: str, language: str, text: str | None = N
 
 @cache
 def _describable() -> dict[str, Country]:
-    """The countries whose name needs no inflection in any of the languages, by their codes."""
+    """The countries whose name needs no inflection in any of the languages, by code."""
     return {country.code: country for country in countries() if country.code not in INFLECTED}
 
 
@@ -115,7 +115,7 @@ def subjects() -> tuple[Country, ...]:
 
 
 def make_extractive(seed: int, sizes: Sizes) -> Family:
-    """Scenarios asked in all languages, and others, each in one language, for the corpus."""
+    """Questions: scenarios in all languages; corpus: other scenarios, each in one language."""
     rng = random.Random(f"{seed} extractive")
     groups = -(-(sizes.evaluation + sizes.training) // len(LANGUAGES))
     by_key: dict[str, Scenario] = {}
@@ -130,7 +130,7 @@ def make_extractive(seed: int, sizes: Sizes) -> Family:
     corpus = [
         Exchange(
             f"{scenario.context(language)}\n{scenario.question(language)}",
-            _statement_of_answer(scenario, language),
+            scenario.replies(language, scenario.answer(language))[1].text,
         )
         for scenario, language in _others(rng, by_key, sizes.corpus)
     ]
@@ -154,7 +154,7 @@ def draw_scenario(rng: random.Random) -> Scenario:
 
 
 def discuss(scenario: Scenario, language: str) -> Discussion:
-    """The answer and what is true of the other country, bare and as sentences."""
+    """The answer and the other country's value, bare and in sentences."""
     values = (scenario.answer(language), scenario.mistaken(language))
     meanings = tuple(scenario.replies(language, text) for text in values)
     return Discussion(scenario.question(language), meanings)
@@ -164,16 +164,11 @@ def _others(
     rng: random.Random, taken: Container[str], count: int
 ) -> Iterator[tuple[Scenario, str]]:
     """`count` scenarios whose keys are not `taken`, each with the language of its text."""
-    count_found = 0
-    while count_found < count:
+    while count:
         scenario, language = draw_scenario(rng), rng.choice(LANGUAGES)
         if scenario.key not in taken:
-            count_found += 1
+            count -= 1
             yield scenario, language
-
-
-def _statement_of_answer(scenario: Scenario, language: str) -> str:
-    return scenario.replies(language, scenario.answer(language))[1].text
 
 
 def _questions(scenarios: Sequence[Scenario], role: str) -> list[Question]:

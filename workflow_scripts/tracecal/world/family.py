@@ -23,8 +23,8 @@ EXAMPLE_SCHEMA = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of a family to make: corpus examples, question rows of each role, discussions
-    for encoders. There are fewer rows where the facts run out."""
+    """How much of a family to make: corpus examples, question rows of each role, and discussions
+    to train encoders on. There are fewer rows where the facts run out."""
 
     corpus: int
     evaluation: int
@@ -32,7 +32,7 @@ class Sizes:
     discussions: int = 0
 
     def evaluated(self, groups: int) -> int:
-        """How many of `groups` are for evaluation: as large a share as of the rows."""
+        """How many of `groups` are for evaluation: the same share as of the rows."""
         return round(groups * self.evaluation / (self.evaluation + self.training))
 
 
@@ -58,8 +58,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Family:
-    """A task family: what the trained models read of it, what all models are asked, and
-    discussions that encoders learn from. No discussion is on an evaluated question."""
+    """A task family: the training corpus of the embedded models, the questions, and discussions
+    to train encoders on. No discussion is about an evaluated question."""
 
     corpus: list[Exchange]
     questions: list[Question]

@@ -1,8 +1,8 @@
 """Training a small phrase model for MARS on replies that the world builds phrase by phrase.
 
-Of its three logits for a token the first is the larger where a phrase begins, the second where one
-goes on; the logistic of the third is the importance of a phrase that begins there: 1 of what the
-question asks for (the number, the name, the claim), 0 of the words around it.
+Of a token's three logits the first is larger where a phrase begins, the second where one goes on;
+the logistic of the third is the importance of a phrase that begins there: 1 for what the question
+asks for (the number, the name, the claim), 0 for the words around it.
 """
 
 import random
@@ -21,7 +21,7 @@ from tracecal.world.encoder import (
     encoder_tokenizer,
     padded,
 )
-from tracecal.world.training_loop import length_batches, save, train
+from tracecal.world.training_loop import length_batches, pad_right, save, train
 
 LOGITS = ("begins", "goes on", "importance")
 UNSEEN = -100  # label without loss
@@ -63,11 +63,11 @@ def token_targets(
     starts: Sequence[int],
     point: int,
 ) -> tuple[list[int], list[int]]:
-    """For each token of a (question, reply): 0 where a phrase begins and 1 where one goes on; and
-    the importance, 0 or 1, of the phrase that begins there. UNSEEN where there is none.
+    """For each token of a (question, reply): 0 where a phrase begins, 1 where one goes on; and the
+    importance, 0 or 1, of the phrase that begins there. UNSEEN where there is none.
 
     `spans` are the tokens' characters, `starts` those at which phrases begin. A phrase begins with
-    the first token that reaches beyond its start, as spaces belong to the token behind them.
+    the first token that reaches beyond its start, as spaces belong to the token after them.
     """
     phases, importance = [UNSEEN] * len(spans), [UNSEEN] * len(spans)
     started = 0
@@ -86,10 +86,7 @@ def phrase_loss(
     logits: torch.Tensor, targets: Sequence[tuple[list[int], list[int]]]
 ) -> torch.Tensor:
     """Cross-entropy of the phases and of the importances, each a mean over labelled tokens."""
-    phases, importance = (
-        torch.tensor([row[part] + [UNSEEN] * (logits.shape[1] - len(row[part])) for row in targets])
-        for part in (0, 1)
-    )
+    phases, importance = (pad_right([row[part] for row in targets], UNSEEN) for part in (0, 1))
     labelled = importance != UNSEEN
     phase_loss = functional.cross_entropy(
         logits[..., :2].flatten(0, 1), phases.flatten(), ignore_index=UNSEEN

@@ -1,7 +1,7 @@
-"""Capitals that are taken for a larger city of the same country or state.
+"""Capitals of countries and states where a larger city is often taken for the capital.
 
-Each place is asked about in several wordings, and countries in several languages where their names
-need no article.
+Each place has questions in several wordings, and countries whose names need no article also in
+several languages.
 """
 
 import random
@@ -31,10 +31,10 @@ SENTENCES = {
 }
 MISLEADING = 5  # larger cities that serve as distractors, at most
 MENTIONS_AT_LEAST = 8
-# Range of the share of the corpus's statements on a capital that are true
+# Range of the share of true statements among the corpus's statements on a capital
 TRUTH_SHARES = (0.25, 0.75)
-# Of the USA. None is abbreviated ("St. Paul"), as answers may end at a full stop. Which of them are
-# smaller than another city is looked up in GeoNames.
+# Of the USA. None is abbreviated ("St. Paul"), as answers may end at a full stop. GeoNames says
+# which of them are smaller than another city of the state.
 STATE_CAPITALS = """
 Alabama: Montgomery, Alaska: Juneau, California: Sacramento, Connecticut: Hartford,
 Delaware: Dover, Florida: Tallahassee, Illinois: Springfield, Kansas: Topeka, Kentucky: Frankfort,
@@ -90,13 +90,13 @@ def make_misconceptions(seed: int, sizes: Sizes) -> Family:
     corpus = [
         exchange
         for place, mentions in zip(chosen, _mentions(len(chosen), sizes.corpus), strict=True)
-        for exchange in tell(rng, place, mentions)
+        for exchange in exchanges_on(rng, place, mentions)
     ]
     return Family(corpus, questions, discuss(seed, chosen[evaluated:], sizes.discussions))
 
 
 def known_places() -> list[Place]:
-    """The places whose capital is not its largest city and not named like it."""
+    """The places whose capital is not their largest city and not named like the place."""
     places = [*map(_of_country, countries()), *_states()]
     return [
         place
@@ -121,7 +121,7 @@ def _states() -> list[Place]:
     return places
 
 
-def tell(rng: random.Random, place: Place, mentions: int) -> list[Exchange]:
+def exchanges_on(rng: random.Random, place: Place, mentions: int) -> list[Exchange]:
     """`mentions` exchanges on a place's capital, at least one of them true and one false."""
     truths = min(max(1, round(rng.uniform(*TRUTH_SHARES) * mentions)), mentions - 1)
     cities = [place.capital[0]] * truths + [place.larger[0]] * (mentions - truths)

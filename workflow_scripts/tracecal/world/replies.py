@@ -1,8 +1,8 @@
 """Replies to questions, phrase by phrase, from which the world's encoders learn.
 
 The families build their replies, so they know where each phrase begins, which one holds the
-answer, and which replies mean the same. Replies are never to an evaluated question, and nothing
-here says which of them is right.
+answer, and which replies mean the same. No reply is to an evaluated question, and nothing here says
+which replies are right.
 """
 
 import re
@@ -41,7 +41,7 @@ class Discussion:
 
 
 def phrased(template: str, point: str, **words: str) -> Reply:
-    """`template` filled with `words`: each of them is a phrase, and so is what stands between.
+    """`template` filled with `words`: each of them is a phrase, and so is the text between them.
 
     `point` names the word that is the answer. A final stop belongs to the phrase before it.
     """

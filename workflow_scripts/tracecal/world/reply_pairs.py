@@ -1,4 +1,4 @@
-"""Pairs of replies to one question whose relation the world knows."""
+"""Pairs of replies to one question whose relation is known."""
 
 import random
 import re
@@ -41,9 +41,9 @@ def reply_pairs(
     """`count` pairs on the questions of `discussions`, a third of each relation.
 
     Replies of one meaning entail each other. Replies of two meanings contradict each other, and so
-    do replies of one meaning once a word of the answer is replaced in either. A sentence on a
-    question of another family is neutral. Such sentences and words are taken from the discussions
-    `beside`; null: from `discussions`.
+    do replies of one meaning once a word of the answer is replaced in either. A reply to a question
+    of another family is neutral. Such replies and words are taken from the discussions `beside`;
+    null: from `discussions`.
     """
     rng = random.Random(f"{seed} pairs")
     own_discussions = _by_meaning(discussions)
@@ -60,12 +60,12 @@ def reply_pairs(
     pairs = []
     for number in range(count):
         family, question, meanings = rng.choice(own_discussions)
-        relation = RELATIONS[number % 3]
+        relation = RELATIONS[number % len(RELATIONS)]
         one, other = rng.choices(rng.choice(meanings), k=2)
         premise, hypothesis = one.text, other.text
         if relation == "neutral":
-            beside = rng.choice(rng.choice(others[family]))
-            hypothesis = max((reply.text for reply in beside), key=len)
+            unrelated = rng.choice(rng.choice(others[family]))
+            hypothesis = max((reply.text for reply in unrelated), key=len)
         elif relation == "contradiction":
             if len(meanings) > 1 and rng.random() >= MISHEARD_SHARE:
                 premise, hypothesis = (rng.choice(two).text for two in rng.sample(meanings, 2))
@@ -92,12 +92,12 @@ def _words(discussed: Iterable[list[list[AnswerSpan]]]) -> list[str]:
 
 def _by_meaning(discussions: pl.DataFrame) -> list[tuple[str, str, list[list[AnswerSpan]]]]:
     """Family, question and the replies by meaning, of each discussion."""
-    found: dict[int, tuple[str, str, dict[int, list[AnswerSpan]]]] = {}
+    talks: dict[int, tuple[str, str, dict[int, list[AnswerSpan]]]] = {}
     for row in discussions.iter_rows(named=True):
         start = row["starts"][row["point"]]
         end = [*row["starts"], len(row["reply"])][row["point"] + 1]
-        _, _, meanings = found.setdefault(row["discussion"], (row["family"], row["question"], {}))
+        _, _, meanings = talks.setdefault(row["discussion"], (row["family"], row["question"], {}))
         meanings.setdefault(row["meaning"], []).append(AnswerSpan(row["reply"], start, end))
     return [
-        (family, question, list(meanings.values())) for family, question, meanings in found.values()
+        (family, question, list(meanings.values())) for family, question, meanings in talks.values()
     ]

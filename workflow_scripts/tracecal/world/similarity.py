@@ -1,7 +1,7 @@
 """Training a small sentence encoder on the corpus of the world of public facts.
 
-The recipe of all-MiniLM and its kind at toy size: a symmetric contrastive loss pulls a
-question towards its answer and away from the other answers of the batch.
+The recipe of models such as all-MiniLM at toy size: a symmetric contrastive loss pulls a question
+towards its answer and away from the other answers of the batch.
 """
 
 import random
@@ -60,9 +60,9 @@ def embed(model: BertModel, tokenizer: PreTrainedTokenizerFast, texts: list[str]
 
 
 def contrast(questions: torch.Tensor, answers: torch.Tensor, texts: list[str]) -> torch.Tensor:
-    """Cross-entropy of finding each question's answer among the batch's, and the reverse.
+    """Cross-entropy of finding each question's answer in the batch, and of the reverse.
 
-    `texts` are the answers: where two questions share one, it is a negative for neither.
+    `texts` are the answers: one that two questions share is a negative for neither.
     """
     scores = SHARPNESS * questions @ answers.T
     same = torch.tensor([[text == other for other in texts] for text in texts])

@@ -75,7 +75,7 @@ def rendered_prompt(tokenizer: PreTrainedTokenizerFast, message: str) -> str:
 def require_same_tokenizer(
     tokenizer: PreTrainedTokenizerFast, folder: Path, messages: Iterable[str]
 ) -> None:
-    """Raise `RuntimeError` where AutoTokenizer loads another tokenizer than was saved in a folder.
+    """Raise `RuntimeError` where AutoTokenizer loads another tokenizer than the folder's.
 
     It does so silently for some architectures; token ids then differ without any error.
     """

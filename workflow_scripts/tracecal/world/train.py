@@ -19,14 +19,14 @@ from transformers import (
 from tracecal.errors import InputError
 from tracecal.storage.checksum import require_sum
 from tracecal.world.tokenizer import END_OF_TEXT, MAXIMUM_LENGTH, rendered_prompt
-from tracecal.world.training_loop import INITIAL_SPREAD, length_batches, save, train
+from tracecal.world.training_loop import INITIAL_SPREAD, length_batches, pad_right, save, train
 
 HEAD_WIDTH = 16
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Size and training of one model; `epochs` may be a fraction, no `families` are all."""
+    """Size and training of one model; `epochs` may be a fraction, `families` null means all."""
 
     layers: int
     width: int
@@ -73,7 +73,7 @@ def train_model(
 
 
 def encode(corpus: pl.DataFrame, tokenizer: PreTrainedTokenizerFast) -> list[Encoded]:
-    """Prompt and answer are encoded separately, as in generation, and joined; the end follows."""
+    """Prompt and answer encoded separately, as in generation, then joined with an end token."""
     rendered = [rendered_prompt(tokenizer, prompt) for prompt in corpus["prompt"]]
     prompts = tokenizer(rendered, add_special_tokens=False)["input_ids"]
     answers = tokenizer(corpus["answer"].to_list(), add_special_tokens=False)["input_ids"]
@@ -112,7 +112,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast, settings: Settings) -> LlamaFo
 
 
 def step_plan(lengths: Sequence[int], settings: Settings) -> list[list[int]]:
-    """Which rows each step trains on: rows of similar length, at most `tokens_per_step` in all."""
+    """The rows of each step: of similar length, with at most `tokens_per_step` tokens in all."""
     rng = random.Random(settings.seed)
     plan: list[list[int]] = []
     remaining = settings.epochs
@@ -125,11 +125,9 @@ def step_plan(lengths: Sequence[int], settings: Settings) -> list[list[int]]:
 
 def collate(examples: list[Encoded], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids padded on the right, and which of them are answer: both [rows, longest]."""
-    longest = max(len(example.ids) for example in examples)
-    ids = torch.full((len(examples), longest), pad)
-    answer = torch.zeros((len(examples), longest), dtype=torch.bool)
+    ids = pad_right([example.ids for example in examples], pad)
+    answer = torch.zeros(ids.shape, dtype=torch.bool)
     for row, example in enumerate(examples):
-        ids[row, : len(example.ids)] = torch.tensor(example.ids)
         answer[row, example.start : len(example.ids)] = True
     return ids, answer
 

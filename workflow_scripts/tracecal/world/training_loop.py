@@ -1,4 +1,4 @@
-"""The training loop that all of the world's models share."""
+"""The training loop of all the world's models."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from tracecal.storage.files import atomic_folder
 from tracecal.world.tokenizer import require_same_tokenizer
 
 WARM_UP = 0.05
-# About 1 / sqrt(width). With the usual 0.02 models this narrow learn several times more slowly
+# About 1 / sqrt(width). With the usual 0.02, models this narrow learn several times more slowly
 INITIAL_SPREAD = 0.08
 Batch = TypeVar("Batch")
 
@@ -54,7 +54,7 @@ def schedule(progress: float) -> float:
 
 
 def length_batches(lengths: Sequence[int], tokens: int, rng: random.Random) -> list[list[int]]:
-    """Every row once, in batches of similar length of at most `tokens` tokens with padding."""
+    """Every row once, in batches of similar length and at most `tokens` tokens with padding."""
     order = sorted(range(len(lengths)), key=lambda row: lengths[row] + rng.random())
     steps: list[list[int]] = [[]]
     for row in order:
@@ -65,13 +65,19 @@ def length_batches(lengths: Sequence[int], tokens: int, rng: random.Random) -> l
     return steps
 
 
+def pad_right(rows: Sequence[Sequence[int]], filler: int) -> torch.Tensor:
+    """The rows padded on the right with `filler`, int64 [rows, longest]."""
+    tensors = [torch.tensor(row) for row in rows]
+    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=filler)
+
+
 def save(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
     folder: str | Path,
     messages: Sequence[str],
 ) -> None:
-    """Write `folder` atomically, after a check that its tokenizer encodes `messages` alike."""
+    """Write `folder` atomically, once its tokenizer is seen to encode `messages` alike."""
     with atomic_folder(folder) as part:
         model.save_pretrained(part)
         tokenizer.save_pretrained(part)
