@@ -99,7 +99,7 @@ def test_one_class_gives_a_constant_and_no_weights(tmp_path):
 
 
 def test_states_of_another_layer_or_width_are_refused(trained):
-    with pytest.raises(InputError, match=r"6 wide, of layer 1; the probe .* reads 6 of layer 2"):
+    with pytest.raises(InputError, match=r"6 wide, of layer 1; the probe .* expects 6, of layer 2"):
         probe_probabilities(trained, states(4).with_columns(layer=pl.lit(1, pl.Int32)))
     with pytest.raises(InputError, match="3 wide"):
         probe_probabilities(trained, states(4, width=3))

@@ -11,15 +11,15 @@ from tracecal.storage.files import write_parquet
 
 with job(snakemake):
     files, params, folder = snakemake.input, snakemake.params, snakemake.output.learned
-    given = files.get("encoder")
-    tokenizer = load_tokenizer(given or files.model)
+    adopted = files.get("encoder")
+    tokenizer = load_tokenizer(adopted or files.model)
     rows = all_rows(files.tasks, files.traces, lambda path: read_traces(path, TRACE_COLUMNS))
     if params.trained:
-        link_model(given, folder)
+        link_model(adopted, folder)
     else:
         training = labelled(rows, files.tasks, files.labels)
         fitting = Fitting(**params.fitting)
-        encoder = given or params.small
+        encoder = adopted or params.small
         train_lars(training, tokenizer, files.model, encoder, params.bins, fitting, folder)
     scores = lars_probabilities(folder, rows, tokenizer, snakemake.resources.batch_size)
     write_parquet(scores, snakemake.output.scores)

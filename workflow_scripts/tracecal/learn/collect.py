@@ -1,4 +1,4 @@
-"""One model's answers over all its tasks, and the labelled ones to train on."""
+"""One model's answers on all its tasks, and the labelled ones to train on."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,18 +17,16 @@ def all_rows(tasks: Sequence[str], artefacts: Sequence[str], read: Read) -> pl.D
 
     `tasks` and `artefacts` hold one file per task, named `<task>.<kind>`.
     """
-    questions = by_task(tasks, lambda path: read_parquet(path, TASK_COLUMNS))
-    question_rows = pl.concat(
-        frame.select("example_id", "question", task=pl.lit(task))
-        for task, frame in questions.items()
+    questions, rows = (
+        pl.concat(frame.with_columns(task=pl.lit(task)) for task, frame in frames.items())
+        for frames in (by_task(tasks, _read_questions), by_task(artefacts, read))
     )
-    artefact_rows = pl.concat(
-        frame.with_columns(task=pl.lit(task)) for task, frame in by_task(artefacts, read).items()
-    )
-    joined = question_rows.join(
-        artefact_rows, on=["task", "example_id"], how="inner", validate="1:1"
-    )
+    joined = questions.join(rows, on=["task", "example_id"], how="inner", validate="1:1")
     return joined.sort("task", "example_id")
+
+
+def _read_questions(path: str) -> pl.DataFrame:
+    return read_parquet(path, TASK_COLUMNS).select("example_id", "question")
 
 
 def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) -> pl.DataFrame:
@@ -44,7 +42,7 @@ def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) ->
     if joined.height < training.height:
         raise InputError(
             f"{training.height - joined.height} of {training.height} training examples of "
-            f"{', '.join(tasks)} were not answered. Make the traces anew with snakemake --force."
+            f"{', '.join(tasks)} were not answered. Make the traces again with snakemake --force."
         )
     return joined.sort("task", "example_id")
 

@@ -1,9 +1,9 @@
-"""The encoders of LARS: RoBERTa with bin tokens, and how an answer is written for it.
+"""The encoders of LARS: RoBERTa with bin tokens, and how answers are encoded for it.
 
-A model's `config.json` holds all that encoding an answer needs: `edges` of the bins, whose
-tokens are the vocabulary's last; and `own_tokens`, how far the language model's token ids are
-shifted where the encoder shares its vocabulary. Without `own_tokens` each answer token's text is
-encoded by the encoder's tokenizer. Folders published by the method's authors have this form too.
+A model's `config.json` holds everything needed to encode an answer: `edges` of the bins, whose
+tokens are the vocabulary's last; and `own_tokens`, the offset of the language model's token ids
+where the encoder shares its vocabulary. Without `own_tokens` each answer token's text is encoded by
+the encoder's tokenizer. Folders published by the method's authors have this format too.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from tracecal.decode.model import with_all_weights
 from tracecal.errors import InputError
 from tracecal.learn.bins import bin_numbers, few_hot
 
-# RoBERTa's own: <s> 0, <pad> 1, </s> 2; positions are counted from behind the padding's id.
+# RoBERTa's own: <s> 0, <pad> 1, </s> 2; positions start after the padding's id.
 SPECIAL_TOKENS = 3
 ROOM = 512
 FORMS = ("roberta", "xlm-roberta", "camembert")
@@ -38,7 +38,7 @@ HEADS = ("classifier", "lm_head", "pooler")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the tokens of an encoder lie and how many it reads."""
+    """The ids of an encoder's special and bin tokens, and how many tokens fit into its input."""
 
     start: int
     end: int
@@ -57,10 +57,10 @@ class Layout:
 def with_bin_tokens(
     question: Sequence[int], answer: Sequence[Sequence[int]], bins: Sequence[int], layout: Layout
 ) -> list[int]:
-    """`<s> question </s></s> answer </s>` with each answer token's bin token behind it.
+    """`<s> question </s></s> answer </s>` with a bin token after each answer token.
 
-    `answer` holds the encoder's ids of each token (none for the inner bytes of a character).
-    What does not fit loses the question's beginning, then the answer's end.
+    `answer` holds the encoder's ids of each token (none for the inner bytes of a character). Where
+    the input is too long, the question's beginning is cut first, then the answer's end.
     """
     pieces = zip(answer, bins, strict=True)
     ids = [i for piece, number in pieces for i in (*piece, layout.first_bin + number)]
@@ -73,7 +73,7 @@ def with_bin_tokens(
 def encoded(
     answers: pl.DataFrame, tokenizer: PreTrainedTokenizerBase, config: PretrainedConfig
 ) -> list[list[int]]:
-    """What the encoder reads of each answer (`question`, `token_ids`, `tokens`, `surprisal`,
+    """The encoder's input of each answer (`question`, `token_ids`, `tokens`, `surprisal`,
     `finish_reason`).
     """
     layout, shift = Layout.of(config), getattr(config, "own_tokens", None)
@@ -133,7 +133,7 @@ def with_bins(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def loaded(folder: str | Path, heads: Sequence[str] = (), **settings: object) -> PreTrainedModel:
-    """The encoder in `folder`, whole but for `heads`: safetensors only, no foreign code.
+    """The encoder in `folder`, from safetensors and without remote code; `heads` may be missing.
 
     Raises `InputError`.
     """

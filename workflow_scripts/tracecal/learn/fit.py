@@ -59,7 +59,7 @@ def fit(
 ) -> list[float]:
     """Train `model` and leave it, in evaluation mode, with its best epoch's weights.
 
-    `logits` gives the model's outputs, float [rows], for a list of row numbers; a step takes
+    `logits` returns the model's outputs, float [rows], for a list of row numbers; a step takes
     rows of similar `lengths`. Returns the held-out losses (mean binary cross-entropy in
     nats) by epoch; without held-out rows none, and the last epoch's weights stay.
     """
@@ -90,7 +90,13 @@ def fit(
             break
     if best is not None:
         model.load_state_dict(best)
+    LOGGER.info("trained on %d rows, %d held out", len(correct), len(held_out_rows))
     return stopping.losses
+
+
+def device() -> str:
+    """Where to train and apply models: the GPU, where there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def batches(

@@ -12,9 +12,8 @@ from tracecal.decode.batching import Prompt, in_batches
 from tracecal.errors import InputError
 from tracecal.learn.bins import quantile_edges
 from tracecal.learn.encoder import adopted_encoder, encoded, loaded, small_encoder
-from tracecal.learn.fit import Fitting, fit
+from tracecal.learn.fit import Fitting, device, fit
 from tracecal.learn.rows import constant_rate, held_out
-from tracecal.progress import LOGGER
 from tracecal.storage.checksum import require_sum
 from tracecal.storage.files import atomic_folder, read_json, write_json
 
@@ -30,10 +29,10 @@ def train_lars(
     fitting: Fitting,
     folder: str | Path,
 ) -> None:
-    """Train on `rows` (`group_id`, `correct`, `question` and the traces' columns), write `folder`.
+    """Train on `rows` (`group_id`, `correct`, `question`, TRACE_COLUMNS) and write `folder`.
 
-    `encoder` is the folder of a RoBERTa and `tokenizer` its own; or `layers` and `width` of one
-    that is trained from scratch on the language model's tokens, and `tokenizer` is that model's.
+    `encoder` is the folder of a RoBERTa and `tokenizer` its own; or it is the `layers` and `width`
+    of one to train from scratch on the tokens of the language model, whose `tokenizer` is given.
     """
     correct = rows["correct"].to_list()
     settings = {"training_rows": rows.height, "constant": constant_rate(correct)}
@@ -42,7 +41,7 @@ def train_lars(
             surprisals = rows["surprisal"].explode().to_numpy().astype(float)
             edges = quantile_edges(np.exp(-surprisals), bins)
             torch.manual_seed(fitting.seed)
-            model = new_encoder(tokenizer, language_model, encoder, edges).to(_device())
+            model = new_encoder(tokenizer, language_model, encoder, edges).to(device())
             ids = encoded(rows, tokenizer, model.config)
             kept_out = held_out(rows["group_id"].to_list(), fitting.held_out, fitting.seed)
             settings["held_out_losses"] = fit(
@@ -53,7 +52,6 @@ def train_lars(
                 [len(row) for row in ids],
                 fitting,
             )
-            LOGGER.info("trained on %d rows, %d held out", rows.height, sum(kept_out))
             model.cpu().save_pretrained(part)
         write_json(settings, part / "settings.json")
 
@@ -68,7 +66,7 @@ def new_encoder(
     if not isinstance(encoder, Mapping):
         return adopted_encoder(encoder, edges)
     config = AutoConfig.from_pretrained(str(language_model), local_files_only=True)
-    # Some models have more rows in their embedding than their tokenizer has tokens.
+    # Some models have more embeddings than their tokenizer has tokens.
     vocabulary = max(len(tokenizer), config.get_text_config().vocab_size)
     return small_encoder(vocabulary, encoder["layers"], encoder["width"], edges)
 
@@ -83,7 +81,7 @@ def lars_probabilities(
     constant = read_json(settings)["constant"] if settings.exists() else None
     if constant is not None:
         return answers.select("task", "example_id", probability=pl.lit(constant, pl.Float64))
-    model = loaded(folder).eval().to(_device())
+    model = loaded(folder).eval().to(device())
     if not getattr(model.config, "edges", None):
         raise InputError(
             f"{folder} is not a trained LARS scorer: its config.json has no 'edges' of bins; "
@@ -106,12 +104,8 @@ def lars_probabilities(
 
 
 def logits(model: PreTrainedModel, rows: list[list[int]]) -> torch.Tensor:
-    """One logit [rows] for each list of token ids; padded on the right, as RoBERTa counts."""
+    """One logit [rows] per list of token ids; padded on the right, as RoBERTa's positions need."""
     longest = max(map(len, rows))
     pad = model.config.pad_token_id
     ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=model.device)
     return model(input_ids=ids, attention_mask=(ids != pad).long()).logits[:, 0]
-
-
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"

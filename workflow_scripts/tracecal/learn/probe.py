@@ -1,6 +1,6 @@
 """The internal-state probe (Ji et al. 2024): a gated MLP on the last prompt token's hidden state.
 
-Its form is that of a Llama's feed-forward block with a classifier behind it:
+It is a Llama's feed-forward block with a classifier behind it:
 score(down(SiLU(gate(x)) * up(x))), here with one logit and on standardised x.
 """
 
@@ -14,15 +14,14 @@ from torch import nn
 from torch.nn import functional
 
 from tracecal.errors import InputError, regenerate
-from tracecal.learn.fit import Fitting, fit
+from tracecal.learn.fit import Fitting, device, fit
 from tracecal.learn.rows import constant_rate, held_out
-from tracecal.progress import LOGGER
 from tracecal.storage.checksum import require_sum
 from tracecal.storage.files import atomic_folder, read_json, write_json
 
 
 class GatedProbe(nn.Module):
-    """[rows, width of the state] -> logits [rows]."""
+    """Hidden states [rows, width] -> logits [rows]."""
 
     def __init__(self, inputs: int, units: int) -> None:
         super().__init__()
@@ -47,22 +46,21 @@ class GatedProbe(nn.Module):
 def train_probe(rows: pl.DataFrame, expansion: float, fitting: Fitting, folder: str | Path) -> None:
     """Train on `rows` (`group_id`, `correct`, `layer`, `hidden`) and write the probe's folder."""
     states, correct = stacked(rows), rows["correct"].to_list()
-    settings = {"layer": _layer(rows), "training_rows": rows.height}
-    settings["constant"] = constant_rate(correct)
+    constant = constant_rate(correct)
+    settings = {"layer": _layer(rows), "training_rows": rows.height, "constant": constant}
     with atomic_folder(folder) as part:
-        if settings["constant"] is None:
+        if constant is None:
             units = max(1, round(expansion * states.shape[1]))
             settings |= {"inputs": states.shape[1], "units": units}
             kept_out = held_out(rows["group_id"].to_list(), fitting.held_out, fitting.seed)
             torch.manual_seed(fitting.seed)
-            probe = GatedProbe(states.shape[1], units).to(_device())
-            states = states.to(_device())
+            probe = GatedProbe(states.shape[1], units).to(device())
+            states = states.to(device())
             probe.standardise(states[~torch.tensor(kept_out)])
             lengths = [0] * rows.height
             settings["held_out_losses"] = fit(
                 probe, lambda batch: probe(states[batch]), correct, kept_out, lengths, fitting
             )
-            LOGGER.info("trained on %d rows, %d held out", rows.height, sum(kept_out))
             save_file(probe.cpu().state_dict(), part / "probe.safetensors")
         write_json(settings, part / "settings.json")
 
@@ -70,8 +68,8 @@ def train_probe(rows: pl.DataFrame, expansion: float, fitting: Fitting, folder: 
 def probe_probabilities(folder: str | Path, rows: pl.DataFrame) -> pl.DataFrame:
     """`task`, `example_id` and the `probability` that the answer is correct, for each of `rows`.
 
-    `rows` hold `layer` and `hidden` too. Raises `InputError` where layer or width of the states
-    differ from the probe's.
+    `rows` have `layer` and `hidden` too. Raises `InputError` where the states' layer or width
+    differs from the probe's.
     """
     require_sum(folder)
     settings = read_json(Path(folder) / "settings.json")
@@ -82,7 +80,7 @@ def probe_probabilities(folder: str | Path, rows: pl.DataFrame) -> pl.DataFrame:
     if (_layer(rows), states.shape[1]) != (settings["layer"], settings["inputs"]):
         raise InputError(
             f"the hidden states are {states.shape[1]} wide, of layer {_layer(rows)}; the probe "
-            f"in {folder} reads {settings['inputs']} of layer {settings['layer']}. "
+            f"in {folder} expects {settings['inputs']}, of layer {settings['layer']}. "
             f"{regenerate(folder)}"
         )
     probe = GatedProbe(settings["inputs"], settings["units"])
@@ -96,7 +94,7 @@ def stacked(rows: pl.DataFrame) -> torch.Tensor:
     """The hidden states, float32 [rows, width]."""
     if rows["hidden"].list.len().n_unique() > 1:
         raise InputError(
-            "hidden states have several widths, as if of several models; capture them anew."
+            "hidden states have several widths, as if of several models; capture them again."
         )
     values = rows["hidden"].explode().to_numpy().astype(np.float32)
     return torch.from_numpy(values.reshape(rows.height, -1))
@@ -104,9 +102,5 @@ def stacked(rows: pl.DataFrame) -> torch.Tensor:
 
 def _layer(rows: pl.DataFrame) -> int:
     if (layers := rows["layer"].unique().sort().to_list())[1:]:
-        raise InputError(f"hidden states come from several layers, {layers}; capture them anew.")
+        raise InputError(f"hidden states come from several layers, {layers}; capture them again.")
     return layers[0]
-
-
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"

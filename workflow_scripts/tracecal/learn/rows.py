@@ -1,4 +1,4 @@
-"""The rows that train supervised estimators: labelled, and kept apart from evaluation."""
+"""The rows that train supervised estimators: labelled, and separate from evaluation."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from tracecal.errors import InputError
 from tracecal.progress import LOGGER
 
 TASK_COLUMNS = ["example_id", "group_id", "role", "question", "context"]
-# What makes two rows one example. An id means something within its task only; a group that is
-# not just the example's own id was declared, and may span tasks, as translations do.
+# What makes two rows one example. An id is unique within its task only; a group other than the
+# example's own id was declared, and may span tasks, as translations do.
 SAME_EXAMPLE = {
     "id": ["task", "example_id"],
     "group": ["task", "group_id"],
@@ -43,13 +43,13 @@ def training_rows(
     if (unlabelled := labelled.filter(pl.col("correct").is_null())).height:
         raise InputError(
             f"training example {unlabelled['example_id'][0]!r} of {unlabelled['task'][0]} has no "
-            "label: labels and tasks do not match. Make them anew with snakemake --force."
+            "label: labels and tasks do not match. Make them again with snakemake --force."
         )
     return labelled.select("task", "example_id", "group_id", "correct").sort("task", "example_id")
 
 
 def refuse_leaks(training: pl.DataFrame, evaluation: pl.DataFrame) -> None:
-    """Raise `InputError` where a training row is, or is a variant of, an evaluated example."""
+    """Raise `InputError` where a training row is an evaluated example or a variant of one."""
     for what, columns in SAME_EXAMPLE.items():
         evaluated = evaluation.select(columns).drop_nulls()
         if (leaked := training.join(evaluated, on=columns, how="semi")).height:
@@ -74,8 +74,8 @@ def _marked(task: str, frame: pl.DataFrame) -> pl.DataFrame:
 def held_out(groups: Sequence[str], share: float, seed: int) -> list[bool]:
     """Which rows are held out for early stopping: whole groups, about `share` of them.
 
-    A group's place is a hash of its name, so the rows' order plays no part. At least one group
-    is held out and one is not; of a single group nothing is held out.
+    Groups are ranked by a hash of their name, so the rows' order does not matter. At least one
+    group is held out and one is not; a single group is never held out.
     """
     ranked = sorted(
         set(groups), key=lambda group: hashlib.sha256(f"{seed}:{group}".encode()).hexdigest()
