@@ -147,7 +147,7 @@ def test_another_kind_of_classifier_is_refused(make_encoder):
     encoder = make_encoder("importance")
     encoder.model.config.num_labels = 9
     try:
-        with pytest.raises(InputError, match="gives 9 numbers a token; encoders.importance must"):
+        with pytest.raises(InputError, match="has 9 outputs per token; encoders.importance must"):
             model_phrases(encoder, [("a", "b")], 1)
     finally:
         encoder.model.config.num_labels = 3

@@ -107,7 +107,7 @@ def test_nothing_is_read_twice_nor_one_by_one(make_encoder, monkeypatch):
 
 
 def test_a_classifier_is_no_similarity(make_encoder):
-    with pytest.raises(InputError, match="gives 3 numbers for a pair; encoders.similarity"):
+    with pytest.raises(InputError, match="has 3 outputs per pair; encoders.similarity"):
         weighed(make_encoder("nli"), row(["a", "b", "<end>"]))
 
 

@@ -1,4 +1,4 @@
-"""Compare the samples of a task's evaluation prompts, and each with the decoded answer."""
+"""Compare the samples of a task's evaluation prompts with each other and the decoded answer."""
 
 import polars as pl
 
@@ -22,9 +22,9 @@ with job(snakemake):
         encoder = load_encoder(paths.encoder, "sequence")
 
         def compare(rows):
-            asked = {row["example_id"]: (row["question"], row["answer"]) for row in rows}
-            own = samples.filter(pl.col("example_id").is_in(list(asked)))
-            return compare_samples(encoder, own, asked, resources.batch_size)
+            decoded = {row["example_id"]: (row["question"], row["answer"]) for row in rows}
+            own = samples.filter(pl.col("example_id").is_in(list(decoded)))
+            return compare_samples(encoder, own, decoded, resources.batch_size)
 
         return compare
 

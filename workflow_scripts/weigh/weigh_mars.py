@@ -1,4 +1,4 @@
-"""Find and weigh the phrases of a task's evaluation answers, for MARS."""
+"""Weigh the phrases of a task's evaluation answers, for MARS."""
 
 from tracecal.decode.model import load_tokenizer, special_ids
 from tracecal.decode.traces import arrow_metadata, read_traces
@@ -13,10 +13,10 @@ from tracecal.weigh.record import record
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     folder = paths.get("encoder")
-    asked = read_parquet(paths.task, ["example_id", "question", "language"])
+    questions = read_parquet(paths.task, ["example_id", "question", "language"])
     traces = read_traces(paths.traces, ["example_id", "token_ids", "tokens"])
     answers = evaluated(traces, paths.task).join(
-        asked.select("example_id", "question", "language"), on="example_id"
+        questions.select("example_id", "question", "language"), on="example_id"
     )
 
     def start():

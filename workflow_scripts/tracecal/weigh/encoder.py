@@ -1,4 +1,4 @@
-"""Small encoders that read text: loading, cutting texts to their window, batching."""
+"""Small text encoders: loading, truncating texts to their window, batching."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from tracecal.errors import InputError
 from tracecal.stage.folder import POOLING
 from tracecal.storage.files import read_json
 
-# RoBERTa counts positions from the padding id on: two of its 514 are never used.
+# RoBERTa's positions start after the padding id: two of its 514 are never used.
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
 # Heads of masked language models, and poolers.
 UNUSED_HEADS = ("pooler", "cls", "lm_head", "mlm", "predictions", "vocab_transform", "classifier")
@@ -40,7 +40,7 @@ Text = str | tuple[str, str]
 
 @dataclass(frozen=True)
 class Encoder:
-    """A model with its tokenizer; `window` is how many tokens it reads, special tokens included."""
+    """A model with its tokenizer; `window` is its input length in tokens, special ones included."""
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
@@ -48,7 +48,7 @@ class Encoder:
     pooling: str = "mean"
 
     def room(self, texts: int) -> int:
-        """How many tokens each of `texts` (1 or 2) texts read together may have."""
+        """How many tokens each of `texts` (1 or 2) texts of one input may have."""
         special = self.tokenizer.num_special_tokens_to_add(pair=texts == 2)
         return (self.window - special) // texts
 
@@ -102,14 +102,14 @@ def _pooling(folder: str | Path) -> str:
 
 
 def is_cross_encoder(encoder: Encoder) -> bool:
-    """Whether it reads a pair of texts at once, rather than embedding each."""
+    """Whether it reads a pair of texts at once instead of embedding each."""
     return type(encoder.model).__name__.endswith("ForSequenceClassification")
 
 
 def fitted_questions(
     encoder: Encoder, questions: Sequence[str], answers: Sequence[str], room: int
 ) -> list[str]:
-    """The questions, their beginnings cut so that each takes `room` tokens with its answer."""
+    """The questions, truncated on the left to fit into `room` tokens with their answers."""
     joined = [f"{question} {answer}" for question, answer in zip(questions, answers, strict=True)]
     encoded = encoder.tokenizer(
         joined, add_special_tokens=False, return_offsets_mapping=True, verbose=False
@@ -127,7 +127,7 @@ def read_all(
     batch_size: int,
     reduce: Callable[[dict[str, torch.Tensor], Any], Sequence[Any]],
 ) -> list[Any]:
-    """`reduce(inputs, output)` of every text or pair, in order; batches hold similar lengths."""
+    """`reduce(inputs, output)` of every text or pair, in order; batches have similar lengths."""
     encoded = encoder.tokenizer(list(texts), truncation=True, max_length=encoder.window)
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Sampled answers compared with one another and with the decoded answer, by an NLI model."""
+"""Comparing sampled answers with one another and with the decoded answer, by an NLI model."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -30,8 +30,8 @@ def compare_samples(
     """One row per premise and hypothesis, with the probabilities of the three relations.
 
     Every sample is compared with every other one of its example and with the decoded answer,
-    whose `hypothesis` is null. `samples` hold `example_id`, `sample` and `text`; `answers` the
-    question and the decoded answer of each example. Both sides are prefixed with the question.
+    whose `hypothesis` is null. `samples` have `example_id`, `sample` and `text`; `answers` maps an
+    example to its question and decoded answer. Both sides are prefixed with the question.
     """
     started = monotonic()
     rows, texts = [], []

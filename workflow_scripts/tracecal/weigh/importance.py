@@ -1,8 +1,8 @@
 """MARS's weights: the phrases of an answer and how much each contributes to its meaning.
 
-The importance model is a BERT token classifier that reads question and answer. Of its three
-logits for a token the first two say whether a phrase begins there (the first is the larger) or
-goes on, the logistic of the third is the importance of a phrase that begins there.
+The importance model is a BERT token classifier on question and answer. Of a token's three logits
+the first is larger where a phrase begins, the second where one goes on; the logistic of the third
+is the importance of a phrase that begins there.
 """
 
 import math
@@ -37,8 +37,8 @@ def phrase_weights(
 ) -> list[dict[str, object]]:
     """`example_id`, the `phrase` of each token (null: special) and the `weight` of each phrase.
 
-    `answers` hold `example_id`, `question`, `language`, `token_ids` and `tokens`. In
-    other languages than `languages` every word is a phrase of equal weight.
+    `answers` have `example_id`, `question`, `language`, `token_ids` and `tokens`. In languages
+    other than `languages` every word is a phrase of equal weight.
     """
     started = monotonic()
     texts = [visible_texts(row["token_ids"], row["tokens"], special) for row in answers]
@@ -73,8 +73,8 @@ def model_phrases(
     """The importance model's phrases of each (question, answer)."""
     if encoder.model.config.num_labels != 3:
         raise InputError(
-            f"{encoder.model.name_or_path} gives {encoder.model.config.num_labels} numbers a "
-            "token; encoders.importance must give three (a phrase begins, goes on, importance), "
+            f"{encoder.model.name_or_path} has {encoder.model.config.num_labels} outputs per "
+            "token; encoders.importance must have three (a phrase begins, goes on, importance), "
             "as duygunuryldz/MARS does."
         )
     questions = fitted_questions(encoder, *zip(*pairs, strict=True), room=2 * encoder.room(2))

@@ -1,15 +1,15 @@
 """Phrases of an answer, and which phrase each of the language model's tokens belongs to.
 
 A phrase is a stretch of the answer's text: from where it begins to where the next one begins.
-Together the phrases hold every character, so no text is ever dropped, and aligning them with
-tokens is one walk along the answer.
+Together the phrases hold every character, so no text is ever dropped, and one pass over the answer
+aligns them with tokens.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Scripts that write no spaces between words: each character stands for itself.
+# Scripts without spaces between words: each character counts as a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}]+")
 
@@ -23,7 +23,7 @@ class Phrases:
 
 
 def word_phrases(text: str) -> Phrases:
-    """Every word (every character, in scripts without spaces) a phrase of equal importance."""
+    """Every word (in scripts without spaces, every character) as a phrase of equal importance."""
     starts = [match.start() for match in _WORD.finditer(text)]
     return Phrases(starts, [0.0] * len(starts))
 
@@ -33,10 +33,10 @@ def token_phrases(
 ) -> tuple[list[int | None], list[float]]:
     """The phrase of each token, and the importance of each phrase.
 
-    `texts` are what the tokens add to the answer (nothing where not `visible`, and null is their
-    phrase). A token belongs to the phrase of its first character that is not a space; a token of
-    spaces only, or of part of a character, to the phrase of what follows it. Phrases in which no
-    token begins are merged into the one before, and their importances averaged.
+    `texts` are what the tokens add to the answer; tokens that are not `visible` add nothing and
+    have the phrase null. A token belongs to the phrase of its first character that is not a space;
+    a token of spaces only, or of part of a character, to the phrase of what follows it. Phrases in
+    which no token begins are merged into the one before, and their importances averaged.
     """
     phrase_of_token: list[int | None] = []
     place = started = 0  # characters passed; phrases that begin at `place` or before

@@ -1,4 +1,4 @@
-"""The file of a weighing step, resumed and written like those of the decode room."""
+"""Writing the file of a weighing step, resumable like those of the decode room."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from tracecal.decode.traces import write_table
 from tracecal.storage.digest import digest
 from tracecal.storage.journal import Journal, Row
 
-# Answers between two entries of the journal: many, so that batches hold texts of similar length.
+# Answers per entry of the journal: many, so that batches hold texts of similar length.
 CHUNK = 256
 
 
@@ -24,8 +24,8 @@ def record(
 ) -> None:
     """Write the rows of all `answers` to `output`, CHUNK answers at a time.
 
-    `params` are the rule's, among them `journal`; `sources` the files that the rows are computed
-    from. `start` loads what is needed and gives the function from answers to rows; it is called
+    `params` are the rule's, `journal` among them; `sources` the files from which the rows are
+    computed. `start` loads the models and returns the function from answers to rows; it is called
     only where answers are missing.
     """
     settings = {key: value for key, value in params.items() if key != "journal"}

@@ -18,7 +18,7 @@ def token_weights(
 ) -> list[dict[str, object]]:
     """`example_id` and `weight` R̃ of every answer.
 
-    `answers` hold `example_id`, `question`, `token_ids` and `tokens`; `special` are the ids of
+    `answers` have `example_id`, `question`, `token_ids` and `tokens`; `special` are the ids of
     tokens without text. R_t = 1 - sim(question + answer, the same without token t).
     """
     started = monotonic()
@@ -55,8 +55,8 @@ def token_weights(
 def without_each(texts: Sequence[str]) -> list[str]:
     """The joined `texts` without the first of them, without the second, ...
 
-    A token that holds only the first bytes of a character (its text is empty, the character
-    stands with its last byte) takes this character away.
+    A token of only the first bytes of a character (its text is empty, as the character belongs to
+    the token of its last byte) takes this character away.
     """
     variants = []
     for position, text in enumerate(texts):

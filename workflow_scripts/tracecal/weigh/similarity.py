@@ -1,4 +1,4 @@
-"""How alike two texts are in meaning, by a cross-encoder or by a bi-encoder's cosine."""
+"""The semantic similarity of two texts, by a cross-encoder or by a bi-encoder's cosine."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ Pair = tuple[str, str]
 
 
 def similarities(encoder: Encoder, pairs: Sequence[Pair], batch_size: int) -> dict[Pair, float]:
-    """The similarity of every distinct pair, at most 1; nothing is read twice."""
+    """The similarity of every distinct pair, at most 1; each is computed once."""
     distinct = list(dict.fromkeys(pairs))
     if not distinct:
         return {}
@@ -22,8 +22,8 @@ def similarities(encoder: Encoder, pairs: Sequence[Pair], batch_size: int) -> di
 def _cross_similarities(encoder: Encoder, pairs: list[Pair], batch_size: int) -> list[float]:
     if encoder.model.config.num_labels != 1:
         raise InputError(
-            f"{encoder.model.name_or_path} gives {encoder.model.config.num_labels} numbers for a "
-            "pair; encoders.similarity must be a cross-encoder that gives one (such as "
+            f"{encoder.model.name_or_path} has {encoder.model.config.num_labels} outputs per "
+            "pair; encoders.similarity must be a cross-encoder with one (such as "
             "cross-encoder/stsb-roberta-large) or an embedding model."
         )
     return read_all(
