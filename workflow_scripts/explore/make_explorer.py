@@ -10,15 +10,13 @@ from tracecal.job import job
 from tracecal.storage.files import write_text
 
 with job(snakemake):
-    given, params = snakemake.input, snakemake.params
-    files = zip(
-        given.traces, given.tasks, given.labels, given.scores, given.predictions, strict=True
-    )
+    inputs, params = snakemake.input, snakemake.params
+    kinds = inputs.traces, inputs.tasks, inputs.labels, inputs.scores, inputs.predictions
     answers = pl.concat(
         read_answers(Files(*paths), [id for id, *_ in params.estimators]).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
         )
-        for paths, (model, task) in zip(files, params.pairs, strict=True)
+        for (model, task), *paths in zip(params.pairs, *kinds, strict=True)
     )
     shown = choose_answers(answers, params.answers, params.seed)
     data = contents(

@@ -1,4 +1,4 @@
-"""Answers as the explorer shows them: question, answer, label and each estimator's confidence."""
+"""Answers for the explorer: question, answer, label and each estimator's confidence."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,9 +31,9 @@ class Files(NamedTuple):
 def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
     """One row per evaluated answer of a pair, sorted by `example_id`.
 
-    The columns of TRACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; for
-    every estimator `probability.<id>`, the mean over the splits in which the answer was evaluated,
-    and `score.<id>`; null where there is none.
+    The columns of TRACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and of
+    every estimator `probability.<id>`, the mean over the splits that evaluate the answer, and
+    `score.<id>`, both null where there is none. Every pair has the same columns in the same order.
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
     scores = evaluated(read_parquet(files.scores, ["example_id"]), files.task)
@@ -45,32 +45,16 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
     answers = scores.select("example_id")
     for part in parts:
         answers = answers.join(evaluated(part, files.task), on="example_id", validate="1:1")
+    answers = answers.with_columns(peak=window_start(pl.col("entropy"), WINDOW).cast(pl.Int32))
     predictions = read_parquet(files.predictions, PREDICTION)
     means = mean_probabilities(predictions, "estimator", "example_id").pivot(
         "estimator", index="example_id", values="probability"
     )
-    answers = answers.with_columns(
-        peak=window_start(pl.col("entropy"), WINDOW).cast(pl.Int32)
-    ).join(
-        means.rename(lambda name: PROBABILITY + name if name != "example_id" else name),
-        on="example_id",
-        how="left",
-        validate="1:1",
-    )
-    # Chosen, not added to what is there: every pair has the same columns in the same order.
-    return answers.select(
-        *(name for name in answers.columns if not name.startswith(PROBABILITY)),
-        *(_column(answers, PROBABILITY + name) for name in estimators),
-        *(
-            scores[name].alias(SCORE + name) if name in scores.columns else _none(SCORE + name)
-            for name in estimators
-        ),
-    ).sort("example_id")
-
-
-def _column(frame: pl.DataFrame, name: str) -> pl.Expr:
-    return pl.col(name) if name in frame.columns else _none(name)
-
-
-def _none(name: str) -> pl.Expr:
-    return pl.lit(None, pl.Float64).alias(name)
+    missing = pl.lit(None, pl.Float64)
+    for prefix, frame in ((PROBABILITY, means), (SCORE, scores)):
+        columns = {
+            prefix + name: pl.col(name) if name in frame.columns else missing for name in estimators
+        }
+        own = frame.select("example_id", **columns)
+        answers = answers.join(own, on="example_id", how="left", validate="1:1")
+    return answers.sort("example_id")

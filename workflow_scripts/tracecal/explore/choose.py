@@ -1,4 +1,4 @@
-"""Which answers the explorer shows where there are too many for one page."""
+"""Choosing the answers that the explorer shows where there are too many for one page."""
 
 from hashlib import sha256
 
@@ -8,9 +8,9 @@ import polars as pl
 def choose_answers(answers: pl.DataFrame, limit: int, seed: int) -> pl.DataFrame:
     """At most `limit` rows of `answers`, sorted by `model`, `task` and `example_id`.
 
-    Every (model, task) pair gives equally many, a small one all of its rows. The order
-    depends on seed, task and example only: models are shown on the same questions, and a
-    smaller limit shows a part of what a larger one does.
+    Every (model, task) pair contributes equally many, a small one all of its rows. The choice
+    depends only on seed, task and example: models are shown on the same questions, and a smaller
+    limit shows a subset of a larger one's answers.
     """
     ranks = [
         sha256(f"{seed}:{task}:{example}".encode()).hexdigest()

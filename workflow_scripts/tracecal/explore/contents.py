@@ -8,7 +8,7 @@ import polars as pl
 from tracecal.explore.answers import PROBABILITY, SCORE
 from tracecal.operate.operators import WINDOW
 
-# Tokens beyond this quantile of all that are shown are shaded as dark as the one at it.
+# Tokens above this quantile of all those shown get the darkest shade.
 DARKEST = 0.99
 DIGITS = 4
 
@@ -24,15 +24,15 @@ def contents(
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
-    `answers` are those of `read_answers` with `model` and `task`, which are written as places in
-    the lists of those shown; `estimators` are [id, label, family, role, ...]; `models` and `tasks`
-    give labels by slug; `total` is how many answers there are to choose from,
-    `main` the model on an error of which the page opens.
+    `answers` are those of `read_answers` with `model` and `task`, which become indices into the
+    lists of those shown; `estimators` are [id, label, family, role, ...]; `models` and `tasks` map
+    slugs to labels; `total` is the number of answers chosen from, `main` the model on one of whose
+    errors the page opens.
     """
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
     answer_columns = [name for name in answers.columns if "." not in name and name not in shown]
-    # A passage stands once, however many questions and models there are.
+    # Each passage is stored once, however many questions and models share it.
     contexts = sorted(set(answers["context"].drop_nulls()))
     return {
         "run": run,
@@ -70,10 +70,9 @@ def _places(values: pl.Series, among: Sequence[str]) -> list[int | None]:
 
 
 def _plain(values: pl.Series) -> list[Any]:
-    """Values as JSON has them: four significant digits, of a token's nats four decimals."""
+    """Values for JSON: four significant digits; a token's nats to four decimals."""
     if values.dtype == pl.Float64:
         values = values.round_sig_figs(DIGITS)
     elif values.dtype == pl.List(pl.Float32):
-        nats = values.cast(pl.List(pl.Float64))
-        values = nats.list.eval(pl.element().round(DIGITS))
+        values = values.cast(pl.List(pl.Float64)).list.eval(pl.element().round(DIGITS))
     return values.to_list()

@@ -16,9 +16,9 @@ HINDSIGHT = (
 
 
 def findings(frames: Frames, settings: Settings) -> list[str]:
-    """What a run says of its main study's model, a sentence or two each, by the analyses `frames`.
+    """A run's findings on its main study's model, a sentence or two each, from the analyses.
 
-    `settings` has the estimators, labels, and what the table of the main study asks as `more`.
+    `settings` has the estimators, labels and, as `more`, what the main study's table needs.
     """
     main = settings.studies["main"]
     own = pl.col("task").is_in(main["tasks"]), pl.col("model") == main["model"]
@@ -62,23 +62,23 @@ def _main(row: Mapping, trace: float | None, labels: Labels) -> str:
 
 
 def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
-    found = [
+    results = [
         f"{tasks[row['task']]} {row['value']:.2f}, {labels[row['baseline']]} {row['reference']:.2f}"
         + (f" ({support})" if (support := _support(row)) else "")
         for row in rows.drop_nulls("difference").sort("task").iter_rows(named=True)
     ]
-    sentence = f"AUROC of TRACE+ and of the best baseline, task by task: {'; '.join(found)}."
-    return [sentence] if found else []
+    sentence = f"AUROC of TRACE+ and of the best baseline, task by task: {'; '.join(results)}."
+    return [sentence] if results else []
 
 
 def _others(averages: pl.DataFrame, labels: Labels) -> list[str]:
     ranked = averages.drop_nulls("mean").sort("mean", "estimator", descending=[True, False])
-    found = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
+    results = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
     sentence = (
         "AUROC of methods of other families, which ask again, draw samples, read hidden states or "
-        f"learn: {', '.join(found)}."
+        f"learn: {', '.join(results)}."
     )
-    return [sentence] if found else []
+    return [sentence] if results else []
 
 
 def _cross(row: Mapping) -> str:
@@ -100,7 +100,7 @@ def _verdict(row: Mapping) -> str:
 
 
 def _support(row: Mapping) -> str:
-    """What a row's interval says of its difference; empty where it holds zero."""
+    """What a row's interval says of its difference; empty where it contains zero."""
     if row["low"] is None or row["low"] <= 0 <= row["high"]:
         return ""
     return "supported" if row["low"] > 0 else "interval below zero"

@@ -1,8 +1,8 @@
-"""The explorer as one HTML file that needs nothing else: data, style and program inside.
+"""The explorer as one self-contained HTML file: data, style and program inside.
 
-The data are gzipped JSON in base64, which no text within them can break out of, and which browsers
-unpack by themselves; the program puts every text on the page as text. The page forbids itself
-(Content-Security-Policy) to load anything or to run any other program.
+The data are gzipped JSON in base64, so no text in them can break out, and browsers can unpack them;
+the program inserts every text as text. The page's Content-Security-Policy forbids loading anything
+or running any other program.
 """
 
 import gzip
@@ -45,7 +45,7 @@ def _read(path: Path) -> str:
 
 
 def _fingerprint(source: str) -> str:
-    """How a policy names an inline style or program: by the hash of its bytes."""
+    """The name of an inline style or program in a policy: the hash of its bytes."""
     return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"
 
 

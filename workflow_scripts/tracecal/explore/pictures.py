@@ -9,7 +9,7 @@ from pathlib import Path
 from tracecal.errors import InputError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Pages that are shown as they open on a screen: their files in the run's folder.
+# Screenshots, and the page in the run's folder that each shows.
 PAGES = {"explorer.png": "explorer.html"}
 SIZE = "1280,720"
 
@@ -21,21 +21,21 @@ def picture(run: Path, name: str) -> bytes:
     """
     source = run / PAGES.get(name, f"figures/{name}")
     if not source.exists():
-        raise InputError(f"{source} is not there for {name}; finish the run first: make demo")
+        raise InputError(f"{source}, needed for {name}, does not exist; run first: make demo")
     return _screenshot(source) if name in PAGES else source.read_bytes()
 
 
 def _screenshot(page: Path) -> bytes:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise InputError(f"there is no browser here; install one of {', '.join(BROWSERS)}")
+        raise InputError(f"no browser was found; install one of {', '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         screenshot = Path(folder) / "page.png"
         switches = ["--headless", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}"]
         if os.geteuid() == 0:
             switches.append("--no-sandbox")
         paths = [f"--user-data-dir={folder}/profile", f"--screenshot={screenshot}"]
-        # Time passes as fast as the page can use it, until the answers are unpacked.
+        # Virtual time: the page runs ahead of the clock until the answers are unpacked.
         waiting = "--virtual-time-budget=10000"
         command = [browser, *switches, *paths, waiting, page.resolve().as_uri()]
         subprocess.run(command, check=True, capture_output=True)
