@@ -56,7 +56,10 @@ def read_columns(body: dict[str, Any]) -> RawAnswer:
         "tokens": row.tokens,
         "token ids": row.token_ids,
     }
-    _same_length({name: values for name, values in lists.items() if values is not None})
+    lengths = {name: len(values) for name, values in lists.items() if values is not None}
+    if len(set(lengths.values())) > 1:
+        counts = " and ".join(f"{length} {name}" for name, length in lengths.items())
+        raise WrongRow(f"its lists are of unequal lengths: {counts}")
     exact = {
         name: values
         for name in ("entropy_lower", "entropy", "entropy_upper")
@@ -134,10 +137,3 @@ def _with_keys(top: Any, own: float | None) -> list[tuple[object, float | None]]
     if own is not None and own in values:
         keys[values.index(own)] = own
     return list(zip(keys, values, strict=True))
-
-
-def _same_length(lists: dict[str, Sequence]) -> None:
-    lengths = {name: len(values) for name, values in lists.items()}
-    if len(set(lengths.values())) > 1:
-        counts = " and ".join(f"{length} {name}" for name, length in lengths.items())
-        raise WrongRow(f"its lists are of unequal lengths: {counts}")

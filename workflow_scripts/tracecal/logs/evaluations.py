@@ -13,16 +13,8 @@ RIGHT, WRONG = ("C", "correct", "true", 1), ("I", "incorrect", "false", 0)
 VERDICTS = dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False)  # 1 equals True and 1.0
 
 
-class Score(BaseModel):
-    value: Any = None
-
-
-class InspectMessage(BaseModel):
-    content: Any = None
-
-
 class InspectChoice(BaseModel):
-    message: InspectMessage = InspectMessage()
+    message: dict[str, Any] = {}
     stop_reason: str | None = None
     logprobs: Logprobs | None = None
 
@@ -39,7 +31,7 @@ class InspectSample(BaseModel):
     """
 
     output: Output
-    scores: dict[str, Score] | None = None
+    scores: dict[str, dict[str, Any]] | None = None
 
 
 class LmEvalSample(BaseModel):
@@ -54,7 +46,7 @@ def read_inspect(body: dict[str, Any], reading: Reading) -> RawAnswer:
     """A sample's first choice; its verdict is that of the only scorer, unless `label` names one."""
     sample = InspectSample.model_validate(body)
     choice = sample.output.choices[0]
-    content = _text(choice.message.content)
+    content = _text(choice.message.get("content"))
     steps = token_steps(choice.logprobs and choice.logprobs.content)
     return RawAnswer(
         answer=content,
@@ -66,7 +58,7 @@ def read_inspect(body: dict[str, Any], reading: Reading) -> RawAnswer:
     )
 
 
-def _inspect_verdict(scores: dict[str, Score], reading: Reading) -> bool | None:
+def _inspect_verdict(scores: dict[str, dict[str, Any]], reading: Reading) -> bool | None:
     if reading.label is not None or not scores:
         return None
     if len(scores) > 1:
@@ -74,7 +66,7 @@ def _inspect_verdict(scores: dict[str, Score], reading: Reading) -> bool | None:
             f"it has several verdicts ({', '.join(scores)}); name one, such as "
             f"'scores.{next(iter(scores))}.value', as 'label'"
         )
-    return verdict(next(iter(scores.values())).value)
+    return verdict(next(iter(scores.values())).get("value"))
 
 
 def read_lm_eval(body: dict[str, Any], reading: Reading) -> RawAnswer:

@@ -65,15 +65,9 @@ def input_bounds(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     bounds = {name: inputs(bounded.with_columns(entropy=lists)) for name, lists in at.items()}
     without = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
     exact = inputs(answers.with_columns(entropy=without))
-    least, most = [], []
-    for name in exact.columns[1:]:
-        if name in SLOPES or name in MONOTONE:
-            ends = ("falling", "rising") if name in SLOPES else ("low", "high")
-            pair = pl.DataFrame([bounds[end][name].alias(end) for end in ends])
-            least.append(pair.min_horizontal().alias(name))
-            most.append(pair.max_horizontal().alias(name))
-        else:
-            least.append(exact[name])
-            most.append(exact[name])
-    ids = exact["example_id"]
-    return pl.DataFrame([ids, *least]), pl.DataFrame([ids, *most])
+    least, most = {}, {}
+    for name in (*SLOPES, *MONOTONE):
+        ends = ("falling", "rising") if name in SLOPES else ("low", "high")
+        pair = pl.DataFrame([bounds[end][name].alias(end) for end in ends])
+        least[name], most[name] = pair.min_horizontal(), pair.max_horizontal()
+    return exact.with_columns(**least), exact.with_columns(**most)
