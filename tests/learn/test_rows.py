@@ -8,8 +8,13 @@ from tracecal.errors import InputError
 from tracecal.learn.rows import constant_rate, held_out, training_rows
 
 
+def together(**frames):
+    return pl.concat(frame.with_columns(task=pl.lit(slug)) for slug, frame in frames.items())
+
+
 def rows_of(**tasks):
-    return training_rows(tasks, {slug: labels(frame) for slug, frame in tasks.items()})
+    judged = {slug: labels(frame) for slug, frame in tasks.items()}
+    return training_rows(together(**tasks), together(**judged))
 
 
 def test_only_training_rows_come_out_with_their_labels():
@@ -64,9 +69,8 @@ def test_evaluation_labels_play_no_part():
     roles = judged.join(frame, on="example_id")["role"]
     flipped = judged.with_columns(correct=pl.col("correct") ^ (roles == "evaluation"))
     assert not flipped.equals(judged)
-    assert training_rows({"a": frame}, {"a": flipped}).equals(
-        training_rows({"a": frame}, {"a": judged})
-    )
+    rows, others = (training_rows(together(a=frame), together(a=all)) for all in (flipped, judged))
+    assert rows.equals(others)
 
 
 def test_no_training_rows_and_missing_labels_are_said():
@@ -74,7 +78,8 @@ def test_no_training_rows_and_missing_labels_are_said():
         rows_of(one=task(training=0), two=task(training=0, prefix="b"))
     frame = task()
     with pytest.raises(InputError, match="training example 'a-t3' of one has no label"):
-        training_rows({"one": frame}, {"one": labels(frame).filter(pl.col("example_id") != "a-t3")})
+        judged = labels(frame).filter(pl.col("example_id") != "a-t3")
+        training_rows(together(one=frame), together(one=judged))
 
 
 def test_translations_never_straddle_the_held_out_part():

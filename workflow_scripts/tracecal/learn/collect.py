@@ -17,16 +17,10 @@ def all_rows(tasks: Sequence[str], artefacts: Sequence[str], read: Read) -> pl.D
 
     `tasks` and `artefacts` hold one file per task, named `<task>.<kind>`.
     """
-    questions, rows = (
-        pl.concat(frame.with_columns(task=pl.lit(task)) for task, frame in frames.items())
-        for frames in (by_task(tasks, _read_questions), by_task(artefacts, read))
-    )
+    questions = _read_all(tasks, _reader(TASK_COLUMNS)).select("example_id", "question", "task")
+    rows = _read_all(artefacts, read)
     joined = questions.join(rows, on=["task", "example_id"], how="inner", validate="1:1")
     return joined.sort("task", "example_id")
-
-
-def _read_questions(path: str) -> pl.DataFrame:
-    return read_parquet(path, TASK_COLUMNS).select("example_id", "question")
 
 
 def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) -> pl.DataFrame:
@@ -35,8 +29,8 @@ def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) ->
     Raises `InputError` where one of them is missing, or as `training_rows` does.
     """
     training = training_rows(
-        by_task(tasks, lambda path: read_parquet(path, TASK_COLUMNS)),
-        by_task(labels, lambda path: read_parquet(path, ["example_id", "correct"])),
+        _read_all(tasks, _reader(TASK_COLUMNS)),
+        _read_all(labels, _reader(["example_id", "correct"])),
     )
     joined = training.join(rows, on=["task", "example_id"], how="inner", validate="1:1")
     if joined.height < training.height:
@@ -47,6 +41,10 @@ def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) ->
     return joined.sort("task", "example_id")
 
 
-def by_task(paths: Sequence[str], read: Read) -> dict[str, pl.DataFrame]:
-    """Each file read, under its task's slug."""
-    return {Path(path).stem: read(path) for path in paths}
+def _reader(columns: list[str]) -> Read:
+    return lambda path: read_parquet(path, columns).select(columns)
+
+
+def _read_all(paths: Sequence[str], read: Read) -> pl.DataFrame:
+    """The rows of all files, with the slug of their `task`."""
+    return pl.concat(read(path).with_columns(task=pl.lit(Path(path).stem)) for path in paths)

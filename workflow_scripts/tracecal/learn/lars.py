@@ -96,9 +96,8 @@ def lars_probabilities(
             for row, score in zip(batch, scores.tolist(), strict=True)
         ]
 
-    inputs = answers.select("task", "example_id").to_dicts()
-    for row, ids in zip(inputs, encoded(answers, tokenizer, model.config), strict=True):
-        row["prompt_token_ids"] = ids
+    ids = pl.Series(encoded(answers, tokenizer, model.config), dtype=pl.List(pl.Int64))
+    inputs = answers.select("task", "example_id", prompt_token_ids=ids).to_dicts()
     probabilities = in_batches(inputs, batch_size, "answers", work)
     return pl.DataFrame(probabilities).sort("task", "example_id")
 

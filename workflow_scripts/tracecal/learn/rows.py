@@ -1,7 +1,7 @@
 """The rows that train supervised estimators: labelled, and separate from evaluation."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -19,27 +19,23 @@ SAME_EXAMPLE = {
 }
 
 
-def training_rows(
-    tasks: Mapping[str, pl.DataFrame], labels: Mapping[str, pl.DataFrame]
-) -> pl.DataFrame:
+def training_rows(tasks: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     """`task`, `example_id`, `group_id` and `correct` of every row of role 'training'.
 
-    `tasks` and `labels` are the frames of all of one model's tasks by slug. Labels of other
-    roles are dropped here. Raises `InputError` where an evaluated example of any task is among the
-    rows, where a row has no label, and where there are no rows.
+    `tasks` and `labels` hold the rows of all of one model's tasks, with their `task`. Labels of
+    other roles are dropped here. Raises `InputError` where an evaluated example of any task is
+    among the rows, where a row has no label, and where there are no rows.
     """
-    rows = pl.concat(_marked(task, frame) for task, frame in sorted(tasks.items()))
+    rows = _marked(tasks)
     training = rows.filter(role="training")
     refuse_leaks(training, rows.filter(role="evaluation"))
     if training.is_empty():
+        names = ", ".join(tasks["task"].unique().sort())
         raise InputError(
-            f"no task of {', '.join(sorted(tasks))} has rows of role 'training'; give one "
-            "'training_split' and 'training_limit', or leave supervised estimators out."
+            f"no task of {names} has rows of role 'training'; give one 'training_split' and "
+            "'training_limit', or leave supervised estimators out."
         )
-    all_labels = pl.concat(
-        frame.select("example_id", "correct", task=pl.lit(task)) for task, frame in labels.items()
-    )
-    labelled = training.join(all_labels, on=["task", "example_id"], how="left", validate="1:1")
+    labelled = training.join(labels, on=["task", "example_id"], how="left", validate="1:1")
     if (unlabelled := labelled.filter(pl.col("correct").is_null())).height:
         raise InputError(
             f"training example {unlabelled['example_id'][0]!r} of {unlabelled['task'][0]} has no "
@@ -61,11 +57,11 @@ def refuse_leaks(training: pl.DataFrame, evaluation: pl.DataFrame) -> None:
             )
 
 
-def _marked(task: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _marked(rows: pl.DataFrame) -> pl.DataFrame:
+    """Task rows with what identifies an example: its `content` and `declared` group."""
     text = pl.concat_str("question", pl.lit("\n"), pl.col("context").fill_null(""))
-    return frame.select(
-        *("example_id", "group_id", "role"),
-        task=pl.lit(task),
+    return rows.select(
+        *("task", "example_id", "group_id", "role"),
         content=text.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars(),
         declared=pl.when(pl.col("group_id") != pl.col("example_id")).then("group_id"),
     )
