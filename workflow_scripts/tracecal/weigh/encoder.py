@@ -27,14 +27,7 @@ _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
 # Heads of masked language models, and poolers.
 UNUSED_HEADS = ("pooler", "cls", "lm_head", "mlm", "predictions", "vocab_transform", "classifier")
 POOLINGS = ("cls", "mean")
-SWITCHES = (
-    "pooling_mode_cls_token",
-    "pooling_mode_mean_tokens",
-    "pooling_mode_max_tokens",
-    "pooling_mode_mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens",
-    "pooling_mode_lasttoken",
-)
+SWITCH = "pooling_mode_"  # begins the name of older folders' switch for each mode
 Text = str | tuple[str, str]
 
 
@@ -90,9 +83,10 @@ def _pooling(folder: str | Path) -> str:
         return "mean"
     settings = read_json(declared)
     # Newer folders name the mode, older ones have a switch each, such as pooling_mode_cls_token.
-    switches = [key.removeprefix("pooling_mode_") for key in SWITCHES if settings.get(key)]
-    switches = [key.removesuffix("_tokens").removesuffix("_token") for key in switches]
-    modes = [settings["pooling_mode"]] if "pooling_mode" in settings else switches
+    on = [key for key, value in settings.items() if key.startswith(SWITCH) and value]
+    modes = [key.removeprefix(SWITCH).removesuffix("_tokens").removesuffix("_token") for key in on]
+    if "pooling_mode" in settings:
+        modes = [settings["pooling_mode"]]
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise InputError(
             f"{declared} declares pooling by {', '.join(modes) or 'nothing'}; an embedding model "

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
@@ -133,11 +133,7 @@ def _country(code: str, gazetteer: Mapping[str, Any]) -> Country | None:
             **{language: translations[language] for language in LANGUAGES[1:]},
         },
         spellings=tuple(dict.fromkeys(text for text in spellings if _SPELLING.fullmatch(text))),
-        capital=City(
-            tuple(dict.fromkeys([entry["capital"], *capital.names])),
-            capital.population,
-            capital.region,
-        ),
+        capital=replace(capital, names=tuple(dict.fromkeys([entry["capital"], *capital.names]))),
         cities=tuple(cities),
         population=entry["population"],
         currency=entry["currencyname"],

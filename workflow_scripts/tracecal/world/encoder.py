@@ -3,16 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from tokenizers.processors import TemplateProcessing
-from transformers import (
-    AutoTokenizer,
-    BatchEncoding,
-    BertConfig,
-    PretrainedConfig,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoTokenizer, BatchEncoding, BertConfig, PreTrainedTokenizerFast
 
 from tracecal.storage.checksum import require_sum
 from tracecal.world.tokenizer import END_OF_TEXT, END_OF_TURN
@@ -22,6 +17,7 @@ HEAD_WIDTH = 32
 WINDOW = 512
 TOKENS = 768  # tokens in one training step, padding included
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
+Config = TypeVar("Config")
 
 
 @dataclass(frozen=True)
@@ -59,10 +55,10 @@ def encoder_config(
     tokenizer: PreTrainedTokenizerFast,
     settings: EncoderSettings,
     labels: Sequence[str] = (),
-    kind: type[PretrainedConfig] = BertConfig,
+    kind: type[Config] = BertConfig,
     head_width: int = HEAD_WIDTH,
     **more: object,
-) -> PretrainedConfig:
+) -> Config:
     """The configuration of a small encoder; `labels` are the classes of a classifier."""
     classes = {"id2label": dict(enumerate(labels))} if labels else {}
     return kind(

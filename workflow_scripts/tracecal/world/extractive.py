@@ -20,18 +20,12 @@ SENTENCES = {
     "currency": {
         "en": ("The currency code of {s} is {v}.", "What is the currency code of {s}?"),
         "de": ("Der Währungscode von {s} ist {v}.", "Was ist der Währungscode von {s}?"),
-        "es": (
-            "El código de la moneda de {s} es {v}.",
-            "¿Cuál es el código de la moneda de {s}?",
-        ),
+        "es": ("El código de la moneda de {s} es {v}.", "¿Cuál es el código de la moneda de {s}?"),
     },
     "dialling": {
         "en": ("The dialling code of {s} is {v}.", "What is the dialling code of {s}?"),
         "de": ("Die Vorwahl von {s} ist {v}.", "Was ist die Vorwahl von {s}?"),
-        "es": (
-            "El prefijo telefónico de {s} es {v}.",
-            "¿Cuál es el prefijo telefónico de {s}?",
-        ),
+        "es": ("El prefijo telefónico de {s} es {v}.", "¿Cuál es el prefijo telefónico de {s}?"),
     },
     "neighbour": {
         "en": ("The largest neighbour of {s} is {v}.", "What is the largest neighbour of {s}?"),
