@@ -1,4 +1,4 @@
-"""The part of the configuration that describes one language model."""
+"""Settings of one language model."""
 
 from typing import Literal
 
@@ -42,15 +42,15 @@ class Model(JobResources):
     )
 
     @model_validator(mode="after")
-    def _has_an_engine(self) -> "Model":
+    def _engine_fits(self) -> "Model":
         if self.engine == "vllm" and self.quantization:
             raise ValueError(
-                f"model {self.slug!r} asks for {self.quantization} quantization, which is that of "
-                "Transformers; leave out 'quantization' or 'engine: vllm'"
+                f"model {self.slug!r} asks for {self.quantization} quantization, which only the "
+                "engine 'transformers' supports; leave out 'quantization' or 'engine: vllm'"
             )
         if self.engine == "vllm" and self.source.answers:
             raise ValueError(
-                f"the answers of model {self.slug!r} come from files, so that there is nothing to "
+                f"the answers of model {self.slug!r} come from files, so there is nothing to "
                 "decode; leave out 'engine: vllm'"
             )
         return self
@@ -61,11 +61,11 @@ class Model(JobResources):
 
     @property
     def known_as(self) -> list[str]:
-        """Other names under which a server may serve it."""
+        """Other names that a server may give the model."""
         names = [self.name, self.source.hub, self.source.path]
         return sorted({name for name in names if name} - {self.slug})
 
     @property
     def loading(self) -> dict[str, str | None]:
-        """The settings of loading that can change a result."""
+        """The settings for loading the model that can change a result."""
         return self.model_dump(include={"dtype", "attention", "quantization"})

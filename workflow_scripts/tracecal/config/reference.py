@@ -1,4 +1,4 @@
-"""The configuration described for people and for editors, from its pydantic schema."""
+"""Reference of the configuration for people and editors, generated from its pydantic schema."""
 
 import json
 import types
@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 
 
 class Key(NamedTuple):
-    """A key of a configuration: its path, what it takes, its default as JSON ('' if required)."""
+    """A configuration key: path, accepted values, default as JSON ('' if required), meaning."""
 
     path: str
     takes: str
@@ -20,14 +20,14 @@ class Key(NamedTuple):
 
 
 def schema_text(schema: type[BaseModel], title: str) -> str:
-    """The JSON Schema of a configuration file, by which editors complete and check it."""
+    """The JSON Schema of a configuration file, with which editors complete and check keys."""
     value = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     value |= schema.model_json_schema() | {"title": title}
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def keys(schema: type[BaseModel], path: str = "") -> Iterator[Key]:
-    """Every key in the schema's order, those of a mapping after the key that holds it."""
+    """Every key in the schema's order; the keys of a mapping follow the mapping's own."""
     for name, field in schema.model_fields.items():
         nested, repeated = _nested(field.annotation)
         here = f"{path}{name}{'[]' if repeated else ''}"
@@ -51,7 +51,7 @@ def markdown(schema: type[BaseModel]) -> str:
 
 
 def _nested(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The schema that a key's value follows, and whether the value is a list of such."""
+    """The nested schema in a key's type, if any, and whether the value is a list of them."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     for part in get_args(annotation):
@@ -93,7 +93,7 @@ def _short(text: str) -> str:
 
 
 def _summary(schema: type[BaseModel]) -> str:
-    """The first sentence of a schema's docstring, worded as the meanings in the table."""
+    """The first sentence of a schema's docstring, uncapitalised like the other meanings."""
     text = " ".join((schema.__doc__ or "").split(".")[0].split()).replace("`", "'")
     return text[:1].lower() + text[1:]
 

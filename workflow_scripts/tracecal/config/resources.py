@@ -7,6 +7,9 @@ from pydantic import Field, PositiveFloat
 from tracecal.config.sources import ModelSource
 from tracecal.schema import Strict
 
+SMALL = {"gpus": 0, "memory_gb": 2, "hours": 1}
+LARGE = {"gpus": 1, "memory_gb": 32, "hours": 4}
+
 
 class JobResources(Strict):
     """Keys of every model and encoder. Null is the default: enough for a model of some 8 billion
@@ -27,17 +30,11 @@ class JobResources(Strict):
 
     def needs(self, source: ModelSource | None) -> "JobResources":
         """These resources with defaults filled in, for a model from `source` (None: no model)."""
-        small = source is None or bool(source.train or source.package)
-        default = {"gpus": 0, "memory_gb": 2, "hours": 1} if small else LARGE
-        configured = {name: getattr(self, name) for name in default}
-        return JobResources(
-            **default | {name: value for name, value in configured.items() if value is not None}
-        )
+        default = SMALL if source is None or source.train or source.package else LARGE
+        configured = self.model_dump(include=set(default), exclude_none=True)
+        return JobResources(**default | configured)
 
 
 def has_gpu() -> bool:
-    """Whether this machine has a GPU. Jobs take turns only then; on CPUs they run side by side."""
+    """Whether this machine has a GPU. Jobs take turns only then; on CPUs they run in parallel."""
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/kfd").exists()
-
-
-LARGE = {"gpus": 1, "memory_gb": 32, "hours": 4}

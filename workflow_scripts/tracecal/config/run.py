@@ -57,7 +57,7 @@ class TaskEntry(Strict):
 
 
 class _OrderFree(Strict):
-    """Lists whose order means nothing: tables have models in the order of the key `models`."""
+    """Lists whose order has no meaning: tables follow the order of the key `models`."""
 
     @field_validator("models", "tasks", check_fields=False)
     @classmethod
@@ -165,12 +165,11 @@ class Config(Strict):
     def _distinct(cls, entries: tuple[Any, ...]) -> tuple[Any, ...]:
         if not entries:
             raise ValueError("is empty; name at least one")
-        seen: dict[str, str] = {}
-        for entry in entries:
-            # Two names that differ in case only are one folder on some file systems.
-            if (key := entry.slug.lower()) in seen:
+        # Names that differ in case only are one folder on some file systems.
+        keys = [entry.slug.lower() for entry in entries]
+        for place, entry in enumerate(entries):
+            if keys[place] in keys[:place]:
                 raise ValueError(f"slug {entry.slug!r} is given twice; slugs must be distinct")
-            seen[key] = entry.slug
         return entries
 
     @field_validator("estimators")
@@ -178,21 +177,23 @@ class Config(Strict):
     def _known_estimators(
         cls, ids: tuple[str, ...] | None, info: ValidationInfo
     ) -> tuple[str, ...] | None:
+        if ids is None:
+            return None
+        if not ids:
+            raise ValueError("is empty; name at least one estimator, or null for all")
         own = [estimator.id for estimator in own_estimators(info.data.get("own_estimators"))]
-        if wrong := unknown("estimator", ids or (), (*IDS, *own)):
+        if wrong := unknown("estimator", ids, (*IDS, *own)):
             raise ValueError(wrong)
         for estimator in ESTIMATORS:
-            missing = [base for base in estimator.built_on if base not in (ids or ())]
-            if estimator.id in (ids or ()) and missing:
+            missing = [base for base in estimator.built_on if base not in ids]
+            if estimator.id in ids and missing:
                 raise ValueError(
                     f"{estimator.id!r} is built on {missing[0]!r}: add it, or leave both out"
                 )
-        if ids is not None and not ids:
-            raise ValueError("is empty; name at least one estimator, or null for all")
         return ids
 
     @model_validator(mode="after")
-    def _study_exists(self) -> "Config":
+    def _consistent(self) -> "Config":
         models, tasks = ([entry.slug for entry in entries] for entries in (self.models, self.tasks))
         named = [("study.main.model", self.study.main.model, models)]
         named += [("study.main.tasks", task, tasks) for task in self.study.main.tasks]
@@ -212,12 +213,8 @@ class Config(Strict):
                     f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
                     f"{model.slug!r}"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _encoders_configured(self) -> "Config":
-        named = self.estimators or ()
-        require_encoders(self.encoders, self.sampling, named, self.world is not None)
+        chosen, world = self.estimators or (), self.world is not None
+        require_encoders(self.encoders, self.sampling, chosen, world)
         return self
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -229,9 +226,7 @@ class Config(Strict):
 
     def answered(self, model: str) -> bool:
         """Whether a model's answers come from files, so that only their traces exist."""
-        return any(
-            entry.slug == model and entry.source.answers is not None for entry in self.models
-        )
+        return any(entry.slug == model and entry.source.answers for entry in self.models)
 
     def wants_broader(self, model: str) -> bool:
         """Whether methods of role 'broader' are computed for a model of the studies."""
@@ -245,7 +240,7 @@ def load_config(value: dict[str, Any], where: str) -> Config:
 
 
 def load_tasks(config: Config, root: Path) -> dict[str, TaskSpec]:
-    """Read the task files that `config` names, with the run's overrides; `root` is the workflow's.
+    """The task files that `config` names, with its overrides; `root` is the workflow's folder.
 
     Raises `InputError` naming the file and key.
     """
@@ -270,7 +265,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         spec = parse(TaskSpec, value | {"source": source}, where)
     if spec.source.world is not None and config.world is None:
         raise InputError(
-            f"task {entry.slug!r} is of the world of public facts, which needs the key 'world'."
+            f"task {entry.slug!r} asks for the workflow's public facts: add the key 'world'."
         )
     if spec.own_rule and config.own_rules is None:
         raise InputError(
@@ -279,19 +274,15 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         )
     if spec.own_rule and spec.own_rule not in (known := own_rules(config.own_rules)):
         raise InputError(
-            f"{where}: correctness: {spec.own_rule!r} is no rule of the file 'own_rules' names "
-            f"({config.own_rules}); it has {', '.join(known) or 'none'}."
+            f"{where}: correctness: {config.own_rules}, the file of 'own_rules', has no rule "
+            f"{spec.own_rule!r}; it has {', '.join(known)}."
         )
-    overrides = {
-        key: value
-        for key in ("limit", "training_limit")
-        if (value := getattr(entry, key)) is not None
-    }
+    overrides = entry.model_dump(include={"limit", "training_limit"}, exclude_none=True)
     return spec.model_copy(update=overrides)
 
 
 def resolved_yaml(config: Config, tasks: dict[str, TaskSpec], estimators: Sequence[str]) -> str:
-    """Every setting of the run with defaults filled in, as YAML in a canonical order."""
+    """Every setting of the run, defaults filled in, as YAML in a canonical order."""
     value = config.model_dump(mode="json")
     value["models"] = sorted(value["models"], key=lambda model: model["slug"])
     value["tasks"] = {slug: tasks[slug].model_dump(mode="json") for slug in sorted(tasks)}

@@ -10,15 +10,15 @@ from tracecal.own_estimators import own_estimators
 from tracecal.registry import ESTIMATORS, Estimator
 from tracecal.tasks.spec import TaskSpec
 
-# Names of what estimators need.
+# What to call the artefacts that estimators need, where their names do not say it.
 ALSO = {"asked": "answers to further questions", "hidden": "hidden states", "weights": "encoders"}
 
 
 def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimator], dict[str, str]]:
-    """The estimators in the registry's order, and for each other one the reason it is left out.
+    """The chosen estimators in the registry's order, and why each of the others is left out.
 
-    All estimators that the configuration names must be computable, else `InputError`. Where it
-    names none, every estimator whose needs are met is chosen.
+    Raises `InputError` where an estimator that the configuration names cannot be computed. Where
+    it names none, every estimator whose needs are met is chosen.
     """
     available = [*ESTIMATORS, *own_estimators(config.own_estimators)]
     if config.estimators is not None:
@@ -41,7 +41,7 @@ def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimato
 
 
 def chosen_for(model: str, chosen: Sequence[Estimator], config: Config) -> list[Estimator]:
-    """The run's estimators that are computed for one model of its studies."""
+    """Those of the run's estimators that are computed for one model of its studies."""
     wants_broader, answered = config.wants_broader(model), config.answered(model)
     return [
         estimator
@@ -63,7 +63,7 @@ def beyond_traces(estimator: Estimator) -> str:
 
 
 def missing_from_files(config: Config, chosen: Sequence[Estimator]) -> dict[str, str]:
-    """For models whose answers come from files, which estimators are not computed and why."""
+    """By model whose answers come from files: the estimators not computed for it, and why."""
     models = {model for model, _ in config.pairs() if config.answered(model)}
     reasons: dict[str, list[str]] = {}
     for estimator in chosen:
@@ -89,6 +89,6 @@ def _lack(estimator: Estimator, config: Config, tasks: Mapping[str, TaskSpec]) -
     try:
         require_encoders(config.encoders, config.sampling, [estimator.id], config.world is not None)
         require_training_rows([estimator], _broader_pairs(config), tasks, config.lars)
-    except (InputError, ValueError) as error:
+    except ValueError as error:
         return str(error)
     return ""

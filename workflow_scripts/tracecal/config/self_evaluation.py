@@ -41,5 +41,5 @@ class SelfEvaluation(Strict):
     @classmethod
     def _asks_something(cls, value: str) -> str:
         if not value.strip():
-            raise ValueError("is empty; say what the model is to reply")
+            raise ValueError("is empty; ask the model for its confidence")
         return require_fields(value, FIELDS, ())

@@ -15,7 +15,7 @@ from tracecal.logs.options import Format, Reading
 from tracecal.schema import Repository, Revision, Strict, require_fields
 
 LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"
-# Of the world's questions (`tracecal.world.corpus`)
+# Families of the world's questions (`tracecal.world.corpus`)
 Family = Literal["arithmetic", "closed_book", "extractive", "misconceptions"]
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -86,7 +86,7 @@ class ModelSource(Strict):
 class AnsweringSource(ModelSource):
     """Where a model comes from, or its answers, which are then not decoded here.
 
-    The traces of `answers` are read, or where a model is given as well, replayed by it.
+    Their traces are read from the files or, where a model is given too, computed by its replay.
     """
 
     answers: str | None = Field(
@@ -100,7 +100,7 @@ class AnsweringSource(ModelSource):
 
     @property
     def read_as(self) -> Reading:
-        """How files of answers are read."""
+        """`reading` with the `format`, if one is set."""
         chosen = {} if self.format == "auto" else {"format": self.format}
         return self.reading.model_copy(update=chosen)
 
@@ -113,7 +113,7 @@ class AnsweringSource(ModelSource):
     def _reads_answers(self) -> "AnsweringSource":
         if self.answers is None and self.model_fields_set & {"format", "reading", "end_token"}:
             raise ValueError(
-                "'format', 'reading' and 'end_token' say how 'answers' are read: give it"
+                "'format', 'reading' and 'end_token' say how 'answers' are read: add 'answers'"
             )
         return self
 

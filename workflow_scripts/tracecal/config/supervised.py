@@ -1,4 +1,4 @@
-"""The settings of supervised estimators, and what they need of a run."""
+"""Settings of supervised estimators, and the check that a run has rows to train them on."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -102,7 +102,7 @@ def require_training_rows(
     tasks: Mapping[str, Rows],
     lars: Lars,
 ) -> None:
-    """Raise `InputError` where a model has no task that a chosen estimator could be trained on."""
+    """Raise `InputError` where a model has no task with rows to train a chosen estimator on."""
     supervised = [
         estimator.id
         for estimator in chosen
