@@ -1,9 +1,9 @@
 """A file's checksum and owner, in its own metadata or in a small file beside it.
 
-Arrow and Parquet readers notice a truncated file, but neither a changed value nor a
-file of another model. A sealed file is written with a blank checksum, hashed, and the hash put
-in its place. What has no metadata (JSON, texts, model folders) has `.<name>.sha256` beside it,
-in the form of sha256sum; a comment in it names what made the result.
+Arrow and Parquet readers notice a truncated file, but neither a changed value nor a file of another
+model. A sealed file is written with a blank checksum, hashed, and the hash put in its place. What
+has no metadata (JSON, texts, model folders) has `.<name>.sha256` beside it, in the format of
+sha256sum; a comment in it holds the hash of the settings and code that made the result.
 """
 
 import hashlib
@@ -23,22 +23,22 @@ _OF, _END = b" of ", b"\n"
 
 
 def blank(path: str | Path) -> dict[str, str]:
-    """The key-value metadata of the file at `path`: a blank checksum, and what made it."""
+    """Key-value metadata for the file at `path`: a blank checksum, and the hash of what made it."""
     return {MADE: MADE_WITH.get(), KEY: (_BLANK + _OF + place(path).encode() + _END).decode()}
 
 
 def place(path: str | Path) -> str:
-    """Where in its run a result belongs: results/<run>/traces/m/t.arrow -> traces/m/t.arrow.
+    """A result's path within its run: results/<run>/traces/m/t.arrow -> traces/m/t.arrow.
 
-    Elsewhere a file is known by its name alone. A folder that is still being written counts under
-    the name that it will have.
+    Outside of results/ it is the file's name. A folder that is still being written counts under
+    its final name.
     """
     parts = [re.sub(r"^\.(.+)\.part$", r"\1", part) for part in Path(path).parts]
     return "/".join(parts[2:]) if parts[:1] == ["results"] else parts[-1]
 
 
 def seal(path: Path) -> None:
-    """Put the hash of a file, which was written with a `blank` in its metadata, in its place."""
+    """Replace the `blank` in the metadata of a written file by the file's hash."""
     with path.open("r+b") as handle, mmap(handle.fileno(), 0) as content:
         value = _MARK + _hash(content)
         for start in _seals(content):
@@ -46,31 +46,30 @@ def seal(path: Path) -> None:
 
 
 def require_own(content: bytes | mmap, path: str | Path) -> None:
-    """Raise `InputError` unless a file's bytes match their checksum, and it belongs at `path`.
+    """Raise `InputError` unless a file's bytes match their checksum and it belongs at `path`.
 
-    A file without a checksum is foreign, and accepted outside of the results.
+    A file without a checksum is foreign, and accepted outside of results/ only.
     """
     if _is_ours(Path(path)) and content.find(_MARK) < 0:
         raise unreadable(path, ValueError("it holds no checksum"))
     if is_broken(content):
         raise unreadable(path, ValueError("its bytes do not match its own checksum"))
-    owner = content.rfind(_MARK) + len(_BLANK)
-    if content[owner : owner + len(_OF)] == _OF:  # older files hold a checksum alone
-        stated = content[owner + len(_OF) : content.find(_END, owner)]
-        _require_place(path, stated.decode())
+    end = content.rfind(_MARK) + len(_BLANK)
+    if content[end : end + len(_OF)] == _OF:  # older files hold a checksum alone
+        _require_place(path, content[end + len(_OF) : content.find(_END, end)].decode())
 
 
 def is_broken(content: bytes | mmap) -> bool:
-    """Whether a file's bytes do not match the checksum they hold; false without one."""
+    """Whether a file's bytes differ from the checksum in them; false without a checksum."""
     # Key or mark is enough to expect a checksum: one flipped bit cannot hide both.
     if content.find(KEY.encode()) < 0 and content.find(_MARK) < 0:
         return False
-    found = {content[start : start + len(_BLANK)] for start in _seals(content)}
-    return found != {_MARK + _hash(content)}
+    checksums = {content[start : start + len(_BLANK)] for start in _seals(content)}
+    return checksums != {_MARK + _hash(content)}
 
 
 def write_sum(path: str | Path) -> None:
-    """Write the checksum of a file or folder beside it, with the path it belongs to."""
+    """Write the checksum of a file or folder beside it, with the path where it belongs."""
     text = _sum(digest(path), place(path), MADE_WITH.get())
     beside(path).write_text(text, encoding="utf-8")
 
@@ -81,30 +80,31 @@ def _sum(checksum: str, owner: str, made: str) -> str:
 
 
 def read_sum(path: str | Path) -> tuple[str, str, str]:
-    """The checksum beside a file or folder, the path it belongs to, and what made it, if stated.
+    """The checksum beside a file or folder, its path within the run, and the hash of what made it.
 
-    Raises `FileNotFoundError` where there is none.
+    Older results have '' for the last. Raises `FileNotFoundError` where there is no checksum, and
+    `InputError` where it is damaged.
     """
     try:
         text = beside(path).read_bytes().decode()
         line, *comment = text.splitlines()
-        stated, owner = line.split("  ", 1)
+        checksum, owner = line.split("  ", 1)
         made = comment[0].split()[1] if comment else ""
-        if text != _sum(stated, owner, made):
+        if text != _sum(checksum, owner, made):
             raise ValueError
     except (ValueError, IndexError):
         raise unreadable(path, ValueError(f"its checksum {beside(path)} is damaged")) from None
-    return stated, owner, made
+    return checksum, owner, made
 
 
 def require_sum(path: str | Path, given: bool = False) -> None:
-    """Raise `InputError` unless a file or folder has the checksum beside it and belongs at `path`.
+    """Raise `InputError` unless what is at `path` belongs there and matches the checksum beside it.
 
-    Without a checksum a file must be foreign: `given` to the workflow, outside of its results, or
+    Only a foreign file may lack a checksum: one `given` to the workflow, outside of results/, or
     within a folder that has one.
     """
     try:
-        stated, owner, _ = read_sum(path)
+        checksum, owner, _ = read_sum(path)
     except FileNotFoundError:
         if not given and _is_ours(Path(path)):
             raise InputError(
@@ -112,13 +112,13 @@ def require_sum(path: str | Path, given: bool = False) -> None:
                 f"verified. {regenerate(path)}"
             ) from None
         return
-    if stated != digest(path):
+    if checksum != digest(path):
         raise unreadable(path, ValueError(f"it does not match its checksum in {beside(path)}"))
     _require_place(path, owner)
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether `path` is a result with a checksum of its own."""
+    """Whether `path` is a result that needs a checksum of its own."""
     return path.parts[:1] == ("results",) and not any(
         beside(folder).exists() for folder in path.parents if folder.name
     )
@@ -130,18 +130,18 @@ def beside(path: str | Path) -> Path:
     return path.with_name(f".{path.name}.sha256")
 
 
-def _require_place(path: str | Path, stated: str) -> None:
-    parts = Path(stated).parts
+def _require_place(path: str | Path, owner: str) -> None:
+    parts = Path(owner).parts
     if Path(path).parts[-len(parts) :] != parts:
         raise InputError(
-            f"{path} is in the wrong place: it was made as {stated}. {regenerate(path)}"
+            f"{path} is in the wrong place: it was made as {owner}. {regenerate(path)}"
         )
 
 
 def _seals(content: bytes | mmap) -> set[int]:
-    """Where the metadata hold the checksum: at a file's end, in Arrow files at the start as well.
+    """Offsets of the checksum: in the metadata at a file's end, in Arrow files at the start too.
 
-    What lies between is data, which may hold anything.
+    Data lies between, and may hold anything.
     """
     last = content.rfind(_MARK)
     first = content.find(_MARK) if content[:6] == b"ARROW1" else last
@@ -149,12 +149,12 @@ def _seals(content: bytes | mmap) -> set[int]:
 
 
 def _hash(content: bytes | mmap) -> bytes:
-    """The hash of a file's bytes with blanks in place of the checksum; nothing is copied."""
-    found, end = hashlib.sha256(), 0
+    """The SHA-256 of a file's bytes with blanks in place of the checksum; nothing is copied."""
+    sha256, end = hashlib.sha256(), 0
     with memoryview(content) as view:
         for start in sorted(_seals(content)):
-            found.update(view[end:start])
-            found.update(_BLANK)
+            sha256.update(view[end:start])
+            sha256.update(_BLANK)
             end = start + len(_BLANK)
-        found.update(view[end:])
-    return found.hexdigest().encode()
+        sha256.update(view[end:])
+    return sha256.hexdigest().encode()

@@ -1,4 +1,4 @@
-"""Atomic writes, and reading with checks: files appear whole or not at all."""
+"""Atomic writes (files appear whole or not at all), and reads that verify checksums."""
 
 import json
 import os
@@ -18,10 +18,7 @@ if TYPE_CHECKING:  # slow to load, and not needed where the workflow starts
 
 @contextmanager
 def _named(path: str | Path) -> Iterator[None]:
-    """Name `path` in an error of writing it that names no file.
-
-    A library's own error is raised as an `InputError`.
-    """
+    """Add `path` to a write error that names no file; raise a library's error as `InputError`."""
     try:
         yield
     except OSError as error:
@@ -29,18 +26,17 @@ def _named(path: str | Path) -> Iterator[None]:
         raise
     except Exception as error:
         library = type(error).__module__.partition(".")[0]
-        if library in ("polars", "pyarrow") or "(os error" in str(error):  # as Rust's libraries say
+        if library in ("polars", "pyarrow") or "(os error" in str(error):  # as Rust words them
             raise InputError(f"{path} cannot be written: {str(error).strip()}.") from error
         raise
 
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield a path beside `path` to write to; rename it onto `path` once it is complete.
+    """Yield a temporary path beside `path` to write to; rename it to `path` once it is complete.
 
-    After an error (a full disk, say) nothing is left at either path, and what stood at `path`
-    before is untouched. The name beside is fixed, so a killed job's leftover is overwritten
-    by the next attempt.
+    After an error (a full disk, say) the temporary file is gone and `path` is as before. The
+    temporary name is fixed, so the next attempt overwrites a killed job's leftover.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,11 +54,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Yield an empty folder beside `path` to fill; rename it to `path` once it is complete.
-
-    Its checksum goes beside it. After an error what stood at `path` before is untouched. A killed
-    job's leftover is removed by the next attempt.
-    """
+    """As `atomic_write`, for a folder, which starts empty; its checksum is written beside it."""
     path = Path(path)
     part = path.with_name(f".{path.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -72,7 +64,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
             yield part
             for file in part.iterdir():
                 if file.is_file() and not file.is_symlink():
-                    # Only the owner may read what safetensors writes; give it the folder's rights.
+                    # Only the owner may read what safetensors writes: use the folder's permissions.
                     file.chmod(part.stat().st_mode & 0o666)
             shutil.rmtree(path, ignore_errors=True)
             part.replace(path)
@@ -82,7 +74,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut: the name is the folder's, not the file's."""
+    """Make a rename survive a power cut: names are stored in the folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -104,7 +96,7 @@ def write_bytes(content: bytes, path: str | Path) -> None:
 
 
 def write_text(text: str, path: str | Path) -> None:
-    """Write `text` atomically as UTF-8 with unchanged line ends."""
+    """Write `text` atomically as UTF-8, line endings unchanged."""
     write_bytes(text.encode(), path)
 
 
@@ -116,7 +108,7 @@ def write_checked(text: str, path: str | Path) -> None:
 
 
 def read_checked(path: str | Path) -> str:
-    """A text file; raise `InputError` where it does not match the checksum beside it."""
+    """Read a text file; raise `InputError` where it does not match the checksum beside it."""
     require_sum(path)
     try:
         return Path(path).read_bytes().decode()
@@ -125,13 +117,13 @@ def read_checked(path: str | Path) -> str:
 
 
 def write_json(value: Any, path: str | Path) -> None:
-    """Write `value` atomically as indented JSON (NaN is refused), with its checksum."""
+    """Write `value` atomically as indented JSON with its checksum; `ValueError` for NaN."""
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
     write_checked(f"{text}\n", path)
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON; raise `InputError` naming the file where it is damaged or not its own."""
+    """Read JSON; raise `InputError` naming the file where it is damaged or another's."""
     text = read_checked(path)
     try:
         return json.loads(text)
@@ -152,14 +144,14 @@ def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pl.
 
 
 def read_sealed(path: str | Path) -> bytes:
-    """A file's bytes; raise `InputError` where they do not match its checksum and path."""
+    """Read a file's bytes; raise `InputError` where they do not match its checksum and path."""
     content = Path(path).read_bytes()
     require_own(content, path)
     return content
 
 
 def map_sealed(path: str | Path) -> mmap:
-    """The bytes of `read_sealed`, mapped: only what is used of them is held in memory."""
+    """As `read_sealed`, memory-mapped: only the bytes in use are in memory."""
     with Path(path).open("rb") as handle:
         try:
             content = mmap(handle.fileno(), 0, access=ACCESS_READ)

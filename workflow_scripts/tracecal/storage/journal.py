@@ -1,9 +1,9 @@
 """Finished batches of a step on disk, so that an interrupted job resumes where it stopped.
 
 A journal is a folder of Arrow files, one per batch, each named after the SHA-256 of its bytes:
-written atomically, checked when read, never changed. The folder is named after what the rows depend
-on (settings, code, model revision, prompts, library versions), so that rows of different settings
-never mix; several jobs that share a (model, task) write to one journal.
+written atomically, checked when read, never changed. The folder is named after a hash of what the
+rows depend on (settings, code, model revision, prompts, library versions), so rows of different
+settings never mix. Jobs that share a (model, task) write to one journal.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracecal.progress import LOGGER
+from tracecal.provenance import hash_of
 from tracecal.storage.digest import digest
 from tracecal.storage.files import write_bytes, write_text
 
@@ -30,12 +31,11 @@ class Journal:
     def __init__(self, folder: str | Path, schema: pa.Schema, identity: Mapping[str, object]):
         """Open the journal of `identity` (plain JSON values) below `folder`, and read it.
 
-        A damaged part is named and removed: its examples are computed again. Journals
-        of other identities below `folder` are left alone, with a message.
+        A damaged part is logged and removed: its examples are computed again. Journals of other
+        identities below `folder` are logged and ignored.
         """
         canonical = json.loads(json.dumps(identity, sort_keys=True))
-        name = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
-        self.folder = Path(folder) / name[:16]
+        self.folder = Path(folder) / hash_of(json.dumps(canonical, sort_keys=True))
         self.schema = schema
         self._parts: dict[Path, pa.Table] = {}
         self._finished: dict[str, Path] = {}
@@ -45,7 +45,7 @@ class Journal:
         if self._finished:
             LOGGER.info("%d examples are finished already (%s)", len(self._finished), self.folder)
         if not (self.folder / IDENTITY).exists():
-            # Jobs that share it may begin at the same moment: each writes a file of its own.
+            # Jobs that share the journal may start at the same moment: each writes its own file.
             temporary = self.folder / f"identity-{uuid4().hex}.json"
             write_text(json.dumps(canonical, indent=1, ensure_ascii=False), temporary)
             temporary.replace(self.folder / IDENTITY)
@@ -61,10 +61,7 @@ class Journal:
         self._keep(part, content)
 
     def table(self, example_ids: Iterable[str]) -> pa.Table:
-        """The rows of these examples, all of them finished, sorted by example id.
-
-        The same rows give the same table, whatever batches they came in.
-        """
+        """The rows of finished examples, sorted by example id, whatever their batches were."""
         wanted: dict[Path, list[str]] = {}
         for example in example_ids:
             wanted.setdefault(self._finished[example], []).append(example)
@@ -75,10 +72,10 @@ class Journal:
         return sorted_by_example(pa.concat_tables(tables))
 
     def settle(self, output: str | Path) -> None:
-        """Replace the parts by the finished `output`, which holds all rows.
+        """Replace the parts by a hard link to the finished `output`, which holds all rows.
 
-        A hard link takes no room on the disk and outlives `output`, should it be made anew.
-        Without hard links the parts stay.
+        A link takes no disk space and stays when `output` is made again. On file systems without
+        hard links the parts stay.
         """
         whole = self.folder / f"{digest(output)}.arrow"
         link = whole.with_suffix(".link")
@@ -95,7 +92,7 @@ class Journal:
     def _read(self, part: Path) -> None:
         content = part.read_bytes()
         if hashlib.sha256(content).hexdigest() != part.stem:
-            LOGGER.warning("%s is damaged: its answers are computed again", part)
+            LOGGER.warning("%s is damaged; its answers are computed again", part)
             part.unlink()
             return
         self._keep(part, content)
@@ -108,7 +105,7 @@ class Journal:
 
 
 def sorted_by_example(table: pa.Table) -> pa.Table:
-    """The rows sorted by example id, those of one example in their order."""
+    """The rows sorted by example id; rows of one example keep their order."""
     order = sorted(range(table.num_rows), key=table["example_id"].to_pylist().__getitem__)
     return table.take(pa.array(order, pa.int64())).combine_chunks()
 
@@ -121,7 +118,7 @@ def _arrow(rows: Sequence[Row], schema: pa.Schema) -> bytes:
 
 
 def _warn_of_others(folder: Path, identity: Mapping[str, object]) -> None:
-    """Warn of journals of the same step with other settings, and say in what they differ."""
+    """Warn of journals of the same step with other settings, and name the differing ones."""
     for other in sorted(folder.parent.glob(f"*/{IDENTITY}")):
         if other.parent == folder:
             continue

@@ -1,7 +1,8 @@
-"""What Snakemake's records and the results themselves say about how they were made.
+"""Which results are up to date, by Snakemake's records and by the results' own metadata.
 
-Snakemake compares a rule's parameters with those in .snakemake/metadata. Without them it
-takes every result as up to date; for that case each result carries the hash of what made it.
+Snakemake compares a rule's parameters with those recorded in .snakemake/metadata. Without a record
+it takes a result for up to date; for that case results hold a hash of the settings and code that
+made them.
 """
 
 import json
@@ -16,24 +17,24 @@ from tracecal.storage.checksum import MADE, read_sum
 LONGEST = 255  # characters of a file name; Snakemake splits longer ones
 
 
-def unrecorded(results: Path, kept: Path) -> list[Path]:
-    """The results below `results` of which Snakemake's folder `kept` says nothing usable; sorted.
+def unrecorded(results: Path, folder: Path) -> list[Path]:
+    """The results below `results` without a readable record in `folder`, Snakemake's own; sorted.
 
-    Those that have a checksum, in them or beside them, and are no part of a result or journal.
-    What a running or killed job left behind is not among them: it is made again.
+    Results are what has a checksum, in it or beside it, and is no part of another result or of a
+    journal. What a running or killed job left behind is not listed: it is made again.
     """
-    there = set(results.rglob("*"))
+    paths = set(results.rglob("*"))
     beside = {
         path.with_name(path.name[1:].removesuffix(".sha256"))
-        for path in there
+        for path in paths
         if path.suffix == ".sha256"
     }
-    sealed = {path for path in there if path.suffix in (".arrow", ".parquet")}
+    sealed = {path for path in paths if path.suffix in (".arrow", ".parquet")}
     wholes = {results / "work/journals", *beside}
     return sorted(
         path
-        for path in (beside | sealed) & there
-        if wholes.isdisjoint(path.parents) and not _is_recorded(path, kept)
+        for path in (beside | sealed) & paths
+        if wholes.isdisjoint(path.parents) and not _is_recorded(path, folder)
     )
 
 
@@ -51,13 +52,14 @@ def up_to_date(dag: Any) -> dict[Any, bool]:
 
 
 def _made_otherwise(job: Any) -> bool:
-    """Whether any `output` of a job says that other settings or code than its `params` made it."""
+    """Whether the metadata of any `output` of a job name other settings or code than `params`."""
     made = {_made_with(Path(path)) for path in job.output} - {None, ""}
     return not made <= {settings_hash(dict(job.params.items()))}
 
 
 def _made_with(path: Path) -> str | None:
-    # Slow to load, and not needed where nothing is lost.
+    """The hash of what made a result, from its metadata; '' or None where there is none."""
+    # Slow to load, and not needed where no record is missing.
     import polars as pl
     import pyarrow as pa
 
@@ -72,14 +74,14 @@ def _made_with(path: Path) -> str | None:
         return None
 
 
-def _is_recorded(path: Path, kept: Path) -> bool:
-    """Whether the record of a result is whole, as a power cut leaves empty ones, or it has a mark
-    of being incomplete.
+def _is_recorded(path: Path, folder: Path) -> bool:
+    """Whether a result has a readable record (a power cut leaves empty ones) or is marked as
+    incomplete.
     """
-    if record_of(path, kept / "incomplete").exists():
+    if record_of(path, folder / "incomplete").exists():
         return True
     try:
-        return "params" in json.loads(record_of(path, kept / "metadata").read_bytes())
+        return "params" in json.loads(record_of(path, folder / "metadata").read_bytes())
     except (OSError, ValueError):
         return False
 
