@@ -1,7 +1,7 @@
 """Make the files of this folder from a finished run: python examples/make.py results/demo
 
-The answers are those of the embedded model demo-medium to its closed-book questions, written as
-each program writes its own; the probabilities are recomputed by a teacher-forced pass.
+The answers are those of the embedded model demo-medium to its closed-book questions, in the format
+of each program; the probabilities are recomputed by a teacher-forced pass.
 """
 
 import json
@@ -37,7 +37,7 @@ def main(results: str) -> None:
     write_text(rows.write_ndjson(), HERE / "columns.jsonl")
     folder = run / "models" / MODEL
     model, tokenizer = load_model(folder, "float32"), load_tokenizer(folder)
-    # Those that follow have not been calibrated on.
+    # The following answers are not among those to calibrate on.
     few = answers.slice(LABELLED, ANSWERS).rows(named=True)
     for row in few:
         row["steps"] = list(steps(model, tokenizer, row))
@@ -69,7 +69,7 @@ def labelled(run: Path) -> pl.DataFrame:
 
 @torch.inference_mode()
 def steps(model, tokenizer, row):
-    """Each token as (id, text, log-probability, the likeliest as the same triples)."""
+    """Each token as (id, text, log-probability, the likeliest tokens as such triples)."""
     ids = torch.tensor([row["prompt_token_ids"] + row["token_ids"][:-1]])
     logits = model(input_ids=ids).logits[0, -len(row["token_ids"]) :]
     for token, logprobs in zip(row["token_ids"], logits.log_softmax(-1), strict=True):
@@ -80,14 +80,14 @@ def steps(model, tokenizer, row):
 
 
 def chosen(step, ids=False):
-    """A token of OpenAI's, and of those who write theirs alike."""
-    token, text, logprob, top = step
+    """A token in the format of OpenAI and of those who copy it."""
+    *token, top = step
 
-    def one(token, text, logprob):
-        named = {"token": text, "logprob": logprob, "bytes": list(text.encode())}
-        return ({"id": token} | named) if ids else named
+    def entry(token, text, logprob):
+        fields = {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+        return ({"id": token} | fields) if ids else fields
 
-    return one(token, text, logprob) | {"top_logprobs": [one(*each) for each in top]}
+    return entry(*token) | {"top_logprobs": [entry(*likely) for likely in top]}
 
 
 def openai_batch(row):
@@ -158,8 +158,8 @@ def llama_cpp(row):
 
 def ollama(row):
     tokens = [chosen(step) for step in row["steps"]]
-    for one in (each for token in tokens for each in (token, *token["top_logprobs"])):
-        del one["bytes"]
+    for entry in (entry for token in tokens for entry in (token, *token["top_logprobs"])):
+        del entry["bytes"]
     return {
         "example_id": row["example_id"],
         "model": MODEL,

@@ -65,17 +65,15 @@ def test_what_is_left_is_counted_by_medians_of_the_same_rule_and_model(made):
         made(rule="join_scores"),  # no benchmark
         made(rule="measure"),  # none has finished
     ]
-    states = [state(job, STARTED) for job in jobs]
-    left = estimate(jobs, states)
-    assert left.work == pytest.approx(20 + 3.5 + 15 + LIGHT_SECONDS)
-    assert left.unknown == 1
+    work, unknown = estimate({job: state(job, STARTED) for job in jobs})
+    assert work == pytest.approx(20 + 3.5 + 15 + LIGHT_SECONDS)
+    assert unknown == 1
 
 
 def test_a_benchmark_that_is_cut_short_is_left_out(made):
     broken = made(name="a/one", done=True, took=5)
     broken.benchmark.write_text("cpu_time\ts\n1.0")
-    left = estimate([broken, made(name="a/two")], ["done", "remaining"])
-    assert (left.work, left.unknown) == (0, 1)
+    assert estimate({broken: "done", made(name="a/two"): "remaining"}) == (0, 1)
 
 
 def test_the_overview_tells_all(made):

@@ -19,7 +19,7 @@ LOOK = {
 
 
 def outcome(configfile: str) -> str:
-    """The sentences, and the paths of what to open. Raises `InputError`."""
+    """The findings, and what to open. Raises `InputError`."""
     folder = Path("results") / load_config(read_yaml(configfile), configfile).run
     findings = folder / "findings.txt"
     if not findings.exists():

@@ -1,4 +1,4 @@
-"""Make the pictures that README and docs show, and README's findings, from a finished run.
+"""Write the pictures of README and docs, and README's findings, from a finished run.
 
 python workflow_scripts/pictures.py [results/demo]
 """
@@ -27,11 +27,11 @@ def shown() -> set[str]:
 
 
 def with_findings(readme: str, findings: str) -> str:
-    """README's text with a run's findings, a point each, between two comments marking the place."""
+    """README's text with a run's findings as a list between the comments that mark its place."""
     begin, end = re.findall(r"^<!-- .*findings.* -->$", readme, re.MULTILINE)
     before, _, rest = readme.partition(begin)
-    points = [fill(one, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
-              for one in findings.splitlines()]  # fmt: skip
+    points = [fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+              for line in findings.splitlines()]  # fmt: skip
     return "\n".join([f"{before}{begin}", *points, end]) + rest.partition(end)[2]
 
 

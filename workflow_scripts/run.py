@@ -1,4 +1,4 @@
-"""Run the workflow with a line of progress now and then; what it prints goes to a file of the run.
+"""Run the workflow with a line of progress every ten seconds; its output goes to the run's log.
 
 python workflow_scripts/run.py [--configfile config/mine.yaml] [any other arguments of snakemake]
 """
@@ -17,10 +17,10 @@ PAUSE = 10.0  # seconds between two lines
 
 
 def run(log: Path, arguments: list[str]) -> int:
-    """Run Snakemake; return its exit status. Ctrl-C is passed on, and it ends in its own way."""
+    """Run Snakemake; return its exit status. At Ctrl-C Snakemake stops in its own way."""
     stages, shown, cores = Stages(), time.monotonic(), os.cpu_count() or 1
     log.parent.mkdir(parents=True, exist_ok=True)
-    # The group of processes is the terminal's, so Snakemake gets Ctrl-C too.
+    # Snakemake is in the terminal's process group, so it gets Ctrl-C too.
     signal.signal(signal.SIGINT, lambda *_: print("Stopping; finished work is kept.", flush=True))
     command = [sys.executable, "-m", "snakemake", *arguments]
     with (
@@ -37,7 +37,7 @@ def run(log: Path, arguments: list[str]) -> int:
                 print(stages.line(now, cores), flush=True)
                 shown = now
     if process.returncode:
-        # What stops a run before it begins is short.
+        # What stops a run before its first job is short enough to show in full.
         output = log.read_text(encoding="utf-8") if stages.begun is None else ""
         print(f"{output}The run did not finish; its whole output is in {log}.", flush=True)
     return process.returncode

@@ -1,4 +1,4 @@
-"""Print the prompt that a model is really sent for an example of a task.
+"""Print the prompt, chat template included, that a model gets for an example of a task.
 
 python workflow_scripts/show_prompt.py MODEL TASK [EXAMPLE] [--configfile config/mine.yaml]
 """
@@ -25,7 +25,7 @@ def shown_prompt(model: str, task: str, example: str | None, configfile: str) ->
     rows = Path("results") / config.run / "tasks" / f"{task}.parquet"
     if missing := [str(path) for path in (folder, rows) if not path.exists()]:
         made = f"snakemake --cores all {' '.join(missing)} --configfile {configfile}"
-        raise InputError(f"the prompt needs what is not there yet; first run: {made}")
+        raise InputError(f"the prompt needs files that a run makes; first run: {made}")
     examples = read_parquet(rows, ["example_id"])
     chosen = examples.head(1) if example is None else examples.filter(example_id=example)
     if chosen.is_empty():

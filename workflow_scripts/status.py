@@ -41,7 +41,7 @@ def _described(job, up_to_date: bool) -> Job:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--configfile", default="config/config.yaml")
-    parser.add_argument("--parallel", type=int, help="jobs side by side; default: as many as run")
+    parser.add_argument("--parallel", type=int, help="parallel jobs; default: as many as run now")
     given = parser.parse_args()
     started = max((p.stat().st_mtime for p in Path(".snakemake/locks").glob("*")), default=None)
     try:

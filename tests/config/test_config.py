@@ -9,6 +9,7 @@ import yaml
 from tracecal.config.run import load_config, load_tasks, resolved_yaml
 from tracecal.config.selection import choose, chosen_for
 from tracecal.errors import InputError
+from tracecal.given import read_yaml
 from tracecal.registry import IDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -285,6 +286,11 @@ def test_a_wrong_task_file_is_said_in_a_sentence(tmp_path, monkeypatch, text, me
     config = load_config(changed(tasks=tasks, study=study_of("mine")), "c")
     with pytest.raises(InputError, match=message):
         load_tasks(config, tmp_path)
+
+
+def test_a_merge_may_be_overridden(tmp_path):
+    (tmp_path / "mine.yaml").write_text("x: &x {a: 1, b: 2}\ny: {<<: *x, a: 3}\n")
+    assert read_yaml(tmp_path / "mine.yaml")["y"] == {"a": 3, "b": 2}
 
 
 def study_of(task):

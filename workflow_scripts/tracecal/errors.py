@@ -5,10 +5,10 @@ from pathlib import Path
 
 
 class InputError(ValueError):
-    """Something given to the workflow is not usable.
+    """An input of the workflow cannot be used.
 
-    The message is one sentence: what is wrong, where, what was expected, what to do.
-    Jobs print it without a traceback.
+    The message is one sentence: what is wrong, where, what was expected, what to do. Jobs print it
+    without a traceback.
     """
 
 
@@ -22,19 +22,18 @@ def require_columns(present: Sequence[str], needed: Sequence[str], path: str | P
 
 
 def here(path: str | Path) -> str:
-    """For a sentence: where a relative path is looked for."""
+    """For a sentence: the folder to which a relative path refers."""
     return "" if Path(path).is_absolute() else f" in {Path.cwd()}, where Snakemake works"
 
 
-def listed(names: Sequence[str], most: int = 20) -> str:
-    """Names for a sentence: all of them where they are few."""
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])}, ... ({len(names)} in all)"
+def listed(names: Sequence[str]) -> str:
+    """Names for a sentence: up to twenty, then their number."""
+    more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
+    return ", ".join(names[:20]) + more
 
 
 def unreadable(path: str | Path, error: Exception) -> InputError:
-    """The error that says that `path` cannot be read, why, and how to remake it."""
+    """The error for a file that cannot be read: why, and how to make it again."""
     return InputError(
         f"{path} cannot be read ({str(error).strip().splitlines()[0]}): it is missing, cut short "
         f"or not of the expected format. {regenerate(path)}"
@@ -42,5 +41,5 @@ def unreadable(path: str | Path, error: Exception) -> InputError:
 
 
 def regenerate(path: str | Path) -> str:
-    """What to do about a result that is not sound."""
+    """The command that makes an unusable result again, as a sentence."""
     return f"Make it anew with: snakemake --cores all --force {path}"

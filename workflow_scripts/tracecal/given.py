@@ -1,7 +1,8 @@
-"""Reading what people give: files of bounded size, JSON and YAML without surprises."""
+"""Reading users' files: of bounded size, and JSON and YAML without repeated keys."""
 
 import json
 import stat
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import yaml
 from tracecal.errors import InputError, here
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
-MOST_SETTINGS = 2**24  # bytes of a file of settings, and values it may stand for
+MOST_SETTINGS = 2**24  # bytes of a file of settings, and values in it with aliases expanded
 
 
 def given_bytes(path: str | Path, most: int) -> bytes:
@@ -26,25 +27,25 @@ def given_bytes(path: str | Path, most: int) -> bytes:
 def require_regular(path: str | Path, most: int) -> None:
     """Raise `InputError` unless `path` is a file, not a device or pipe, of at most `most` bytes."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as error:
         raise InputError(f"{path} cannot be read{here(path)}: {error.strerror}.") from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a file; give one (no folder, pipe or device).")
-    if found.st_size > most:
-        raise InputError(f"{path} holds {found.st_size:,} bytes; {most:,} are the most.")
+    if status.st_size > most:
+        raise InputError(f"{path} holds {status.st_size:,} bytes; {most:,} are the most.")
 
 
 def parsed_json(text: str | bytes) -> Any:
-    """The value that JSON text holds; raises `ValueError`, for a key that is given twice too."""
+    """The value of JSON text; raises `ValueError`, also for a repeated key."""
     try:
-        return json.loads(text, object_pairs_hook=_distinct)
+        return json.loads(text, object_pairs_hook=_without_repeats)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file of settings; raise `InputError` where it is missing or not usable YAML."""
+    """Read a YAML file of settings; raise `InputError` where it is missing or unusable."""
     content = given_bytes(path, MOST_SETTINGS)
     try:
         value = yaml.load(content.decode(), _Loader)
@@ -57,7 +58,7 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def _not_yaml(path: str | Path, error: Exception) -> str:
-    """Where a YAML file cannot be read, and why."""
+    """A sentence on where and why a YAML file cannot be parsed."""
     if mark := getattr(error, "problem_mark", None):
         begun = f" from line {error.context_mark.line + 1}" if error.context_mark else ""
         context = f"{error.context}{begun}: " if error.context else ""
@@ -67,10 +68,7 @@ def _not_yaml(path: str | Path, error: Exception) -> str:
 
 
 def require_small(value: Any, where: str) -> None:
-    """Raise `InputError` where settings stand for more values than anyone means.
-
-    YAML's aliases let a few lines stand for billions.
-    """
+    """Raise `InputError` for too many values: by aliases, few lines of YAML can hold billions."""
     try:
         size = _size(value, {})
     except RecursionError:
@@ -80,7 +78,7 @@ def require_small(value: Any, where: str) -> None:
 
 
 def _size(value: Any, known: dict[int, int]) -> int:
-    """How many values it is written out; each part is counted once, however often it is named."""
+    """Number of values with aliases expanded; `known` holds the sizes of the parts by id."""
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:
@@ -89,27 +87,26 @@ def _size(value: Any, known: dict[int, int]) -> int:
     return known[id(value)]
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"the key {_twice([key for key, _ in pairs])!r} is given twice")
-    return found
-
-
-def _twice(keys: list[Hashable]) -> Hashable:
-    return next(key for place, key in enumerate(keys) if key in keys[:place])
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {key!r} is given twice")
+    return value
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, which would take the last of two equal keys without a word."""
+    """YAML's safe loader, which without this would silently take the last of two equal keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping:
-        # A merge (<<) names no key of its own.
-        own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        keys = [self.construct_object(key, deep=True) for key in own]
-        named = [key for key in keys if isinstance(key, Hashable)]
-        if len(set(named)) < len(named):
-            second = next(key for place, key in enumerate(own) if keys[place] in keys[:place])
-            problem = f"the key {_twice(named)!r} is given twice"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=second.start_mark)
+        seen = set()
+        # A merge (<<) is no key of its own.
+        for key_node in (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"):
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                continue  # the base class refuses it
+            if key in seen:
+                problem = f"the key {key!r} is given twice"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
+            seen.add(key)
         return super().construct_mapping(node, deep)

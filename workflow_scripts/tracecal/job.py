@@ -1,5 +1,5 @@
-"""What every rule's script shares: a log that can be followed, errors that read as one sentence,
-no network unless the step is there to use it, and proof that it ran the code it is recorded with.
+"""What every rule's script shares: a live log, errors as one sentence, no network unless the step
+needs it, and a check that the code that ran is the code on record.
 """
 
 import errno
@@ -19,15 +19,15 @@ from tracecal.provenance import MADE_WITH, code_state, require_code, settings_ha
 
 @contextmanager
 def job(snakemake: Any, online: bool = False) -> Iterator[None]:
-    """Run a rule's work: log to the terminal and to the rule's log, end with status 1 on any error.
+    """Run a rule's work: log to the terminal and to the rule's log; exit with 1 on any error.
 
-    `snakemake` is the script's own object. An `InputError` is printed as its sentence, a full disk
-    as one too; anything else with its traceback. Unless `online`, the hub's libraries are set to
-    keep off the network. Torch, where the script imported it, computes in the rule's threads. Code
-    that is not what the rule's parameter `code` says, before or after the work, is refused.
+    `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
+    sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
+    offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
+    its code, before or after the work, is not the version in the rule's parameter `code`.
     """
     gc.freeze()  # what was imported stays
-    gc.set_threshold(700, 10, 10)  # Python's own, which the package raises while it loads
+    gc.set_threshold(700, 10, 10)  # Python's default, which the package raises while it loads
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     name = log.with_suffix("").as_posix().split("/logs/")[-1]
@@ -38,9 +38,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
-    # Where the disk is full, the log is not what to hear of.
+    # On a full disk, logging's own errors would hide the job's.
     raising, logging.raiseExceptions = logging.raiseExceptions, False
-    # What comes after the job in this process is not made by it.
     before = MADE_WITH.set(settings_hash(dict(snakemake.params.items())))
     try:
         if torch := sys.modules.get("torch"):
@@ -51,9 +50,9 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         LOGGER.error("error: %s", error)
         raise SystemExit(1) from None
     except OSError as error:
-        # A full disk or a forbidden folder is no fault of the code: no traceback.
-        theirs = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
-        LOGGER.error("error: %s (%s)", error.strerror, error.filename, exc_info=not theirs)
+        # A full disk or missing permission is no bug: no traceback.
+        no_bug = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+        LOGGER.error("error: %s (%s)", error.strerror, error.filename, exc_info=not no_bug)
         raise SystemExit(1) from None
     except Exception:
         LOGGER.exception("unexpected error")
@@ -69,20 +68,20 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
 
 @contextmanager
 def _unedited(version: str) -> Iterator[None]:
-    """Refuse to work where the script that runs is not the code of `version`, now or in the end.
+    """Raise `InputError` where the running script is not the code of `version`, before or after.
 
-    What a failed job wrote, Snakemake removes.
+    Snakemake removes what a failed job wrote.
     """
     script = Path(sys.modules["__main__"].__file__).resolve()
     require_code(script, version)
-    begun = code_state(script, version)
+    before = code_state(script, version)
     yield
-    if code_state(script, version) != begun:
+    if code_state(script, version) != before:
         require_code(script, version)
 
 
 class _WithoutToken(logging.Formatter):
-    """Formats records, tracebacks included, with the hub's token blotted out."""
+    """Formats records, tracebacks included, with the hub's token masked."""
 
     def format(self, record: logging.LogRecord) -> str:
         token = os.environ.get("HF_TOKEN", "").strip()
@@ -92,7 +91,7 @@ class _WithoutToken(logging.Formatter):
 
 @contextmanager
 def _offline() -> Iterator[None]:
-    """Keep the hub's libraries off the network, those already imported included."""
+    """Set the hub's libraries to offline mode, including those already imported."""
     names = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
     before = {name: os.environ[name] for name in names if name in os.environ}
     os.environ |= dict.fromkeys(names, "1")

@@ -1,5 +1,5 @@
-"""Custom correctness rules, and what they share with custom estimators: Python files that the
-configuration names (docs/own.md).
+"""Custom correctness rules, and reading the Python files of these and of custom estimators
+(docs/own.md).
 """
 
 import runpy
@@ -13,10 +13,10 @@ from tracecal.provenance import code_hash
 
 
 def own_rules(path: str | None) -> dict[str, Callable]:
-    """The correctness rules of a file by name; none without one.
+    """The correctness rules of a file by name; none without a file.
 
-    Each takes the extracted answer and an `Example`, and says whether the answer is right. Raises
-    `InputError` where the file does not run or one cannot be called.
+    Each takes the extracted answer and an `Example`, and returns whether the answer is right.
+    Raises `InputError` where the file does not run or a rule is not a function.
     """
     declared = declared_in(path, "RULES", "name: a function of the answer and the example")
     if wrong := [name for name, rule in declared.items() if not callable(rule)]:
@@ -25,7 +25,7 @@ def own_rules(path: str | None) -> dict[str, Callable]:
 
 
 def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
-    """The dict `table` that a file defines; empty without a file."""
+    """The dict named `table` that a file defines; empty without a file."""
     if path is None:
         return {}
     require_regular(path, MOST_SETTINGS)
@@ -42,12 +42,12 @@ def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
 
 
 def own_code(path: str) -> str:
-    """Hash of the code of a file of one's own, and of what it imports of the package."""
+    """Hash of a custom file's code and of what it imports from the package."""
     require_regular(path, MOST_SETTINGS)
     return code_hash(Path(path).resolve())
 
 
-def require_unedited(path: str, held: str) -> None:
-    """Raise `InputError` unless a file is still the code whose hash is `held`."""
-    if own_code(path) != held:
+def require_unedited(path: str, expected: str) -> None:
+    """Raise `InputError` unless a custom file's code still has the hash `expected`."""
+    if own_code(path) != expected:
         raise InputError(f"{path} has changed since the run started; run again.")

@@ -14,12 +14,12 @@ class Entry(Strict):
     """An estimator as a file defines it."""
 
     label: str
-    score: Any  # a Polars expression over trace columns and features, larger = more confident
+    score: Any  # a Polars expression over trace columns and features; larger: more confident
     citation: str = ""
 
 
 def own_estimators(path: str | None) -> list[Estimator]:
-    """The registry's entries for the estimators of a file, baselines all; none without one.
+    """Registry entries, all baselines, for the estimators of a file; none without a file.
 
     Raises `InputError` where the file does not run or an id is another estimator's.
     """
@@ -30,7 +30,7 @@ def own_estimators(path: str | None) -> list[Estimator]:
 
 
 def own_entries(path: str | None) -> dict[str, Entry]:
-    """As `own_estimators`, as the file itself defines them."""
+    """The estimators of a file by id, as it defines them; raises as `own_estimators`."""
     expected = "id: {'label': 'Name', 'score': a Polars expression}"
     declared = declared_in(path, "ESTIMATORS", expected)
     if taken := [name for name in declared if name in IDS]:

@@ -1,4 +1,4 @@
-"""Progress of long work: readable lines in a terminal and in a log file alike."""
+"""Progress of long work, in lines that are readable in a terminal and in a log file."""
 
 import io
 import logging
@@ -22,8 +22,8 @@ class _Lines:
 
 
 class LineBar(tqdm):
-    """For the hub's client, which draws several bars of its own: the bytes that have arrived, as
-    a log line at most every `every` seconds.
+    """A bar for the hub's client, which draws several: it logs the bytes that have arrived, at
+    most every `every` seconds.
     """
 
     every = 30.0
@@ -34,7 +34,7 @@ class LineBar(tqdm):
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:
         now = time.monotonic()
-        # Of its two bars of bytes, one counts what travels, the other what is on disk.
+        # Of the client's two bars of bytes, one counts the transfer, the other the file on disk.
         if self.unit == "B" and "Recon" in self.desc and now - self.shown >= self.every:
             self.shown = now
             LOGGER.info("%.2f of %.2f GB have arrived", self.n / 1e9, (self.total or 0) / 1e9)

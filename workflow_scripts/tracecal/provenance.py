@@ -1,5 +1,5 @@
-"""A hash over the code that a rule really runs, without what cannot change a result: comments,
-docstrings, layout, descriptions of settings, sentences of errors and logs.
+"""A hash of the code that a rule runs, without what cannot change a result: comments, docstrings,
+layout, descriptions of settings, and the texts of errors and logs.
 """
 
 import ast
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tracecal.errors import InputError
 
-# What these do cannot change a result: logs, progress, error sentences, the checking of settings
-# that were already found valid when the workflow started, and this hash itself.
+# Modules that cannot change a result: logs, progress, error messages, the validation of settings,
+# which have passed it when the workflow starts, and this hash itself.
 WITHOUT_EFFECT = frozenset(
     {
         "tracecal.job",
@@ -25,20 +25,20 @@ WITHOUT_EFFECT = frozenset(
         "tracecal.schema",
     }
 )
-# Calls whose arguments are messages, and the call of which only `description` is one.
+# Calls whose arguments are messages, and the call whose `description` alone is one.
 SENTENCES = frozenset({"InputError", "unreadable"})
 DESCRIBED = "Field"
-# The hash of the settings and code of the job that this process is, for what it writes.
+# The hash of the settings and code of this process's job, for the metadata of its results.
 MADE_WITH: ContextVar[str] = ContextVar("made_with", default="")
-# Distributions that are not named as they are imported.
+# Distributions by import name, where the names differ.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml"}
 
 
 @cache
 def code_hash(script: Path, *modules: str) -> str:
-    """Hash of a script and of every module of the package it imports, directly or not.
+    """Hash of a script and of every module of the package that it imports, directly or not.
 
-    `modules` names those that it loads by name, such as 'tracecal.estimate.beam'.
+    `modules` are those that it imports by name at run time, such as 'tracecal.estimate.beam'.
     """
     digest = hashlib.sha256(_canonical(script).encode())
     for path in import_closure(script, *modules):
@@ -48,39 +48,39 @@ def code_hash(script: Path, *modules: str) -> str:
 
 @cache
 def code_version(script: Path, *modules: str) -> str:
-    """The code trigger of a rule: its code's hash, modules loaded by name, and libraries imported.
+    """The code trigger of a rule: its code's hash, `modules`, and the versions of libraries.
 
-    '5f3c9a0b1d2e4f68 tracecal.estimate.beam; polars 1.2.0'. Raises `InputError` where a file is
-    not Python.
+    For example '5f3c9a0b1d2e4f68 tracecal.estimate.beam; polars 1.2.0'. Raises `InputError` where a
+    file is not Python.
     """
     code = " ".join([code_hash(script, *modules), *modules])
     return f"{code}; {', '.join(_libraries(script, *modules))}"
 
 
 def require_code(script: Path, version: str) -> None:
-    """Raise `InputError` unless `script` is, at this moment, the code of `version`."""
-    for remembered in (code_hash, _canonical, _imports, _modules, _syntax):
-        remembered.cache_clear()
+    """Raise `InputError` unless `script` on disk is the code of `version`."""
+    for cached in (code_hash, _canonical, _imports, _modules, _syntax):
+        cached.cache_clear()
     code, *modules = version.partition(";")[0].split()
     if code_hash(script, *modules) != code:
         raise InputError(
             f"the code of {script.name} was edited after this run had started, so its result would "
-            "not belong to this run; start snakemake again."
+            "not belong to the run; start snakemake again."
         )
 
 
 def code_state(script: Path, version: str) -> list[tuple[str, int, int]]:
-    """Which files the code of `version` is, with size and time of change: what an edit changes."""
-    _imports.cache_clear()  # files may have come and gone
+    """The files of the code of `version` with size and mtime, one of which an edit changes."""
+    _imports.cache_clear()  # files may have been added or removed
     paths = [script, *import_closure(script, *version.partition(";")[0].split()[1:])]
     return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
 
 
 def settings_hash(params: Mapping[str, object]) -> str:
-    """Hash of a rule's parameters, its code's version among them, for its results to carry.
+    """Hash of a rule's parameters, its code's version included, for its results' metadata.
 
-    The journal's folder is left out, which changes no result, and the code of a `table` that is
-    known by its digest.
+    The journal's folder is left out, as it changes no result, and so is the code that makes a
+    `table`, whose digest is a parameter.
     """
     without = {"journal", "code"} if "table" in params else {"journal"}
     settings = {name: value for name, value in params.items() if name not in without}
@@ -88,56 +88,54 @@ def settings_hash(params: Mapping[str, object]) -> str:
 
 
 def text_hash(path: Path) -> str:
-    """Hash of a file that is not code: a template, a table of numbers."""
+    """Hash of a text file that is not code, such as a template."""
     return hash_of(path.read_text(encoding="utf-8"))
 
 
 def hash_of(text: str) -> str:
-    """Hash of a text, short enough to read in a list of reasons."""
+    """The first 16 hexadecimal digits of a text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def import_closure(script: Path, *modules: str) -> list[Path]:
     """The package files that `script` imports, and `modules` with what they import; sorted."""
     root = _root(script)
-    found = set(_files(modules, root))
-    unseen = [script, *found]
-    while unseen:
-        for path in _imports(unseen.pop(), root):
-            if path not in found:
-                found.add(path)
-                unseen.append(path)
-    return sorted(found)
+    closure = set(_files(modules, root))
+    unread = [script, *closure]
+    while unread:
+        new = _imports(unread.pop(), root) - closure
+        closure |= new
+        unread += new
+    return sorted(closure)
 
 
 def _libraries(script: Path, *modules: str) -> list[str]:
-    """The installed versions of what the code imports from outside: 'polars 1.2.0', sorted."""
-    root, found = _root(script), set()
-    for path in [script, *import_closure(script, *modules)]:
-        for module in _modules(path, root):
-            name = module.split(".")[0]
-            if name != "tracecal" and name not in sys.stdlib_module_names:
-                found.add(DISTRIBUTIONS.get(name, name))
-    return [stated for name in sorted(found) if (stated := _stated(name))]
+    """The libraries that the code imports with installed versions, sorted: 'polars 1.2.0'."""
+    root = _root(script)
+    paths = [script, *import_closure(script, *modules)]
+    names = {module.split(".")[0] for path in paths for module in _modules(path, root)}
+    names -= {"tracecal", *sys.stdlib_module_names}
+    libraries = sorted(DISTRIBUTIONS.get(name, name) for name in names)
+    return [installed for name in libraries if (installed := _installed(name))]
 
 
 @cache
-def _stated(distribution: str) -> str | None:
+def _installed(distribution: str) -> str | None:
     try:
         return f"{distribution} {version(distribution)}"
-    except PackageNotFoundError:  # a rule with a conda environment of its own may have it
+    except PackageNotFoundError:  # it may be in the rule's own conda environment
         return None
 
 
 def _root(script: Path) -> Path:
-    """The folder that holds the package: the script stands in or below it, or is a user's own."""
-    around = (parent for parent in script.parents if (parent / "tracecal").is_dir())
-    return next(around, Path(__file__).resolve().parents[1])
+    """The folder that holds the package: one above `script` or, for a user's script, this one."""
+    above = (parent for parent in script.parents if (parent / "tracecal").is_dir())
+    return next(above, Path(__file__).resolve().parents[1])
 
 
 @cache
 def _imports(path: Path, root: Path) -> frozenset[Path]:
-    """The package files that run when `path` does: modules, and the packages around them."""
+    """The package files that run when `path` is imported: modules and their packages."""
     return _files(_modules(path, root) - WITHOUT_EFFECT, root)
 
 
@@ -153,11 +151,11 @@ def _files(modules: Iterable[str], root: Path) -> frozenset[Path]:
 
 @cache
 def _modules(path: Path, root: Path) -> frozenset[str]:
-    """What `path` imports, by name: with dots or without, or with importlib and a constant."""
+    """Names that `path` imports, absolutely, relatively, or by importlib with a constant name."""
     package = path.relative_to(root).parts[:-1] if path.is_relative_to(root) else ()
     modules: set[str] = set()
     syntax = _syntax(path)
-    # Only a call with a constant name hides in an expression; few modules have any.
+    # Only imports by a call are in expressions; few modules have any.
     by_name = any(word in path.read_bytes() for word in (b"import_module", b"__import__"))
     for node in ast.walk(syntax) if by_name else _statements(syntax.body):
         if isinstance(node, ast.Import):
@@ -165,12 +163,12 @@ def _modules(path: Path, root: Path) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else ()
             base = ".".join([*above, *([node.module] if node.module else [])])
-            # `from tracecal.operate import operators` may name a module or a thing in one.
+            # `from tracecal.operate import operators` may import a module or an attribute of one.
             modules |= {base} | {f"{base}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
-            named = node.args[0] if node.args else None
-            if isinstance(named, ast.Constant):
-                modules.add(str(named.value))
+            name = node.args[0] if node.args else None
+            if isinstance(name, ast.Constant):
+                modules.add(str(name.value))
     return frozenset(modules)
 
 
@@ -202,11 +200,11 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _serialise(node: object, text: list[str]) -> None:
-    """Add to `text` the syntax tree, the same for every Python version that parses it alike.
+    """Append the syntax tree to `text`, in a form that is the same for every Python version.
 
-    Unlike `ast.dump`, whose form changes between versions; empty fields are left out, so that
-    fields which newer versions add change nothing. Written for speed: every start of the workflow
-    comes by here with each node of the package.
+    That of `ast.dump` changes between versions. Empty fields are left out, so fields that newer
+    versions add change nothing. Written for speed: every start of the workflow serialises each
+    node of the package.
     """
     if isinstance(node, ast.AST):
         text.append(f"{type(node).__name__}(")
@@ -233,7 +231,7 @@ def _serialise(node: object, text: list[str]) -> None:
 
 
 def _without_words(node: ast.AST, name: str, value: object) -> object:
-    """The field `name` of a node without docstrings, sentences for people and what logs them."""
+    """The field `name` of a node without docstrings, messages and logging."""
     if isinstance(node, ast.Call):
         if _called(node) in SENTENCES:
             return None
@@ -246,7 +244,7 @@ def _without_words(node: ast.AST, name: str, value: object) -> object:
 
 
 def _called(node: ast.Call) -> str | None:
-    """The name of the function that is called, whatever it is an attribute of."""
+    """The name of the called function, without what it is an attribute of."""
     return getattr(node.func, "attr", getattr(node.func, "id", None))
 
 

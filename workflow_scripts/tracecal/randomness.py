@@ -1,4 +1,4 @@
-"""Seeded randomness: the same for the same names, whatever else was drawn before."""
+"""Seeded randomness that depends on names alone, not on earlier draws."""
 
 import hashlib
 
@@ -6,6 +6,6 @@ import numpy as np
 
 
 def seeded(*names: object) -> np.random.Generator:
-    """A generator that depends on `names` alone."""
+    """A generator seeded by the SHA-256 of `names`."""
     digest = hashlib.sha256(":".join(map(str, names)).encode()).digest()
     return np.random.default_rng(list(digest))

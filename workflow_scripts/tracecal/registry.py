@@ -1,7 +1,7 @@
-"""The estimators: what each is called, where it comes from and what it needs. No functions here.
+"""The estimators: names, citations and needs.
 
-The functions live in `tracecal.estimate.<family>`, one module per family; rules hand the slices
-of this table that a script needs to it as parameters, so that a new line reruns only its family.
+Their functions are in `tracecal.estimate.<family>`, one module per family. Rules pass a script the
+part of this table that it needs as parameters, so a new line reruns only its family.
 """
 
 from collections.abc import Iterable
@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 Role = Literal["baseline", "trace", "broader", "variant"]
-
-
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
 
 
@@ -19,8 +17,8 @@ class Estimator:
     """One confidence estimator.
 
     `needs` names the artefacts that its score is computed from. `features` is empty for a scalar
-    estimator, whose score is a column of `scores/`; a learned one has no such column and names
-    what the calibration protocol fits: columns of `features/`, or `scores.<id>`. With
+    estimator, whose score is a column of `scores/`; a learned one has no such column, and
+    `features` are the inputs of its fit: columns of `features/`, or `scores.<id>`. With
     `calibrated` False its one input is used as the probability.
     """
 
@@ -36,7 +34,7 @@ class Estimator:
 
     @property
     def group(self) -> str:
-        """The family under which tables and figures show it, where several share one."""
+        """The family under which tables and figures show it."""
         return self.shown_as or self.family
 
     @property
@@ -46,9 +44,9 @@ class Estimator:
 
     @property
     def inputs(self) -> list[str]:
-        """What the calibration protocol fits, as `<folder>.<column>`."""
-        named = [name if "." in name else f"features.{name}" for name in self.features]
-        return named or [f"scores.{self.id}"]
+        """The inputs of the calibration protocol's fit, as `<folder>.<column>`."""
+        columns = [name if "." in name else f"features.{name}" for name in self.features]
+        return columns or [f"scores.{self.id}"]
 
     @property
     def requires(self) -> str:
@@ -64,8 +62,8 @@ class Estimator:
     @property
     def built_on(self) -> list[str]:
         """The other estimators whose scores it is fitted on."""
-        scores = [name.removeprefix("scores.") for name in self.inputs if name[:7] == "scores."]
-        return [name for name in scores if name != self.id]
+        scores = [name for name in self.features if name.startswith("scores.")]
+        return [name.removeprefix("scores.") for name in scores]
 
 
 TRACE_PLUS_FEATURES = (
@@ -102,20 +100,14 @@ LOCAL_SURPRISAL = ("decayed_surprisal_conf_2", "decayed_surprisal_conf_4")
 
 def variant(id: str, label: str, *features: str, calibrated: bool = True) -> Estimator:
     """A learned variant of TRACE for the paper's analyses."""
+    needs = ("traces", "labels")
     return Estimator(
-        id,
-        label,
-        "trace",
-        "variant",
-        "xu2026trace",
-        ("traces", "labels"),
-        features,
-        calibrated=calibrated,
+        id, label, "trace", "variant", "xu2026trace", needs, features, calibrated=calibrated
     )
 
 
 def without(*removed: str) -> tuple[str, ...]:
-    """TRACE+'s features but for some."""
+    """TRACE+'s features without the `removed` ones."""
     return tuple(name for name in TRACE_PLUS_FEATURES if name not in removed)
 
 
@@ -152,7 +144,7 @@ ESTIMATORS = (
     # Newer than the paper, on the same traces.
     Estimator("ces", "CES", "ces", "broader", "villani2026entropy", shown_as="entropy"),
     Estimator("entropy_sentinel", "Entropy Sentinel", "entropy", "broader", "buffa2026sentinel", ("traces", "labels"), ENTROPY_STATISTICS),
-    # Paper, tables 3 to 5 and appendix E.4: what TRACE's parts are worth.
+    # Paper, tables 3 to 5 and appendix E.4: ablations of TRACE.
     Estimator("operator_d", "Position-decayed entropy D", "trace", "variant", "xu2026trace"),
     Estimator("operator_m", "Local-window entropy M", "trace", "variant", "xu2026trace"),
     Estimator("operator_l", "Length-normalized surprisal L", "trace", "variant", "xu2026trace"),
@@ -173,7 +165,7 @@ ESTIMATORS = (
 )  # fmt: skip
 
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
-# Those that the paper's analyses follow: one of each kind, then TRACE.
+# The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
 
@@ -205,16 +197,13 @@ SINGLE_PASS = {"likelihood", "entropy", "trajectory", "ces"}
 
 
 def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
-    """The methods of the protocol comparison in the registry's order, families as one row."""
+    """The methods of the protocol comparison in the registry's order; some families share a row."""
     rows: dict[str, dict[str, str]] = {}
     for estimator in chosen:
         if estimator.role == "variant":
             continue
-        protocol, method, label = (
-            PROTOCOLS.get(estimator.family, Protocol()),
-            estimator.id,
-            estimator.label,
-        )
+        protocol = PROTOCOLS.get(estimator.family, Protocol())
+        method, label = estimator.id, estimator.label
         if estimator.features:
             protocol = Protocol(calibrator="yes")
         elif estimator.family in SINGLE_PASS:

@@ -1,4 +1,4 @@
-"""Shared ground of the config and task-file schemas: strict models with readable errors."""
+"""What the schemas of configurations and task files share: strict models with readable errors."""
 
 import difflib
 import re
@@ -19,12 +19,12 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from tracecal.errors import InputError, listed
 from tracecal.given import require_small
 
-UNKNOWN = "unknown_key"  # the type of a finding, among pydantic's own
-LONGEST_NAME = 100  # of the 255 bytes of most file systems; suffixes and hidden copies need some
+UNKNOWN = "unknown_key"  # an error type beside pydantic's own
+LONGEST_NAME = 100  # of the 255 bytes of most file systems, to leave room for suffixes
 
 
 class Strict(BaseModel):
-    """A frozen model that answers an unknown key with the keys there are."""
+    """A frozen model whose error for an unknown key lists the allowed ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
@@ -37,22 +37,22 @@ class Strict(BaseModel):
             raise ValueError(f"must be a mapping with keys {', '.join(cls.model_fields)}")
         if not (wrong := unknown("key", value, cls.model_fields)):
             return validate(value)
-        found = [{"type": UNKNOWN, "msg": wrong, "loc": (), "input": value}]
+        errors = [{"type": UNKNOWN, "msg": wrong, "loc": (), "input": value}]
         try:
             validate({key: item for key, item in value.items() if key in cls.model_fields})
         except ValidationError as error:
-            # What its own keys lack follows from a misspelt one; findings inside of them do not.
-            found += [item for item in error.errors() if item["loc"] and item["type"] != "missing"]
-        raise ValidationError.from_exception_data(cls.__name__, list(map(_as_raised, found)))
+            # A missing key follows from a misspelt one; errors inside of the known keys do not.
+            errors += [item for item in error.errors() if item["loc"] and item["type"] != "missing"]
+        raise ValidationError.from_exception_data(cls.__name__, list(map(_as_raised, errors)))
 
 
-def _as_raised(item: Mapping[str, Any]) -> InitErrorDetails:
-    kind = PydanticCustomError(item["type"], "{msg}", {"msg": item["msg"]})
-    return InitErrorDetails(type=kind, loc=item["loc"], input=item["input"])
+def _as_raised(error: Mapping[str, Any]) -> InitErrorDetails:
+    kind = PydanticCustomError(error["type"], "{msg}", {"msg": error["msg"]})
+    return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"])
 
 
 def unknown(what: str, names: Iterable[Any], known: Iterable[str]) -> str:
-    """What is wrong with those of `names` that are not `known`, with the nearest; '' if nothing."""
+    """A message on the `names` that are not `known`, with the most similar ones; '' if none."""
     known = list(known)
     wrong = []
     for name in (name for name in names if name not in known):
@@ -70,7 +70,8 @@ def _slug(value: str) -> str:
         )
     if len(value) > LONGEST_NAME:
         raise ValueError(
-            f"{value[:20]!r}... has {len(value)} letters; a name of files may have {LONGEST_NAME}"
+            f"{value[:20]!r}... has {len(value)} letters, too many for file names; use at most "
+            f"{LONGEST_NAME}"
         )
     return value
 
@@ -99,7 +100,7 @@ Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def require_fields(template: str, allowed: Sequence[str], needed: Sequence[str]) -> str:
-    """`template`, where its fields are among `allowed` and hold all `needed`; else `ValueError`."""
+    """`template`; raise `ValueError` unless its fields are `allowed` and include all `needed`."""
     try:
         fields = [field for field in string.Formatter().parse(template) if field[1] is not None]
     except ValueError as error:
@@ -117,41 +118,42 @@ def require_fields(template: str, allowed: Sequence[str], needed: Sequence[str])
 
 
 def parse(schema: type[Schema], value: Any, where: str) -> Schema:
-    """Validate `value`; raise `InputError` with a line per finding and its key's path."""
+    """Validate `value`; raise `InputError` with a line per error, which names the key's path."""
     require_small(value, where)
     _refuse_markup(value, where)
     try:
         return schema.model_validate(value)
     except ValidationError as error:
-        found = [item for item in error.errors() if not _follows(item, error.errors())]
-        raise InputError("\n".join(_once(_sentence(where, item) for item in found))) from error
+        errors = [item for item in error.errors() if not _follows(item, error.errors())]
+        raise InputError("\n".join(_once(_sentence(where, item) for item in errors))) from error
 
 
 def _once(sentences: Iterable[str]) -> Iterator[str]:
-    """The sentences, each list of what is allowed in the first that ends in it."""
+    """The sentences, where only the first of those with the same list of allowed keys keeps it."""
     already_listed = set()
     for sentence in sentences:
-        finding, _, allowed = sentence.partition("; allowed: ")
-        yield finding if allowed in already_listed else sentence
+        unknown_key, _, allowed = sentence.partition("; allowed: ")
+        yield unknown_key if allowed in already_listed else sentence
         already_listed |= {allowed} - {""}
 
 
 def _refuse_markup(value: Any, where: str) -> None:
-    """Snakemake's report writes rules' parameters, and so these texts, into a script unescaped.
+    """Raise `InputError` for text that opens or ends a script, or holds a lone surrogate.
 
-    Only tags that open or end a script there are refused: prompts may hold other tags.
+    Snakemake's report writes rules' parameters, and so these texts, into a script unescaped.
+    Prompts may hold other tags.
     """
     for keys, text in _texts(value):
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise InputError(f"{where}: {_path(keys)}: holds half a character (a lone surrogate)")
-        if found := re.search(r"</?script|<!--", text, re.IGNORECASE):
+        if tag := re.search(r"</?script|<!--", text, re.IGNORECASE):
             raise InputError(
-                f"{where}: {_path(keys)}: {found[0]!r} would run in the report's page; leave it out"
+                f"{where}: {_path(keys)}: {tag[0]!r} would run in the report's page; leave it out"
             )
 
 
 def _texts(value: Any, *keys: str | int) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """All texts in nested mappings and lists, each with the keys that lead to it."""
+    """All texts in nested mappings and lists, each with its path of keys."""
     if isinstance(value, str):
         yield keys, value
     elif isinstance(value, dict | list):
@@ -165,7 +167,7 @@ def _path(keys: Sequence[str | int]) -> str:
 
 
 def _follows(item: Any, items: Sequence[Any]) -> bool:
-    """Whether a finding follows from one inside it: a wrong item leaves its list empty."""
+    """Whether an error follows from one inside it: a wrong item leaves its list empty."""
     depth = len(item["loc"])
     return item["type"] != UNKNOWN and any(
         len(other["loc"]) > depth and other["loc"][:depth] == item["loc"] for other in items

@@ -1,7 +1,4 @@
-"""A run in a few lines: which steps are done, what goes on, and how long it may still take.
-
-Read from what Snakemake prints while it runs, so that nothing of the run itself is touched.
-"""
+"""Progress of a run, read from Snakemake's output: steps done, jobs running, time left."""
 
 import argparse
 import re
@@ -24,7 +21,7 @@ _ERROR = re.compile(
 
 
 class Stages:
-    """What a run has printed so far, line by line; times are in seconds."""
+    """The state of a run by what it has printed so far; times are in seconds."""
 
     def __init__(self) -> None:
         self.jobs: Counter[str] = Counter()
@@ -35,7 +32,7 @@ class Stages:
         self._counting = False
 
     def read(self, line: str, now: float) -> str | None:
-        """Take in one line; return it where a person should see it at once: a job's error."""
+        """Update the state by one line; return the line where it is an error to show at once."""
         line = line.rstrip("\n")
         if line.startswith("Job stats:"):
             self._counting, self.begun = not self.jobs, now if self.begun is None else self.begun
@@ -57,9 +54,9 @@ class Stages:
         return None
 
     def left(self, side_by_side: int) -> float | None:
-        """Seconds of work ahead, by the mean time of finished jobs of each rule; None at first.
+        """Seconds left, from the mean time of each rule's finished jobs; None before ten finish.
 
-        A rule of which no job has finished counts with the mean of all jobs.
+        A rule without a finished job counts with the mean of all jobs.
         """
         times = [seconds for rule in self.took.values() for seconds in rule]
         if len(times) < 10:
@@ -71,7 +68,7 @@ class Stages:
         return work / side_by_side
 
     def line(self, now: float, side_by_side: int) -> str:
-        """Where the run is: time, share of the steps, time left, and what goes on."""
+        """A line of progress: time, share of steps done, time left, and up to two running jobs."""
         total, finished = sum(self.jobs.values()), sum(self.done.values())
         parts = [_clock(now - (now if self.begun is None else self.begun))]
         parts += [f"{finished:>4} of {total} steps ({100 * finished / max(1, total):.0f} %)"]
@@ -82,19 +79,19 @@ class Stages:
 
 
 def log_of(arguments: Sequence[str]) -> Path:
-    """Where all that a run prints goes, results/<run>/logs/run.log, by Snakemake's arguments.
+    """The file for a run's output, results/<run>/logs/run.log, by Snakemake's arguments.
 
-    Raises `InputError` where a file of its configuration is not there or holds no settings in YAML:
-    Snakemake would not say which file, or where in it.
+    Raises `InputError` where a configuration file is missing or holds no mapping in YAML: Snakemake
+    would not say which file, or where in it.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--configfile", "--configfiles", nargs="+", default=["config/config.yaml"])
     files = parser.parse_known_args(arguments)[0].configfile
-    named = {path: read_yaml(path) for path in files}
-    for path, value in named.items():
+    settings = {path: read_yaml(path) for path in files}
+    for path, value in settings.items():
         if not isinstance(value, dict):
             raise InputError(f"{path} holds no settings; write keys and values, as run: mine")
-    runs = [value["run"] for value in named.values() if "run" in value]
+    runs = [value["run"] for value in settings.values() if "run" in value]
     return Path("results", Path(str(runs[-1])).name if runs else "", "logs/run.log")
 
 

@@ -1,9 +1,9 @@
-"""Texts with fields to fill, as the configuration states them."""
+"""Templates of the configuration."""
 
 
 def filled(template: str, question: str, context: str | None, answer: str) -> str:
-    """`template` with its fields filled, each once; a missing context leaves its place empty.
+    """`template` with its fields filled in; a missing context is empty.
 
-    White space around the whole is dropped, so that a template may begin with `{context}`.
+    White space at both ends is dropped, so a template may begin with `{context}`.
     """
     return template.format(question=question, context=context or "", answer=answer).strip()
