@@ -42,4 +42,4 @@ def unreadable(path: str | Path, error: Exception) -> InputError:
 
 def regenerate(path: str | Path) -> str:
     """The command that makes an unusable result again, as a sentence."""
-    return f"Make it anew with: snakemake --cores all --force {path}"
+    return f"Make it again with: snakemake --cores all --force {path}"

@@ -15,15 +15,6 @@ MOST_BYTES = 8 * 2**30  # of a file of rows
 MOST_SETTINGS = 2**24  # bytes of a file of settings, and values in it with aliases expanded
 
 
-def given_bytes(path: str | Path, most: int) -> bytes:
-    """The bytes of a regular file that is no larger than `most`; raises `InputError`."""
-    require_regular(path, most)
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-
-
 def require_regular(path: str | Path, most: int) -> None:
     """Raise `InputError` unless `path` is a file, not a device or pipe, of at most `most` bytes."""
     try:
@@ -46,10 +37,12 @@ def parsed_json(text: str | bytes) -> Any:
 
 def read_yaml(path: str | Path) -> Any:
     """Read a YAML file of settings; raise `InputError` where it is missing or unusable."""
-    content = given_bytes(path, MOST_SETTINGS)
+    require_regular(path, MOST_SETTINGS)
     try:
-        value = yaml.load(content.decode(), _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        value = yaml.load(Path(path).read_bytes().decode(), _Loader)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except (yaml.YAMLError, ValueError) as error:
         raise InputError(_not_yaml(path, error)) from error
     except RecursionError:
         raise InputError(f"{path} is not usable YAML: it is nested too deep.") from None

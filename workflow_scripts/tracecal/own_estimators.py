@@ -7,8 +7,6 @@ from tracecal.own import declared_in
 from tracecal.registry import IDS, Estimator
 from tracecal.schema import Strict, parse
 
-FAMILY = "own"
-
 
 class Entry(Strict):
     """An estimator as a file defines it."""
@@ -24,7 +22,7 @@ def own_estimators(path: str | None) -> list[Estimator]:
     Raises `InputError` where the file does not run or an id is another estimator's.
     """
     return [
-        Estimator(name, entry.label, FAMILY, "baseline", entry.citation, ("traces",))
+        Estimator(name, entry.label, "own", "baseline", entry.citation)
         for name, entry in own_entries(path).items()
     ]
 

@@ -250,8 +250,7 @@ def _called(node: ast.Call) -> str | None:
 
 def _is_logging(node: ast.AST) -> bool:
     """Whether a statement calls a method of LOGGER and does nothing else."""
-    function = getattr(getattr(node, "value", None), "func", None)
-    return (
-        isinstance(node, ast.Expr)
-        and getattr(getattr(function, "value", None), "id", None) == "LOGGER"
-    )
+    match node:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name("LOGGER")))):
+            return True
+    return False

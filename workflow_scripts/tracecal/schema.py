@@ -175,16 +175,13 @@ def _follows(item: Any, items: Sequence[Any]) -> bool:
 
 
 def _sentence(where: str, item: Any) -> str:
-    path = _path(item["loc"])
+    path, kind, value = _path(item["loc"]), item["type"], item["input"]
     message = item["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    value = item["input"]
-    if item["type"] not in ("value_error", "missing") and isinstance(
-        value, str | int | float | bool
-    ):
-        message += f", not {value!r}"
-    if item["type"] == "string_type" and not isinstance(value, dict | list | None):
+    if kind == "missing":
+        message = "is required"
+    elif kind == "string_type" and not isinstance(value, dict | list | None):
         # YAML reads 2024, 2024-01-01 and no as a number, a date and false.
         message = f"must be text; YAML reads {value} otherwise: put it in quotes"
-    if item["type"] == "missing":
-        message = "is required"
+    elif kind != "value_error" and isinstance(value, str | int | float):
+        message += f", not {value!r}"
     return f"{where}: {path + ': ' if path else ''}{message}"

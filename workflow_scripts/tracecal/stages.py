@@ -87,12 +87,13 @@ def log_of(arguments: Sequence[str]) -> Path:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--configfile", "--configfiles", nargs="+", default=["config/config.yaml"])
     files = parser.parse_known_args(arguments)[0].configfile
-    settings = {path: read_yaml(path) for path in files}
-    for path, value in settings.items():
-        if not isinstance(value, dict):
+    run = ""
+    for path in files:
+        settings = read_yaml(path)
+        if not isinstance(settings, dict):
             raise InputError(f"{path} holds no settings; write keys and values, as run: mine")
-    runs = [value["run"] for value in settings.values() if "run" in value]
-    return Path("results", Path(str(runs[-1])).name if runs else "", "logs/run.log")
+        run = settings.get("run", run)
+    return Path("results", Path(str(run)).name, "logs/run.log")
 
 
 def _clock(seconds: float) -> str:

@@ -55,7 +55,10 @@ class Journal:
 
     def add(self, rows: Sequence[Row]) -> None:
         """Store the rows of a finished batch; they are on disk when this returns."""
-        content = _arrow(rows, self.schema)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, self.schema) as writer:
+            writer.write_table(pa.Table.from_pylist(list(rows), schema=self.schema))
+        content = sink.getvalue().to_pybytes()
         part = self.folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
         write_bytes(content, part)
         self._keep(part, content)
@@ -108,13 +111,6 @@ def sorted_by_example(table: pa.Table) -> pa.Table:
     """The rows sorted by example id; rows of one example keep their order."""
     order = sorted(range(table.num_rows), key=table["example_id"].to_pylist().__getitem__)
     return table.take(pa.array(order, pa.int64())).combine_chunks()
-
-
-def _arrow(rows: Sequence[Row], schema: pa.Schema) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, schema) as writer:
-        writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
-    return sink.getvalue().to_pybytes()
 
 
 def _warn_of_others(folder: Path, identity: Mapping[str, object]) -> None:
