@@ -30,7 +30,7 @@ class RiskControl(Strict):
     error_rates: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
         (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
         min_length=1,
-        description="target error rates among answers kept (selective risk), a threshold each",
+        description="target error rates among kept answers (selective risk), one threshold each",
     )
     confidence: float = Field(
         0.9,

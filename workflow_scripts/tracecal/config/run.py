@@ -36,7 +36,7 @@ class World(Strict):
     evaluation_rows: PositiveInt = Field(
         120, description="evaluation questions per family; fewer where its facts run out"
     )
-    training_rows: PositiveInt = Field(60, description="rows of role 'training' per family, too")
+    training_rows: PositiveInt = Field(60, description="rows of role 'training' per family")
     vocabulary: PositiveInt = Field(2000, description="tokens of the byte-level BPE")
 
 
@@ -112,7 +112,7 @@ class Tables(Strict):
 
     as_printed: bool = Field(
         False,
-        description="true: tables that the paper has in its rows and columns alone; false: with "
+        description="true: the paper's tables have its rows and columns only; false: with "
         "intervals, supported wins, right answers, definitions and further methods",
     )
 
@@ -122,7 +122,7 @@ class Explorer(Strict):
 
     answers: PositiveInt = Field(
         10000,
-        description="answers on its page; a larger run is sampled, equally by model and task",
+        description="answers on the page; a larger run is sampled, equally by model and task",
     )
 
 

@@ -30,7 +30,7 @@ class Fitting(Strict):
 
 
 class LarsFitting(Fitting):
-    """The same; an encoder from scratch takes larger steps than a pretrained one."""
+    """As for other estimators; an encoder from scratch takes larger steps than a pretrained one."""
 
     learning_rate: PositiveFloat = Field(1e-3, description=LEARNING_RATE)
 
@@ -62,7 +62,7 @@ class SmallEncoder(Strict):
 
 
 class LarsSource(ModelSource):
-    """Where the encoder comes from, as a language model: small and new, a folder, or the hub's."""
+    """Where the encoder comes from: trained from scratch, or as a language model's source."""
 
     train: SmallEncoder | None = None
 

@@ -18,7 +18,7 @@ class Judging(Ending):
         None, description="regular expression; group 1 of its last match is the judged answer"
     )
     correctness: Rule | Annotated[str, StringConstraints(pattern=r"^own\.[A-Za-z_]\w*$")] = Field(
-        description="the rule by which an answer is right; see README.md. own.<name>: of own_rules"
+        description="rule by which an answer is right; see docs/own.md. own.<name>: of own_rules"
     )
     f1_threshold: float = Field(
         0.5, gt=0, le=1, description="squad_f1: right from this F1 with a reference on"
