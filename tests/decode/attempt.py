@@ -62,7 +62,7 @@ def generate(folder: Path, pause: float = 0.0) -> tuple[int, list[str]]:
             time.sleep(pause)
             keep(rows)
 
-        answer_task(model, tokenizer, missing, ASKING, 3, slowly)
+        answer_task(model, missing, tokenizer, ASKING, 3, slowly)
 
     table = recorded(prompts, journal, work)
     write_table(table, METADATA, folder / "traces.arrow")

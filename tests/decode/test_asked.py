@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from tracecal.config.self_evaluation import SelfEvaluation
-from tracecal.decode.asked import answered
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts, option_tokens
+from tracecal.decode.self_evaluation import decoded_answers
 from tracecal.decode.traces import TRACES, arrow_metadata, provenance, read_arrow
 from tracecal.decode.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.errors import InputError
@@ -92,7 +92,7 @@ def test_the_options_probabilities_are_the_teacher_forced_ones(
     tokenizer = copy.deepcopy(tokenizer)
     tokenizer.chat_template = template
     model, prompts = make_model(architecture), prompts_of(tokenizer)
-    rows = {row["example_id"]: row for row in judge_answers(model, tokenizer, prompts, 64)}
+    rows = {row["example_id"]: row for row in judge_answers(model, prompts, tokenizer, 64)}
     assert rows.keys() == set(ANSWERED["example_id"])
     for prompt in prompts:
         row = rows[prompt["example_id"]]
@@ -106,9 +106,9 @@ def test_the_batch_changes_no_judgement(make_model, tokenizer):
     runs = [
         {row["example_id"]: (row["p_a"], row["p_b"]) for row in done}
         for done in (
-            judge_answers(model, tokenizer, prompts, 64),
-            judge_answers(model, tokenizer, prompts[::-1], 1),
-            judge_answers(model, tokenizer, prompts, 2),
+            judge_answers(model, prompts, tokenizer, 64),
+            judge_answers(model, prompts[::-1], tokenizer, 1),
+            judge_answers(model, prompts, tokenizer, 2),
         )
     ]
     for other in runs[1:]:
@@ -149,9 +149,9 @@ def test_a_vocabulary_without_the_option_is_said():
 
 def test_the_tiny_tokenizer_sums_what_it_has(make_model, tokenizer):
     model, own = make_model(), copy.deepcopy(tokenizer)
-    before = judge_answers(model, own, prompts_of(own), 64)[0]
+    before = judge_answers(model, prompts_of(own), own, 64)[0]
     own.get_vocab = lambda: tokenizer.get_vocab() | {"ĠA": tokenizer.get_vocab()["B"]}
-    after = judge_answers(model, own, prompts_of(own), 64)[0]
+    after = judge_answers(model, prompts_of(own), own, 64)[0]
     assert after["p_a"] == pytest.approx(before["p_a"] + before["p_b"])
 
 
@@ -159,7 +159,7 @@ def test_nan_logits_stop_the_run(make_model, tokenizer):
     model = make_model()
     torch.nn.init.constant_(model.lm_head.weight, float("nan"))
     with pytest.raises(InputError, match="NaN or infinite"):
-        judge_answers(model, tokenizer, prompts_of(tokenizer), 64)
+        judge_answers(model, prompts_of(tokenizer), tokenizer, 64)
 
 
 def test_the_score_is_the_share_of_a_and_null_without_either():
@@ -203,8 +203,8 @@ def test_replies_are_greedy_read_and_independent_of_the_batch(make_model, tokeni
     tokenizer.chat_template = template
     model = make_model()
     prompts = second_turns(tokenizer, ANSWERED, ASKING, "How sure are you?", None)
-    together = confidence_replies(model, tokenizer, prompts, ["\n"], 64)
-    alone = confidence_replies(model, tokenizer, prompts, ["\n"], 1)
+    together = confidence_replies(model, prompts, tokenizer, ["\n"], 64)
+    alone = confidence_replies(model, prompts, tokenizer, ["\n"], 1)
     assert together == alone
     ids = {row["example_id"]: row["prompt_token_ids"] for row in prompts}
     for row in together:
@@ -226,11 +226,11 @@ def test_a_model_that_states_a_number_is_read(make_model, tokenizer):
     with torch.no_grad():
         model.lm_head.bias[nine] = 9.0
     prompts = second_turns(tokenizer, ANSWERED, ASKING, "Sure?", None)
-    rows = confidence_replies(model, tokenizer, prompts, [], 64)
+    rows = confidence_replies(model, prompts, tokenizer, [], 64)
     assert {row["reply"] for row in rows} == {"9" * 16}
     assert {row["confidence"] for row in rows} == {None}
     model.generation_config.eos_token_id = [nine]
-    rows = confidence_replies(model, tokenizer, prompts, [], 64)
+    rows = confidence_replies(model, prompts, tokenizer, [], 64)
     assert {row["confidence"] for row in rows} == {0.09}
 
 
@@ -257,7 +257,7 @@ def test_evaluated_answers_are_asked_about_up_to_their_stop_string(tmp_path):
     rows = [blank | {"example_id": example, "answer": text} for example, text in texts.items()]
     metadata = provenance("m", "r", "float32", "greedy", 1)
     write_arrow(rows, TRACES, metadata, tmp_path / "traces.arrow")
-    found = answered(tmp_path / "traces.arrow", tmp_path / "task.parquet", ["\n"])
+    found = decoded_answers(tmp_path / "traces.arrow", tmp_path / "task.parquet", ["\n"])
     assert found.rows() == [("a", "Q a", "C", "北京"), ("b", "Q b", None, "")]
 
 

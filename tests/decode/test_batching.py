@@ -76,7 +76,7 @@ ASKING = Asking(max_new_tokens=12)
 
 def test_running_out_of_memory_changes_no_answer(make_model, tokenizer, monkeypatch):
     model, prompts = make_model(), ask(tokenizer, TASK, ASKING)
-    plenty = answer_task(model, tokenizer, prompts, ASKING, 64)
+    plenty = answer_task(model, prompts, tokenizer, ASKING, 64)
     forward = type(model).forward
 
     def scarce(self, input_ids, **rest):
@@ -87,7 +87,7 @@ def test_running_out_of_memory_changes_no_answer(make_model, tokenizer, monkeypa
     # The signature tells Transformers which arguments the model takes.
     scarce.__signature__ = __import__("inspect").signature(forward)
     monkeypatch.setattr(type(model), "forward", scarce)
-    halved = answer_task(model, tokenizer, prompts, ASKING, 64)
+    halved = answer_task(model, prompts, tokenizer, ASKING, 64)
     assert len(plenty) == len(halved) == 12
     by_id = {row["example_id"]: row for row in halved}
     for row in plenty:
@@ -108,11 +108,11 @@ def test_the_example_whose_numbers_are_not_finite_is_named(make_model, tokenizer
     with torch.no_grad():
         model.get_input_embeddings().weight[broken] = float("nan")
     work = {
-        "answers": lambda: answer_task(model, tokenizer, prompts, ASKING, 4),
-        "beams": lambda: beam_task(model, tokenizer, prompts, ASKING, 12, width=3),
-        "samples": lambda: sample_task(model, tokenizer, prompts, ASKING, 12, 3, 1.0, 1),
+        "answers": lambda: answer_task(model, prompts, tokenizer, ASKING, 4),
+        "beams": lambda: beam_task(model, prompts, tokenizer, ASKING, 12, width=3),
+        "samples": lambda: sample_task(model, prompts, tokenizer, ASKING, 12, 3, 1.0, 1),
         "hidden states": lambda: hidden_task(model, prompts, 0.5, 4),
-        "P(True)": lambda: judge_answers(model, tokenizer, prompts, 4),
+        "P(True)": lambda: judge_answers(model, prompts, tokenizer, 4),
     }
     with pytest.raises(InputError, match="NaN or infinite on example 'e7'"):
         work[step]()
@@ -126,11 +126,11 @@ def test_every_batch_is_kept_as_soon_as_it_is_done():
 
 def test_rows_hold_what_the_files_need(make_model, tokenizer):
     model, prompts = make_model(), ask(tokenizer, TASK, ASKING)
-    for row in answer_task(model, tokenizer, prompts, ASKING, 5):
+    for row in answer_task(model, prompts, tokenizer, ASKING, 5):
         assert row["answer"] == tokenizer.decode(row["token_ids"], skip_special_tokens=True)
         assert len(row["tokens"]) == len(row["token_ids"])
         assert row["prompt"].endswith("\n")
-    for row in beam_task(model, tokenizer, prompts, ASKING, 5, width=3):
+    for row in beam_task(model, prompts, tokenizer, ASKING, 5, width=3):
         assert [len(ids) for ids in row["beam_token_ids"]] == row["beam_length"]
         normalised = np.array(row["beam_logprob"]) / row["beam_length"]
         assert (np.diff(normalised) <= 0).all()

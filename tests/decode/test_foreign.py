@@ -156,8 +156,9 @@ def test_log_probabilities_alone_are_enough_for_what_needs_no_entropy(read, file
     )
     reason = "no top log-probabilities are given"
     assert arrow_metadata(path)["without_entropy"] == f"1 of 2 answers: {reason}"
-    assert f"null is what needs entropy, as TRACE does, of 1 of 2 answers: {reason}" in refusal(
-        capsys
+    assert (
+        f"scores that need entropy, such as TRACE, are null for 1 of 2 answers: {reason}"
+        in refusal(capsys)
     )
     lacks = read_parquet(questions).sort("example_id")["lacks"].to_list()
     assert lacks == [None, reason, None]

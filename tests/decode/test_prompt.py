@@ -101,7 +101,7 @@ def test_a_template_may_drop_no_message(chatty, shown, lost):
     chatty.chat_template = "{% for m in messages %}<" + shown + "{% endfor %}"
     same = {"question": "Who & 'what'?", "answer": "A name"}
     task = TASK.with_columns(question=pl.lit(same["question"]))
-    with pytest.raises(InputError, match=f"drops {lost}: of "):
+    with pytest.raises(InputError, match=f"drops {lost}: it turns "):
         ask(chatty, task, Asking(few_shot=[same]))
 
 
@@ -162,7 +162,7 @@ def test_a_template_that_fails_or_never_ends_or_drops_the_question_is_said(
             {"max_position_embeddings": 60},
             r"example 'a' has \d+ tokens, its answer up to 64, and .* reads 60",
         ),
-        ({"vocab_size": 5}, "its model has 5: they are not of one model"),
+        ({"vocab_size": 5}, "its model has only 5: they belong to different models"),
     ],
 )
 def test_a_prompt_that_the_model_cannot_read_is_refused_by_name(

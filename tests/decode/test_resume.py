@@ -115,7 +115,7 @@ def test_samples_of_one_prompt_come_back_together(tmp_path):
         journal = Journal(tmp_path / str(cut), SAMPLES, {})
 
         def work(missing, keep):
-            sample_task(model, tokenizer, missing, ASKING, 9, 3, 1.0, 1, keep)
+            sample_task(model, missing, tokenizer, ASKING, 9, 3, 1.0, 1, keep)
 
         if cut:
             recorded(prompts[:cut], journal, work)

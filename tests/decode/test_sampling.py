@@ -19,7 +19,7 @@ def sample(model, tokenizer, prompts, batch_size=64, answers=3, temperature=1.0,
     rows = [
         {"example_id": f"e{index}", "prompt_token_ids": ids} for index, ids in enumerate(prompts)
     ]
-    return sample_task(model, tokenizer, rows, ASKING, batch_size, answers, temperature, seed)
+    return sample_task(model, rows, tokenizer, ASKING, batch_size, answers, temperature, seed)
 
 
 def drawn(rows):

@@ -99,7 +99,7 @@ def test_requests_without_a_key_are_left_alone(make):
 def test_what_would_bend_logits_is_refused(make, bent):
     asked = {"temperature": 0, "extra_args": {"trace": "a"}}
     make().validate_params(sampling_params(**asked))
-    with pytest.raises(ValueError, match="nothing that bends logits"):
+    with pytest.raises(ValueError, match="nothing that changes logits"):
         make().validate_params(sampling_params(**asked | bent))
     make().validate_params(sampling_params(**bent))
 
@@ -216,7 +216,7 @@ def test_tasks_are_done_as_with_the_other_engine(make, make_model, tokenizer, pr
     monkeypatch.setattr(engine, "load", lambda *given: sizes.append(given) or served)
     monkeypatch.setattr(engine, "installed", lambda: "0.32.0")
     rows = [{"example_id": f"e{i}", "prompt_token_ids": ids} for i, ids in enumerate(prompts)]
-    given = tokenizer, rows, Asking(max_new_tokens=6), 2
+    given = rows, tokenizer, Asking(max_new_tokens=6), 2
     on_vllm = engine_of("vllm 0.32.0", 1000)
     for work, more in ((answer_task, ()), (sample_task, (3, 0.7, 1))):
         kept = []

@@ -1,4 +1,4 @@
-"""Prove a sample of the traces by teacher-forced replay; stop the run where they do not hold."""
+"""Audit a sample of the traces by teacher-forced replay; stop the run where they deviate."""
 
 from tracecal.decode.audit import audit_sample, audit_traces
 from tracecal.decode.parallel import on_model
@@ -8,7 +8,7 @@ from tracecal.storage.files import write_json
 
 with job(snakemake):
     paths, params = snakemake.input, snakemake.params
-    given = audit_sample(read_traces(paths.traces), params.answers), params.tolerance
+    arguments = audit_sample(read_traces(paths.traces), params.answers), params.tolerance
     gpus = snakemake.resources.gpu
-    report = on_model(audit_traces, paths.model, params.loading, gpus, *given)
+    report = on_model(audit_traces, paths.model, params.loading, gpus, *arguments)
     write_json(report | {"dtype": params.loading["dtype"]}, snakemake.output[0])

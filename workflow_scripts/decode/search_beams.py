@@ -3,24 +3,16 @@
 from tracecal.decode.beams import beam_task
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.prompt import ask_evaluated
-from tracecal.decode.record import Step
+from tracecal.decode.record import record
 from tracecal.decode.traces import BEAMS
 from tracecal.job import job
 from tracecal.tasks.asking import Asking
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    step = Step(snakemake)
     asking = Asking.model_validate_json(params.asking)
     tokenizer = load_tokenizer(paths.model)
-
-    def search(prompts, keep):
-        given = tokenizer, prompts, asking, resources.batch_size, params.width
-        step.on_model(beam_task, *given, keep=keep)
-
-    step.record(
-        ask_evaluated(tokenizer, paths.task, asking, params.chat),
-        BEAMS,
-        f"beam search, {params.width} beams, at most {asking.max_new_tokens} tokens",
-        search,
-    )
+    prompts = ask_evaluated(tokenizer, paths.task, asking, params.chat)
+    policy = f"beam search, {params.width} beams, at most {asking.max_new_tokens} tokens"
+    arguments = tokenizer, asking, resources.batch_size, params.width
+    record(snakemake, prompts, BEAMS, policy, beam_task, *arguments)

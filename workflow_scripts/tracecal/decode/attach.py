@@ -4,7 +4,7 @@
         output = model.generate(**inputs, max_new_tokens=64, do_sample=False)
     answers = attached.answers(output)
 
-The model's forward pass is watched, whose logits no penalty or temperature has bent yet.
+Logits are read in the model's forward pass, before any penalty or temperature changes them.
 """
 
 from typing import Any
@@ -18,28 +18,30 @@ from tracecal.errors import InputError
 
 
 class Attached:
-    """Watches what a model computes while it generates, one step's logits at a time."""
+    """Records surprisals and entropies while a model generates; holds one step's logits."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
         self.surprisal: list[torch.Tensor] = []
         self.entropy: list[torch.Tensor] = []
-        self.last: torch.Tensor | None = None  # logits whose token is not chosen yet
+        self.last: torch.Tensor | None = None  # logits whose token is not known yet
 
     def __enter__(self) -> "Attached":
-        self.hook = self.model.register_forward_hook(self._seen, with_kwargs=True)
+        self.hook = self.model.register_forward_hook(self._after_forward, with_kwargs=True)
         return self
 
     def __exit__(self, *error: object) -> None:
         self.hook.remove()
 
-    def _seen(self, model: PreTrainedModel, args: Any, given: dict[str, Any], output: Any) -> None:
-        ids = given.get("input_ids", args[0] if args else None)
+    def _after_forward(
+        self, model: PreTrainedModel, args: Any, kwargs: dict[str, Any], output: Any
+    ) -> None:
+        ids = kwargs.get("input_ids", args[0] if args else None)
         if self.last is not None:
             if ids is None or ids.shape != (len(self.last), 1):
                 raise InputError(
-                    "the model was not given one token of each answer: traces are captured of "
-                    "plain greedy decoding or sampling, one generate() at a time."
+                    "the model's input was not one token per answer: traces are captured only of "
+                    "plain greedy decoding or sampling, one generate() call at a time."
                 )
             self._read(ids[:, -1])
         self.last = output.logits[:, -1].detach()
@@ -50,21 +52,21 @@ class Attached:
         self.entropy.append(entropy)
 
     def answers(self, output: Any) -> list[Answer]:
-        """The answers of what `generate` returned, each through the token that ends it.
+        """The answers in `output` of `generate`, each through the token that ends it.
 
-        Raises `InputError` where there are not as many tokens as steps were watched.
+        Raises `InputError` where they are not the answers whose logits were recorded.
         """
         sequences = getattr(output, "sequences", output)
         if self.last is None or len(sequences) != len(self.last):
             raise InputError(
-                "generate() returned other answers than were watched: beam search and assisted "
-                "generation choose tokens later than they are computed."
+                "generate() returned other answers than it computed step by step: use greedy "
+                "decoding or sampling; beam search and assisted generation choose tokens later."
             )
         if len(self.surprisal) < sequences.shape[1]:
             self._read(sequences[:, -1])
             self.last = None
         steps = len(self.surprisal)
-        values = [torch.stack(one, dim=1).tolist() for one in (self.surprisal, self.entropy)]
+        values = [torch.stack(row, dim=1).tolist() for row in (self.surprisal, self.entropy)]
         ends = self.model.generation_config.eos_token_id
         ends = {ends} if isinstance(ends, int) else set(ends or ())
         return [

@@ -1,4 +1,4 @@
-"""The proof of the traces: a teacher-forced replay must give the same tokens and numbers."""
+"""Audit of traces: a teacher-forced replay must reproduce tokens, surprisals and entropies."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ from tracecal.errors import InputError
 
 
 def audit_sample(traces: pl.DataFrame, size: int) -> pl.DataFrame:
-    """At most `size` rows, chosen by a hash of their ids, so the same whatever the row order."""
+    """At most `size` rows, chosen by a hash of their ids, whatever the row order."""
     ranks = pl.col("example_id").map_elements(
         lambda example: hashlib.sha256(example.encode()).hexdigest(), return_dtype=pl.String
     )
@@ -22,14 +22,14 @@ def audit_traces(
 ) -> dict[str, float]:
     """Replay each answer in one unbatched forward pass and measure the largest deviations.
 
-    Softmax in float64, by a formula of its own, everything else in the model's dtype. A recorded
-    token must be the argmax, or its logit must lie within `tolerance` of the argmax's. Returns the
-    counts and the largest deviations (nats). Raises `InputError` naming the example and token
-    where a deviation exceeds `tolerance`.
+    The softmax is computed in float64, all else in the model's dtype. A recorded token must be the
+    argmax, or its logit within `tolerance` of the highest. Returns counts and the largest
+    deviations (nats). Raises `InputError` naming the example and token where a deviation exceeds
+    `tolerance`.
     """
     report = {
         "answers": traces.height,
-        "tokens": 0,
+        "tokens": traces["token_ids"].list.len().sum(),
         "near_ties": 0,
         "largest_surprisal_deviation": 0.0,
         "largest_entropy_deviation": 0.0,
@@ -41,24 +41,23 @@ def audit_traces(
         logits = _replayed_logits(model, row["prompt_token_ids"], row["token_ids"])
         surprisal, entropy = _risk(logits, tokens)
         gap = logits.max(-1).values - logits.gather(-1, tokens[:, None]).squeeze(-1)
-        found = {
+        deviations = {
             "largest_surprisal_deviation": _deviation(surprisal, row["surprisal"]),
             "largest_entropy_deviation": _deviation(entropy, row["entropy"]),
             "largest_logit_gap": gap,
         }
-        for name, values in found.items():
+        for name, values in deviations.items():
             # Written so that a NaN fails too.
             if not bool((values <= tolerance).all()):
                 position = int((~(values <= tolerance)).nonzero()[0])
                 raise InputError(
                     f"audit: {name.replace('_', ' ')} of example {row['example_id']!r} at token "
                     f"{position + 1} is {values[position].item():.3g}, more than the tolerance "
-                    f"{tolerance:g}: a teacher-forced pass does not give back the recorded trace. "
+                    f"{tolerance:g}: a teacher-forced pass does not reproduce the recorded trace. "
                     "Delete the traces file and run again; if this persists, the batched and the "
                     "unbatched forward pass of this model differ (see audit.tolerance)."
                 )
             report[name] = max(report[name], values.max().item())
-        report["tokens"] += len(tokens)
         report["near_ties"] += int((gap > 0).sum())
     return report
 
@@ -66,7 +65,7 @@ def audit_traces(
 def _risk(logits: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Surprisal of `tokens` [T] and entropy at each of them, both [T], float64, in nats.
 
-    As the definition has it, not as `capture` computes it: the audit is to see its errors too.
+    Computed from the definitions, so that the audit also detects errors of `capture`.
     """
     log_probs = logits.double().log_softmax(-1)
     # `special.entr` is -p ln p with 0 at p = 0, where p * log p would be NaN.

@@ -1,4 +1,4 @@
-"""Work in batches of similar length, smaller ones where memory runs out."""
+"""Batches of prompts of similar length, halved when memory runs out."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -12,12 +12,12 @@ from tracecal.progress import LOGGER, progress_bar
 from tracecal.storage.journal import Row
 
 Prompt = dict[str, Any]
-Keep = Callable[[list[Row]], None]  # takes the rows of a batch as soon as they are finished
+Keep = Callable[[list[Row]], None]  # called with a batch's rows as soon as they are finished
 Result = TypeVar("Result")
 
 
 class NotFiniteError(ArithmeticError):
-    """A model gave NaN or infinite numbers for the prompt at `index` of a batch."""
+    """The model's numbers are NaN or infinite for the prompt at `index` of a batch."""
 
     def __init__(self, index: int, where: str):
         super().__init__(where)
@@ -25,11 +25,11 @@ class NotFiniteError(ArithmeticError):
 
 
 def forget(results: list[Any]) -> None:
-    """Keep nothing of a finished batch beside what is returned."""
+    """The default `keep`: finished batches are only returned."""
 
 
 def longest_first(prompts: Iterable[Prompt]) -> list[Prompt]:
-    """The order in which prompts are worked on: memory runs out early, and lengths are alike."""
+    """The order of work: memory runs out early if at all, and a batch's lengths are similar."""
     return sorted(prompts, key=lambda row: (-len(row["prompt_token_ids"]), row["example_id"]))
 
 
@@ -40,11 +40,11 @@ def in_batches(
     work: Callable[[list[Prompt]], list[Result]],
     keep: Callable[[list[Result]], None] = forget,
 ) -> list[Result]:
-    """The results of `work` on every prompt, the longest first, each batch handed to `keep`.
+    """The results of `work` on every prompt, longest first; each batch's results go to `keep`.
 
-    Where the device's memory runs out the batch is halved, and stays so; results depend on the
-    batch by rounding only. Raises `InputError` where a single prompt does not fit, or where the
-    model's numbers are not finite, naming the example.
+    When the device's memory runs out, batches stay halved from then on; results depend on the
+    batch by rounding only. Raises `InputError` naming the example where a single prompt does not
+    fit or the model's numbers are not finite.
     """
     return in_waves(prompts, size, unit, lambda batch, _: work(batch), keep, waves=1)
 
@@ -57,11 +57,11 @@ def in_waves(
     keep: Callable[[list[Result]], None] = forget,
     waves: int = 8,
 ) -> list[Result]:
-    """As `in_batches`, but `work` is given `waves` times as many prompts as it may work on at
-    once, which is its other argument: the ones that wait take the places of finished ones.
+    """As `in_batches`, but `work` also takes the batch size, and `waves` times as many prompts:
+    waiting prompts take the places of finished ones.
 
-    Not the whole task: what is handed to `keep` together is fixed by the prompts and `size`, so
-    that a step which goes on after an interruption does what it would have done.
+    Not all prompts at once: which ones go to `keep` together depends on the prompts and `size`
+    alone, so a step that is resumed repeats what it would have done.
     """
     ordered = longest_first(prompts)
     results: list[Result] = []
@@ -75,15 +75,14 @@ def in_waves(
                 place += len(batch)
                 bar.update(len(batch))
             elif (size := min(size, len(batch))) > 1:
-                # Outside the except block, where the failed attempt's tensors are free again.
+                # Only outside the except block are the failed attempt's tensors freed.
                 torch.cuda.empty_cache()
                 size //= 2
-                LOGGER.warning("out of memory: going on with batches of %d", size)
+                LOGGER.warning("out of memory: continuing with batches of %d", size)
             else:
                 raise InputError(
                     f"the device's memory does not hold example {batch[0]['example_id']!r} on its "
-                    "own; use a device with more memory, several (gpus), or "
-                    "quantization."
+                    "own; use a device with more memory, several GPUs ('gpus') or 'quantization'."
                 )
     return results
 
@@ -98,20 +97,20 @@ def _unless_out_of_memory(
             raise
         if distributed.is_available() and distributed.is_initialized():
             raise InputError(
-                "the memory of a GPU ran out, and the processes that share a model cannot agree on "
-                "smaller batches: lower its batch_size."
+                "a GPU ran out of memory, and the processes that share a model cannot agree on "
+                "smaller batches; lower the model's 'batch_size'."
             ) from error
         return None
     except NotFiniteError as error:
         raise InputError(
-            f"the model's numbers are NaN or infinite on example "
+            "the model's numbers are NaN or infinite on example "
             f"{batch[error.index]['example_id']!r} ({error}); try another dtype (float16 overflows "
             "in models trained in bfloat16)."
         ) from error
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out: on a CPU, Torch says so in words alone."""
+    """Whether memory ran out; on a CPU only PyTorch's message says so."""
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
         words in str(error) for words in ("not enough memory", "can't allocate memory")
     )

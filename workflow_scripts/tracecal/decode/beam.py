@@ -35,9 +35,9 @@ def search_beams(
     """The `width` best hypotheses of each prompt, best first by length-normalised log-probability.
 
     At every step the candidates of a prompt's live hypotheses are ranked together by total
-    log-probability; an ending candidate among the first `width` is finished, the best `width`
-    others live on. A prompt is done when its finished hypotheses beat every live one at its
-    present length, or at `max_new_tokens`, where the live ones count as finished. Raises
+    log-probability; an ending candidate among the first `width` is finished, and the best `width`
+    others stay live. A prompt is done when its finished hypotheses beat every live one at its
+    current length, or at `max_new_tokens`, where live ones count as finished. Raises
     `NotFiniteError` where the model yields NaN or infinite logits.
     """
     finished: list[list[Beam]] = [[] for _ in prompts]
@@ -45,7 +45,7 @@ def search_beams(
     context, ids = started(model, prompts, shared_prefix(model, prompts))
     logits = context.read(ids)
     context = context.select([index for index in rows for _ in range(width)])
-    # History of the live hypotheses: tokens and their log-probabilities, [prompts, width, steps].
+    # The live hypotheses' tokens and log-probabilities, [prompts, width, steps].
     tokens = torch.empty(len(rows), width, 0, dtype=torch.long, device=model.device)
     logprobs = torch.empty(len(rows), width, 0, dtype=torch.float64, device=model.device)
     end_ids = torch.tensor(list(ends), device=model.device)
@@ -56,7 +56,7 @@ def search_beams(
         ending = torch.isin(chosen, end_ids)
         if step == max_new_tokens:
             ending[:] = True
-        cuts = _stop_cuts(steps[0], stops, ending)
+        cuts = _stop_cuts(steps[0], stops)
         ending |= torch.tensor([[cut is not None for cut in row] for row in cuts]).to(ending.device)
         _finish(finished, rows, steps, ending[:, :width], cuts, width)
         alive = ending.to(torch.int8).argsort(dim=-1, stable=True)[:, :width]
@@ -82,7 +82,7 @@ def search_beams(
 
 
 def _require_finite(logits: torch.Tensor, rows: list[int], step: int) -> None:
-    """`logits` [prompts * live, vocabulary] of the prompts `rows`; a logit of -inf is sound."""
+    """Check `logits` [prompts * live, vocabulary] of the prompts `rows`; -inf is allowed."""
     finite = logits.max(-1).values.isfinite().view(len(rows), -1).all(-1).tolist()
     if not all(finite):
         raise NotFiniteError(rows[finite.index(False)], f"token {step} of a beam")
@@ -91,10 +91,10 @@ def _require_finite(logits: torch.Tensor, rows: list[int], step: int) -> None:
 def _candidates(
     logits: torch.Tensor, logprobs: torch.Tensor, width: int, ends: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The best continuations of each prompt, by total log-probability, best first.
+    """The best continuations of each prompt by total log-probability, best first.
 
-    Enough of them, width * (1 + ends), that `width` remain when all ending ones are taken out.
-    Returns parent hypothesis, token and the token's log-probability, each [prompts, candidates].
+    There are width * (1 + ends) of them, so that `width` remain without the ending ones. Returns
+    parent hypothesis, token and the token's log-probability, each [prompts, candidates].
     """
     prompts, live, _ = logprobs.shape
     first = logprobs.shape[-1] == 0
@@ -120,10 +120,8 @@ def _history(history: torch.Tensor, parents: torch.Tensor, last: torch.Tensor) -
     return torch.cat([_gather(history, parents), last[:, :, None]], dim=-1)
 
 
-def _stop_cuts(
-    tokens: torch.Tensor, stops: StopStrings, ending: torch.Tensor
-) -> list[list[int | None]]:
-    """For each candidate the number of tokens a stop string leaves of it, or None."""
+def _stop_cuts(tokens: torch.Tensor, stops: StopStrings) -> list[list[int | None]]:
+    """How many tokens a stop string leaves of each candidate; None without one."""
     if not stops.strings:
         return [[None] * tokens.shape[1] for _ in range(tokens.shape[0])]
     return [[stops.cut(ids) for ids in hypotheses] for hypotheses in tokens.tolist()]
@@ -143,7 +141,8 @@ def _finish(
         count = cuts[index][rank] or len(ids)
         beam = Beam(tuple(ids[:count]), sum(logprobs[:count]))
         pool = finished[rows[index]]
-        if all(beam.token_ids != other.token_ids for other in pool):  # two may share a stop's cut
+        # Two hypotheses may differ only after a stop string.
+        if all(beam.token_ids != other.token_ids for other in pool):
             pool.append(beam)
         pool.sort(key=lambda beam: -beam.normalised)
         del pool[width:]

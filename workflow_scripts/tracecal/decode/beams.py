@@ -3,7 +3,7 @@
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.batching import Keep, Prompt, forget, in_batches
-from tracecal.decode.beam import Beam, search_beams
+from tracecal.decode.beam import search_beams
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.storage.journal import Row
@@ -12,14 +12,14 @@ from tracecal.tasks.asking import Asking
 
 def beam_task(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
     prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
     asking: Asking,
     batch_size: int,
     width: int,
     keep: Keep = forget,
 ) -> list[Row]:
-    """The `width` beams of every prompt; one row of the beams file each, finished ones to `keep`.
+    """One row of the beams file per prompt, with `width` beams; finished rows go to `keep`.
 
     `batch_size` counts hypotheses, as it counts answers in greedy decoding.
     """
@@ -27,18 +27,15 @@ def beam_task(
 
     def work(batch: list[Prompt]) -> list[Row]:
         ids = [prompt["prompt_token_ids"] for prompt in batch]
-        found = search_beams(model, ids, ends, stops, asking.max_new_tokens, width)
+        results = search_beams(model, ids, ends, stops, asking.max_new_tokens, width)
         return [
-            {"example_id": prompt["example_id"]} | _beams(beams)
-            for prompt, beams in zip(batch, found, strict=True)
+            {
+                "example_id": prompt["example_id"],
+                "beam_token_ids": [list(beam.token_ids) for beam in beams],
+                "beam_logprob": [beam.logprob for beam in beams],
+                "beam_length": [len(beam.token_ids) for beam in beams],
+            }
+            for prompt, beams in zip(batch, results, strict=True)
         ]
 
     return in_batches(prompts, max(1, batch_size // width), "beams", work, keep)
-
-
-def _beams(beams: list[Beam]) -> Row:
-    return {
-        "beam_token_ids": [list(beam.token_ids) for beam in beams],
-        "beam_logprob": [beam.logprob for beam in beams],
-        "beam_length": [len(beam.token_ids) for beam in beams],
-    }

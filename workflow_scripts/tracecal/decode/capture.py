@@ -1,4 +1,4 @@
-"""The reading of a step's logits: the likeliest token, a surprisal and the entropy, in one pass."""
+"""Surprisal, entropy and the most likely token from a step's logits, in one pass."""
 
 import math
 from collections.abc import Callable
@@ -8,35 +8,35 @@ import torch
 
 LOG2_E = math.log2(math.e)
 LN_2 = math.log(2)
-# exp2 of it is the smallest normal float32: what lies below counts as nothing
+# exp2 of it is the smallest normal float32; smaller weights are negligible
 FLOOR = -126.0
-# Logits in the block that is worked on at a time: it and its exponentials stay in a core's cache.
+# Logits per block: few enough for them and their exponentials to stay in a core's cache.
 BLOCK = 1 << 17
 
-Reading = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+Reading = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # tokens, surprisal, entropy
 
 
 def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> Reading:
-    """The emitted tokens, their surprisal and the entropy of the distribution, each [n].
+    """The chosen tokens, their surprisal and the entropy of the distribution, each [n].
 
-    `logits` are raw, [n, vocabulary], of any dtype and computed with in float32; `tokens` are the
-    likeliest where None. Values are in nats, at least 0, with 0 log 0 = 0 (paper, section 3.3),
+    `logits` [n, vocabulary] are raw, of any dtype, and converted to float32; `tokens` are the most
+    likely ones where None. Values are in nats, at least 0, with 0 log 0 = 0 (paper, section 3.3),
     within 2e-5 of a float64 softmax's up to 262,144 tokens; NaN where a row holds NaN or +inf,
-    or -inf alone.
+    or nothing but -inf.
     """
-    if logits.device.type != "cpu":  # one kernel over all rows, which waits for nobody
+    if logits.device.type != "cpu":  # one kernel over all rows, without host synchronisation
         return _compiled()(logits, tokens, _argmax)
     rows = max(1, BLOCK // logits.shape[-1])
     if len(logits) <= rows:
         return _read(logits, tokens, _argmax_on_cpu)
     parts = logits.split(rows)
-    given = [None] * len(parts) if tokens is None else tokens.split(rows)
-    read = [_read(*part, _argmax_on_cpu) for part in zip(parts, given, strict=True)]
+    chosen = [None] * len(parts) if tokens is None else tokens.split(rows)
+    read = [_read(*part, _argmax_on_cpu) for part in zip(parts, chosen, strict=True)]
     return tuple(torch.cat(column) for column in zip(*read, strict=True))
 
 
 def _argmax_on_cpu(logits: torch.Tensor) -> torch.Tensor:
-    """NumPy's, which is vectorised; torch's took a third of the whole pass."""
+    """NumPy's is vectorised; PyTorch's took a third of the whole pass."""
     return torch.from_numpy(logits.numpy().argmax(-1))
 
 
@@ -49,10 +49,10 @@ def _read(
     tokens: torch.Tensor | None,
     argmax: Callable[[torch.Tensor], torch.Tensor],
 ) -> Reading:
-    """`capture` of one block of rows, in place where it can be."""
+    """`capture` of one block of rows, in place where possible."""
     logits = logits.float()
     highest = logits.amax(-1, keepdim=True)
-    # In bits below the highest: exp2 is the faster exponential. torch sums pairwise.
+    # In bits relative to the highest: exp2 is faster than exp. PyTorch sums pairwise.
     bits = (logits - highest).mul_(LOG2_E).clamp_(min=FLOOR)
     weights = bits.exp2()
     total = weights.sum(-1)

@@ -1,15 +1,15 @@
-"""The confidence that a reply states in words: one number, or none.
+"""Parsing the confidence that a reply states: one number, or none.
 
 A percentage ("90 %"), a fraction ("9/10", "9 out of 10") or a bare number, in any script's
-digits. A bare number up to 1 is a probability, from 2 on a percentage: "1" is full confidence,
-not 1 %, because 1 is where the scale that is asked for ends, and "90" is 90 %.
+digits. A bare number up to 1 is a probability, from 2 on a percentage: "90" is 90 %, and "1" is
+full confidence, not 1 %, because the default prompt asks for a number up to 1.
 """
 
 import re
 
 # A decimal comma has one or two digits after it: "1,000" is no confidence
 _NUMBER = r"(?:\d+(?:[.٫]\d+|,\d{1,2})?|[.٫]\d+)(?![.,٫]?\d)"
-# Not inside a Latin word ("GPT4") nor in the middle of a number
+# Not inside a Latin word ("GPT4") or a longer number
 _STATED = re.compile(
     rf"(?<![A-Za-z_\d.٫])(?<!\d,)(?P<sign>[-−]?)(?P<value>{_NUMBER})"
     rf"(?:\s*(?P<percent>%|٪|％|per\s?cent\b)|\s*(?:/|out of)\s*(?P<of>{_NUMBER}))?",
@@ -20,7 +20,7 @@ _STATED = re.compile(
 def parse_confidence(reply: str) -> float | None:
     """The confidence in [0, 1] that `reply` states.
 
-    Null where it states none, one that is out of range, or several that differ.
+    None where it states no confidence, one out of range, or several that differ.
     """
     stated = [_value(match) for match in _STATED.finditer(reply)]
     if not stated or any(value is None or not 0 <= value <= 1 for value in stated):

@@ -1,4 +1,4 @@
-"""What a model has read: rows of tokens, padded on the left to one width, and their cache."""
+"""The KV cache of a batch whose rows are padded on the left to one width."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -8,22 +8,21 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
 from transformers.modeling_outputs import ModelOutput
 
-# Columns by which a cache grows, so that not every step copies it
+# Columns by which a cache grows, so that few steps copy it
 ROOM = 64
-# What prompts share is read once from this many tokens on; less is not worth a pass of its own.
+# Tokens from which a shared prefix is worth a forward pass of its own
 WORTH_SHARING = 8
-
 
 Pair = tuple[torch.Tensor, torch.Tensor]  # keys and values
 
 
 class RoomyLayer(DynamicLayer):
-    """Keys and values [rows, heads, columns, width] of one layer, with room for columns to come.
+    """Keys and values [rows, heads, columns, head size] of one layer, with spare columns.
 
-    It keeps every column, those outside a sliding window too: masks hide them.
+    Columns outside a sliding window are kept too: masks hide them.
     """
 
-    room = (torch.empty(0, 0, 0, 0),) * 2  # what `keys` and `values` are the first columns of
+    room = (torch.empty(0, 0, 0, 0),) * 2  # buffers whose first columns are `keys` and `values`
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs
@@ -73,11 +72,11 @@ def _new_cache(model: PreTrainedModel) -> Cache:
     cache = DynamicCache(config=model.config)
     if {type(layer) for layer in cache.layers} <= {DynamicLayer, DynamicSlidingWindowLayer}:
         return Cache(layers=[RoomyLayer() for _ in cache.layers])
-    return cache  # of a model with recurrent layers, say, whose state has no columns
+    return cache  # for example, the state of recurrent layers has no columns
 
 
 class Context:
-    """Rows that a model has read together; `pads` counts the columns of padding left of each."""
+    """A batch of rows and their cache; `pads` counts the padding columns left of each row."""
 
     def __init__(self, model: PreTrainedModel, pads: Sequence[int]) -> None:
         self.model = model
@@ -91,30 +90,29 @@ class Context:
 
     @property
     def splices(self) -> bool:
-        """Whether rows of other contexts can join, as they can where all layers have columns."""
+        """Whether rows of other contexts can join: all layers must have columns."""
         return all(isinstance(layer, RoomyLayer) for layer in self.cache.layers)
 
     def read(self, ids: torch.Tensor) -> torch.Tensor:
-        """Raw logits [rows, vocabulary] of the tokens after `ids` [rows, new], which are read.
+        """Read `ids` [rows, new]; return the next tokens' raw logits [rows, vocabulary].
 
         Nothing processes the logits: no penalty, temperature or minimum length of a generation
-        config can bend them.
+        config applies.
         """
         return self._forward(self.model, ids, logits_to_keep=1).logits[:, -1]
 
     def read_last(self, ids: torch.Tensor, count: int) -> torch.Tensor:
-        """Raw logits [rows, count, vocabulary] after each of the last of `ids`, which are read."""
+        """Read `ids`; return the raw logits [rows, count, vocabulary] after the last `count`."""
         return self._forward(self.model, ids, logits_to_keep=count).logits
 
     def read_hidden(self, ids: torch.Tensor, layer: int) -> torch.Tensor:
-        """The hidden state [rows, width] after `layer` of the last of `ids`, which are read."""
+        """Read `ids`; return the hidden state [rows, width] of the last one after `layer`."""
         output = self._forward(self.model.base_model, ids, output_hidden_states=True)
         return output.hidden_states[layer][:, -1]
 
-    def _forward(self, model: torch.nn.Module, ids: torch.Tensor, **wanted: object) -> ModelOutput:
+    def _forward(self, model: torch.nn.Module, ids: torch.Tensor, **options: object) -> ModelOutput:
         self.width += ids.shape[1]
         columns = torch.arange(self.width, device=ids.device)
-        # Without padding there is no mask to make.
         mask = (columns >= self.left[:, None]).long() if any(self.pads) else None
         positions = (columns[-ids.shape[1] :] - self.left[:, None]).clamp(min=0)
         return model(
@@ -123,7 +121,7 @@ class Context:
             position_ids=positions,
             past_key_values=self.cache,
             use_cache=True,
-            **wanted,
+            **options,
         )
 
     def length(self, row: int) -> int:
@@ -131,7 +129,7 @@ class Context:
         return self.width - self.pads[row]
 
     def select(self, rows: Sequence[int]) -> "Context":
-        """These rows, in this order; a row may stand several times."""
+        """A context of these rows, in this order; a row may be repeated."""
         if self.splices:
             return gathered([(self, row) for row in rows])
         self.keep(rows)
@@ -214,9 +212,9 @@ def in_place(kept: Sequence[int], joining: Sequence[T] = ()) -> list[int | T]:
 
 
 def shared_prefix(model: PreTrainedModel, prompts: Sequence[list[int]]) -> Context | None:
-    """What all `prompts` begin with, read once; None where that is little or one prompt.
+    """The common prefix of `prompts`, read once; None where it is short or there is one prompt.
 
-    A token of each prompt is always left to read.
+    At least one token of each prompt is left to read.
     """
     same = [len(set(tokens)) == 1 for tokens in zip(*prompts, strict=False)]
     length = min([*same, False].index(False), len(same) - 1)
@@ -232,11 +230,10 @@ def shared_prefix(model: PreTrainedModel, prompts: Sequence[list[int]]) -> Conte
 def started(
     model: PreTrainedModel, prompts: Sequence[list[int]], shared: Context | None = None
 ) -> tuple[Context, torch.Tensor]:
-    """A context for `prompts` and the ids [prompts, columns] that it has still to read.
+    """A context for `prompts`, and the ids [prompts, columns] that it has yet to read.
 
-    It holds what `shared` has read. A row's place is its columns counted from the right, so the
-    shared columns are shifted by each row's padding, and what would stand beyond them is read
-    again: that way no padding comes between a prompt's tokens.
+    It starts with the cache of `shared`, shifted right by each row's padding, so that no padding
+    separates a prompt's tokens; tokens shifted out of the shared columns are read again.
     """
     longest = max(map(len, prompts))
     pads = [longest - len(ids) for ids in prompts]
@@ -248,6 +245,6 @@ def started(
                 keys, values = (held[0][:, source] for held in (given.keys, given.values))
                 layer.hold((keys.transpose(0, 1), values.transpose(0, 1)), longest + ROOM)
         context.width = known
-    # The padding id is arbitrary: the mask hides it and no answer is ever filtered by it.
+    # Any padding id will do: the mask hides it, and no answer is filtered by it.
     rows = [[0] * pad + ids for pad, ids in zip(pads, prompts, strict=True)]
     return context, torch.tensor([row[known:] for row in rows], device=model.device)

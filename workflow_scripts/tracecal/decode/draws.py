@@ -1,4 +1,4 @@
-"""Draws that depend on nothing but what is drawn, whichever engine decodes."""
+"""Sampling tokens reproducibly, whatever the batch and the engine."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,8 @@ BLOCK = 256  # tokens whose weights are summed together
 class Draws:
     """Chooses each answer's next token by inverting the distribution function at a uniform.
 
-    The uniform is a hash of the answer's key and the step: what is drawn depends neither on the
-    batch nor on any generator's state.
+    The uniform number is a hash of the answer's key and the step, so the token depends neither on
+    the batch nor on a generator's state.
     """
 
     def __init__(self, keys: Sequence[str], temperature: float | torch.Tensor) -> None:
@@ -31,13 +31,13 @@ class Draws:
 
 
 def uniform(key: str) -> float:
-    """A number in [0, 1) that is a hash of `key`, 53 bits of it."""
+    """A number in [0, 1): 53 bits of a hash of `key`."""
     digest = hashlib.sha256(key.encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
 
 def inverse_cdf(logits: torch.Tensor, uniforms: Sequence[float]) -> torch.Tensor:
-    """The tokens [n] at which the distribution functions of `logits` [n, V] pass `uniforms`.
+    """The tokens [n] at which the distribution functions of `logits` [n, V] exceed `uniforms`.
 
     Weights are float32, their sums float64: first of blocks, then within the one that is reached.
     A token of weight 0 is never chosen.
@@ -45,8 +45,8 @@ def inverse_cdf(logits: torch.Tensor, uniforms: Sequence[float]) -> torch.Tensor
     weights = (logits - logits.amax(-1, keepdim=True)).float().exp_()
     weights = pad(weights, (0, -weights.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
     ends = weights.sum(-1, dtype=torch.float64).cumsum(-1)
-    uniform = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
-    reached = uniform * ends[:, -1:]
+    drawn = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
+    reached = drawn * ends[:, -1:]
     # NaN logits pass everything; `decode` says so.
     block = torch.searchsorted(ends, reached, right=True).clamp_(max=ends.shape[-1] - 1)
     before = ends.gather(-1, block - 1 + (block == 0)) * (block > 0)

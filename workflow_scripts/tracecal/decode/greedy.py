@@ -1,4 +1,4 @@
-"""Decoding that keeps, per token, two floats: surprisal and predictive entropy."""
+"""Decoding that keeps two floats per token: surprisal and predictive entropy."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,15 +12,15 @@ from tracecal.decode.capture import Reading, capture
 from tracecal.decode.context import Context, gathered, refilled, shared_prefix, started
 from tracecal.decode.stopping import StopStrings
 
-# Takes the raw logits [n, vocabulary], which answers they continue and how many tokens each has;
-# gives the next tokens [n].
+# From raw logits [n, vocabulary], the answers that they continue and the answers' lengths to the
+# next tokens [n]
 Choose = Callable[[torch.Tensor, list[int], list[int]], torch.Tensor]
-# An engine's decoding, called and giving as `decode` below; `model` is what the engine loaded.
+# An engine's counterpart of `decode` below, for the models that it loads
 Decode = Callable[..., "list[Answer]"]
 
-# Steps from one look at what was decoded to the next: a look makes the host wait for a GPU.
+# Steps between two looks at the decoded tokens: each look makes the host wait for the GPU
 LOOK_EVERY = {"cpu": 1, "cuda": 4}
-# The share of a batch's answers that are finished when they leave it and others take their places
+# Share of a batch's answers that must be finished for others to take their places
 FINISHED = 0.1
 
 
@@ -36,14 +36,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends an answer: a token of `tokens`, a stop string, or a number of tokens."""
+    """What ends an answer: a token of `tokens`, a stop string, or `most` tokens."""
 
     tokens: Sequence[int]
     stops: StopStrings
     most: int
 
     def extend(self, answer: Answer, token: int, surprisal: float, entropy: float) -> None:
-        """Append one step to an answer that grows, and end it where it ends there."""
+        """Append one step to an unfinished answer, and set its `finish_reason` if it ends there."""
         answer.token_ids.append(token)
         answer.surprisal.append(surprisal)
         answer.entropy.append(entropy)
@@ -59,7 +59,7 @@ class Ending:
 
 @dataclass
 class Batch:
-    """Answers that grow together: a context, which answer each of its rows is, the last tokens."""
+    """Answers that grow together: their context, their indices by row, and their last tokens."""
 
     context: Context
     rows: list[int]
@@ -103,14 +103,13 @@ def decode(
     copies: int = 1,
     slots: int | None = None,
 ) -> list[Answer]:
-    """Decode prompts; `copies` answers of each, in the prompts' order.
+    """Decode `copies` answers to each prompt, in the prompts' order.
 
-    `choose` picks the tokens; where it is None, the likeliest ones are taken. An answer ends with
-    a token of `ends` (kept), with the token in which a stop string begins (kept), or at
-    `max_new_tokens`. At most `slots` answers (all where None) grow at once: the prompts wait in
-    their order and take the places of finished answers. What they all begin with is read once.
-    Each step's logits are reduced on the spot. Raises `NotFiniteError` where the model yields NaN
-    or infinite logits.
+    `choose` picks the tokens; None means the most likely ones. An answer ends with a token of
+    `ends` (kept), with the token in which a stop string begins (kept), or at `max_new_tokens`. At
+    most `slots` answers (all where None) grow at once: prompts wait in their order and take the
+    places of finished answers. Their common prefix is read once. Each step's logits are reduced to
+    two floats immediately. Raises `NotFiniteError` where the model yields NaN or infinite logits.
     """
     ending = Ending(ends, stops, max_new_tokens)
     answers = [Answer() for _ in range(len(prompts) * copies)]
@@ -125,8 +124,8 @@ def decode(
         return capture(logits, choose(logits, rows, lengths))
 
     def look(rows: list[int], steps: list[Reading]) -> None:
-        seen = (torch.stack(column).tolist() for column in zip(*steps, strict=True))
-        for step in zip(*seen, strict=True):
+        columns = (torch.stack(column).tolist() for column in zip(*steps, strict=True))
+        for step in zip(*columns, strict=True):
             for row, token, *values in zip(rows, *step, strict=True):
                 if answers[row].finish_reason is None:
                     if not all(map(math.isfinite, values)):
@@ -135,10 +134,10 @@ def decode(
                     ending.extend(answers[row], token, *values)
 
     def begin(first: int) -> Batch:
-        """The prompts from `first` on, read, and their answers' first tokens."""
+        """Read the prompts from `first` on, and choose their answers' first tokens."""
         context, ids = started(model, prompts[first : first + at_once], shared)
         logits = context.read(ids)
-        if copies > 1:  # a prompt is read once, whatever its number of answers
+        if copies > 1:  # each prompt is read once
             logits = logits.repeat_interleave(copies, 0)
             context = context.select([i for i in range(len(ids)) for _ in range(copies)])
         rows = list(range(first * copies, (first + len(ids)) * copies))
@@ -151,7 +150,7 @@ def decode(
 
     live = ready = Batch(Context(model, []), [], torch.empty(0, device=model.device))
     splices = live.context.splices
-    place, spare = 0, []  # the first prompt that was not read; which rows of `ready` wait
+    place, spare = 0, []  # the first unread prompt; the rows of `ready` that wait
     unseen: list[Reading] = []  # steps since the last look
     while True:
         kept = growing(live)

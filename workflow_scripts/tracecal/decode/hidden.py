@@ -9,16 +9,12 @@ from tracecal.decode.context import shared_prefix, started
 from tracecal.storage.journal import Row
 
 HIDDEN = pa.schema(
-    {
-        "example_id": pa.string(),
-        "layer": pa.int32(),
-        "hidden": pa.list_(pa.float32()),
-    }
+    {"example_id": pa.string(), "layer": pa.int32(), "hidden": pa.list_(pa.float32())}
 )
 
 
 def layer_at(depth: float, layers: int) -> int:
-    """The layer at a share of the depth: 0 stands for the embeddings, `layers` for the last."""
+    """The layer at a relative `depth` in [0, 1]; layer 0 is the embeddings."""
     return round(depth * layers)
 
 
@@ -29,10 +25,7 @@ def hidden_task(
     batch_size: int,
     keep: Keep = forget,
 ) -> list[Row]:
-    """One row of the hidden-states file for every prompt (`example_id`, `prompt_token_ids`).
-
-    Finished rows go to `keep`.
-    """
+    """One row of the hidden-states file per prompt; finished rows go to `keep`."""
     layer = layer_at(depth, model.config.get_text_config().num_hidden_layers)
 
     def work(batch: list[Prompt]) -> list[Row]:
@@ -47,10 +40,10 @@ def hidden_task(
 
 @torch.inference_mode()
 def last_states(model: PreTrainedModel, prompts: list[list[int]], layer: int) -> torch.Tensor:
-    """The last token's state after `layer`, float32 [prompts, width]; no logits are made.
+    """The last token's hidden state after `layer`, float32 [prompts, width].
 
-    States are as Transformers gives them: the last layer's come after the final norm. Raises
-    `NotFiniteError` where one is not finite.
+    As in Transformers, the last layer's states come after the final norm. No logits are computed.
+    Raises `NotFiniteError` where a state is not finite.
     """
     context, ids = started(model, prompts, shared_prefix(model, prompts))
     states = context.read_hidden(ids, layer).float()

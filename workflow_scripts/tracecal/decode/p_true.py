@@ -1,7 +1,7 @@
-"""P(True): how probable a model finds it that its own answer is true (Kadavath et al. 2022).
+"""P(True): the probability that a model gives its own answer of being true (Kadavath et al. 2022).
 
-The question and the answer are shown and judged as (A) true or (B) false, without worked
-examples and without other samples. What counts is the next token alone.
+The prompt shows question and answer, without worked examples or other samples, and asks for (A)
+true or (B) false. Only the next token counts.
 """
 
 from collections.abc import Sequence
@@ -20,49 +20,48 @@ from tracecal.templates import filled
 
 P_TRUE = pa.schema({"example_id": pa.string(), "p_a": pa.float64(), "p_b": pa.float64()})
 
-# A word's beginning as byte-level (GPT) and SentencePiece tokenizers write a space
+# The space before a word as byte-level (GPT) and SentencePiece tokenizers write it
 SPACES = ("", " ", "Ġ", "▁")
 
 
 def judging_prompts(
     tokenizer: PreTrainedTokenizerBase,
-    answered: pl.DataFrame,
+    answers: pl.DataFrame,
     template: str,
     start: str,
     chat: bool | None,
 ) -> list[Prompt]:
-    """A prompt per row of `answered` that lets the model judge the answer in one token."""
-    texts = (
-        (row["example_id"], filled(template, row["question"], row["context"], row["answer"]))
-        for row in answered.iter_rows(named=True)
-    )
-    turns = ((example, [{"role": "user", "content": text}]) for example, text in texts)
-    return put(tokenizer, turns, 1, chat, start)
+    """A prompt per row of `answers` that lets the model judge the answer in one token."""
+    conversations = []
+    for row in answers.iter_rows(named=True):
+        text = filled(template, row["question"], row["context"], row["answer"])
+        conversations.append((row["example_id"], [{"role": "user", "content": text}]))
+    return put(tokenizer, conversations, 1, chat, start)
 
 
 def option_tokens(tokenizer: PreTrainedTokenizerBase, letter: str) -> list[int]:
-    """Every token that writes `letter` alone, with or without a space before it.
+    """Ids of the tokens that write `letter` alone, with or without a space before it.
 
-    Tokens that write more ("A)") are not counted. Raises `InputError` where there is none.
+    Tokens that write more, such as "A)", do not count. Raises `InputError` where there is none.
     """
     vocabulary = tokenizer.get_vocab()
-    found = sorted({vocabulary[s + letter] for s in SPACES if s + letter in vocabulary})
-    if not found:
+    ids = sorted({vocabulary[s + letter] for s in SPACES if s + letter in vocabulary})
+    if not ids:
         raise InputError(
             f"the vocabulary of {tokenizer.name_or_path} has no token {letter!r}, which P(True) "
             "needs; leave the estimator 'p_true' out."
         )
-    return found
+    return ids
 
 
 def judge_answers(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
     prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
     batch_size: int,
     keep: Keep = forget,
 ) -> list[Row]:
-    """`p_a` and `p_b` of every prompt: one forward pass per batch; a row each, also to `keep`.
+    """One row per prompt with the probabilities `p_a` and `p_b`; finished rows go to `keep`.
 
     Each is the sum over the tokens that write the option. Raises `InputError` where the model
     yields NaN or infinite logits.
@@ -70,12 +69,11 @@ def judge_answers(
     options = [option_tokens(tokenizer, letter) for letter in "AB"]
 
     def work(batch: list[Prompt]) -> list[Row]:
-        probabilities = next_probabilities(model, [one["prompt_token_ids"] for one in batch])
+        probabilities = next_probabilities(model, [prompt["prompt_token_ids"] for prompt in batch])
         p_a, p_b = (probabilities[:, tokens].sum(-1).tolist() for tokens in options)
-        ids = (prompt["example_id"] for prompt in batch)
         return [
-            {"example_id": example, "p_a": a, "p_b": b}
-            for example, a, b in zip(ids, p_a, p_b, strict=True)
+            {"example_id": prompt["example_id"], "p_a": a, "p_b": b}
+            for prompt, a, b in zip(batch, p_a, p_b, strict=True)
         ]
 
     return in_batches(prompts, batch_size, "answers", work, keep)

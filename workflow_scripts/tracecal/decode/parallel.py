@@ -1,7 +1,7 @@
 """One model on several GPUs at once: tensor parallelism, one process for each GPU.
 
-Each process holds a slice of every layer, as the architecture's plan in Transformers has it, does
-the same work and comes to the same tokens; what the job's own process gives is the result.
+Each process holds a slice of every layer, according to the architecture's plan in Transformers,
+does the same work and chooses the same tokens; the job's own process returns the result.
 """
 
 import os
@@ -23,9 +23,9 @@ from tracecal.progress import LOGGER
 from tracecal.storage.checksum import require_sum
 from tracecal.storage.digest import state_of
 
-# Seconds that a process has to end by itself after another failed: mostly it fails alike.
+# Seconds that a process has to end by itself after another failed: usually it fails too.
 GRACE = 30.0
-# A large model's slices are not read equally fast.
+# Long, because the slices of a large model are not read equally fast
 PATIENCE = timedelta(hours=2)
 
 
@@ -34,22 +34,22 @@ def on_model(
     folder: str | Path,
     loading: Mapping[str, Any],
     gpus: int,
-    *given: object,
-    **own: object,
+    *arguments: object,
+    **local: object,
 ) -> Any:
-    """`work(model, *given, **own)` with the model in `folder`, on up to `gpus` of the GPUs here.
+    """`work(model, *arguments, **local)` with the model in `folder`, on up to `gpus` local GPUs.
 
-    Several share every layer where its architecture and number of heads allow that; elsewhere each
-    holds some of the layers and waits for the others. `work` is a function of a module; `own`
-    stays in this process. Its function `keep`, if any, is called only while the model's files are
-    those that were loaded: on a CPU weights are mapped, and change with their file.
+    Several GPUs share every layer where the architecture and its number of heads allow it;
+    otherwise each holds some of the layers and they take turns. `work` is a module's function;
+    `local` stays in this process. Its `keep`, if any, is called only while the model's files are
+    those that were loaded: on a CPU the weights are memory-mapped and change with their file.
     """
-    if "keep" in own:
-        own["keep"] = _unchanged(folder, own["keep"])
+    if "keep" in local:
+        local["keep"] = _unchanged(folder, local["keep"])
     count = min(gpus, torch.cuda.device_count())
     if count > 1 and _sliceable(folder, loading, count):
-        return in_parallel(count, work, folder, loading, *given, **own)
-    return work(load_model(folder, **loading, spread=count > 1), *given, **own)
+        return in_parallel(count, work, folder, loading, *arguments, **local)
+    return work(load_model(folder, **loading, spread=count > 1), *arguments, **local)
 
 
 def _unchanged(folder: str | Path, keep: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -79,23 +79,23 @@ def in_parallel(
     work: Callable[..., Any],
     folder: str | Path,
     loading: Mapping[str, Any],
-    *given: object,
-    **own: object,
+    *arguments: object,
+    **local: object,
 ) -> Any:
-    """As `on_model`, in `count` processes, each with a slice of the model on a device of its own.
+    """As `on_model`, in `count` processes, each with a slice of the model on its own device.
 
-    Where one of the others fails and this one does not, this process ends too, with status 1: it
-    would wait for ever.
+    If another process fails and this one does not, this one exits with status 1, as it would wait
+    forever.
     """
     store = distributed.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
-    task = pickle.dumps((store.port, count, work, str(folder), dict(loading), given))
+    task = pickle.dumps((store.port, count, work, str(folder), dict(loading), arguments))
     others = [_started(rank, task) for rank in range(1, count)]
     over = threading.Event()
     for other in others:
         threading.Thread(target=_watch, args=(other, over), daemon=True).start()
     try:
         _join(store, 0, count)
-        return work(load_model(folder, **loading, slices=count), *given, **own)
+        return work(load_model(folder, **loading, slices=count), *arguments, **local)
     finally:
         over.set()
         for other in others:
@@ -106,7 +106,7 @@ def in_parallel(
 
 
 def _started(rank: int, task: bytes) -> subprocess.Popen:
-    """A process that does `task`, given to it by a pipe which it outlives by a moment only."""
+    """A process that reads `task` from a pipe, and ends when the pipe closes."""
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"LOCAL_RANK": str(rank), "PYTHONPATH": paths}
     command = [sys.executable, "-m", __name__, str(rank)]
@@ -118,7 +118,7 @@ def _started(rank: int, task: bytes) -> subprocess.Popen:
 
 def _watch(other: subprocess.Popen, over: threading.Event) -> None:
     if other.wait() and not over.wait(GRACE):
-        LOGGER.error("error: one of the processes that share the model failed; it says above why")
+        LOGGER.error("error: a process that shares the model failed; its message is above")
         os._exit(1)
 
 
@@ -142,13 +142,13 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """One of the other processes: its arguments come from the job's own, by a pipe."""
+    """One of the other processes; the job's own sends the arguments through a pipe."""
     rank = int(sys.argv[1])
-    port, count, work, folder, loading, given = pickle.load(sys.stdin.buffer)
+    port, count, work, folder, loading, arguments = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     _join(distributed.TCPStore("127.0.0.1", port, count, is_master=False), rank, count)
-    work(load_model(folder, **loading, slices=count), *given)
+    work(load_model(folder, **loading, slices=count), *arguments)
 
 
 if __name__ == "__main__":

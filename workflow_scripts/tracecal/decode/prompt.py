@@ -1,4 +1,4 @@
-"""From examples to the token ids a model is asked with."""
+"""From examples to prompts and their token ids."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -17,12 +17,12 @@ from tracecal.storage.files import read_parquet
 from tracecal.tasks.asking import Asking
 from tracecal.tasks.roles import evaluated
 
-PATIENCE = 20  # seconds that a chat template may take for one conversation
+PATIENCE = 20  # seconds that a chat template may take to render one conversation
 PLAIN = "set the model's 'chat: false' to ask in plain text"
 
 
 def messages(asking: Asking, example: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The conversation that asks one example: system text, worked examples, the question."""
+    """The conversation of one example: system text, worked examples, the question."""
     turns = [{"role": "system", "content": asking.system}] if asking.system else []
     for shot in asking.few_shot:
         turns.append({"role": "user", "content": _fill(asking.prompt, shot.question, shot.context)})
@@ -36,18 +36,20 @@ def _fill(template: str, question: str, context: str | None) -> str:
 
 
 def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat: bool) -> str:
-    """The text that is tokenised: through the model's chat template, or plain for a base model.
+    """The text of a conversation: by the model's chat template, or plain for a base model.
 
-    A template that knows no system role, and refuses or drops it, is given the system text before
-    the first question. Thinking is off where a template can switch it. Raises `InputError` where
-    the template refuses the conversation all the same, does not end, or leaves a message out.
+    Where a template refuses or drops the system role, the system text goes before the first
+    question. Thinking is off where a template can switch it. Raises `InputError` where the template
+    still refuses the conversation, does not end, or leaves a message out.
     """
     if not chat:
         return _plain(turns)
     try:
         with at_most(PATIENCE):
-            text = _templated(tokenizer, turns)
-    except Exception as error:  # a template is a program, and may raise whatever it likes
+            text = tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
+            )
+    except Exception as error:  # a template is a program and may raise anything
         if isinstance(error, TemplateError) and turns[0]["role"] == "system":
             return render(tokenizer, _system_before_question(turns), chat)
         raise InputError(
@@ -60,14 +62,14 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
     if lost:
         what = "the question" if lost["role"] == "user" else "a worked answer"
         raise InputError(
-            f"the chat template of {tokenizer.name_or_path} drops {what}: of "
-            f"{lost['content'][:60]!r} it makes {text[-60:]!r}; {PLAIN}."
+            f"the chat template of {tokenizer.name_or_path} drops {what}: it turns "
+            f"{lost['content'][:60]!r} into {text[-60:]!r}; {PLAIN}."
         )
     return text
 
 
 def _first_lost(turns: list[dict[str, str]], text: str) -> dict[str, str] | None:
-    """The first message that a rendered text lacks, or has before those that it should follow.
+    """The first message that is missing from a rendered text or out of order.
 
     The system text may stand anywhere: some templates move it to the last question.
     """
@@ -81,19 +83,13 @@ def _first_lost(turns: list[dict[str, str]], text: str) -> dict[str, str] | None
     return None
 
 
-def _templated(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]]) -> str:
-    return tokenizer.apply_chat_template(
-        turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
-    )
-
-
 def _system_before_question(turns: list[dict[str, str]]) -> list[dict[str, str]]:
     system, first, *others = turns
     return [{"role": "user", "content": f"{system['content']}\n\n{first['content']}"}, *others]
 
 
 def _plain(turns: list[dict[str, str]]) -> str:
-    """A worked answer follows its question on the next line; blank lines divide examples."""
+    """Each worked answer on the line after its question; blank lines between examples."""
     blocks: list[str] = []
     for turn in turns:
         if turn["role"] == "assistant":
@@ -106,7 +102,7 @@ def _plain(turns: list[dict[str, str]]) -> str:
 def ask(
     tokenizer: PreTrainedTokenizerBase, task: pl.DataFrame, asking: Asking, chat: bool | None = None
 ) -> list[dict[str, Any]]:
-    """The prompt of every example of `task`, as `put` makes them."""
+    """The prompt of every example of `task`; see `put`."""
     rows = task.iter_rows(named=True)
     conversations = ((row["example_id"], messages(asking, row)) for row in rows)
     return put(tokenizer, conversations, asking.max_new_tokens, chat)
@@ -128,10 +124,10 @@ def put(
 ) -> list[dict[str, Any]]:
     """`example_id`, `prompt` and `prompt_token_ids` of every conversation.
 
-    `chat` says whether to ask through the chat template; null: where the tokenizer has one. The
-    template writes its special tokens itself, so only plain prompts get the tokenizer's. The
-    model's reply begins with `start` and goes on for at most `most` tokens. Raises `InputError`
-    where a template is wanted and missing, or prompt and reply are more than the model can read.
+    `chat` says whether to use the chat template; None: where the tokenizer has one. The template
+    writes its special tokens itself, so only plain prompts get the tokenizer's. The model's reply
+    begins with `start` and has at most `most` further tokens. Raises `InputError` where the
+    template is missing, or prompt and reply exceed the model's context.
     """
     chat = tokenizer.chat_template is not None if chat is None else chat
     if chat and tokenizer.chat_template is None:
@@ -148,24 +144,24 @@ def put(
 def _require_readable(
     ids: list[int], most: int, tokenizer: PreTrainedTokenizerBase, example: str
 ) -> None:
-    """Raise `InputError` where a model has too small a context or vocabulary for a prompt."""
+    """Raise `InputError` where a model's context or vocabulary is too small for a prompt."""
     context, vocabulary = _limits(tokenizer.name_or_path)
     if len(ids) + most > context:
         raise InputError(
             f"the prompt of example {example!r} has {len(ids)} tokens, its answer up to {most}, "
             f"and {tokenizer.name_or_path} reads {context:g}; leave long rows out with the task's "
-            "'max_characters', ask for shorter answers, or take a model that reads more."
+            "'max_characters', ask for shorter answers, or use a model with a larger context."
         )
     if max(ids, default=0) >= vocabulary:
         raise InputError(
             f"the tokenizer of {tokenizer.name_or_path} gives token {max(ids)} and its model has "
-            f"{vocabulary:g}: they are not of one model; give a folder whose files belong together."
+            f"only {vocabulary:g}: they belong to different models; give a folder of one model."
         )
 
 
 @cache
 def _limits(folder: str) -> tuple[float, float]:
-    """How many tokens the model in a folder reads, and knows; infinity where it does not say."""
+    """The context length and vocabulary size of the model in a folder; infinity where unstated."""
     if not (Path(folder) / "config.json").is_file():
         return inf, inf
     config = loaded(AutoConfig, folder).get_text_config()

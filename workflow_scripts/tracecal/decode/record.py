@@ -1,9 +1,8 @@
-"""A step's file: of what an earlier attempt finished and what is made now."""
+"""The file of a decoding step, resumed from what an earlier attempt finished."""
 
 import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -17,50 +16,42 @@ from tracecal.storage.journal import Journal
 Work = Callable[[list[Prompt], Keep], object]
 
 
-@dataclass(frozen=True)
-class Step:
-    """A rule that runs a language model on a task's prompts; `job` is its script's `snakemake`.
+def record(
+    job: Any,
+    prompts: Sequence[Prompt],
+    schema: pa.Schema,
+    policy: str,
+    work: Callable[..., object],
+    *arguments: object,
+    notes: Callable[[pa.Table], dict[str, str]] = lambda table: {},
+) -> None:
+    """Run a language model on a task's prompts, and write all rows to the output of the rule.
 
-    The rule's parameters are all that the rows depend on beside the prompts and the model: the
-    code's hash, what else the work is given, and, read here, `loading`, the `seed`, the `engine`
-    where it is not Transformers, and `journal`, the folder of finished batches.
+    `job` is the rule's `snakemake`. Its parameters are all that the rows depend on besides the
+    prompts and the model: the code's hash, the arguments' values and, read here, `loading`, the
+    `seed`, the `engine` where it is not Transformers, and `journal`, the folder of finished
+    batches. `work(model, prompts, *arguments, keep=...)` gets the prompts that are not finished,
+    and passes each batch's rows to `keep`; where none are left no model is loaded. `notes` returns
+    further metadata of the file.
     """
+    params, wildcards, output = job.params, job.wildcards, job.output[0]
+    shard = wildcards.get("shard")  # such as '2-of-4', where several jobs share the prompts
 
-    job: Any
+    def run(missing: list[Prompt], keep: Keep) -> None:
+        on_model = engine_of(params.get("engine"), job.resources.mem_mb)
+        how = job.input.model, params.loading, job.resources.gpu
+        on_model(work, *how, missing, *arguments, keep=keep)
 
-    def on_model(self, work: Callable[..., Any], *given: object, **own: object) -> Any:
-        """`work(model, *given, **own)`; see `tracecal.decode.parallel`."""
-        params, resources = self.job.params, self.job.resources
-        run = engine_of(params.get("engine"), resources.mem_mb)
-        return run(work, self.job.input.model, params.loading, resources.gpu, *given, **own)
-
-    def record(
-        self,
-        prompts: Sequence[Prompt],
-        schema: pa.Schema,
-        policy: str,
-        work: Work,
-        notes: Callable[[pa.Table], dict[str, str]] = lambda table: {},
-    ) -> None:
-        """Have `work` done on the prompts that are not finished; write all rows to the output.
-
-        `prompts` are the whole task's. `work` hands over the rows of each batch as soon as they
-        are finished; where none are missing it is not called, so no model is loaded in vain.
-        `notes` are more to say in the file's metadata.
-        """
-        params, wildcards, output = self.job.params, self.job.wildcards, self.job.output[0]
-        shard = wildcards.get("shard")  # such as '2-of-4', where several jobs share the prompts
-        revision = read_checked(self.job.input.revision).strip()
-        dtype = params.loading["dtype"]
-        made = provenance(wildcards.model, revision, dtype, policy, params.seed)
-        if engine := params.get("engine"):
-            made["engine"] = engine
-        settings = dict(params.items())
-        journal = Journal(params.journal, schema, identity(settings, made, prompts))
-        table = recorded(share_of(prompts, shard), journal, work)
-        write_table(table, made | notes(table), output)
-        if shard is None:
-            journal.settle(output)
+    revision = read_checked(job.input.revision).strip()
+    dtype = params.loading["dtype"]
+    metadata = provenance(wildcards.model, revision, dtype, policy, params.seed)
+    if engine := params.get("engine"):
+        metadata["engine"] = engine
+    journal = Journal(params.journal, schema, identity(dict(params.items()), metadata, prompts))
+    table = recorded(share_of(prompts, shard), journal, run)
+    write_table(table, metadata | notes(table), output)
+    if shard is None:
+        journal.settle(output)
 
 
 def recorded(prompts: Sequence[Prompt], journal: Journal, work: Work) -> pa.Table:
@@ -74,8 +65,8 @@ def recorded(prompts: Sequence[Prompt], journal: Journal, work: Work) -> pa.Tabl
 def identity(
     settings: Mapping[str, object], metadata: Mapping[str, str], prompts: Sequence[Prompt]
 ) -> dict[str, object]:
-    """All that a step's rows depend on: its rule's parameters (the code's hash among them),
-    what its file says of its making, and a hash of every prompt of the task.
+    """All that a step's rows depend on: its rule's parameters (including the code's hash), its
+    file's metadata, and a hash of all prompts of the task.
     """
     digest = hashlib.sha256()
     for prompt in sorted(prompts, key=lambda prompt: prompt["example_id"]):
@@ -87,7 +78,7 @@ def identity(
 def share_of(prompts: Sequence[Prompt], shard: str | None) -> list[Prompt]:
     """The prompts of one job of several, or all of them.
 
-    Dealt out like cards, the longest first, so that all jobs take about as long.
+    They are dealt out like cards, longest first, so that all jobs take about as long.
     """
     if shard is None:
         return list(prompts)

@@ -1,4 +1,4 @@
-"""Exact traces of answers that were made elsewhere: one teacher-forced pass, nothing generated."""
+"""Exact traces of answers made elsewhere: one teacher-forced pass, nothing generated."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,16 @@ from tracecal.decode.answers import token_texts
 from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.capture import capture
 from tracecal.decode.context import shared_prefix, started
-from tracecal.decode.foreign import UNREAD
+from tracecal.decode.foreign import UNREPLAYABLE, as_traces
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.decode.traces import write_table
 from tracecal.errors import InputError
 from tracecal.logs.record import RECORDS
 
-# Logits held at a time, 1 GiB in float32.
+# Logits in memory at a time: 1 GiB in float32
 LOGITS = 1 << 28
-EMPTIED = ("entropy_lower", "entropy_upper", "lacks")  # where all entropies are exact
+EMPTIED = ("entropy_lower", "entropy_upper", "lacks")  # null, since all entropies are exact
 
 
 def replay_answers(
@@ -34,21 +34,21 @@ def replay_answers(
 
     See `tokenised` and `replay_task`.
     """
-    done = replay_task(model, tokenizer, tokenised(tokenizer, answers, end_token), batch_size)
-    return pl.DataFrame(done, schema=RECORDS).sort("example_id")
+    rows = replay_task(model, tokenised(tokenizer, answers, end_token), tokenizer, batch_size)
+    return pl.DataFrame(rows, schema=RECORDS).sort("example_id")
 
 
 def tokenised(
     tokenizer: PreTrainedTokenizerBase, answers: pl.DataFrame, end_token: bool
 ) -> list[Prompt]:
-    """Answers (columns of `RECORDS`) to be replayed, with the ids of prompt and answer.
+    """Answers (columns of `RECORDS`) to be replayed, with the token ids of prompt and answer.
 
-    Token ids are taken as they are, and decoded where there is no text. Where there is only text
-    it is tokenised, the answer apart from its prompt; `ended` says whether the model's end token
-    is to be put after it. Raises `InputError` where an answer has no prompt or no token.
+    Token ids are used as they are, and decoded where there is no text. Where there is only text,
+    prompt and answer are tokenised separately; `ended` says whether to append the model's end
+    token. Raises `InputError` where an answer has no prompt or no token.
     """
-    if (lacking := answers.select("example_id", why=UNREAD).drop_nulls()).height:
-        name, why = lacking.row(0)
+    if (unusable := answers.select("example_id", why=UNREPLAYABLE).drop_nulls()).height:
+        name, why = unusable.row(0)
         raise InputError(f"answer {name!r} cannot be replayed: {why}.")
     return [_tokenised(row, tokenizer, end_token) for row in answers.iter_rows(named=True)]
 
@@ -66,60 +66,76 @@ def _tokenised(row: Prompt, tokenizer: PreTrainedTokenizerBase, end_token: bool)
 
 
 def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
-    """A prompt's ids, beginning as the tokenizer begins a text; never with that mark twice."""
+    """A prompt's ids with the tokenizer's special tokens, unless it begins with the BOS token."""
     begins = tokenizer.bos_token is not None and prompt.startswith(tokenizer.bos_token)
     return tokenizer(prompt, add_special_tokens=not begins)["input_ids"]
 
 
 def replay_task(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
     prompts: Sequence[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
     batch_size: int,
     keep: Keep = forget,
 ) -> list[Prompt]:
-    """The answers of `tokenised` with their traces, columns of `RECORDS`; finished ones to `keep`.
+    """The answers of `tokenised` with their traces (columns of `RECORDS`); see `in_batches`.
 
     Raises `InputError` where one holds a token that the model does not know.
     """
     ends = end_tokens(model, tokenizer)
-    own = [tokenizer.eos_token_id if tokenizer.eos_token_id in ends else ends[0]]
+    end = [tokenizer.eos_token_id if tokenizer.eos_token_id in ends else ends[0]]
     vocabulary = model.get_output_embeddings().weight.shape[0]
     to_read = []
     for row in prompts:
-        answer = row["token_ids"] + own * row["ended"]
+        answer = row["token_ids"] + end * row["ended"]
         if max(row["prompt_token_ids"] + answer) >= vocabulary:
             raise InputError(
                 f"answer {row['example_id']!r} holds token ids that the model does not have: it "
-                "was made with another tokenizer. Replay it with the model that gave it."
+                "was made with another tokenizer. Replay it with the model that made it."
             )
-        # As a prompt: what is read is the prompt and all of the answer but its last token.
-        read = {"prompt_token_ids": row["prompt_token_ids"] + answer[:-1], "answer": answer}
-        to_read.append({"example_id": row["example_id"], "row": row} | read)
-    longest = max(len(one["answer"]) for one in to_read)
+        # The model reads the prompt and all of the answer but its last token.
+        ids = row["prompt_token_ids"] + answer[:-1]
+        entry = {"example_id": row["example_id"], "prompt_token_ids": ids, "answer": answer}
+        to_read.append(entry | {"row": row})
+    longest = max(len(entry["answer"]) for entry in to_read)
     fitting = max(1, min(batch_size, LOGITS // (longest * vocabulary)))
 
     def work(batch: list[Prompt]) -> list[Prompt]:
-        traced = _replayed(model, batch)
+        traces = _replayed(model, batch)
         return [
-            {name: one["row"][name] for name in RECORDS}
-            | {"token_ids": one["answer"], "tokens": token_texts(tokenizer, one["answer"])}
+            {name: entry["row"][name] for name in RECORDS}
+            | {"token_ids": entry["answer"], "tokens": token_texts(tokenizer, entry["answer"])}
             | trace
-            for one, trace in zip(batch, traced, strict=True)
+            for entry, trace in zip(batch, traces, strict=True)
         ]
 
     return in_batches(to_read, fitting, "answers", work, keep)
 
 
+def replay_traces(
+    model: PreTrainedModel,
+    prompts: Sequence[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
+    batch_size: int,
+    keep: Keep,
+) -> None:
+    """Replay the answers of `tokenised`; finished rows of the traces file go to `keep`."""
+
+    def keep_traces(rows: list[Prompt]) -> None:
+        keep(as_traces(pl.DataFrame(rows, schema=RECORDS)))
+
+    replay_task(model, prompts, tokenizer, batch_size, keep_traces)
+
+
 @torch.inference_mode()
 def _replayed(model: PreTrainedModel, batch: Sequence[Prompt]) -> list[dict[str, list[float]]]:
-    """The surprisal and entropy of each answer's tokens; a shared beginning is read once."""
-    shared = shared_prefix(model, [one["row"]["prompt_token_ids"] for one in batch])
-    context, ids = started(model, [one["prompt_token_ids"] for one in batch], shared)
-    logits = context.read_last(ids, max(len(one["answer"]) for one in batch))
+    """The surprisal and entropy of each answer's tokens; a shared prefix is read once."""
+    shared = shared_prefix(model, [entry["row"]["prompt_token_ids"] for entry in batch])
+    context, ids = started(model, [entry["prompt_token_ids"] for entry in batch], shared)
+    logits = context.read_last(ids, max(len(entry["answer"]) for entry in batch))
     traces = []
-    for place, one in enumerate(batch):
-        tokens = torch.tensor(one["answer"], device=model.device)
+    for place, entry in enumerate(batch):
+        tokens = torch.tensor(entry["answer"], device=model.device)
         _, surprisal, entropy = capture(logits[place, -len(tokens) :], tokens)
         if not bool((surprisal.isfinite() & entropy.isfinite()).all()):
             raise NotFiniteError(place, "in a replayed answer")
@@ -128,17 +144,17 @@ def _replayed(model: PreTrainedModel, batch: Sequence[Prompt]) -> list[dict[str,
 
 
 def tokenisation(answers: pl.DataFrame, end_token: bool) -> str:
-    """How the tokens of replayed answers came about, in words."""
-    given = answers["token_ids"].is_not_null().sum()
-    if given == answers.height:
+    """A sentence of the metadata on where the tokens of replayed answers come from."""
+    count = answers["token_ids"].count()
+    if count == answers.height:
         return "token ids as given"
     end = "with" if end_token else "without"
     return (
-        f"token ids as given for {given} of {answers.height} answers; the others' text tokenised "
+        f"token ids as given for {count} of {answers.height} answers; the others' text tokenised "
         f"apart from its prompt, {end} an end token"
     )
 
 
 def write_replayed(answers: pl.DataFrame, metadata: dict[str, str], path: str) -> None:
-    """Write replayed answers as a sealed Arrow IPC file that says how they were made."""
+    """Write replayed answers as a sealed Arrow IPC file with `metadata` on their making."""
     write_table(answers.to_arrow(compat_level=CompatLevel.oldest()), metadata, path)

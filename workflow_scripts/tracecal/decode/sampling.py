@@ -1,11 +1,11 @@
-"""Ancestral sampling whose draws depend on nothing but what is sampled."""
+"""Samples of a whole task: prompts in, rows of the samples file out."""
 
 import pyarrow as pa
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.batching import Keep, Prompt, forget, in_waves
 from tracecal.decode.draws import Draws
-from tracecal.decode.greedy import Answer, Decode, decode
+from tracecal.decode.greedy import Decode, decode
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.storage.journal import Row
@@ -24,8 +24,8 @@ SAMPLES = pa.schema(
 
 def sample_task(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
     prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
     asking: Asking,
     batch_size: int,
     answers: int,
@@ -34,18 +34,18 @@ def sample_task(
     keep: Keep = forget,
     decode: Decode = decode,
 ) -> list[Row]:
-    """`answers` sampled answers of every prompt; one row of the samples file each.
+    """`answers` ancestral samples per prompt, one row of the samples file each.
 
     All of a prompt's rows go to `keep` together. `batch_size` counts answers, as it does in greedy
-    decoding. Surprisals are the model's own, whatever the temperature at which the tokens were
-    drawn. `decode` is that of the engine which loaded `model`.
+    decoding. Surprisals are at temperature 1, whatever the `temperature` of the draws. `decode`
+    belongs to the engine that loaded `model`.
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
 
     def work(batch: list[Prompt], size: int) -> list[Row]:
-        examples = [prompt["example_id"] for prompt in batch]
-        keys = [f"{seed}\x1f{example}\x1f{k}" for example in examples for k in range(answers)]
-        drawn = decode(
+        draws = [(prompt["example_id"], k) for prompt in batch for k in range(answers)]
+        keys = [f"{seed}\x1f{example}\x1f{k}" for example, k in draws]
+        samples = decode(
             model,
             [prompt["prompt_token_ids"] for prompt in batch],
             ends,
@@ -56,19 +56,14 @@ def sample_task(
             slots=size * answers,
         )
         return [
-            _row(example, k, drawn[index * answers + k], stops)
-            for index, example in enumerate(examples)
-            for k in range(answers)
+            {
+                "example_id": example,
+                "sample": k,
+                "token_ids": answer.token_ids,
+                "surprisal": answer.surprisal,
+                "text": stops.decode(answer.token_ids),
+            }
+            for (example, k), answer in zip(draws, samples, strict=True)
         ]
 
     return in_waves(prompts, max(1, batch_size // answers), "prompts", work, keep)
-
-
-def _row(example: str, sample: int, answer: Answer, stops: StopStrings) -> Row:
-    return {
-        "example_id": example,
-        "sample": sample,
-        "token_ids": answer.token_ids,
-        "surprisal": answer.surprisal,
-        "text": stops.decode(answer.token_ids),
-    }

@@ -1,4 +1,4 @@
-"""Stop strings: where an answer ends although the model goes on."""
+"""Stop strings: where an answer ends although the model would continue."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -7,20 +7,20 @@ from transformers import PreTrainedTokenizerBase
 
 
 class StopStrings:
-    """Finds the token in which a stop string begins, without ever re-tokenising text."""
+    """Finds the token in which a stop string begins, without re-tokenising text."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, strings: Sequence[str]) -> None:
         self.tokenizer = tokenizer
         self.strings = tuple(strings)
         self._alone = cache(lambda token: self.decode([token]))
-        # Each token of a stop string writes a byte of it; before them, what a token's text may
-        # depend on: the beginning of its text or of a character.
+        # A stop string spans at most one token per byte. The 8 tokens before it are decoded too,
+        # since a token's text can depend on the beginning of the text or of a character.
         self._reach = 8 + max((len(string.encode()) for string in self.strings), default=0)
 
     def cut(self, token_ids: Sequence[int]) -> int | None:
         """How many tokens to keep, through the one in which the earliest stop string begins.
 
-        None where none ends in the last token; asked at every token, it finds every stop string.
+        None where no stop string ends in the last token: call it after every token.
         """
         if not self.strings:
             return None
@@ -37,10 +37,10 @@ class StopStrings:
         )
 
     def _may_complete(self, token: int) -> bool:
-        """Whether a stop string's last character can come with `token`.
+        """Whether `token` may write a stop string's last character.
 
-        Part of a character's bytes can bring any, and a space may be left out of a token that is
-        decoded alone.
+        A token of part of a character's bytes may complete any character, and a token decoded alone
+        may lose a space.
         """
         text = self._alone(token)
         return any(
@@ -49,7 +49,7 @@ class StopStrings:
         )
 
     def _tail(self, token_ids: Sequence[int]) -> Sequence[int]:
-        """As many of the last tokens as a stop string can stand in; special ones have no text."""
+        """As many of the last tokens as a stop string can span; special tokens have no text."""
         place, count = len(token_ids), 0
         while place and count < self._reach:
             place -= 1

@@ -1,4 +1,4 @@
-"""A limit to how long foreign code, such as a chat template, may take."""
+"""A time limit for foreign code, such as a chat template."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` where the work takes longer. Only a process's main thread can be cut."""
+    """Raise `TimeoutError` where the block takes longer; no limit outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -14,7 +14,7 @@ from tracecal.storage.files import atomic_write, map_sealed
 from tracecal.storage.journal import sorted_by_example
 
 SCHEMA_VERSION = "1"
-# The metadata of traces from files that says of how many answers no entropies are known, and why.
+# Metadata key of traces from files: how many answers have no known entropies, and why
 WITHOUT_ENTROPY = "without_entropy"
 
 TRACES = pa.schema(
@@ -42,7 +42,7 @@ BEAMS = pa.schema(
 
 
 def provenance(model: str, revision: str, dtype: str, policy: str, seed: int) -> dict[str, str]:
-    """What an Arrow file says of its making: model, decoding policy, seed, library versions."""
+    """Metadata of an Arrow file on its making: model, decoding policy, seed, library versions."""
     libraries = ("torch", "transformers", "tokenizers", "pyarrow")
     return {
         "schema_version": SCHEMA_VERSION,
@@ -57,7 +57,7 @@ def provenance(model: str, revision: str, dtype: str, policy: str, seed: int) ->
 
 
 def write_table(table: pa.Table, metadata: dict[str, str], path: str | Path) -> None:
-    """Write rows, sorted by example id, as a sealed Arrow IPC file, whole or not at all."""
+    """Write rows, sorted by example id, as a sealed Arrow IPC file, atomically."""
     ordered = sorted_by_example(table).replace_schema_metadata(metadata | blank(path))
     with atomic_write(path) as part:
         with pa.ipc.new_file(part, ordered.schema) as writer:
@@ -66,10 +66,10 @@ def write_table(table: pa.Table, metadata: dict[str, str], path: str | Path) -> 
 
 
 def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Read `columns` (all where null) of an Arrow IPC file.
+    """Read `columns` (all where None) of an Arrow IPC file.
 
-    Raises `InputError` where the file is cut short, foreign, of another schema version or
-    lacks a column.
+    Raises `InputError` where the file is truncated, not of the workflow, of another schema version
+    or lacks a column.
     """
     table = read_table(path)
     stated = (table.schema.metadata or {}).get(b"schema_version", b"none").decode()
@@ -85,9 +85,9 @@ def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.Dat
 def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Read traces and check what every consumer relies on.
 
-    Each answer has T >= 1 tokens and as many finite, non-negative surprisals and entropies; no
-    entropies (null) only where the file says so. Raises `InputError` naming the first example
-    that breaks this.
+    Each answer has T >= 1 tokens and as many finite, non-negative surprisals and entropies;
+    entropies may be null only where the metadata says so. Raises `InputError` naming the first
+    example that violates this.
     """
     frame = read_arrow(path, columns)
     lists = [name for name in ("token_ids", "surprisal", "entropy") if name in frame.columns]
@@ -96,11 +96,11 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
         values = pl.col(name).list
         fine = (values.len() >= 1) & (values.len() == pl.col(lists[0]).list.len())
         if name != "token_ids":
-            # Of a list the least value is NaN only where all are, and the sum where one is.
+            # A list's minimum is NaN only where all values are, its sum where one is.
             fine &= (values.min() >= 0) & values.sum().is_finite() & ~values.contains(None)
         if (
-            frame[name].null_count()
-            and name == "entropy"
+            name == "entropy"
+            and frame[name].has_nulls()
             and WITHOUT_ENTROPY in arrow_metadata(path)
         ):
             fine |= pl.col(name).is_null()
@@ -108,21 +108,20 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
     if (broken := frame.filter(~sound.fill_null(False))).height:
         raise InputError(
             f"{path}: the trace of example {broken['example_id'][0]!r} is empty, of unequal "
-            "lengths or holds a value that is not finite and non-negative. "
-            f"{regenerate(path)}"
+            f"lengths or holds a value that is not finite and non-negative. {regenerate(path)}"
         )
     return frame
 
 
 def arrow_metadata(path: str | Path) -> dict[str, str]:
-    """The key-value metadata of an Arrow IPC file, but for what storage adds."""
+    """The key-value metadata of an Arrow IPC file, without the storage room's own keys."""
     metadata = read_table(path).schema.metadata or {}
     stated = {key.decode(): value.decode() for key, value in metadata.items()}
     return {key: value for key, value in stated.items() if key not in (KEY, MADE)}
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """An Arrow IPC file as it stands, mapped; raises `InputError` where it is not whole."""
+    """An Arrow IPC file as it is, memory-mapped; raises `InputError` where it is not whole."""
     try:
         with pa.ipc.open_file(pa.BufferReader(map_sealed(path))) as reader:
             return reader.read_all()

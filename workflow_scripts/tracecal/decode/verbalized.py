@@ -1,7 +1,7 @@
-"""Verbalised confidence: the model says how sure it is (Tian et al. 2023, two stages, top 1).
+"""Verbalised confidence: the model states how sure it is (Tian et al. 2023, two stages, top 1).
 
-The task's own conversation goes on: after the decoded answer the model is asked how probable it
-is that the answer is right, and its greedy reply is read for a number.
+The task's conversation continues: after the decoded answer a prompt asks how probable it is that
+the answer is correct, and the greedy reply is parsed for a number.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ REPLY_TOKENS = 16
 
 def second_turns(
     tokenizer: PreTrainedTokenizerBase,
-    answered: pl.DataFrame,
+    answers: pl.DataFrame,
     asking: Asking,
     template: str,
     chat: bool | None,
 ) -> list[Prompt]:
-    """A prompt per row of `answered`: its conversation, the answer, and `template` filled."""
+    """A prompt per row of `answers`: its conversation, the answer, and `template` filled in."""
     conversations = []
-    for row in answered.iter_rows(named=True):
+    for row in answers.iter_rows(named=True):
         question = filled(template, row["question"], row["context"], row["answer"])
         turns = [
             *messages(asking, row),
@@ -48,16 +48,15 @@ def second_turns(
 
 def confidence_replies(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
     prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
     stop: Sequence[str],
     batch_size: int,
     keep: Keep = forget,
 ) -> list[Row]:
-    """The greedy `reply` to every prompt and the `confidence` that it states; a row each,
-    finished ones to `keep`.
+    """One row per prompt: the greedy `reply` and the `confidence` that it states, or null.
 
-    A reply ends like the task's answers, or after REPLY_TOKENS tokens.
+    A reply ends like the task's answers, or after REPLY_TOKENS tokens. Finished rows go to `keep`.
     """
     ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, stop)
 

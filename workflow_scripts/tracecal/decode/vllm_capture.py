@@ -1,4 +1,4 @@
-"""A logits processor for vLLM that keeps what TRACE is computed from, two floats a token.
+"""A logits processor for vLLM that keeps surprisal and entropy, two floats per token.
 
 It needs vLLM and nothing of the workflow: docs/engines.md shows how to use it alone.
 """
@@ -16,60 +16,60 @@ Position = tuple[str, int]  # a request's key and how many tokens its answer has
 
 
 class Capture(LogitsProcessor):
-    """Keeps the surprisal of each greedy token and the entropy it was chosen at, in nats, of
-    requests that name a key: `SamplingParams(temperature=0, extra_args={"trace": "17"})`.
+    """Keeps surprisal and entropy (nats) of each greedy token, for requests that name a key:
+    `SamplingParams(temperature=0, extra_args={"trace": "17"})`.
 
-    Logits are read before anything else bends them and passed on unchanged. What stands at a
-    position is overwritten when the position is computed again, so chunks of a prompt and
-    preemption do no harm. With a further `{"draw": key, "spread": temperature}` a token is drawn as
-    `Draws` does, and is the only one left to vLLM.
+    Logits are read before anything else changes them, and passed on unchanged. A position that is
+    computed again overwrites its values, so chunked prompts and preemption do no harm. With a
+    further `{"draw": key, "spread": temperature}` the token is drawn by `Draws`, and all others are
+    masked for vLLM.
     """
 
     @classmethod
     def validate_params(cls, params: Any) -> None:
-        bent = params.temperature, params.repetition_penalty - 1, params.presence_penalty
-        bent += params.frequency_penalty, params.min_tokens, len(params.logit_bias or ())
-        if "trace" in (params.extra_args or {}) and any(bent):
+        changes = params.temperature, params.repetition_penalty - 1, params.presence_penalty
+        changes += params.frequency_penalty, params.min_tokens, len(params.logit_bias or ())
+        if "trace" in (params.extra_args or {}) and any(changes):
             raise ValueError(
-                "a request with a trace has temperature 0 and nothing that bends logits"
+                "a request with a trace needs temperature 0 and nothing that changes logits"
             )
 
     def __init__(self, config: object, device: torch.device, is_pin_memory: bool) -> None:
-        self.requests: dict[int, tuple[dict[str, Any], list[int]]] = {}  # by their rows
+        self.requests: dict[int, tuple[dict[str, Any], list[int]]] = {}  # by row
         self.steps: list[tuple[list[Position], torch.Tensor]] = []
 
     def is_argmax_invariant(self) -> bool:
-        return False  # else greedy requests would pass by
+        return False  # otherwise greedy requests would bypass the processor
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow the requests that left, came (with the list an answer grows in) and moved."""
+        """Follow requests that left, arrived (with their answer's growing list) and moved."""
         if batch_update is None:
             return
         for row in batch_update.removed:
             self.requests.pop(row, None)
         for row, params, _, answer in batch_update.added:
             self.requests[row] = (params.extra_args or {}, answer)
-        for one, other, direction in batch_update.moved:
-            moved, replaced = self.requests.pop(one, None), self.requests.pop(other, None)
+        for source, target, direction in batch_update.moved:
+            moved, replaced = self.requests.pop(source, None), self.requests.pop(target, None)
             if moved is not None:
-                self.requests[other] = moved
+                self.requests[target] = moved
             if replaced is not None and direction.name == "SWAP":
-                self.requests[one] = replaced
+                self.requests[source] = replaced
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        traced = {row: one for row, one in self.requests.items() if "trace" in one[0]}
+        traced = {row: entry for row, entry in self.requests.items() if "trace" in entry[0]}
         if not traced:
             return logits
-        drawn = {row: one for row, one in traced.items() if "draw" in one[0]}
+        drawn = {row: entry for row, entry in traced.items() if "draw" in entry[0]}
         rows, tokens = list(drawn), None
         if drawn:
-            asked, answers = zip(*drawn.values(), strict=True)
-            spread = logits.new_tensor([one["spread"] for one in asked])[:, None]
-            draw = Draws([one["draw"] for one in asked], spread)
+            settings, answers = zip(*drawn.values(), strict=True)
+            spread = logits.new_tensor([each["spread"] for each in settings])[:, None]
+            draw = Draws([each["draw"] for each in settings], spread)
             tokens = logits.argmax(-1)
             tokens[rows] = draw(logits[rows], range(len(rows)), map(len, answers))
         _, surprisal, entropy = capture(logits, tokens)
-        places = [(asked["trace"], len(answer)) for asked, answer in traced.values()]
+        places = [(settings["trace"], len(answer)) for settings, answer in traced.values()]
         self.steps.append((places, torch.stack([surprisal, entropy], 1)[list(traced)]))
         if drawn:
             logits[rows] = -torch.inf
@@ -77,7 +77,7 @@ class Capture(LogitsProcessor):
         return logits
 
     def take(self) -> dict[str, list[list[float]]]:
-        """For each key [surprisal, entropy] of every token so far; they are forgotten here."""
+        """[surprisal, entropy] of every token so far, by key; the processor forgets them."""
         kept: dict[str, dict[int, list[float]]] = {}
         for places, values in self.steps:
             for (key, position), pair in zip(places, values.tolist(), strict=True):
@@ -87,8 +87,8 @@ class Capture(LogitsProcessor):
 
 
 class Captured:
-    """What vLLM's workers are extended by, so that `collective_rpc("take_traces")` fetches."""
+    """Extends vLLM's workers, so that `collective_rpc("take_traces")` fetches the traces."""
 
     def take_traces(self) -> dict[str, list[list[float]]]:
         processors: Sequence[object] = list(self.model_runner.input_batch.logitsprocs.all)
-        return next(one for one in processors if isinstance(one, Capture)).take()
+        return next(entry for entry in processors if isinstance(entry, Capture)).take()

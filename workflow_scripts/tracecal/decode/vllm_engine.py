@@ -1,4 +1,4 @@
-"""vLLM as the engine: it schedules and computes, and what is decoded is the same."""
+"""vLLM as the engine: it schedules and computes; the answers are the same."""
 
 import math
 import os
@@ -27,11 +27,11 @@ from tracecal.decode.stopping import StopStrings
 from tracecal.errors import InputError
 from tracecal.tasks.asking import Asking
 
-if TYPE_CHECKING:  # it is slow to load, and not installed where nobody asked for it
+if TYPE_CHECKING:  # slow to import, and optional
     from vllm import LLMEngine
 
-# Read by vLLM: its engine runs in our process, where a kill ends it and nothing depends on which
-# process was faster; the interface that `Capture` is written for; nothing is reported to anyone.
+# Environment of vLLM: its engine runs in our process, so that a kill ends it and no race decides;
+# the interface that `Capture` is written for; no usage statistics are sent.
 SETTINGS = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_USE_V2_MODEL_RUNNER": "0",
@@ -40,12 +40,12 @@ SETTINGS = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # several jobs may share a machine
 }
 CAPTURE = "tracecal.decode.vllm_capture"
-GPU_MEMORY = 0.9  # the share of a GPU's memory that vLLM takes, its own default
+GPU_MEMORY = 0.9  # share of a GPU's memory that vLLM takes: its own default
 
 
 @dataclass
 class Model:
-    """A model that vLLM has loaded, and what its folder declares, as a Transformers model does."""
+    """A model loaded by vLLM, with its folder's configurations as a Transformers model has them."""
 
     engine: "LLMEngine"
     config: PretrainedConfig
@@ -54,7 +54,7 @@ class Model:
 
 
 def installed() -> str | None:
-    """The version of vLLM, whichever build of it; None where it is not installed."""
+    """The version of vLLM without its build; None where it is not installed."""
     if find_spec("vllm") is None:
         return None
     from vllm import __version__
@@ -68,17 +68,17 @@ def on_model(
     folder: str,
     loading: dict[str, Any],
     gpus: int,
-    tokenizer: PreTrainedTokenizerBase,
     prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
     asking: Asking,
     batch_size: int,
-    *more: object,
-    **own: object,
+    *arguments: object,
+    **local: object,
 ) -> Any:
-    """As that of `parallel`, for work that decodes: it is given vLLM's `decode`."""
+    """As `parallel.on_model`, for work that takes a `decode`, which is vLLM's."""
     longest = max(len(prompt["prompt_token_ids"]) for prompt in prompts) + asking.max_new_tokens
     model = load(folder, loading["dtype"], gpus, memory_mb, batch_size, longest)
-    return work(model, tokenizer, prompts, asking, batch_size, *more, **own, decode=decode)
+    return work(model, prompts, tokenizer, asking, batch_size, *arguments, **local, decode=decode)
 
 
 def load(
@@ -86,8 +86,8 @@ def load(
 ) -> Model:
     """The model in `folder`, each of its layers spread over the job's `gpus`.
 
-    At most `batch_size` answers grow at once, of `longest` tokens with their prompts. On a CPU
-    `memory_mb` bounds what vLLM takes. Raises `InputError` where vLLM cannot load the model or it
+    At most `batch_size` answers grow at once, each of `longest` tokens including its prompt. On a
+    CPU vLLM takes at most `memory_mb`. Raises `InputError` where vLLM cannot load the model or it
     does not fit.
     """
     os.environ |= SETTINGS
@@ -104,8 +104,8 @@ def load(
             engine = LLMEngine.from_engine_args(
                 EngineArgs(
                     model=str(folder),
-                    skip_tokenizer_init=True,  # it gets token ids, and gives them
-                    generation_config="vllm",  # the model's own could bend logits
+                    skip_tokenizer_init=True,  # token ids in, token ids out
+                    generation_config="vllm",  # the model's own could change logits
                     load_format="safetensors",
                     trust_remote_code=False,
                     dtype=dtype,
@@ -113,14 +113,14 @@ def load(
                     max_num_seqs=batch_size,
                     tensor_parallel_size=ranks,
                     gpu_memory_utilization=memory,
-                    enforce_eager=cpu,  # compiling pays on a GPU, with its graphs
+                    enforce_eager=cpu,  # compilation and CUDA graphs pay off on a GPU only
                     async_scheduling=False,
                     logits_processors=[f"{CAPTURE}:Capture"],
                     worker_extension_cls=f"{CAPTURE}.Captured",
                     disable_log_stats=True,
                 )
             )
-    except Exception as error:  # vLLM raises whatever its parts do
+    except Exception as error:  # vLLM's parts raise anything
         raise InputError(
             f"vLLM cannot load {folder} ({type(error).__name__}: {shorten(str(error), 500)}): if "
             "it does not fit, give the model more 'gpus' (on a CPU 'memory_gb') or a smaller "
@@ -131,7 +131,7 @@ def load(
 
 @contextmanager
 def _script_hidden() -> Iterator[None]:
-    """Keep worker processes from running the rule's script, which they would load as their own."""
+    """Keep worker processes from running the rule's script, which they would import as main."""
     main = sys.modules["__main__"]
     file = vars(main).pop("__file__", None)
     try:
@@ -142,7 +142,7 @@ def _script_hidden() -> Iterator[None]:
 
 
 def _generation_config(folder: str, config: PretrainedConfig) -> GenerationConfig:
-    """As a Transformers model has it: of its own file, else of its configuration."""
+    """As in Transformers: from its own file, else from the model's configuration."""
     if (Path(folder) / "generation_config.json").is_file():
         return loaded(GenerationConfig, folder)
     return GenerationConfig.from_model_config(config)
@@ -175,18 +175,18 @@ def decode(
     engine, ending = model.engine, Ending(ends, stops, max_new_tokens)
     answers = [Answer() for _ in range(len(prompts) * copies)]
     for row in range(len(answers)):
-        asked = {"trace": str(row)}
+        extra = {"trace": str(row)}
         if choose is not None:
-            asked |= {"draw": choose.keys[row], "spread": choose.temperature}
-        wanted = SamplingParams(
+            extra |= {"draw": choose.keys[row], "spread": choose.temperature}
+        params = SamplingParams(
             temperature=0,
             max_tokens=max_new_tokens,
-            ignore_eos=True,  # our list of end tokens alone counts
+            ignore_eos=True,  # only our list of end tokens counts
             detokenize=False,
             output_kind=RequestOutputKind.DELTA,
-            extra_args=asked,
+            extra_args=extra,
         )
-        engine.add_request(str(row), {"prompt_token_ids": prompts[row // copies]}, wanted)
+        engine.add_request(str(row), {"prompt_token_ids": prompts[row // copies]}, params)
     while engine.has_unfinished_requests():
         over = []
         for output in _step(model):
@@ -197,7 +197,7 @@ def decode(
             if answer.finish_reason and not output.finished:
                 over.append(output.request_id)
         engine.abort_request(over)
-    # What is computed next does not depend on what was computed before.
+    # No later computation may depend on earlier ones.
     engine.reset_prefix_cache()
     traces = engine.collective_rpc("take_traces")[0]
     for row, answer in enumerate(answers):

@@ -1,4 +1,4 @@
-"""What a model is asked about its own answers: the evaluated ones, as they were decoded."""
+"""The answers that P(True) and verbalised confidence ask a model to evaluate."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,14 +11,14 @@ from tracecal.tasks.asking import until_stop
 from tracecal.tasks.roles import evaluated
 
 
-def answered(traces: str | Path, task: str | Path, stop: Iterable[str]) -> pl.DataFrame:
+def decoded_answers(traces: str | Path, task: str | Path, stop: Iterable[str]) -> pl.DataFrame:
     """`example_id`, `question`, `context` and the decoded `answer` of every evaluated example.
 
-    The answer is the text before its earliest stop string, without white space around it; it
-    may be empty.
+    The answer is the stripped text before its earliest stop string; it may be empty.
     """
     questions = evaluated(read_parquet(task, ["question", "context"]), task)
     answers = evaluated(read_traces(traces, ["example_id", "answer"]), task)
-    cut = [until_stop(text, stop).strip() for text in answers["answer"]]
-    texts = pl.Series("answer", cut, dtype=pl.String)
-    return questions.select("example_id", "question", "context").with_columns(texts)
+    texts = [until_stop(text, stop).strip() for text in answers["answer"]]
+    return questions.select(
+        "example_id", "question", "context", answer=pl.Series(texts, dtype=pl.String)
+    )
