@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from tracecal.stage.hub import Contents
-from tracecal.stage.needs import cache_bytes_per_token, parameter_count, tokens_at_most
+from tracecal.stage.needs import Files, cache_bytes_per_token, parameter_count, tokens_at_most
 from tracecal.tasks.asking import Asking
 
 # Published: 28 layers, 4 of 28 heads hold keys, width 3584, so 56 KiB a token in bfloat16.
@@ -27,10 +26,11 @@ def test_the_cache_holds_keys_and_values_of_every_layer():
 
 
 def test_parameters_are_as_the_hub_counted_or_as_the_weights_weigh():
-    assert parameter_count(Contents("", {}, {"BF16": 7, "F32": 1}), 999, {}) == 8
-    assert parameter_count(Contents("", {}, {}), 100, QWEN) == 50
-    assert parameter_count(Contents("", {}, {}), 100, {"dtype": "float32"}) == 25
-    assert parameter_count(Contents("", {}, {}), 100, {}) is None
+    sizes = {"model.safetensors": 100, "tokenizer.json": 7}
+    assert parameter_count(Files(sizes, 0, {"BF16": 7, "F32": 1}, {})) == 8
+    assert parameter_count(Files(sizes, 0, {}, QWEN)) == 50
+    assert parameter_count(Files(sizes, 0, {}, {"dtype": "float32"})) == 25
+    assert parameter_count(Files(sizes, 0, {}, {})) is None
 
 
 def test_tokens_allow_for_question_context_and_answer():

@@ -71,7 +71,7 @@ def test_a_template_that_is_asked_for_is_the_one_that_is_taken_anyway(small, tmp
     template.unlink()
     planned("null")
     assert small.run(traces).returncode == 0
-    assert "model 'm': 'chat: true' asks for a chat template and its tokenizer has none" in (
+    assert "model 'm': 'chat: true' needs a chat template and its tokenizer has none" in (
         planned("true")
     )
     (small.root / "small.yaml").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write down which weights a model folder holds."""
+"""Write the fingerprint of a model folder."""
 
 from tracecal.job import job
 from tracecal.stage.folder import fingerprint

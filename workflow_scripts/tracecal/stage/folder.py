@@ -1,4 +1,4 @@
-"""Model folders: linking one into the run, and its files and fingerprint."""
+"""Model folders: checks, contents, fingerprint and links into the run."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -17,11 +17,11 @@ def link_model(
     names: Collection[str] | None = None,
     content: str | None = None,
 ) -> None:
-    """Make `target` a folder of links to the files `names` (all where null) of folder `source`.
+    """Make `target` a folder of links to the files `names` (all where None) of folder `source`.
 
-    Links, because weights are large; a real folder, because Snakemake marks its outputs and the
-    user's folder must stay as it is. Raises `InputError` where `source` is no model folder with
-    safetensors weights, or not the one whose fingerprint is `content`.
+    Links, because weights are large; a real folder, because Snakemake writes a timestamp into its
+    outputs and the user's folder must not change. Raises `InputError` where `source` is no model
+    folder with safetensors weights, or its fingerprint is not `content`.
     """
     source = Path(source).expanduser().resolve()
     check_model_folder(source)
@@ -38,9 +38,9 @@ def link_model(
 
 
 def model_contents(folder: str | Path) -> dict[str, Path]:
-    """The files that a model is loaded from, by name: those of its folder and its pooling settings.
+    """The files that a model is loaded from, by name: its folder's and its pooling settings.
 
-    Hidden files are left out, such as Snakemake's timestamp in a folder that a rule made.
+    Hidden files, such as Snakemake's timestamp in a rule's output folder, are left out.
     """
     files = [path for path in Path(folder).iterdir() if not path.name.startswith(".")]
     by_name = {path.name: path for path in files if path.is_file()}
@@ -49,7 +49,7 @@ def model_contents(folder: str | Path) -> dict[str, Path]:
 
 
 def fingerprint(folder: str | Path) -> str:
-    """`sha256:` over the contents of every file that the model is loaded from."""
+    """`sha256:` and the digest of all files that the model is loaded from."""
     return f"sha256:{digest_of(model_contents(folder))}"
 
 
@@ -59,8 +59,8 @@ def require_chat_template(folder: Path) -> None:
     config = read_json(settings) if settings.is_file() else {}
     if not (folder / "chat_template.jinja").is_file() and not config.get("chat_template"):
         raise InputError(
-            "'chat: true' asks for a chat template and its tokenizer has none; leave 'chat' out to "
-            "ask it in plain text."
+            "'chat: true' needs a chat template and its tokenizer has none; leave 'chat' out to "
+            "prompt it in plain text."
         )
 
 
@@ -78,7 +78,7 @@ def check_model_folder(folder: Path) -> None:
             f"{folder} holds no *.safetensors weights; other formats can run code when loaded "
             "and are refused. Convert with model.save_pretrained(folder)."
         )
-    # Without a word a model would be loaded without them: its template, say, or its end tokens.
+    # Transformers would silently load a model without them, such as its template or end tokens.
     visible = (path for path in folder.iterdir() if not path.name.startswith("."))
     broken = [path for path in visible if not path.is_file() and not path.is_dir()]
     if broken:

@@ -13,8 +13,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from tracecal.errors import InputError
 
-# Names of pre-tokenizers (llama.cpp's) that make every digit a word of its own. Transformers reads
-# no names and falls back on GPT-2's, which does not.
+# llama.cpp's names of pre-tokenizers that split every digit. Transformers ignores these names and
+# uses GPT-2's, which does not.
 SINGLE_DIGITS = frozenset({"smollm"})
 _DIGITS = "0 12  345"
 
@@ -24,9 +24,10 @@ def save_gguf(file: Path, folder: Path) -> None:
 
     Raises `InputError` where the converted tokenizer differs from the file's.
     """
-    where = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     tokenizer = read_tokenizer(file)
-    model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(
+        file.parent, gguf_file=file.name, dtype=torch.float32
+    )
     # The weights are dequantised; these attributes would keep them from being saved.
     model.hf_quantizer, model.is_quantized = None, False
     del model.config.quantization_config
@@ -35,9 +36,9 @@ def save_gguf(file: Path, folder: Path) -> None:
 
 
 def read_tokenizer(file: Path) -> PreTrainedTokenizerFast:
-    """The tokenizer of a GGUF file, splitting digits as the file says.
+    """The tokenizer of a GGUF file, splitting digits as the file states.
 
-    Raises `InputError` where a token has another id than in the file, or digits are not split.
+    Raises `InputError` where a token's id differs from the file's, or digits are not split.
     """
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     fields = GGUFReader(file).fields
@@ -54,7 +55,7 @@ def read_tokenizer(file: Path) -> PreTrainedTokenizerFast:
         digits = [token for token in tokenizer.tokenize(_DIGITS) if any(map(str.isdigit, token))]
         if digits != [sign for sign in _DIGITS if sign.isdigit()]:
             raise InputError(
-                f"{file}: its tokenizer splits {_DIGITS!r} into {digits}, not into digits."
+                f"{file}: its tokenizer splits {_DIGITS!r} into {digits}, not into single digits."
             )
     tokens = metadata["tokenizer.ggml.tokens"]
     loaded_tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokens))))
@@ -63,5 +64,5 @@ def read_tokenizer(file: Path) -> PreTrainedTokenizerFast:
         metadata.get(f"tokenizer.ggml.{name}_token_id", number) != number
         for name, number in ends.items()
     ):
-        raise InputError(f"{file}: Transformers reads its tokenizer as another one; use the hub's.")
+        raise InputError(f"{file}: Transformers converts its tokenizer wrongly; use the hub's.")
     return tokenizer

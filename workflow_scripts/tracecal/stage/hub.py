@@ -1,7 +1,7 @@
-"""Asking the Hugging Face hub: what a repository holds, and one sentence for what goes wrong.
+"""Requests to the Hugging Face hub: a repository's contents, and one sentence for each failure.
 
-The token is read by the hub's own client, from HF_TOKEN or from what `hf auth login` saved; it
-never passes through this code, and the text of errors is never repeated.
+The hub's own client reads the token from HF_TOKEN or from `hf auth login`'s file; it never passes
+through this code, and the text of errors is never repeated.
 """
 
 import time
@@ -40,22 +40,22 @@ class Source(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a repository holds at a commit: its files and their sizes in bytes."""
+    """A repository at a commit: its files' sizes in bytes."""
 
-    commit: str
+    source: Source  # its revision is the commit
     sizes: dict[str, int]
-    parameters: dict[str, int]  # by stored type ('BF16'), where the hub has counted them
+    parameters: dict[str, int]  # counts by data type ('BF16'), where the hub knows them
 
 
 def contents(source: Source) -> Contents:
-    """The files at the source's revision, from metadata only; a moving ref is warned about.
+    """The contents at the source's revision, from metadata only; warns of a revision that can move.
 
     Raises `InputError` where the hub has no such repository or revision, or cannot be reached.
     """
     api = HfApi()
-    ask = api.model_info if source.kind == "model" else api.dataset_info
-    info = asked(
-        source, lambda: ask(source.repository, revision=source.revision, files_metadata=True)
+    info_of = api.model_info if source.kind == "model" else api.dataset_info
+    info = request(
+        source, lambda: info_of(source.repository, revision=source.revision, files_metadata=True)
     )
     if source.revision != info.sha:
         LOGGER.warning(
@@ -66,21 +66,21 @@ def contents(source: Source) -> Contents:
         )
     weights_info = getattr(info, "safetensors", None)
     return Contents(
-        info.sha,
+        source._replace(revision=info.sha),
         {file.rfilename: file.size or 0 for file in info.siblings or ()},
         dict(weights_info.parameters) if weights_info else {},
     )
 
 
-def asked(source: Source, ask: Callable[[], T]) -> T:
-    """The hub's answer to `ask`, retried after temporary failures.
+def request(source: Source, call: Callable[[], T]) -> T:
+    """The result of `call`, a request to the hub, retried after temporary failures.
 
-    Raises `InputError` saying what is wrong with the source, the token or the network.
+    Raises `InputError` that states what is wrong with the source, the token or the network.
     """
     for pause in (*PAUSES, None):
         try:
-            return ask()
-        except (OSError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.LocalProtocolError) as error:
+            return call()
+        except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             if pause is None or not _is_temporary(error):
                 # Not `from error`: an error's text may repeat what was sent.
                 raise InputError(_sentence(error, source)) from None
@@ -125,9 +125,9 @@ def _sentence(error: BaseException, source: Source) -> str:
     if status is not None:
         return (
             f"the hub failed to deliver {kind} {repository} (status {status}); try again later: "
-            "what has arrived is kept, and the rest follows."
+            "files fetched so far are kept."
         )
-    if _among(error, httpx2.HTTPError) or _among(error, OfflineModeIsEnabled):
+    if _among(error, httpx2.HTTPError, OfflineModeIsEnabled):
         return (
             f"the hub at {constants.ENDPOINT} cannot be reached for {kind} {repository} "
             f"({_reason(error)}); run `snakemake stage` where there is internet and HF_HUB_OFFLINE "
@@ -153,8 +153,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _among(error: BaseException, kind: type[BaseException]) -> bool:
-    return any(isinstance(cause, kind) for cause in _chain(error))
+def _among(error: BaseException, *kinds: type[BaseException]) -> bool:
+    return any(isinstance(cause, kinds) for cause in _chain(error))
 
 
 def _status(error: BaseException) -> int | None:
@@ -165,6 +165,6 @@ def _status(error: BaseException) -> int | None:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost error's kind: its text could hold secrets."""
+    """The HTTP status or the innermost error's class; its text may contain secrets."""
     status = _status(error)
     return f"status {status}" if status is not None else type([*_chain(error)][-1]).__name__

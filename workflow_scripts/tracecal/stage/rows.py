@@ -13,7 +13,7 @@ from huggingface_hub.utils import disable_progress_bars
 
 from tracecal.errors import InputError
 from tracecal.progress import LOGGER
-from tracecal.stage.hub import Contents, Source, asked, contents, gated
+from tracecal.stage.hub import Contents, Source, contents, gated, request
 from tracecal.storage.checksum import write_sum
 from tracecal.storage.files import atomic_write
 
@@ -25,33 +25,32 @@ def stage_rows(
 ) -> str:
     """Fetch one split of a dataset and write its rows to `target`; return the dataset's commit.
 
-    Raises `InputError` where the hub does not deliver, or has no such configuration or split.
+    Raises `InputError` where the hub fails, or has no such configuration or split.
     """
-    source = Source("dataset", repository, revision)
     disable_progress_bars()
     datasets.disable_progress_bars()
-    there = contents(source)
-    pinned = Source("dataset", repository, there.commit)
+    there = contents(Source("dataset", repository, revision))
+    commit = there.source.revision
     # A cache of its own: from a shared one, `datasets` serves other revisions when the hub fails.
     Path(target).parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=Path(target).parent, prefix=".") as cache:
-        rows = _load(pinned, config, split, there, cache)
-        _write(rows, target, {"hub": repository, "revision": there.commit})
+        rows = _load(there, config, split, cache)
+        _write(rows, target, {"hub": repository, "revision": commit})
         LOGGER.info(
             "staged %d row(s) of %s %s %s at commit %s",
             rows.num_rows,
             repository,
             config or "",
             split,
-            there.commit,
+            commit,
         )
-    return there.commit
+    return commit
 
 
 def converted_files(there: Contents) -> dict[str, dict[str, list[str]]]:
     """Configuration -> split -> files, as the hub converts them: <config>/<split>/0000.parquet.
 
-    Empty where a README, which conversions lack, may declare the configurations.
+    Empty where there is a README: conversions have none, and it may declare other configurations.
     """
     files: dict[str, dict[str, list[str]]] = {}
     for name in sorted(there.sizes) if "README.md" not in there.sizes else ():
@@ -60,9 +59,8 @@ def converted_files(there: Contents) -> dict[str, dict[str, list[str]]]:
     return files
 
 
-def _load(
-    source: Source, config: str | None, split: str, there: Contents, cache: str
-) -> datasets.Dataset:
+def _load(there: Contents, config: str | None, split: str, cache: str) -> datasets.Dataset:
+    source = there.source
     settings = {"revision": source.revision, "cache_dir": cache}
     if converted := converted_files(there):
         files = converted.get(config or "default", {})
@@ -76,17 +74,16 @@ def _load(
         try:
             return load_dataset(source.repository, split=split, **settings)
         except LocalEntryNotFoundError:
-            raise  # the hub did not deliver
+            raise  # the hub failed; `request` handles it
         except (ValueError, RuntimeError, DatasetsError, FileNotFoundError) as error:
-            raise InputError(_sentence(error, source, config, split, there, cache)) from None
+            raise InputError(_sentence(error, there, config, split, cache)) from None
 
-    return asked(source, load)
+    return request(source, load)
 
 
-def _sentence(
-    error: Exception, source: Source, config: str | None, split: str, there: Contents, cache: str
-) -> str:
+def _sentence(error: Exception, there: Contents, config: str | None, split: str, cache: str) -> str:
     """What is wrong with the request, and what to write instead."""
+    source = there.source
     if "is a gated dataset" in str(error):
         return gated(source)
     if f"{source.repository.split('/')[1]}.py" in there.sizes:
@@ -100,7 +97,8 @@ def _sentence(
         )
     except ValueError as again:
         # "BuilderConfig 'x' not found. Available: ['a', 'b']", or "Config name is missing."
-        return _absent(source, config, _quoted(str(again).rpartition("vailable")[2]), split, [])
+        names = str(again).rpartition("vailable")[2].split("'")[1::2]
+        return _absent(source, config, names, split, [])
     except (DatasetsError, RuntimeError, FileNotFoundError):
         splits = []
     else:
@@ -116,7 +114,7 @@ def _sentence(
 def _absent(
     source: Source, config: str | None, configs: list[str], split: str, splits: list[str]
 ) -> str:
-    """The configurations there are, where `config` is none of them; else the splits there are."""
+    """Names the existing `configs` where `config` is none of them, else the existing `splits`."""
     name = config or "default"
     if name in configs:
         return (
@@ -127,10 +125,6 @@ def _absent(
         f"dataset {source.repository} has no configuration {name!r} ('config'); it has "
         f"{', '.join(sorted(configs))}."
     )
-
-
-def _quoted(text: str) -> list[str]:
-    return text.split("'")[1::2]
 
 
 def _write(rows: datasets.Dataset, target: str | Path, metadata: dict[str, str]) -> None:
