@@ -11,7 +11,7 @@ REPLAYED = sorted({*ANSWERED} - {*READ})
 ANSWERS_FILE = lambda wildcards: MODELS[wildcards.model].source.answers.format(task=wildcards.task)
 READING_ANSWERS = {
     "reading": lambda wildcards: MODELS[wildcards.model].source.read_as.model_dump_json(),
-    "held": lambda wildcards: answers_held(Path(ANSWERS_FILE(wildcards))),
+    "held": lambda wildcards: or_stop(digest_given, ANSWERS_FILE(wildcards)),
 }
 # `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
 READ_TO = {
@@ -67,7 +67,7 @@ rule replay_answers:
         code=code("answers/replay_answers.py"),
         journal=f"{JOURNALS}/replayed/{{model}}/{{task}}",
         seed=CONFIG.seed,
-        loading=of_model("loading"),
+        loading=of_job("loading"),
         end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
     message:
         "Replaying the answers of {wildcards.model} to {wildcards.task}"

@@ -68,7 +68,7 @@ rule ask_verbalized:
         code=code("ask/ask_verbalized.py"),
         journal=f"{JOURNALS}/asked/verbalized/{{model}}/{{task}}",
         prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
-        asking=of_task(Asking),
+        asking=of_job(Asking),
     message:
         "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"
     script:

@@ -1,19 +1,19 @@
 # What rules of several files share: the validated configuration and its parts. Helpers give rules
 # plain values only, so that a rule's parameters change exactly when what it uses changes.
 
-import math
 import os
 import re
 import shutil
 import sys
 import tarfile
 import tempfile
+from functools import partial
 from pathlib import Path
-from string import ascii_lowercase
 from types import SimpleNamespace
 from typing import get_args
 
 from snakemake.exceptions import WorkflowError
+from snakemake.iocontainers import Wildcards
 from snakemake.logging import logger
 
 
@@ -59,18 +59,19 @@ from tracecal.config.selection import choose, chosen_for, missing_from_files
 from tracecal.config.run import load_config, load_tasks, resolved_yaml
 from tracecal.errors import InputError
 from tracecal.config.frozen import freeze, frozen_code
-from tracecal.config.resources import JobResources, has_gpu
+from tracecal.config.resources import has_gpu, job_requests
 from tracecal.config.sources import Family
 from tracecal import registry
-from tracecal.registry import protocol_rows
+from tracecal.registry import entries, protocol_rows
 from tracecal.provenance import code_version, hash_of, text_hash
-from tracecal.stage.folder import check_model_folder, fingerprint
-from tracecal.storage.digest import REMEMBERED, digest
+from tracecal.stage.folder import check_model_folder, checked_fingerprint
+from tracecal.storage.digest import REMEMBERED, digest_given
 from tracecal.storage.records import unrecorded
-from tracecal.given import MOST_BYTES, read_yaml, require_regular
+from tracecal.given import read_yaml
 from tracecal.tasks.asking import Asking
-from tracecal.tasks.prepared import prepared_digest
+from tracecal.tasks.prepared import task_digest
 from tracecal.tasks.rows import Rows
+from tracecal.writers.pages import Pages
 
 # The files that the configuration comes from; Snakemake itself takes the last of two equal keys.
 GIVEN = list(map(os.path.relpath, workflow.configfiles))
@@ -163,9 +164,9 @@ wildcard_constraints:
 
 
 def for_job(given, wildcards):
-    """A text with its wildcards filled in, what a function gives for them, or anything else."""
+    """A text with its wildcards filled in, the same of what a function gives, or anything else."""
     if callable(given):
-        return given(wildcards)
+        return for_job(given(wildcards), wildcards)
     return given.format(**dict(wildcards.items())) if isinstance(given, str) else given
 
 
@@ -186,50 +187,21 @@ def code(script, *modules):
     return trigger
 
 
-def of_model(field):
-    """A parameter or resource function: a setting of the job's model."""
-    return lambda wildcards: getattr(MODELS[wildcards.model], field)
+def of_job(what):
+    """A parameter function: a setting of the job's model, by its name, or the settings of its task
+    that `what`, a pydantic model, declares.
+    """
+    if isinstance(what, str):
+        return lambda wildcards: getattr(MODELS[wildcards.model], what)
+    return lambda wildcards: TASKS[wildcards.task].part(what)
 
 
-def of_task(part):
-    """A parameter function: the settings of the job's task that `part`, a model, declares."""
-    return lambda wildcards: TASKS[wildcards.task].part(part)
-
-
-def held(folder):
-    """What a local model's folder holds, as a fingerprint; where there is none the run stops."""
-    path = Path(folder).expanduser()
+def or_stop(work, *given):
+    """What `work` returns; where its input is unusable, the run stops with that sentence."""
     try:
-        check_model_folder(path)
-        return fingerprint(path)
+        return work(*given)
     except (InputError, OSError) as error:
         raise WorkflowError(str(error)) from None
-
-
-def answers_held(path):
-    """A digest of a file of answers; null where Snakemake will say that it is missing."""
-    if not path.exists():
-        return None
-    try:
-        require_regular(path, MOST_BYTES)
-    except InputError as error:
-        raise WorkflowError(str(error)) from None
-    return digest(path)
-
-
-def table_made(slug):
-    """A digest of the table that a task's rows make; null where they are not there or not usable.
-
-    Where the user's own rows are not, the run stops.
-    """
-    files = [file.replace("<results>", f"results/{CONFIG.run}") for file in TASK_ROWS[slug]]
-    script = SCRIPTS / "tasks/prepare_task.py"
-    try:
-        return prepared_digest(TASKS[slug].part(Rows), files, CONFIG.seed, script)
-    except InputError as error:
-        if TASKS[slug].source.path is None:
-            return None
-        raise WorkflowError(f"task {slug!r}: {error}") from None
 
 
 def of_entry(table, wildcard):
@@ -256,32 +228,20 @@ def questions(wildcards):
     return f"<results>/{folder}/{{task}}.parquet"
 
 
-def of_pair(pattern, model, task):
-    """The path of a pair; `pattern` may be an input function."""
-    if callable(pattern):
-        pattern = pattern(SimpleNamespace(model=model, task=task))
-    return pattern.format(model=model, task=task)
+def pairs(pattern, chosen=None):
+    """An input function: the path `pattern` of every (model, task) pair that `chosen` gives for a
+    job, or of every wanted one of its model, if it has one.
 
-
-def pairs(pattern):
-    """An input function: the path `pattern` of every (model, task) pair.
-
-    Only of the job's model if it has one, and under the target `available` only of the pairs that
-    are finished. The next full run sees that inputs were added and makes the aggregates again.
+    Under the target `available` these are the finished pairs; the next full run sees that inputs
+    were added and makes the aggregates again.
     """
 
-    def paths(wildcards):
-        own = [pair for pair in wanted_pairs() if wildcards.get("model", pair[0]) == pair[0]]
-        return [of_pair(pattern, *pair) for pair in own]
-
-    return paths
-
-
-def of_main(pattern):
-    """An input function: the path `pattern` of every task of the main study, as `pairs`."""
+    def own(wildcards):
+        return [pair for pair in wanted_pairs() if wildcards.get("model", pair[0]) == pair[0]]
 
     def paths(wildcards):
-        return [of_pair(pattern, *pair) for pair in main_pairs(wildcards)]
+        names = (dict(zip(("model", "task"), pair)) for pair in (chosen or own)(wildcards))
+        return [for_job(pattern, Wildcards(fromdict=pair)) for pair in names]
 
     return paths
 
@@ -290,6 +250,10 @@ def main_pairs(wildcards):
     """The main study's (model, task) pairs, in the order of `of_main`'s paths."""
     main = CONFIG.study.main
     return [[m, t] for m, t in wanted_pairs() if m == main.model and t in main.tasks]
+
+
+# An input function: a path of each of these pairs.
+of_main = partial(pairs, chosen=main_pairs)
 
 
 def wanted_pairs():
@@ -321,76 +285,18 @@ MODEL_FILES = {
 }
 # That `chat: true` wants a template changes no result: `generate` looks, by a resource.
 PROMPTING = {
-    "loading": of_model("loading"),
+    "loading": of_job("loading"),
     "chat": lambda wildcards: False if MODELS[wildcards.model].chat is False else None,
     "seed": CONFIG.seed,
 }
 
 
-def requests(encoder=None, share=1.0, most_gpus=math.inf):
-    """The resources that a job requests which runs an `encoder` or, without one, its model.
+# The resources that a job requests which runs its model or an encoder.
+requests = partial(job_requests, MODELS, CONFIG.encoders)
 
-    Twice as much memory and time at each retry; `share` is the job's part of the model's hours.
-    Batch size and number of GPUs are resources, not parameters: they change no result. One machine
-    lends its GPUs to one job at a time (profiles/default); SLURM counts them.
-    """
-
-    def model(wildcards):
-        return getattr(CONFIG.encoders, encoder) if encoder else MODELS[wildcards.model]
-
-    def needs(wildcards):
-        run = model(wildcards) or JobResources()
-        return run.needs(getattr(run, "source", None))
-
-    def gpus(wildcards):
-        return min(most_gpus, needs(wildcards).gpus)
-
-    def doubled(amount, attempt):
-        return math.ceil(amount * 2 ** (attempt - 1))
-
-    return {
-        "gpu": gpus,
-        "uses_gpus": lambda wildcards: min(int(has_gpu()), gpus(wildcards)),
-        "mem_mb": lambda wildcards, attempt: doubled(1000 * needs(wildcards).memory_gb, attempt),
-        "runtime": lambda wildcards, attempt: doubled(60 * share * needs(wildcards).hours, attempt),
-        "batch_size": lambda wildcards: getattr(model(wildcards), "batch_size", 1),
-    }
-
-
-# The report's pages and the results on each, numbered and lettered as Snakemake sorts them by name.
-# Each has a title and a caption.
-CONTENTS = read_yaml(ROOT / "report/contents.yaml")
-PAGES = {question: f"{place} {question}" for place, question in enumerate(CONTENTS, 1)}
-LISTED = {
-    name: (question, f"{page}{letter} {words['title']}")
-    for page, (question, listed) in enumerate(CONTENTS.items(), 1)
-    for letter, (name, words) in zip(ascii_lowercase, listed.items())
-}
-WORDS = {name: words for listed in CONTENTS.values() for name, words in listed.items()}
-
-
-def shown(name, question=None, kind=None):
-    """On which page the report shows a result, and as what. `name` may hold wildcards.
-
-    The page is that of `question` where it is given, else the one that lists the name. `kind` is
-    given where it is not a table.
-    """
-
-    def listed(wildcards):
-        return LISTED[name.format(**dict(wildcards.items()))]
-
-    return {
-        "category": lambda wildcards: PAGES[question or listed(wildcards)[0]],
-        "labels": lambda wildcards: {
-            "result": listed(wildcards)[1] + (f" ({kind})" if kind else "")
-        },
-    }
-
-
-def entries(estimators):
-    """Estimators as tables and figures are given them."""
-    return [[e.id, e.label, e.group, e.role, e.citation] for e in estimators]
-
+# The report's pages, and how a rule's output is shown there.
+PAGES = Pages(read_yaml(ROOT / "report/contents.yaml"))
+WORDS, shown = PAGES.words, PAGES.shown
 
 # Which estimators comparisons show, which are computed for the main study's model, and those few
 # that stand for their kind in its analyses, a user's own among them.

@@ -30,7 +30,7 @@ rule generate:
         **PROMPTING,
         code=code("decode/generate.py"),
         journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
-        asking=of_task(Asking),
+        asking=of_job(Asking),
     message:
         "Decoding {wildcards.task} with {wildcards.model}"
     script:
@@ -64,7 +64,7 @@ rule audit_traces:
         **requests(share=0.5),
     params:
         code=code("decode/audit_traces.py"),
-        loading=of_model("loading"),
+        loading=of_job("loading"),
         answers=CONFIG.audit.answers,
         tolerance=lambda wildcards: CONFIG.audit.tolerance[MODELS[wildcards.model].dtype],
     message:
@@ -93,7 +93,7 @@ rule search_beams:
         **PROMPTING,
         code=code("decode/search_beams.py"),
         journal=f"{JOURNALS}/beams/{{model}}/{{task}}",
-        asking=of_task(Asking),
+        asking=of_job(Asking),
         width=CONFIG.beams.width,
     message:
         "Searching beams of {wildcards.model} on {wildcards.task}"
@@ -132,7 +132,7 @@ rule capture_hidden:
     params:
         code=code("decode/capture_hidden.py"),
         journal=f"{JOURNALS}/hidden/{{model}}/{{task}}",
-        loading=of_model("loading"),
+        loading=of_job("loading"),
         depth=CONFIG.probe.depth,
         seed=CONFIG.seed,
     message:
@@ -172,7 +172,7 @@ rule draw_samples:
         **PROMPTING,
         code=code("decode/draw_samples.py"),
         journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
-        asking=of_task(Asking),
+        asking=of_job(Asking),
         answers=CONFIG.sampling.answers,
         temperature=CONFIG.sampling.temperature,
     message:

@@ -23,7 +23,7 @@ rule label_answers:
         "../envs/analysis.yaml"
     params:
         code=code("label/label_answers.py"),
-        spec=of_task(Judging),
+        spec=of_job(Judging),
         # The file of the task's own correctness rule, and its code's hash.
         own=lambda wildcards: (
             [CONFIG.own_rules, own_code(CONFIG.own_rules)]

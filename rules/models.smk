@@ -82,7 +82,7 @@ rule link_model:
     params:
         code=code("models/link_model.py"),
         path=lambda wildcards: MODELS[wildcards.model].source.path,
-        content=lambda wildcards: held(MODELS[wildcards.model].source.path),
+        content=lambda wildcards: or_stop(checked_fingerprint, MODELS[wildcards.model].source.path),
     message:
         "Linking {wildcards.model}"
     script:

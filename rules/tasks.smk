@@ -14,10 +14,20 @@ for slug, task in TASKS.items():
     else:
         TASK_ROWS[slug] = ancient(task.local_files())
 
+# A digest of the table that a task's rows make.
+TABLE_MADE = lambda slug: or_stop(
+    task_digest,
+    slug,
+    TASKS[slug],
+    [file.replace("<results>", f"results/{CONFIG.run}") for file in TASK_ROWS[slug]],
+    CONFIG.seed,
+    SCRIPTS / "tasks/prepare_task.py",
+)
+
 if workflow.is_main_process:
     for slug in sorted(NEEDED.intersection(TASKS)):
         if TASKS[slug].source.path:
-            table_made(slug)
+            TABLE_MADE(slug)
 
 
 localrules:
@@ -37,8 +47,8 @@ rule prepare_task:
     params:
         # Not recorded, as it depends on the threads: other code that makes the same table runs nothing.
         code=lambda wildcards, threads: code("tasks/prepare_task.py")(wildcards),
-        spec=of_task(Rows),
-        table=lambda wildcards: table_made(wildcards.task),
+        spec=of_job(Rows),
+        table=lambda wildcards: TABLE_MADE(wildcards.task),
         seed=CONFIG.seed,
     message:
         "Preparing task {wildcards.task}"

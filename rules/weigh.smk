@@ -57,7 +57,9 @@ use rule link_model as link_encoder with:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.path]),
     params:
         path=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].path,
-        content=lambda wildcards: held(ENCODER_SOURCES[wildcards.encoder].path),
+        content=lambda wildcards: or_stop(
+            checked_fingerprint, ENCODER_SOURCES[wildcards.encoder].path
+        ),
     message:
         "Linking the encoder of {wildcards.encoder}"
 

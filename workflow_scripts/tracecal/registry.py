@@ -213,3 +213,8 @@ def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
         row = {"method": method, "label": label, "role": estimator.role}
         rows.setdefault(method, row | asdict(protocol))
     return list(rows.values())
+
+
+def entries(estimators: Iterable[Estimator]) -> list[list[str | None]]:
+    """Estimators as tables and figures are given them."""
+    return [[e.id, e.label, e.group, e.role, e.citation] for e in estimators]

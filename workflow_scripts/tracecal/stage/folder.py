@@ -53,6 +53,13 @@ def fingerprint(folder: str | Path) -> str:
     return f"sha256:{digest_of(model_contents(folder))}"
 
 
+def checked_fingerprint(folder: str | Path) -> str:
+    """The fingerprint of a user's folder; raises `InputError` where it is no model folder."""
+    folder = Path(folder).expanduser()
+    check_model_folder(folder)
+    return fingerprint(folder)
+
+
 def require_chat_template(folder: Path) -> None:
     """Raise `InputError` unless the tokenizer in a model's folder has a chat template."""
     settings = folder / "tokenizer_config.json"

@@ -6,13 +6,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracecal.errors import InputError
 from tracecal.given import MOST_BYTES, require_regular
 from tracecal.provenance import code_version, require_code
 from tracecal.storage.digest import digest, remembered
 from tracecal.tasks.rows import Rows
+from tracecal.tasks.spec import TaskSpec
 
 if TYPE_CHECKING:  # slow to load, and not needed where the digest is cached
     import polars as pl
+
+
+def task_digest(
+    slug: str, task: TaskSpec, files: Sequence[str], seed: int, script: Path
+) -> str | None:
+    """`prepared_digest` of a task; null where its rows are not there yet or not usable.
+
+    Raises `InputError` where these rows are the user's own.
+    """
+    try:
+        return prepared_digest(task.part(Rows), files, seed, script)
+    except InputError as error:
+        if task.source.path is None:
+            return None
+        raise InputError(f"task {slug!r}: {error}") from None
 
 
 def prepared_digest(spec: str, files: Sequence[str], seed: int, script: Path) -> str:
