@@ -65,11 +65,11 @@ from tracecal import registry
 from tracecal.registry import entries, protocol_rows
 from tracecal.provenance import code_version, hash_of, text_hash
 from tracecal.stage.folder import check_model_folder, checked_fingerprint
-from tracecal.storage.digest import REMEMBERED, digest_given
+from tracecal.storage.digest import REMEMBERED
 from tracecal.storage.records import unrecorded
 from tracecal.given import read_yaml
 from tracecal.tasks.asking import Asking
-from tracecal.tasks.prepared import task_digest
+from tracecal.tasks.prepared import digest_given, task_digest
 from tracecal.tasks.rows import Rows
 from tracecal.writers.pages import Pages
 

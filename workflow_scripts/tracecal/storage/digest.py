@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from tracecal.given import MOST_BYTES, require_regular
 from tracecal.provenance import hash_of
 
 REMEMBERED = "TRACECAL_DIGESTS"
@@ -25,17 +24,6 @@ def digest(path: str | Path) -> str:
     """Hexadecimal SHA-256 of a file's bytes, or of the names and bytes of a folder's files."""
     path = Path(path)
     return digest_of(contents(path)) if path.is_dir() else _file_digest(path)
-
-
-def digest_given(path: str | Path) -> str | None:
-    """A digest of a user's file of rows; null where it is missing, which Snakemake reports.
-
-    Raises `InputError` where it is not a file of a bounded size.
-    """
-    if not Path(path).exists():
-        return None
-    require_regular(path, MOST_BYTES)
-    return digest(path)
 
 
 def digest_of(files: Mapping[str, Path]) -> str:

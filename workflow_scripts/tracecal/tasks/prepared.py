@@ -1,4 +1,4 @@
-"""The digest of a task's table, the same for all files and code that make the same table."""
+"""Digests of what users give: of a file of rows, and of the table that a task's rows make."""
 
 import hashlib
 import json
@@ -15,6 +15,17 @@ from tracecal.tasks.spec import TaskSpec
 
 if TYPE_CHECKING:  # slow to load, and not needed where the digest is cached
     import polars as pl
+
+
+def digest_given(path: str | Path) -> str | None:
+    """A digest of a user's file of rows; null where it is missing, which Snakemake reports.
+
+    Raises `InputError` where it is not a file of a bounded size.
+    """
+    if not Path(path).exists():
+        return None
+    require_regular(path, MOST_BYTES)
+    return digest(path)
 
 
 def task_digest(
