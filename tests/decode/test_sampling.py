@@ -99,9 +99,11 @@ def test_the_inverse_distribution_function():
     assert inverse_cdf(leading, [0.0]).tolist() == [1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("vocabulary", [1, 5, 255, 256, 257, 5_000])
-def test_the_inverse_is_that_of_all_weights_summed_in_float64(vocabulary):
+def test_the_inverse_is_that_of_all_weights_summed_in_float64(vocabulary, dtype):
     logits = 5 * torch.randn(64, vocabulary, generator=torch.Generator().manual_seed(vocabulary))
+    logits = logits.to(dtype)
     uniforms = np.random.default_rng(vocabulary).random(64)
     cumulative = np.cumsum(softmax(logits.double().numpy(), axis=1), axis=1)
     expected = [

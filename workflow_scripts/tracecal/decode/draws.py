@@ -27,7 +27,7 @@ class Draws:
             uniform(f"{self.keys[row]}\x1f{length}")
             for row, length in zip(rows, lengths, strict=True)
         ]
-        return inverse_cdf(logits / self.temperature, uniforms)
+        return inverse_cdf(logits.float() / self.temperature, uniforms)
 
 
 def uniform(key: str) -> float:
@@ -42,7 +42,8 @@ def inverse_cdf(logits: torch.Tensor, uniforms: Sequence[float]) -> torch.Tensor
     Weights are float32, their sums float64: first of blocks, then within the one that is reached.
     A token of weight 0 is never chosen.
     """
-    weights = (logits - logits.amax(-1, keepdim=True)).float().exp_()
+    logits = logits.float()
+    weights = (logits - logits.amax(-1, keepdim=True)).exp_()
     weights = pad(weights, (0, -weights.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
     ends = weights.sum(-1, dtype=torch.float64).cumsum(-1)
     drawn = torch.tensor(uniforms, dtype=torch.float64, device=logits.device)[:, None]
