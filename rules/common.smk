@@ -228,19 +228,20 @@ def questions(wildcards):
     return f"<results>/{folder}/{{task}}.parquet"
 
 
-def pairs(pattern, chosen=None):
-    """An input function: the path `pattern` of every (model, task) pair that `chosen` gives for a
-    job, or of every wanted one of its model, if it has one.
+def own_pairs(wildcards):
+    """The wanted (model, task) pairs of the job's model, or all where it has none."""
+    return [pair for pair in wanted_pairs() if wildcards.get("model", pair[0]) == pair[0]]
+
+
+def pairs(pattern, chosen=own_pairs):
+    """An input function: the path `pattern` of every (model, task) pair that `chosen` gives.
 
     Under the target `available` these are the finished pairs; the next full run sees that inputs
     were added and makes the aggregates again.
     """
 
-    def own(wildcards):
-        return [pair for pair in wanted_pairs() if wildcards.get("model", pair[0]) == pair[0]]
-
     def paths(wildcards):
-        names = (dict(zip(("model", "task"), pair)) for pair in (chosen or own)(wildcards))
+        names = (dict(zip(("model", "task"), pair)) for pair in chosen(wildcards))
         return [for_job(pattern, Wildcards(fromdict=pair)) for pair in names]
 
     return paths

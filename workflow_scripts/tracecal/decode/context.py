@@ -139,7 +139,7 @@ class Context:
         """As `select`, in place, of no more rows than there are."""
         if self.splices:
             return self.rearrange([(self, row) for row in rows])
-        self.cache.batch_select_indices(torch.tensor(rows, device=self.left.device))
+        self.cache.batch_select_indices(self._indices(rows))
         self._pad([self.pads[row] for row in rows])
 
     def rearrange(self, sources: Sequence["Source"]) -> None:
