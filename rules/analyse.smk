@@ -15,8 +15,6 @@ rule analyse:
         "<results>/analyses/{analysis}.parquet",
     log:
         "<logs>/analyse/{analysis}.log",
-    benchmark:
-        "<benchmarks>/analyse/{analysis}.tsv"
     wildcard_constraints:
         analysis=one_of({*ANALYSES} - {*SUMMARIES}),
     conda:
@@ -49,8 +47,6 @@ rule resample:
         "<results>/resamples/{model}/{task}.parquet",
     log:
         "<logs>/resample/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/resample/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -76,8 +72,6 @@ rule cross_task_transfer:
         improvements="<results>/analyses/cross_task_transfer_improvements.parquet",
     log:
         "<logs>/cross_task_transfer.log",
-    benchmark:
-        "<benchmarks>/cross_task_transfer.tsv"
     conda:
         "../envs/analysis.yaml"
     params:

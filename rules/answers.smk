@@ -54,8 +54,6 @@ rule replay_answers:
         **READ_TO,
     log:
         "<logs>/replay_answers/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/replay_answers/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of(REPLAYED),
     conda:

@@ -13,8 +13,6 @@ rule ask_p_true:
         "<results>/asked/p_true/{model}/{task}.arrow",
     log:
         "<logs>/ask_p_true/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/ask_p_true/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of(WHOLE),
     conda:
@@ -40,8 +38,6 @@ use rule ask_p_true as ask_p_true_shard with:
         "<results>/work/shards/asked/p_true/{model}/{task}/{shard}.arrow",
     log:
         "<logs>/ask_p_true/{model}/{task}.{shard}.log",
-    benchmark:
-        "<benchmarks>/ask_p_true/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
         model=one_of(SHARDED),
 
@@ -55,8 +51,6 @@ rule ask_verbalized:
         "<results>/asked/verbalized/{model}/{task}.arrow",
     log:
         "<logs>/ask_verbalized/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/ask_verbalized/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of(WHOLE),
     conda:
@@ -80,7 +74,5 @@ use rule ask_verbalized as ask_verbalized_shard with:
         "<results>/work/shards/asked/verbalized/{model}/{task}/{shard}.arrow",
     log:
         "<logs>/ask_verbalized/{model}/{task}.{shard}.log",
-    benchmark:
-        "<benchmarks>/ask_verbalized/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
         model=one_of(SHARDED),

@@ -24,8 +24,6 @@ rule calibrate:
         calibrators="<results>/work/calibrators/{model}/{task}.json",
     log:
         "<logs>/calibrate/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/calibrate/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -51,8 +49,6 @@ rule measure:
         languages="<results>/languages/{model}/{task}.parquet",
     log:
         "<logs>/measure/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/measure/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:

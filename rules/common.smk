@@ -144,7 +144,6 @@ if workflow.is_main_process:
 pathvars:
     results=f"results/{CONFIG.run}",
     logs="<results>/logs",
-    benchmarks="<results>/benchmarks",
 
 
 def one_of(names):

@@ -1,6 +1,6 @@
 # What the run cost, step by step. A target of its own: times differ from run to run, and what
 # `all` makes is the same byte for byte.
-# reads   benchmarks/, traces/, beams/, samples/; all else, so that the measured jobs are over
+# reads   logs/, traces/, beams/, samples/; all else, so that the measured jobs are over
 # writes  tables/costs.{tex,csv,html}
 
 
@@ -14,7 +14,7 @@ rule costs:
         expand("<results>/tables/costs.{kind}", kind=["tex", "csv", "html"]),
 
 
-# Benchmark files are no files of the workflow's graph; the rule reads those that are there.
+# Logs are no files of the workflow's graph; the rule reads those that are there.
 rule tabulate_costs:
     input:
         EVERYTHING,

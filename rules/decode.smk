@@ -17,8 +17,6 @@ rule generate:
         "<results>/traces/{model}/{task}.arrow",
     log:
         "<logs>/generate/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/generate/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of({*WHOLE} - {*SERVED}),
     conda:
@@ -42,8 +40,6 @@ use rule generate as generate_shard with:
         "<results>/work/shards/traces/{model}/{task}/{shard}.arrow",
     log:
         "<logs>/generate/{model}/{task}.{shard}.log",
-    benchmark:
-        "<benchmarks>/generate/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
         model=one_of({*SHARDED} - {*SERVED}),
 
@@ -56,8 +52,6 @@ rule audit_traces:
         "<results>/audits/{model}/{task}.json",
     log:
         "<logs>/audit_traces/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/audit_traces/{model}/{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:
@@ -81,8 +75,6 @@ rule search_beams:
         "<results>/beams/{model}/{task}.arrow",
     log:
         "<logs>/search_beams/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/search_beams/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of(WHOLE),
     conda:
@@ -106,8 +98,6 @@ use rule search_beams as search_beams_shard with:
         "<results>/work/shards/beams/{model}/{task}/{shard}.arrow",
     log:
         "<logs>/search_beams/{model}/{task}.{shard}.log",
-    benchmark:
-        "<benchmarks>/search_beams/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
         model=one_of(SHARDED),
 
@@ -121,8 +111,6 @@ rule capture_hidden:
         "<results>/hidden/{model}/{task}.arrow",
     log:
         "<logs>/capture_hidden/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/capture_hidden/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of(WHOLE),
     conda:
@@ -146,8 +134,6 @@ use rule capture_hidden as capture_hidden_shard with:
         "<results>/work/shards/hidden/{model}/{task}/{shard}.arrow",
     log:
         "<logs>/capture_hidden/{model}/{task}.{shard}.log",
-    benchmark:
-        "<benchmarks>/capture_hidden/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
         model=one_of(SHARDED),
 
@@ -160,8 +146,6 @@ rule draw_samples:
         "<results>/samples/{model}/{task}.arrow",
     log:
         "<logs>/draw_samples/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/draw_samples/{model}/{task}.tsv"
     wildcard_constraints:
         model=one_of({*WHOLE} - {*SERVED}),
     conda:
@@ -186,8 +170,6 @@ use rule draw_samples as draw_samples_shard with:
         "<results>/work/shards/samples/{model}/{task}/{shard}.arrow",
     log:
         "<logs>/draw_samples/{model}/{task}.{shard}.log",
-    benchmark:
-        "<benchmarks>/draw_samples/{model}/{task}.{shard}.tsv"
     wildcard_constraints:
         model=one_of({*SHARDED} - {*SERVED}),
 

@@ -17,8 +17,6 @@ rule learn_probe:
         scores="<results>/work/learned/scores/internal_probe/{model}.parquet",
     log:
         "<logs>/learn_probe/{model}.log",
-    benchmark:
-        "<benchmarks>/learn_probe/{model}.tsv"
     conda:
         "../envs/inference.yaml"
     threads: 1
@@ -47,8 +45,6 @@ rule learn_lars:
         scores="<results>/work/learned/scores/lars/{model}.parquet",
     log:
         "<logs>/learn_lars/{model}.log",
-    benchmark:
-        "<benchmarks>/learn_lars/{model}.tsv"
     conda:
         "../envs/inference.yaml"
     threads: 1

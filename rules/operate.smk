@@ -35,8 +35,6 @@ rule vary_operators:
         "<results>/operators/{model}/{task}.parquet",
     log:
         "<logs>/vary_operators/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/vary_operators/{model}/{task}.tsv"
     conda:
         "../envs/analysis.yaml"
     params:

@@ -30,8 +30,6 @@ rule train_encoder:
         directory("<results>/encoders/{encoder}"),
     log:
         "<logs>/train_encoder/{encoder}.log",
-    benchmark:
-        "<benchmarks>/train_encoder/{encoder}.tsv"
     wildcard_constraints:
         encoder=one_of(TRAINED_ENCODERS),
     priority: 10
@@ -74,8 +72,6 @@ rule weigh_token_sar:
         "<results>/weights/token_sar/{model}/{task}.arrow",
     log:
         "<logs>/weigh_token_sar/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/weigh_token_sar/{model}/{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:
@@ -100,8 +96,6 @@ rule weigh_mars:
         "<results>/weights/mars/{model}/{task}.arrow",
     log:
         "<logs>/weigh_mars/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/weigh_mars/{model}/{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:
@@ -126,8 +120,6 @@ rule compare_samples:
         "<results>/comparisons/{model}/{task}.arrow",
     log:
         "<logs>/compare_samples/{model}/{task}.log",
-    benchmark:
-        "<benchmarks>/compare_samples/{model}/{task}.tsv"
     conda:
         "../envs/inference.yaml"
     resources:

@@ -18,8 +18,6 @@ rule make_world:
         discussions="<results>/world/discussions.parquet",
     log:
         "<logs>/make_world.log",
-    benchmark:
-        "<benchmarks>/make_world.tsv"
     conda:
         "../envs/analysis.yaml"
     params:
@@ -38,8 +36,6 @@ rule train_tokenizer:
         tokenizer=directory("<results>/world/tokenizer"),
     log:
         "<logs>/train_tokenizer.log",
-    benchmark:
-        "<benchmarks>/train_tokenizer.tsv"
     conda:
         "../envs/inference.yaml"
     params:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from tracecal.provenance import code_version
+from tracecal.spent import spent_by
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
 # As Snakemake hands itself to a script, which imports what the run can see.
@@ -50,6 +51,27 @@ def test_an_input_error_is_its_sentence_without_a_traceback(tmp_path):
     assert log.count("\n") == 1
 
 
+def test_the_log_ends_with_what_the_job_spent(tmp_path):
+    used = "__import__('time').sleep(0.3); held = bytearray(200 << 20); sum(range(10**7))"
+    process, log = run(tmp_path, used)
+    assert process.stderr == log
+    took = spent_by(next(tmp_path.rglob("task.log")))
+    assert log.endswith(f"generate/model/task: {took}\n")
+    assert took.wall > 0.3
+    assert 0.1 < took.cpu < took.wall
+    assert took.memory > 200
+
+
+def test_processes_that_the_job_waited_for_are_counted(tmp_path):
+    child = "import subprocess, sys\n    " + (
+        "subprocess.run([sys.executable, '-c', 'x = bytearray(300 << 20); sum(range(3 * 10**7))'])"
+    )
+    run(tmp_path, child)
+    took = spent_by(next(tmp_path.rglob("task.log")))
+    assert took.cpu > 0.3
+    assert took.memory > 300
+
+
 def test_an_unexpected_error_keeps_its_traceback_in_the_log(tmp_path):
     process, log = run(tmp_path, "1 / 0")
     assert process.returncode == 1
@@ -82,7 +104,8 @@ def test_what_follows_a_job_is_not_made_by_it(tmp_path):
     body = f"import logging\n    from tracecal.job import LOGGER, MADE_WITH\n    {body}"
     process, log = run(tmp_path, body)
     assert process.returncode == 0, process.stderr
-    assert log.endswith("within\n")
+    assert "within\n" in log
+    assert "after" not in log
 
 
 def test_progress_is_whole_lines_with_the_time_left(tmp_path):

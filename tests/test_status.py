@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from tracecal.status import LIGHT_SECONDS, Job, estimate, overview, state
+from tracecal.spent import Spent
+from tracecal.status import Job, estimate, overview, state
 
 NOW = 1_800_000_000.0
 BEFORE, AFTER = NOW - 7200, NOW - 60  # before and after a run that began an hour ago
@@ -19,15 +20,15 @@ def made(tmp_path):
     def make(rule="generate", name="a/one", done=False, log=None, at=AFTER, output=None, took=None):
         folder = tmp_path / rule / name.replace("/", "-")
         folder.mkdir(parents=True, exist_ok=True)
+        if took:
+            log = f"10:00:00 {rule}/{name}: {Spent(took, 1, 1)}\n"
         files = {"log": log, "output": "x" if done or output else None}
-        files["tsv"] = took if took is None else f"cpu_time\ts\n1.0\t{took}\n"
         for file, text in files.items():
             if text is not None:
                 (folder / file).write_text(text)
                 os.utime(folder / file, (at, at))
-        benchmark = folder / "tsv" if rule != "join_scores" else None
         model = name.split("/")[0] or None
-        return Job(rule, name, model, done, (folder / "output",), folder / "log", benchmark)
+        return Job(rule, name, model, done, (folder / "output",), folder / "log")
 
     return make
 
@@ -62,17 +63,15 @@ def test_what_is_left_is_counted_by_medians_of_the_same_rule_and_model(made):
         made(name="a/four"),  # 20, the median of a's
         made(name="b/two", log=""),  # running: half of b's 7
         made(name="c/one"),  # no job of c has finished: 15, the median of 10, 20, 90 and 7
-        made(rule="join_scores"),  # no benchmark
         made(rule="measure"),  # none has finished
     ]
     work, unknown = estimate({job: state(job, STARTED) for job in jobs})
-    assert work == pytest.approx(20 + 3.5 + 15 + LIGHT_SECONDS)
+    assert work == pytest.approx(20 + 3.5 + 15)
     assert unknown == 1
 
 
-def test_a_benchmark_that_is_cut_short_is_left_out(made):
-    broken = made(name="a/one", done=True, took=5)
-    broken.benchmark.write_text("cpu_time\ts\n1.0")
+def test_a_log_that_is_cut_short_is_left_out(made):
+    broken = made(name="a/one", done=True, log="10:00:00 generate/a/one: took 5.00 s, 1.0")
     assert estimate({broken: "done", made(name="a/two"): "remaining"}) == (0, 1)
 
 

@@ -34,8 +34,8 @@ def jobs_of(configfile: str) -> list[Job]:
 
 def _described(job, up_to_date: bool) -> Job:
     name, model = "/".join(job.wildcards), job.wildcards_dict.get("model")
-    outputs, benchmark = tuple(map(Path, job.output)), job.benchmark and Path(job.benchmark)
-    return Job(job.rule.name, name, model, up_to_date, outputs, Path(job.log[0]), benchmark)
+    outputs = tuple(map(Path, job.output))
+    return Job(job.rule.name, name, model, up_to_date, outputs, Path(job.log[0]))
 
 
 if __name__ == "__main__":

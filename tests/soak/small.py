@@ -134,7 +134,7 @@ class Small:
 
     def results(self) -> dict[str, bytes]:
         """Every result's bytes; what only tells of the making is left out."""
-        told = ("logs", "benchmarks", "work", "models")
+        told = ("logs", "work", "models")
         return {
             str(path.relative_to(self.root / RESULTS)): path.read_bytes()
             for path in sorted((self.root / RESULTS).rglob("*"))

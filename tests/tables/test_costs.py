@@ -4,24 +4,24 @@ import polars as pl
 import pytest
 
 from tracecal.errors import InputError
-from tracecal.tables.costs import costs, costs_table, count_tokens, read_benchmarks
+from tracecal.spent import Spent
+from tracecal.tables.costs import costs, costs_table, count_tokens, read_spent
 from tracecal.writers import csv
 
-HEADER = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
 
-
-def write_benchmark(path, s, rss, cpu):
+def write_log(path, *spent):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{HEADER}{s}\t0:00:01\t{rss}\t1\t1\t1\t1\t1\t1\t{cpu}\n")
+    path.write_text(f"10:00:00 a/b: decoding: 100%\n10:00:01 a/b: {Spent(*spent)}\n")
 
 
 @pytest.fixture
 def results(tmp_path):
-    benchmarks = tmp_path / "benchmarks"
-    write_benchmark(benchmarks / "make_world.tsv", 1.5, 60.0, 0.5)
-    write_benchmark(benchmarks / "generate/a/one.tsv", 4.0, 100.0, 3.0)
-    write_benchmark(benchmarks / "generate/a/two/shard-0.tsv", 6.0, 300.0, 5.0)
-    write_benchmark(benchmarks / "generate/b/one.tsv", 2.0, "NA", "-")
+    logs = tmp_path / "logs"
+    write_log(logs / "make_world.log", 1.5, 0.5, 60.0)
+    write_log(logs / "generate/a/one.log", 4.0, 3.0, 100.0)
+    write_log(logs / "generate/a/two.shard-0.log", 6.0, 5.0, 300.0)
+    write_log(logs / "generate/b/one.log", 2.0, 1.5, 80.0)
+    (logs / "generate/b/two.log").write_text("10:00:00 generate/b/two: decoding: 40%\n")
     for model, lengths in (("a", [3, 0, 17]), ("b", [5])):
         path = tmp_path / f"traces/{model}/one.arrow"
         path.parent.mkdir(parents=True)
@@ -39,23 +39,23 @@ def test_a_step_sums_its_jobs_and_takes_the_largest_memory(results):
         ("generate", "b", 5),
         ("search_beams", "a", 14),
     }
-    frame = costs(read_benchmarks(results / "benchmarks", ["a", "b"]), tokens)
+    frame = costs(read_spent(results / "logs", ["a", "b"]), tokens)
     assert frame.rows() == [
         ("generate", "a", 2, 10.0, 8.0, 300.0, 20, 2.0),
-        ("generate", "b", 1, 2.0, 0.0, None, 5, 2.5),
+        ("generate", "b", 1, 2.0, 1.5, 80.0, 5, 2.5),
         ("make_world", None, 1, 1.5, 0.5, 60.0, None, None),
     ]
 
 
-def test_the_table_names_models_and_leaves_out_what_was_not_measured(results):
+def test_the_table_names_models_and_leaves_out_what_there_is_not(results):
     tokens = count_tokens(results, [("a", "one")])
-    frame = costs(read_benchmarks(results / "benchmarks", ["a", "b"]), tokens)
+    frame = costs(read_spent(results / "logs", ["a", "b"]), tokens)
     text = csv.render(costs_table(frame, {"a": "Model A", "b": "Model B"}, "Title", "Caption."))
     assert text.splitlines()[0].startswith("step,model,label,jobs,wall_seconds,cpu_seconds")
     assert "generate,a,Model A,2,10.0,8.0,300.0,20,2.0" in text
     assert "make_world,,,1,1.5,0.5,60.0,," in text
 
 
-def test_no_benchmarks_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="holds no benchmark"):
-        read_benchmarks(tmp_path, ["a"])
+def test_no_log_of_a_finished_job_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="holds no log of a finished job"):
+        read_spent(tmp_path, ["a"])

@@ -1,4 +1,7 @@
 import gc
+import time
+
+STARTED = time.monotonic()
 
 # Loading Transformers creates hundreds of thousands of objects, which stay: collecting garbage at
 # every 700 takes a seventh of a short job's time. `job` restores Python's own setting.

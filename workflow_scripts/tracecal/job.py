@@ -15,6 +15,7 @@ from typing import Any
 from tracecal.errors import InputError
 from tracecal.progress import LOGGER
 from tracecal.provenance import MADE_WITH, code_state, require_code, settings_hash
+from tracecal.spent import spent
 
 
 @contextmanager
@@ -23,8 +24,9 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
 
     `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
     sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
-    offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
-    its code, before or after the work, is not the version in the rule's parameter `code`.
+    offline mode. Torch, where the script imported it, uses the rule's threads. The job
+    fails where its code, before or after the work, is not the version in the rule's parameter
+    `code`. The log's last line tells what it spent.
     """
     gc.freeze()  # what was imported stays
     gc.set_threshold(700, 10, 10)  # Python's default, which the package raises while it loads
@@ -46,6 +48,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
             torch.set_num_threads(snakemake.threads)
         with _unedited(snakemake.params.code), nullcontext() if online else _offline():
             yield
+        LOGGER.info("%s", spent())
     except InputError as error:
         LOGGER.error("error: %s", error)
         raise SystemExit(1) from None

@@ -1,6 +1,6 @@
 """The state of a run: jobs done, running, failed and remaining, and when the run may end.
 
-It is read from outputs, logs and benchmarks: on one machine or a cluster, during a run or after it.
+It is read from outputs and logs: on one machine or a cluster, during a run or after it.
 """
 
 import re
@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 
+from tracecal.spent import spent_by
+
 STATES = ("done", "running", "failed", "remaining")
-LIGHT_SECONDS = 2.0  # of a job without a benchmark, start included
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job of the run. `model` and `benchmark` are None where there is none."""
+    """One job of the run. `model` is None where there is none."""
 
     rule: str
     name: str
@@ -25,7 +26,6 @@ class Job:
     up_to_date: bool
     outputs: tuple[Path, ...]
     log: Path
-    benchmark: Path | None
 
 
 def state(job: Job, started: float | None) -> str:
@@ -57,37 +57,27 @@ def last_line(log: Path) -> str:
     return log.read_text(errors="replace").strip().split("\n")[-1].strip() or "nothing logged yet"
 
 
-def seconds(benchmark: Path) -> float | None:
-    """Wall time in a benchmark file of Snakemake, None where it is missing or cut short."""
-    try:
-        header, *rows = benchmark.read_text(encoding="utf-8").split("\n")
-        return float(rows[0].split("\t")[header.split("\t").index("s")])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
 def estimate(states: Mapping[Job, str]) -> tuple[float, int]:
     """Remaining work in seconds, and the number of jobs that cannot be estimated.
 
     A job counts the median time of finished jobs of the same rule and model, or of the same rule
-    where none of that model has finished; a running job counts half. A job without a benchmark
-    counts `LIGHT_SECONDS`. The work is as if jobs ran one by one.
+    where none of that model has finished; a running job counts half. The work is as if jobs ran one
+    by one.
     """
     times = defaultdict(list)
     for job, current in states.items():
-        if current == "done" and job.benchmark and (took := seconds(job.benchmark)) is not None:
-            times[job.rule, job.model].append(took)
-            times[job.rule].append(took)
+        if current == "done" and (spent := spent_by(job.log)):
+            times[job.rule, job.model].append(spent.wall)
+            times[job.rule].append(spent.wall)
     work, unknown = 0.0, 0
     for job, current in states.items():
         known = times.get((job.rule, job.model)) or times.get(job.rule)
         if current == "done":
             continue
-        if job.benchmark and not known:
+        if known:
+            work += median(known) / 2 if current == "running" else median(known)
+        else:
             unknown += 1
-            continue
-        took = median(known) if job.benchmark else LIGHT_SECONDS
-        work += took / 2 if current == "running" else took
     return work, unknown
 
 

@@ -1,16 +1,15 @@
-"""A run's costs: time, memory and speed of each step and model, from its benchmark files."""
+"""A run's costs: time, memory and speed of each step and model, from its jobs' logs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
 
 from tracecal.errors import InputError
+from tracecal.spent import spent_by
 from tracecal.writers.table import Column, Table
 
-# Columns of Snakemake's benchmark files, which have "-" or "NA" for a job that ended before it was
-# measured.
-MEASURED = {"s": pl.Float64, "cpu_time": pl.Float64, "max_rss": pl.Float64}
 # The folder of a step's generated tokens, and their number as an expression for one row.
 DECODED = {
     "generate": ("traces", pl.col("token_ids").list.len()),
@@ -19,29 +18,22 @@ DECODED = {
 }
 
 
-def read_benchmarks(folder: Path, models: Sequence[str]) -> pl.DataFrame:
-    """One row per benchmark file under `folder`: its `step`, `model` (null for a step without one)
-    and the columns MEASURED (seconds; MiB).
+def read_spent(folder: Path, models: Sequence[str]) -> pl.DataFrame:
+    """One row per log of a finished job under `folder`: its `step`, its `model` (null for a step
+    without one), and `wall`, `cpu` (seconds) and `memory` (MiB).
 
-    Step and model are in a file's path: `{step}.tsv`, or `{step}/{model}/…`. Raises `InputError`
-    where there is no file.
+    Step and model are in a log's path: `{step}.log`, or `{step}/{model}/…`. Raises `InputError`
+    where there is none.
     """
-    frames = []
-    for path in sorted(folder.rglob("*.tsv")):
+    rows = []
+    for path in sorted(folder.rglob("*.log")):
         step, *rest = path.relative_to(folder).with_suffix("").parts
-        model = next((part for part in rest if part in models), None)
-        measured = pl.read_csv(
-            path,
-            separator="\t",
-            columns=list(MEASURED),
-            schema_overrides=MEASURED,
-            null_values=["-", "NA"],
-        )
-        place = pl.lit(step).alias("step"), pl.lit(model, pl.String).alias("model")
-        frames.append(measured.select(*place, *MEASURED))
-    if not frames:
-        raise InputError(f"{folder} holds no benchmark file; jobs write them while they run.")
-    return pl.concat(frames)
+        if spent := spent_by(path):
+            model = next((part for part in rest if part in models), None)
+            rows.append({"step": step, "model": model, **asdict(spent)})
+    if not rows:
+        raise InputError(f"{folder} holds no log of a finished job, which the workflow writes.")
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
@@ -62,17 +54,17 @@ def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
     return pl.DataFrame(counted, schema).group_by("step", "model").agg(pl.col("tokens").sum())
 
 
-def costs(benchmarks: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
+def costs(spent: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
     """One row per step and model: `jobs`, sums of wall and CPU time (seconds), peak memory of any
-    job (MiB), tokens, and tokens per second of wall time, loading the model included.
+    process (MiB), tokens, and tokens per second of wall time, loading the model included.
     """
     return (
-        benchmarks.group_by("step", "model")
+        spent.group_by("step", "model")
         .agg(
             jobs=pl.len().cast(pl.Int64),
-            wall_seconds=pl.col("s").sum().round(2),
-            cpu_seconds=pl.col("cpu_time").sum().round(2),
-            max_rss_mib=pl.col("max_rss").max(),
+            wall_seconds=pl.col("wall").sum().round(2),
+            cpu_seconds=pl.col("cpu").sum().round(2),
+            max_rss_mib=pl.col("memory").max(),
         )
         .join(tokens, on=["step", "model"], how="left")
         .with_columns(
