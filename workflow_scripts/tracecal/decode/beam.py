@@ -70,7 +70,7 @@ def search_beams(
         if step == max_new_tokens or not kept:
             break
         # The context's rows follow their hypotheses; rows of prompts that are done are dropped.
-        kept = in_place(kept)
+        kept = [kept[number] for number in in_place(kept)]
         selection = torch.tensor(kept, device=tokens.device)
         origin = torch.arange(len(rows), device=tokens.device)[:, None] * width
         source = (origin + parents.gather(1, alive))[selection].flatten()

@@ -1,7 +1,6 @@
 """The KV cache of a batch whose rows are padded on the left to one width."""
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import torch
 from transformers import DynamicCache, PreTrainedModel
@@ -46,9 +45,9 @@ class RoomyLayer(DynamicLayer):
             held[:, :, :width] = part
 
     def make_room(self, like: Pair, rows: int, width: int, room: int) -> None:
-        """Hold `rows` rows of zeros, as what a mask hides must still be finite."""
+        """Hold `rows` rows, not yet written: a spare column takes no memory before it is."""
         self.lazy_initialization(*like)
-        self.room = tuple(part.new_zeros(rows, part.shape[1], room, part.shape[3]) for part in like)
+        self.room = tuple(part.new_empty(rows, part.shape[1], room, part.shape[3]) for part in like)
         self._show(width)
 
     def rows(self, indices: torch.Tensor, columns: int) -> Pair:
@@ -170,7 +169,6 @@ class Context:
 
 
 Source = tuple[Context, int]  # a context and one of its rows
-T = TypeVar("T")
 
 
 def gathered(sources: Sequence[Source]) -> Context:
@@ -182,33 +180,36 @@ def gathered(sources: Sequence[Source]) -> Context:
         if held.is_initialized:
             like = held.keys, held.values
             layer.make_room(like, len(sources), whole.width, whole.width + ROOM)
+            for states in (layer.keys, layer.values):
+                states.zero_()  # what a mask hides must still be finite
     whole.rearrange(sources)
     return whole
 
 
 def refilled(
     context: Context, kept: Sequence[int], joining: Sequence[Source]
-) -> tuple[Context, list[Source]]:
-    """Rows of a context that splices, and rows of others; and where each of them comes from.
+) -> tuple[Context, list[int]]:
+    """Rows of a context that splices, and rows of others; and which of both each of them is.
 
     The context itself where that is possible and its columns are not largely padding by then:
     what joins takes the places of what left. Otherwise a new one.
     """
-    own = {row: (context, row) for row in kept}
-    sources = [own.get(row, row) for row in in_place(kept, joining)]
+    order = in_place(kept, len(joining))
+    rows = [*((context, row) for row in kept), *joining]
+    sources = [rows[number] for number in order]
     width = max(part.length(row) for part, row in sources)
     if len(sources) <= len(context.pads) and width <= context.width <= width + ROOM:
         context.rearrange(sources)
-        return context, sources
-    return gathered(sources), sources
+        return context, order
+    return gathered(sources), order
 
 
-def in_place(kept: Sequence[int], joining: Sequence[T] = ()) -> list[int | T]:
-    """`kept` places and what is `joining` them, in an order in which most places stay the same."""
-    count = len(kept) + len(joining)
-    staying = {place for place in kept if place < count}
-    moving = iter([*(place for place in kept if place >= count), *joining])
-    return [place if place in staying else next(moving) for place in range(count)]
+def in_place(kept: Sequence[int], joining: int = 0) -> list[int]:
+    """An order of the `kept` places, then those `joining` them, in which most keep their place."""
+    count = len(kept) + joining
+    staying = {place: number for number, place in enumerate(kept) if place < count}
+    moving = iter(sorted({*range(count)} - {*staying.values()}))
+    return [staying[place] if place in staying else next(moving) for place in range(count)]
 
 
 def shared_prefix(model: PreTrainedModel, prompts: Sequence[list[int]]) -> Context | None:

@@ -59,37 +59,38 @@ class Ending:
 
 @dataclass
 class Batch:
-    """Answers that grow together: their context, their indices by row, and their last tokens."""
+    """Answers that grow together: their indices, their rows of the context, and their last tokens.
+
+    Answers to one prompt share a row until they grow.
+    """
 
     context: Context
+    answers: list[int]
     rows: list[int]
     tokens: torch.Tensor
 
 
 def joined(live: Batch, kept: list[int], others: list[tuple[Batch, list[int]]]) -> Batch | None:
-    """The rows of `live` that are `kept` and rows of other batches; None where there are none.
+    """The answers of `live` that are `kept` and answers of other batches, a row for each.
 
-    `live` itself may change.
+    None where there are none; `live` itself may change.
     """
     parts = [part for part in [(live, kept), *others] if part[1]]
     if not parts:
         return None
-    (first, rows), *more = parts
-    if not more and len(rows) == len(first.rows):
-        return first
-    joining = [(batch.context, row) for batch, rows in others for row in rows]
-    if not first.context.splices:
-        context, sources = first.context.select(rows), [(first.context, row) for row in rows]
-    elif kept:
-        context, sources = refilled(live.context, kept, joining)
-    else:
-        context, sources = gathered(joining), joining
-    growing = [(batch.context, i) for batch, _ in parts for i in range(len(batch.rows))]
-    place = {source: number for number, source in enumerate(growing)}
-    order = [place[source] for source in sources]
-    answers = [row for batch, _ in parts for row in batch.rows]
-    tokens = torch.cat([batch.tokens for batch, _ in parts])
-    return Batch(context, [answers[number] for number in order], tokens[order])
+    sources = [(batch.context, batch.rows[i]) for batch, places in parts for i in places]
+    context, order = sources[0][0], list(range(len(sources)))
+    if sources != [(context, row) for row in range(len(context.pads))]:
+        if not context.splices:
+            context = context.select([row for _, row in sources])
+        elif kept:
+            context, order = refilled(context, kept, sources[len(kept) :])
+        else:
+            context = gathered(sources)
+    answers = [batch.answers[i] for batch, places in parts for i in places]
+    tokens = torch.cat([batch.tokens[places] for batch, places in parts])
+    rows = list(range(len(order)))
+    return Batch(context, [answers[number] for number in order], rows, tokens[order])
 
 
 @torch.inference_mode()
@@ -137,24 +138,22 @@ def decode(
         """Read the prompts from `first` on, and choose their answers' first tokens."""
         context, ids = started(model, prompts[first : first + at_once], shared)
         logits = context.read(ids)
-        if copies > 1:  # each prompt is read once
-            logits = logits.repeat_interleave(copies, 0)
-            context = context.select([i for i in range(len(ids)) for _ in range(copies)])
-        rows = list(range(first * copies, (first + len(ids)) * copies))
-        step = emit(logits, rows, 0)
-        look(rows, [step])
-        return Batch(context, rows, step[0])
+        rows = [row for row in range(len(ids)) for _ in range(copies)]
+        begun = list(range(first * copies, (first + len(ids)) * copies))
+        step = emit(logits[rows] if copies > 1 else logits, begun, 0)
+        look(begun, [step])
+        return Batch(context, begun, rows, step[0])
 
     def growing(batch: Batch) -> list[int]:
-        return [i for i, row in enumerate(batch.rows) if answers[row].finish_reason is None]
+        return [i for i, one in enumerate(batch.answers) if answers[one].finish_reason is None]
 
-    live = ready = Batch(Context(model, []), [], torch.empty(0, device=model.device))
+    live = ready = Batch(Context(model, []), [], [], torch.empty(0, device=model.device))
     splices = live.context.splices
-    place, spare = 0, []  # the first unread prompt; the rows of `ready` that wait
+    place, spare = 0, []  # the first unread prompt; the answers of `ready` that wait
     unseen: list[Reading] = []  # steps since the last look
     while True:
         kept = growing(live)
-        if len(kept) <= (1 - FINISHED) * len(live.rows):
+        if len(kept) <= (1 - FINISHED) * len(live.answers):
             others, free = [], at_once * copies - len(kept)
             if kept and not splices:
                 free = 0
@@ -168,8 +167,8 @@ def decode(
             live = joined(live, kept, others)
             if live is None:
                 return answers
-        unseen.append(emit(live.context.read(live.tokens[:, None]), live.rows, len(unseen)))
+        unseen.append(emit(live.context.read(live.tokens[:, None]), live.answers, len(unseen)))
         live.tokens = unseen[-1][0]
         if len(unseen) == look_every:
-            look(live.rows, unseen)
+            look(live.answers, unseen)
             unseen = []
