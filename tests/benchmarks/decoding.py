@@ -1,10 +1,9 @@
 """Decoding with capture, beside plain `generate` without any, and beside other ways to capture."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
@@ -56,19 +55,16 @@ def rows() -> Iterator[Row]:
     def ours(size: int) -> object:
         return decode(fast, ordered, ends, StopStrings(None, ()), LONGEST, slots=size)
 
-    def in_turn(alternative: Callable[..., object], size: int) -> None:
+    def in_turn(size: int) -> None:
         for place in range(0, ANSWERS, size):
-            alternative(model, prompts[place : place + size], LONGEST)
+            _generate(model, prompts[place : place + size], LONGEST)
 
-    for size, against, alternative in (
-        *((size, "plain generate", _generate) for size in (1, 8, 32, 256)),
-        (8, "lm-polygraph's path", _polygraph),
-    ):
+    for size in (1, 8, 32, 256):
         yield paired(
             f"answers of 1 to {LONGEST} tokens, {size} at once",
             partial(ours, size),
-            partial(in_turn, alternative, size),
-            against,
+            partial(in_turn, size),
+            "plain generate",
             items=ANSWERS,
             unit="answers",
             repeats=3,
@@ -81,7 +77,6 @@ def _of_equal_lengths(model: PreTrainedModel, vocabulary: int, count: int) -> It
     for against, alternative in (
         ("plain generate", _generate),
         ("generate, output_logits", _recipe),
-        ("lm-polygraph's path", _polygraph),
     ):
         yield paired(
             f"{count} x {NEW} tokens of {vocabulary:,}",
@@ -112,33 +107,6 @@ def _recipe(model: PreTrainedModel, prompts: list[list[int]], most: int) -> torc
     kept = _generate(model, prompts, most, return_dict_in_generate=True, output_logits=True).logits
     log_probs = torch.stack(kept).log_softmax(-1)
     return torch.special.entr(log_probs.exp()).sum(-1)
-
-
-def _polygraph(model: PreTrainedModel, prompts: list[list[int]], most: int) -> list[list[float]]:
-    """Entropies as lm-polygraph 0.7.0 comes to them (its GreedyProbsCalculator without attentions,
-    then its EntropyCalculator): every step's log-probabilities and ten likeliest tokens kept, then
-    reduced token by token. Its tokenising and decoding of texts is left out.
-    """
-    steps = []
-
-    def keep(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        assert scores.isfinite().all()
-        steps.append(scores.log_softmax(-1))
-        return scores
-
-    wanted = {"return_dict_in_generate": True, "output_scores": True, "logits_processor": [keep]}
-    answers = _generate(model, prompts, most, **wanted).sequences[:, -len(steps) :]
-    ends = torch.tensor(model.generation_config.eos_token_id or [])
-    ended = torch.isin(answers, ends).long()
-    lengths = (ended.cumsum(1) - ended == 0).sum(1)  # through the first end
-    entropies = []
-    for logprobs, length in zip(torch.stack(steps, 1).numpy(), lengths, strict=True):
-        for one in logprobs[:length]:
-            likeliest = np.argpartition(one, -10)[-10:]
-            [(token.item(), one[token].item()) for token in likeliest]
-        finite = (one[~np.isinf(one)] for one in logprobs[:length])
-        entropies.append([-np.sum(one * np.exp(one)) for one in finite])
-    return entropies
 
 
 @torch.inference_mode()
