@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from benchmarks import calibration, decoding, operators, workflow
 from benchmarks.timing import Row, alone, cpu_seconds
 from tracecal.calibrate.predict import calibrate_all
+from tracecal.decode.greedy import decode
 from tracecal.decode.stopping import StopStrings
 from tracecal.operate.features import answer_features
 
@@ -68,10 +69,10 @@ def _decoding() -> Callable[[int], Timed]:
     model = decoding.model_of(1_500, 96, 2)
     prompts = [decoding.tokens(decoding.PROMPT, 1_500, row) for row in range(AT_ONCE)]
 
-    def decode(new: int) -> object:
+    def answer(new: int) -> object:
         return decode(model, prompts, [], StopStrings(None, ()), new)
 
-    return lambda new: lambda: cpu_seconds(lambda: decode(new))
+    return lambda new: lambda: cpu_seconds(lambda: answer(new))
 
 
 def _dry_run(models: int, folder: Path) -> Timed:
@@ -102,8 +103,8 @@ def draw(measured: list[tuple[str, Row]]) -> None:
         panel.set_title(title, fontsize=9)
         panel.set_xlabel(axis, fontsize=8)
         panel.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7)
+        panel.set_yticks(seconds, [f"{one:.2g}" for one in seconds], fontsize=7)
         panel.minorticks_off()
-        panel.tick_params(axis="y", labelsize=7)
         if place == 1:
             panel.set_ylabel("CPU seconds", fontsize=8)
     figure.savefig(PICTURE, metadata={"Date": None})

@@ -1,0 +1,38 @@
+"""Benchmarks run to their end, here on next to nothing; `make bench` measures.
+
+That of the workflow is left out: dry runs have tests of their own.
+"""
+
+import pytest
+
+from benchmarks import calibration, decoding, growth, operators, polygraph
+
+FEW = dict(list(calibration.ESTIMATORS.items())[:2])
+
+
+@pytest.mark.parametrize(
+    ("area", "small"),
+    [
+        (calibration, {"SIZES": (60,), "ESTIMATORS": FEW}),
+        (decoding, {"SIZES": ((300, 32, 1, 2),), "ANSWERS": 4, "LONGEST": 3, "NEW": 3}),
+        (operators, {"SIZES": (50,)}),
+        (polygraph, {"SIZES": ((300, 32, 1, 2, 2, 3),)}),
+    ],
+    ids=lambda value: getattr(value, "__name__", "").split(".")[-1],
+)
+def test_an_area_runs_to_its_end(area, small, monkeypatch):
+    for name, value in small.items():
+        monkeypatch.setattr(area, name, value)
+    measured = list(area.rows())
+    assert all(row.ours > 0 for row in measured)
+    assert measured or area is polygraph  # which the tests' environment does not have
+
+
+def test_growth_is_drawn(monkeypatch, tmp_path):
+    monkeypatch.setattr(growth, "_dry_run", lambda models, folder: lambda: 1.0)
+    small = {"answers": (20, 40), "tokens an answer": (2, 4), "models": (1,), "estimators": (2, 3)}
+    monkeypatch.setattr(growth, "SIZES", small)
+    monkeypatch.setattr(growth, "ANSWERS", 60)
+    monkeypatch.setattr(growth, "PICTURE", tmp_path / "growth.svg")
+    assert len(list(growth.rows())) == 7
+    assert (tmp_path / "growth.svg").read_text().count("<svg") == 1
