@@ -28,12 +28,14 @@ class Spent:
 
 
 def spent() -> Spent:
-    """What this process and those that it has waited for spent since the package was imported."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    """What this process and those it waited for spent, in wall time since the package loaded."""
+    own, others = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    # A process starts with the `ru_maxrss` of the one that it was forked from, such as Snakemake.
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return Spent(
         wall=time.monotonic() - STARTED,
-        cpu=sum(one.ru_utime + one.ru_stime for one in used),
-        memory=max(one.ru_maxrss for one in used) / 1024,  # Linux counts KiB
+        cpu=sum(used.ru_utime + used.ru_stime for used in (own, others)),
+        memory=max(int(peak[1]), others.ru_maxrss) / 1024,
     )
 
 
