@@ -47,6 +47,17 @@ def test_a_step_sums_its_jobs_and_takes_the_largest_memory(results):
     ]
 
 
+def test_steps_that_cost_next_to_nothing_are_one_row():
+    spent = pl.DataFrame(
+        [("b", "m", 9.0, 9.0, 50.0), ("a", "m", 1.0, 0.05, 70.0), ("c", None, 2.0, 0.04, 60.0)],
+        schema=["step", "model", "wall", "cpu", "memory"],
+        orient="row",
+    )
+    tokens = pl.DataFrame(schema={"step": pl.String, "model": pl.String, "tokens": pl.Int64})
+    rows = costs(spent, tokens).select("step", "model", "jobs", "cpu_seconds", "max_rss_mib").rows()
+    assert rows == [("b", "m", 1, 9.0, 50.0), ("all else", None, 2, 0.09, 70.0)]
+
+
 def test_the_table_names_models_and_leaves_out_what_there_is_not(results):
     tokens = count_tokens(results, [("a", "one")])
     frame = costs(read_spent(results / "logs", ["a", "b"]), tokens)

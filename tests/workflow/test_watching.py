@@ -100,4 +100,4 @@ def test_costs_are_gathered_from_every_job(finished):
     assert sum(int(row["jobs"]) for row in rows.values()) == len(measured - {own})
     assert rows["generate", "demo-small"]["jobs"] == "2"
     assert float(rows["generate", "demo-small"]["tokens_per_second"]) > 0
-    assert rows["calibrate", "demo-small"]["tokens"] == ""
+    assert rows["audit_traces", "demo-small"]["tokens"] == ""

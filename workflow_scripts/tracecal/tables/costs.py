@@ -10,6 +10,7 @@ from tracecal.errors import InputError
 from tracecal.spent import spent_by
 from tracecal.writers.table import Column, Table
 
+LIGHT, REST = 0.01, "all else"
 # The folder of a step's generated tokens, and their number as an expression for one row.
 DECODED = {
     "generate": ("traces", pl.col("token_ids").list.len()),
@@ -56,10 +57,16 @@ def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
 
 def costs(spent: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
     """One row per step and model: `jobs`, sums of wall and CPU time (seconds), peak memory of any
-    process (MiB), tokens, and tokens per second of wall time, loading the model included.
+    process (MiB), tokens, and tokens per second of wall time, loading the model included. Steps
+    below `LIGHT` of the CPU time are one row, the last.
     """
+    light = pl.col("cpu").sum().over("step") < LIGHT * pl.col("cpu").sum()
     return (
-        spent.group_by("step", "model")
+        spent.with_columns(
+            step=pl.when(light).then(pl.lit(REST)).otherwise("step"),
+            model=pl.when(~light).then("model"),
+        )
+        .group_by("step", "model")
         .agg(
             jobs=pl.len().cast(pl.Int64),
             wall_seconds=pl.col("wall").sum().round(2),
@@ -72,7 +79,7 @@ def costs(spent: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
                 pl.col("tokens") / pl.col("wall_seconds")
             )
         )
-        .sort("step", "model", nulls_last=True)
+        .sort(pl.col("step") == REST, "step", "model", nulls_last=True)
     )
 
 
