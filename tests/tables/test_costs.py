@@ -67,6 +67,12 @@ def test_the_table_names_models_and_leaves_out_what_there_is_not(results):
     assert "make_world,,,1,1.5,0.5,60.0,," in text
 
 
+def test_a_run_of_steps_without_a_model_has_costs(tmp_path):
+    write_log(tmp_path / "make_world.log", 1.5, 0.5, 60.0)
+    frame = costs(read_spent(tmp_path, ["a"]), count_tokens(tmp_path, []))
+    assert frame["step"].to_list() == ["make_world"]
+
+
 def test_no_log_of_a_finished_job_is_an_error(tmp_path):
     with pytest.raises(InputError, match="holds no log of a finished job"):
         read_spent(tmp_path, ["a"])

@@ -34,7 +34,7 @@ def read_spent(folder: Path, models: Sequence[str]) -> pl.DataFrame:
             rows.append({"step": step, "model": model, **asdict(spent)})
     if not rows:
         raise InputError(f"{folder} holds no log of a finished job, which the workflow writes.")
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame(rows, schema_overrides={"model": pl.String})
 
 
 def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
