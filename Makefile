@@ -49,7 +49,7 @@ test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU;
 
 # lm-polygraph's environment holds all of the first; where it cannot be installed its rows are left out.
 bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
-	@$(MAKE) .venv-polygraph/installed || rm -rf .venv-polygraph
+	@$(if $(filter polygraph,$(or $(AREAS),polygraph)),$(MAKE) .venv-polygraph/installed || rm -rf .venv-polygraph)
 	@PYTHONPATH=workflow_scripts:tests \
 		$$(ls .venv-polygraph/bin/python 2>/dev/null || echo $(BIN)/python) tests/benchmarks/bench.py $(AREAS)
 

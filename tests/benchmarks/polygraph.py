@@ -5,6 +5,7 @@
 
 import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 
@@ -29,6 +30,16 @@ SIZES = (
 )
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What both sides answer: `new` tokens to each text, `at_once` of them together."""
+
+    tokenizer: PreTrainedTokenizerFast
+    texts: list[str]
+    at_once: int
+    new: int
+
+
 def rows() -> Iterator[Row]:
     if not find_spec("lm_polygraph"):
         print("lm-polygraph is not installed: its rows are left out.")
@@ -37,9 +48,10 @@ def rows() -> Iterator[Row]:
     for vocabulary, width, layers, count, at_once, new in SIZES:
         tokenizer, model = _tokenizer(vocabulary), model_of(vocabulary, width, layers)
         texts = [tokenizer.decode(tokens(PROMPT, vocabulary, row)) for row in range(count)]
-        ours = partial(_ours, pack(copy.deepcopy(model)), tokenizer, texts, at_once, new)
+        asked = Asked(tokenizer, texts, at_once, new)
+        ours = partial(_ours, pack(copy.deepcopy(model)), asked)
         model.set_attn_implementation("eager")  # others give no attentions
-        theirs = partial(_theirs, model, tokenizer, texts, at_once, new)
+        theirs = partial(_theirs, model, asked)
         np.testing.assert_allclose(ours(), theirs(), rtol=0, atol=1e-3)
         yield paired(
             f"{count} x {new} tokens of {vocabulary:,}, {at_once} at once, scored",
@@ -62,16 +74,11 @@ def _tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
     )
 
 
-def _ours(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerFast,
-    texts: list[str],
-    at_once: int,
-    new: int,
-) -> np.ndarray:
-    prompts = tokenizer(texts)["input_ids"]
-    answers = decode(model, prompts, [], StopStrings(None, ()), new, slots=at_once)
-    tokenizer.batch_decode([answer.token_ids for answer in answers])
+def _ours(model: PreTrainedModel, asked: Asked) -> np.ndarray:
+    prompts = asked.tokenizer(asked.texts)["input_ids"]
+    none = StopStrings(None, ())
+    answers = decode(model, prompts, [], none, asked.new, slots=asked.at_once)
+    asked.tokenizer.batch_decode([answer.token_ids for answer in answers])
     scores = [
         (sum(answer.surprisal), np.mean(answer.surprisal), np.mean(answer.entropy))
         for answer in answers
@@ -79,13 +86,7 @@ def _ours(
     return np.array(scores).T
 
 
-def _theirs(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerFast,
-    texts: list[str],
-    at_once: int,
-    new: int,
-) -> np.ndarray:
+def _theirs(model: PreTrainedModel, asked: Asked) -> np.ndarray:
     """The same scores; it keeps attentions and hidden states too."""
     from lm_polygraph.defaults.register_default_stat_calculators import (
         register_default_stat_calculators,
@@ -98,10 +99,10 @@ def _theirs(
     from lm_polygraph.utils.manager import UEManager
     from lm_polygraph.utils.model import WhiteboxModel
 
-    whitebox = WhiteboxModel(model, tokenizer, "benchmark", "CausalLM")
+    whitebox = WhiteboxModel(model, asked.tokenizer, "benchmark", "CausalLM")
     estimators = [MaximumSequenceProbability(), Perplexity(), MeanTokenEntropy()]
     manager = UEManager(
-        Dataset(texts, [""] * len(texts), at_once),
+        Dataset(asked.texts, [""] * len(asked.texts), asked.at_once),
         whitebox,
         estimators,
         BuilderEnvironmentStatCalculator(whitebox),
@@ -111,7 +112,7 @@ def _theirs(
         processors=[],
         ignore_exceptions=False,
         verbose=False,
-        max_new_tokens=new,
+        max_new_tokens=asked.new,
     )
     manager()
     return np.array([manager.estimations[one.level, str(one)] for one in estimators])
