@@ -1,0 +1,165 @@
+"""Which tokens a part gets: all of its characters, and no other part's but where they share one."""
+
+import json
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracecal.parts.cut import UNPARSED, UNSPELLED, cut
+from tracecal.parts.spans import spans
+from tracecal.parts.spec import Parts
+
+FIELDS = ("capital", "currency", "continent")
+VALUE = st.text("ab é€漢,.: -", min_size=1, max_size=8).map(str.strip).filter(bool)
+
+
+def frame(*answers):
+    """Traces of (answer, tokens); the t-th token has surprisal t and entropy -t."""
+    rows = [
+        {
+            "example_id": f"a{number}",
+            "answer": answer,
+            "tokens": tokens,
+            "surprisal": [float(t) for t in range(len(tokens or []))],
+            "entropy": [-float(t) for t in range(len(tokens or []))],
+            "prompt": "p",
+        }
+        for number, (answer, tokens) in enumerate(answers)
+    ]
+    return pl.DataFrame(rows, schema_overrides={"tokens": pl.List(pl.String)})
+
+
+@st.composite
+def cut_texts(draw, texts):
+    """A text in tokens cut at random places, some without text, and a special token behind it."""
+    text = draw(texts)
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=len(text))))
+    places = [0, *cuts, len(text)]
+    tokens = [text[a:b] for a, b in pairwise(places)]
+    return text, [*tokens, *draw(st.sampled_from([[], ["<|im_end|>"], ["", ""]]))]
+
+
+def in_lines(values):
+    return "\n".join(f"{name.title()}: {value}" for name, value in values.items())
+
+
+RECORDS = st.fixed_dictionaries(dict.fromkeys(FIELDS, VALUE))
+
+
+@given(st.lists(cut_texts(RECORDS.map(json.dumps) | RECORDS.map(in_lines)), min_size=1, max_size=4))
+def test_a_part_has_every_token_that_spells_one_of_its_characters_and_no_other(answers):
+    traces = frame(*answers)
+    for parts in (Parts(json=FIELDS), Parts(lines=FIELDS)):
+        rows, without = cut(traces, parts)
+        named = rows.to_dicts()
+        for row in named:
+            _, tokens = answers[int(row["parent_id"][1:])]
+            inside = tokens[row["start"] : row["end"]]
+            before = len("".join(tokens[: row["start"]]))
+            assert row["tokens"] == inside
+            assert row["surprisal"] == list(map(float, range(row["start"], row["end"])))
+            assert before <= row["first"] < row["last"] <= before + len("".join(inside))
+            # Without its first or last token with text, the part is not covered.
+            texts = [token for token in inside if token]
+            assert before + len(texts[0]) > row["first"]
+            assert before + len("".join(inside)) - len(texts[-1]) < row["last"]
+            others = [
+                other["start"] < row["end"] and other["end"] > row["start"]
+                for other in named
+                if other["parent_id"] == row["parent_id"] and other["part"] != row["part"]
+            ]
+            assert row["shared"] == any(others)
+        assert {*rows["parent_id"]} | {*without["example_id"]} == {*traces["example_id"]}
+
+
+def test_a_token_of_structure_and_value_belongs_to_the_value():
+    tokens = ["{", '"capital', '":"Li', "ma", '","', "currency", '":"', 'Sol"}', "<eos>"]
+    rows, _ = cut(frame(("".join(tokens[:-1]), tokens)), Parts(json=["capital", "currency"]))
+    assert rows["tokens"].to_list() == [['":"Li', "ma"], ['Sol"}']]
+    assert rows["value"].to_list() == ["Lima", "Sol"]
+    assert rows["shared"].to_list() == [False, False]
+
+
+def test_a_token_of_two_values_is_shared():
+    tokens = ['{"a": 1', ', "b": 2', "}"]
+    rows, _ = cut(frame(("".join(tokens), ['{"a": ', '1, "b": 2', "}"])), Parts(json=["a", "b"]))
+    assert rows["tokens"].to_list() == [['1, "b": 2']] * 2
+    assert rows["shared"].to_list() == [True, True]
+
+
+def test_a_character_of_several_tokens_belongs_whole_to_its_value():
+    # As byte-level tokenizers are decoded: a character's text stands with its last byte.
+    tokens = ["Capital", ":", " ", "", "", "漢", "字", "\n", "x"]
+    [row] = cut(frame(("".join(tokens), tokens)), Parts(lines=["capital"]))[0].iter_rows(named=True)
+    assert row["tokens"] == ["", "", "漢", "字"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens", "parts"),
+    [
+        ("Capital: Lima", [" Capital", ":", " Lima", " "], [" Lima"]),  # a server stripped spaces
+        ("Capital: Lima", ["Capital", ":", "<pad>", " Lima", "<eos>"], [" Lima"]),
+        ("Capital: Lima", ["Capital", ": Li", "ma\n", "Q: next"], [": Li", "ma\n"]),
+    ],
+)
+def test_tokens_may_spell_more_than_the_answer(answer, tokens, parts):
+    rows, without = cut(frame((answer, tokens)), Parts(lines=["capital"]))
+    assert rows["tokens"].to_list() == [parts]
+    assert without.is_empty()
+
+
+def test_answers_without_parts_are_told_with_the_reason():
+    answers = [
+        ("Capital: Lima", ["Capital", ": Cusco"]),
+        ("no idea", ["no idea"]),
+        ("Capital: b", None),
+    ]
+    rows, without = cut(frame(*answers), Parts(lines=["capital"]))
+    assert rows.is_empty() and "surprisal" in rows.columns
+    assert without.rows() == [("a0", UNSPELLED), ("a1", UNPARSED), ("a2", UNSPELLED)]
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "value"),
+    [
+        ("<think>5 or 7</think>\n\n7 .", "</think>", "7 ."),
+        ("a #### 5 b\n#### 7\n", "####", "7"),
+        (
+            r"so \boxed{1} then \boxed{x^{2}}.",
+            r"\\boxed\{(?P<value>(?:[^{}]|\{[^{}]*\})*)\}",
+            "x^{2}",
+        ),
+        ("The answer is  Lima", "The answer is", "Lima"),
+    ],
+)
+def test_the_conclusion_follows_the_last_match_or_is_its_group(text, pattern, value):
+    [span] = spans(text, Parts(final=pattern))
+    assert (span.name, span.value, text[span.start : span.end]) == ("final", value, value)
+
+
+def test_a_conclusion_that_is_missing_or_empty_is_none():
+    assert spans("still thinking", Parts(final="</think>")) is None
+    assert spans("done </think> \n", Parts(final="</think>")) is None
+
+
+def test_lines_are_found_by_name_first_come_whatever_their_dress():
+    text = "Facts:\n- **Capital**: Lima \r\n  currency : Sol: new\nCapital: Cusco\nContinent:\n"
+    found = {span.name: span.value for span in spans(text, Parts(lines=FIELDS))}
+    assert found == {"capital": "Lima", "currency": "Sol: new"}
+
+
+def test_sentences_are_told_apart():
+    text = "It is 3.5 m! Ok (yes.) Then\nNew line. 日本。そう。"
+    found = spans(text, Parts(sentences=True))
+    assert [span.value for span in found] == [
+        "It is 3.5 m!",
+        "Ok (yes.)",
+        "Then",
+        "New line.",
+        "日本。",
+        "そう。",
+    ]
+    assert all(text[span.start : span.end] == span.value for span in found)

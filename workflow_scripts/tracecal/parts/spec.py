@@ -1,0 +1,77 @@
+"""Which parts an answer has, as a task file or a command states it."""
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from tracecal.inputs.schema import Strict
+from tracecal.parts.documents import steps
+
+# A list's mark or bold type may stand before the name; possessive, so that no line is read twice.
+LINE = r"^[ \t>*•-]*+(?P<name>[^:*\n]++)\**+:\**+[ \t]*+(?P<value>\S[^\n]*)$"
+KINDS = ("json", "lines", "final", "sentences")
+
+
+class Parts(Strict):
+    """The parts of each answer: exactly one of `json`, `lines`, `final` and `sentences`."""
+
+    in_json: tuple[str, ...] = Field(
+        (), alias="json", description="paths of a JSON answer's values, as address.city"
+    )
+    lines: tuple[str, ...] = Field((), description="names of lines, as capital in 'Capital: Lima'")
+    pattern: str = Field(
+        LINE, description="of `lines`: a regular expression with the groups 'name' and 'value'"
+    )
+    final: str | None = Field(
+        None,
+        description="regular expression; the part is what follows its last match, or the group "
+        "'value' of that match",
+    )
+    sentences: bool = Field(False, description="each sentence is a part; of answers from files")
+    missing: Literal["unanswered", "wrong"] = Field(
+        "unanswered",
+        description="a part that an answer lacks is left out and counted, or counts as wrong",
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Parts":
+        given = [bool(kind) for kind in (self.in_json, self.lines, self.final, self.sentences)]
+        if given.count(True) != 1:
+            raise ValueError(f"give exactly one of {', '.join(map(repr, KINDS))}")
+        if len({*self.names}) < len(self.names):
+            raise ValueError("names a part twice")
+        return self
+
+    @field_validator("in_json")
+    @classmethod
+    def _paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for path in value:
+            steps(path)
+        return value
+
+    @field_validator("pattern", "final")
+    @classmethod
+    def _compiles(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ValueError(f"is not a regular expression ({error})") from error
+        return value
+
+    @field_validator("pattern")
+    @classmethod
+    def _has_groups(cls, value: str) -> str:
+        if not {"name", "value"} <= re.compile(value).groupindex.keys():
+            raise ValueError("must hold the groups (?P<name>...) and (?P<value>...)")
+        return value
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parts; none for sentences, of which each answer has its own number."""
+        return self.in_json or self.lines or (("final",) if self.final else ())
+
+    @property
+    def pooled(self) -> tuple[str, ...]:
+        """The names that one calibrator tells apart; none where there are not several."""
+        return self.names if len(self.names) > 1 else ()
