@@ -60,7 +60,7 @@ def test_probabilities_alone_give_surprisals_and_no_entropy(read, column, values
 )
 def test_the_likeliest_tokens_bound_the_entropies(read, top):
     row = {"id": "a", "text": "51", "logprobs": [-0.5, -0.25], "top_logprobs": top}
-    found = read(row, vocabulary=100).frame.row(0, named=True)
+    found = read(row, vocabulary=100, rounding=0).frame.row(0, named=True)
     assert found["entropy_lower"][0] < found["entropy"][0] < found["entropy_upper"][0]
     tail = 1 - math.exp(-0.5) - math.exp(-1.5)
     upper = 0.5 * math.exp(-0.5) + 1.5 * math.exp(-1.5) - tail * math.log(tail / 98)
@@ -69,7 +69,7 @@ def test_the_likeliest_tokens_bound_the_entropies(read, top):
 
 def test_two_tokens_with_the_same_log_probability_both_count(read):
     row = {"id": "a", "text": "5", "logprobs": [-1.0], "top_logprobs": [[-1.0, -1.0]]}
-    found = read(row, vocabulary=100).frame.row(0, named=True)
+    found = read(row, vocabulary=100, rounding=0).frame.row(0, named=True)
     tail = 1 - 2 * math.exp(-1.0)
     assert found["entropy_upper"][0] == pytest.approx(
         2 * math.exp(-1.0) - tail * math.log(tail / 98), abs=1e-4
@@ -86,9 +86,10 @@ def test_labels_may_be_given(read):
     assert read(*rows).frame["correct"].to_list() == [True, False, True, None]
 
 
-def test_rows_are_ordered_by_id_not_by_position(read):
-    rows = [ROW | {"example_id": name} for name in "cab"]
-    assert read(*rows).frame["example_id"].to_list() == ["a", "b", "c"]
+def test_rows_are_known_by_id_and_keep_their_order(read):
+    rows = [ROW | {"example_id": name, "answer": name} for name in "cab"]
+    frame = read(*rows).frame
+    assert frame["example_id"].to_list() == frame["answer"].to_list() == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_rows_are_ordered_by_id_not_by_position(read):
         ({"entropy": [math.nan, 0.5]}, "token 1 has the entropy nan"),
         ({"surprisal": [], "entropy": [], "answer": ""}, "the answer is empty"),
         ({"surprisal": [math.inf, 0.1]}, "token 1 has the surprisal inf"),
-        ({"correct": "maybe"}, "its verdict 'maybe' is neither right"),
+        ({"correct": "maybe"}, "its verdict 'maybe' is neither correct"),
         ({"example_id": None}, "it has no id"),
         ({"surprisal": "0.5"}, "as columns, values"),
     ],
@@ -182,8 +183,8 @@ def test_variants_of_a_question_share_a_group(read):
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"answer": "\ud83d"}, "half a character"),
-        ({"tokens": ["\ud83d", "1"]}, "half a character"),
+        ({"answer": "\ud83d"}, "an unpaired surrogate"),
+        ({"tokens": ["\ud83d", "1"]}, "an unpaired surrogate"),
         ({"entropy": [40.0, 0.5]}, "entropies must be in nats"),
         ({"entropy_lower": [0.9, 0.5], "entropy_upper": [1.0, 0.5]}, "between their bounds"),
         ({"entropy": None, "top_logprobs": [[-5.0] * 60] * 2}, "more than the vocabulary's 50"),
@@ -209,3 +210,39 @@ def test_a_byte_order_mark_and_endless_nesting(tmp_path):
     found = read_answers(path, Reading(wrong_rows="skip"))
     assert found.frame["example_id"].to_list() == ["a"]
     assert found.wrong == ["line 2: it is not JSON (it is nested too deep)"]
+
+
+def test_a_csv_holds_lists_as_json_and_columns_at_paths(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        'example_id,text,nll,more,correct\na,51,"[0.5, 0.25]","{""h"": [0.75, 0.5]}",1\nb,52,"[0.5]",,0\n',
+        encoding="utf-8",
+    )
+    reading = Reading(
+        columns={"answer": "text", "surprisal": "nll", "entropy": "more.h", "correct": "correct"}
+    )
+    frame = read_answers(path, reading).frame
+    assert frame["example_id"].to_list() == ["a", "b"]
+    assert frame["answer"].to_list() == ["51", "52"]
+    assert frame["surprisal"].to_list() == [[0.5, 0.25], [0.5]]
+    assert frame["entropy"].to_list() == [[0.75, 0.5], None]
+    assert frame["correct"].to_list() == [True, False]
+
+
+def test_columns_may_lie_at_paths_of_json_rows(read):
+    row = {"id": "a", "output": {"text": "51", "nll": [0.5]}, "surprisal": [9.0]}
+    frame = read(row, columns={"answer": "output.text", "surprisal": "output.nll"}).frame
+    assert frame["surprisal"].to_list() == [[0.5]]
+    assert frame["answer"].to_list() == ["51"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ROW | {"correct": True, "label": False},
+        {"id": "a", "response": ROW | {"correct": True}, "correct": False},
+    ],
+)
+def test_contradictory_verdicts_are_refused(read, row):
+    with pytest.raises(InputError, match="its verdicts contradict each other"):
+        read(row)

@@ -63,7 +63,7 @@ def test_an_old_build_that_chose_a_token_it_does_not_list(read):
 
 def test_tokens_of_llama_cpp_that_share_an_empty_text_are_told_apart_by_id(read):
     top = [(1, "", -1.0), (2, "", -1.0), (3, "a", -2.0)]
-    row = read(llama(decoded(1, "", -1.0, top), text=""))
+    row = read(llama(decoded(1, "", -1.0, top), text=""), rounding=0)
     two = math.exp(-1.0) + math.exp(-1.0) + math.exp(-2.0)
     assert row["entropy_upper"][0] == pytest.approx(
         2 * math.exp(-1) + 2 * math.exp(-2) - (1 - two) * math.log((1 - two) / 997), abs=1e-4

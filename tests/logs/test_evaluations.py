@@ -101,7 +101,7 @@ def test_inspects_content_may_come_in_parts(tmp_path):
 
 
 def test_a_verdict_in_between_is_not_rounded(tmp_path):
-    with pytest.raises(InputError, match=r"row 1: its verdict 0\.5 is neither right"):
+    with pytest.raises(InputError, match=r"row 1: its verdict 0\.5 is neither correct"):
         inspect(tmp_path, sample(value=0.5))
 
 
@@ -151,7 +151,9 @@ def test_older_files_of_lm_eval_list_the_arguments(tmp_path):
 def test_a_file_with_two_filters_asks_for_one(tmp_path):
     rows = [lm_eval(name="strict-match"), lm_eval(name="flexible-extract", right=0)]
     path = write(tmp_path / "a.jsonl", rows)
-    with pytest.raises(InputError, match="there twice, under another filter: name one as 'filter'"):
+    with pytest.raises(
+        InputError, match="duplicate id '0', under another filter: name one as 'filter'"
+    ):
         read_answers(path)
     found = read_answers(path, Reading(filter="flexible-extract"))
     assert found.frame["correct"].to_list() == [False]
@@ -166,3 +168,12 @@ def test_a_task_of_lm_eval_that_generates_nothing_is_refused(tmp_path):
     row = lm_eval(resps=[[[-1.2, False]]])
     with pytest.raises(InputError, match="its response is not text"):
         read_answers(write(tmp_path / "a.jsonl", [row]))
+
+
+def test_a_small_log_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tracecal.logs.read.MOST_UNPACKED", 2**20)
+    path = tmp_path / "small.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
+        log.writestr("samples/a.json", " " * 2**24)
+    with pytest.raises(InputError, match=r"small\.eval would unpack to 16,777,216 bytes"):
+        read_answers(path)

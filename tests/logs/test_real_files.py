@@ -15,7 +15,7 @@ def read(name, **reading):
 
 
 def test_vllms_server_counts_what_ended_an_answer():
-    frame = read("vllm.jsonl").frame
+    frame = read("vllm.jsonl").frame.sort("example_id")
     assert frame["example_id"].to_list() == ["fr", "jp", "sum"]
     assert set(frame["stop_token"]) == {"included"}
     # The third ended with the stop string "\n", which its text leaves out.

@@ -1,0 +1,1 @@
+"""Answers from elsewhere: what servers and evaluation harnesses write, read into traces."""

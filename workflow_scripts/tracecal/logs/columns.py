@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracecal.logs.evaluations import verdict
+from tracecal.logs.evaluations import one_verdict
+from tracecal.logs.raw import RawAnswer
 from tracecal.logs.record import Known, StopToken
 from tracecal.logs.steps import SLACK, Step, WrongRow
-from tracecal.logs.trace import RawAnswer
 
 Floats = list[float | None]
 # Columns that may hold log-probabilities, and the form in which they hold them.
@@ -88,7 +88,7 @@ def read_columns(body: dict[str, Any]) -> RawAnswer:
         stop_token=row.stop_token,
         processed=row.processed,
         model=row.model,
-        correct=verdict(row.correct if row.correct is not None else body.get("label")),
+        correct=one_verdict(correct=row.correct, label=body.get("label")),
     )
 
 

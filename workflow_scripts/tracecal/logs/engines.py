@@ -6,18 +6,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracecal.logs.openai import (
+from tracecal.logs.raw import RawAnswer, stop_token
+from tracecal.logs.record import Known
+from tracecal.logs.steps import Step, WrongRow
+from tracecal.logs.tokens import (
     ChosenToken,
-    Message,
     Token,
     ids_of,
     require_id_each,
     token_step,
     token_steps,
 )
-from tracecal.logs.record import Known
-from tracecal.logs.steps import Step, WrongRow
-from tracecal.logs.trace import RawAnswer, stop_token
 
 Triple = tuple[float | None, int, str | None]
 
@@ -54,6 +53,10 @@ class LlamaCpp(BaseModel):
     stop_type: str | None = None
     model: str | None = None
     completion_probabilities: list[Decoded] | None = None
+
+
+class Message(BaseModel):
+    content: str | None = None
 
 
 class Ollama(BaseModel):

@@ -4,13 +4,13 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.logs.openai import Logprobs, token_steps
-from tracecal.logs.options import Reading
+from tracecal.logs.raw import RawAnswer, stop_token
 from tracecal.logs.steps import WrongRow
-from tracecal.logs.trace import RawAnswer, stop_token
+from tracecal.logs.tokens import Logprobs, token_steps
 
-RIGHT, WRONG = ("C", "correct", "true", 1), ("I", "incorrect", "false", 0)
-VERDICTS = dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False)  # 1 equals True and 1.0
+CORRECT = ("C", "correct", "true", "True", "1", 1)
+INCORRECT = ("I", "incorrect", "false", "False", "0", 0)
+VERDICTS = dict.fromkeys(CORRECT, True) | dict.fromkeys(INCORRECT, False)  # 1 equals True and 1.0
 
 
 class InspectChoice(BaseModel):
@@ -42,7 +42,7 @@ class LmEvalSample(BaseModel):
     metrics: list[str] = []
 
 
-def read_inspect(body: dict[str, Any], reading: Reading) -> RawAnswer:
+def read_inspect(body: dict[str, Any], label: str | None) -> RawAnswer:
     """A sample's first choice; its verdict is that of the only scorer, unless `label` names one."""
     sample = InspectSample.model_validate(body)
     choice = sample.output.choices[0]
@@ -54,12 +54,12 @@ def read_inspect(body: dict[str, Any], reading: Reading) -> RawAnswer:
         finish_reason=choice.stop_reason,
         stop_token=stop_token(content, steps),
         model=sample.output.model,
-        correct=_inspect_verdict(sample.scores or {}, reading),
+        correct=_inspect_verdict(sample.scores or {}, label),
     )
 
 
-def _inspect_verdict(scores: dict[str, dict[str, Any]], reading: Reading) -> bool | None:
-    if reading.label is not None or not scores:
+def _inspect_verdict(scores: dict[str, dict[str, Any]], label: str | None) -> bool | None:
+    if label is not None or not scores:
         return None
     if len(scores) > 1:
         raise WrongRow(
@@ -69,13 +69,13 @@ def _inspect_verdict(scores: dict[str, dict[str, Any]], reading: Reading) -> boo
     return verdict(next(iter(scores.values())).get("value"))
 
 
-def read_lm_eval(body: dict[str, Any], reading: Reading) -> RawAnswer:
+def read_lm_eval(body: dict[str, Any], label: str | None) -> RawAnswer:
     """A row's first response and prompt; the verdict is the first metric, unless `label` is set."""
     sample = LmEvalSample.model_validate(body)
     text = sample.resps[0][0]
     if not isinstance(text, str):
         raise WrongRow("its response is not text: its task generates none")
-    metric = sample.metrics[0] if sample.metrics and reading.label is None else None
+    metric = sample.metrics[0] if sample.metrics and label is None else None
     return RawAnswer(
         answer=text,
         prompt=_prompt(sample.arguments),
@@ -103,11 +103,20 @@ def _text(content: Any) -> str | None:
 
 
 def verdict(value: Any) -> bool | None:
-    """Whether an answer is right; null for null. Raises `WrongRow` for any other value."""
+    """Whether an answer is correct; null for null. Raises `WrongRow` for any other value."""
     if value is None:
         return None
     if not isinstance(value, bool | int | float | str) or value not in VERDICTS:
         raise WrongRow(
-            f"its verdict {value!r} is neither right (C, 1, true) nor wrong (I, 0, false)"
+            f"its verdict {value!r} is neither correct (C, 1, true) nor incorrect (I, 0, false)"
         )
     return VERDICTS[value]
+
+
+def one_verdict(**values: Any) -> bool | None:
+    """The verdict on which all `values` agree; null where all are null. Raises `WrongRow`."""
+    verdicts = {name: verdict(value) for name, value in values.items() if value is not None}
+    if len(set(verdicts.values())) > 1:
+        given = " beside ".join(f"{name}: {values[name]!r}" for name in verdicts)
+        raise WrongRow(f"its verdicts contradict each other ({given}); leave one out")
+    return next(iter(verdicts.values()), None)

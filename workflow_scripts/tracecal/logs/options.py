@@ -2,22 +2,12 @@
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from tracecal.schema import Strict
+from tracecal.inputs.schema import Strict
+from tracecal.logs.formats import FORMATS
 
-Format = Literal[
-    "auto",
-    "columns",
-    "openai_chat",
-    "openai_completions",
-    "openai_responses",
-    "llama_cpp",
-    "ollama",
-    "sglang",
-    "inspect",
-    "lm_eval",
-]
+Format = Literal["auto", *FORMATS]
 
 
 class Reading(Strict):
@@ -28,6 +18,9 @@ class Reading(Strict):
         None, description="size of the model's vocabulary: entropies from top-k need it"
     )
     greedy: bool = Field(False, description="the answers were decoded greedily")
+    rounding: NonNegativeFloat | None = Field(
+        None, description="largest error of a log-probability, in nats; null: detected"
+    )
     stop_token: Literal["auto", "included", "absent"] = Field(
         "auto", description="whether traces include the stop token; auto: inferred from each row"
     )
@@ -36,8 +29,11 @@ class Reading(Strict):
     )
     model: str | None = Field(None, description="the model's name; null: as in the file")
     id: str | None = Field(None, description="path of a row's id, such as doc.ID")
-    label: str | None = Field(None, description="path of a row's verdict, right or wrong")
+    label: str | None = Field(None, description="path of a row's verdict, correct or not")
+    columns: dict[str, str] = Field(
+        {}, description="column: its path in a row, such as surprisal: output.nll"
+    )
     filter: str | None = Field(None, description="lm-evaluation-harness: read only this filter")
     wrong_rows: Literal["stop", "skip"] = Field(
-        "stop", description="what to do about wrong rows; skip: leave them out"
+        "stop", description="what to do about invalid rows; skip: leave them out"
     )

@@ -1,10 +1,11 @@
-"""Reading a file of answers from any source: its records, and its wrong rows."""
+"""Reading a file of answers from any source: its records, and its invalid rows."""
 
+import csv
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,24 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.errors import InputError
-from tracecal.given import MOST_BYTES, parsed_json, require_regular
-from tracecal.logs.formats import read_row
+from tracecal.inputs.files import MOST_BYTES, parsed_json, require_regular
 from tracecal.logs.options import Reading
+from tracecal.logs.part_labels import PartLabels, without_part_labels
 from tracecal.logs.record import Record, as_frame
+from tracecal.logs.row import read_row
 from tracecal.logs.steps import WrongRow
 from tracecal.storage.files import read_sealed
 
 LISTED = 10
 HEADER = "header.json"
+MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger logs, those to a packed one
+# What holds of all the workflow's own traces.
+OF_TRACES = {"stop_token": "included", "processed": "no"}
 ZSTANDARD = 93  # zip's code of this compression method
 UNREADABLE = (
     OSError,
     UnicodeDecodeError,
+    csv.Error,
     zipfile.BadZipFile,
     pa.ArrowException,
     pl.exceptions.PolarsError,
@@ -35,23 +41,30 @@ Rows = Iterator[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers (a row per record, columns of `RECORDS`), and what is wrong with the other rows.
+    """Answers (a row per record, columns of `RECORDS`), and why the other rows are invalid.
 
-    `metadata` says how the file was made, where it says so itself.
+    `metadata` says how the file was made, where it says so itself. `of_parts` holds, by the
+    answer's id, the labels of parts of answers; `rows` the records' own rows, as the file has them,
+    where these were asked for.
     """
 
     frame: pl.DataFrame
     wrong: list[str]
     metadata: dict[str, str]
+    of_parts: dict[str, PartLabels] = field(default_factory=dict)
+    rows: Sequence[dict[str, Any]] = ()
 
 
 def read_answers(
-    path: str | Path, reading: Reading | None = None, ids: Collection[str] | None = None
+    path: str | Path,
+    reading: Reading | None = None,
+    ids: Collection[str] | None = None,
+    with_rows: bool = False,
 ) -> Answers:
-    """The answers of a file. Rows are identified by id, never by position.
+    """The answers of a file, `with_rows` those too. Rows are identified by id, never by position.
 
     `ids` are the valid ones; null: any. Raises `InputError` where the file holds no usable answer,
-    or where it has wrong rows and `reading` does not skip them.
+    or where it has invalid rows and `reading` does not skip them.
     """
     reading = reading or Reading()
     path = Path(path)
@@ -60,16 +73,22 @@ def read_answers(
     if metadata.get("schema_version"):
         reading = _as_traces(reading, metadata)
     records: dict[str, Record] = {}
-    wrong = []
+    of_parts: dict[str, PartLabels] = {}
+    wrong, kept = [], []
     for place, row in rows:
         try:
             if isinstance(row, ValueError):
                 raise WrongRow(f"it is not JSON ({row})")
             if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
                 continue
+            row, labels = without_part_labels(row)
             record = read_row(row, reading)
             _require_new(record.example_id, records, ids, row)
             records[record.example_id] = record
+            if labels is not None:
+                of_parts[record.example_id] = labels
+            if with_rows:
+                kept.append(row)
         except WrongRow as error:
             wrong.append(f"{place}: {error}")
     if wrong and reading.wrong_rows == "stop":
@@ -78,15 +97,15 @@ def read_answers(
         )
     if not records:
         raise InputError(f"{path} holds no usable answer. {listed(wrong)}")
-    return Answers(as_frame(records.values()), wrong, metadata)
+    return Answers(as_frame(records.values()), wrong, metadata, of_parts, kept)
 
 
 def listed(wrong: list[str]) -> str:
-    """The first of the wrong rows, in one sentence."""
+    """The first of the invalid rows, in one sentence."""
     if not wrong:
         return "It has no rows."
     more = f"; and {len(wrong) - LISTED} more" if len(wrong) > LISTED else ""
-    return f"{len(wrong)} wrong row(s): {'; '.join(wrong[:LISTED])}{more}"
+    return f"{len(wrong)} invalid row(s): {'; '.join(wrong[:LISTED])}{more}"
 
 
 def _require_new(
@@ -94,15 +113,14 @@ def _require_new(
 ) -> None:
     if example_id in known:
         hint = ", under another filter: name one as 'filter'" if "filter" in row else ""
-        raise WrongRow(f"the id {example_id!r} is there twice{hint}")
+        raise WrongRow(f"duplicate id {example_id!r}{hint}")
     if ids is not None and example_id not in ids:
         raise WrongRow(f"no example of the task has the id {example_id!r}")
 
 
 def _as_traces(reading: Reading, metadata: dict[str, str]) -> Reading:
     """How to read the workflow's own traces, whose metadata say how they were made."""
-    known = {"stop_token": "included", "processed": "no"}
-    unset = {key: value for key, value in known.items() if getattr(reading, key) == "auto"}
+    unset = {key: value for key, value in OF_TRACES.items() if getattr(reading, key) == "auto"}
     return reading.model_copy(update=unset | {"model": reading.model or metadata.get("model")})
 
 
@@ -112,6 +130,7 @@ def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
         ".arrow": _arrow,
         ".feather": _arrow,
         ".parquet": _parquet,
+        ".csv": _csv,
         ".eval": _inspect_log,
     }
     try:
@@ -119,9 +138,17 @@ def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
-            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, Arrow, Parquet or an "
-            "Inspect log."
+            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, Arrow, Parquet or "
+            "an Inspect log."
         ) from error
+
+
+def json_rows(path: Path) -> Rows:
+    """The rows of JSON Lines or of one JSON list, each with its place; raises `InputError`."""
+    try:
+        return _json(path)[0]
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read ({error}); expected JSON.") from error
 
 
 def _arrow(path: Path) -> tuple[Rows, dict[str, str]]:
@@ -130,6 +157,21 @@ def _arrow(path: Path) -> tuple[Rows, dict[str, str]]:
     encoded = table.schema.metadata or {}
     metadata = {key.decode(): value.decode() for key, value in encoded.items()}
     return _numbered(pl.from_arrow(table).iter_rows(named=True)), metadata
+
+
+def _csv(path: Path) -> tuple[Rows, dict[str, str]]:
+    """Rows of text, where a cell that holds a JSON list or object counts as that."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    return _numbered({name: _cell(text) for name, text in row.items()} for row in rows), {}
+
+
+def _cell(text: Any) -> Any:
+    """A cell's value; null where it is empty or missing."""
+    if isinstance(text, str) and text[:1] in ("[", "{"):
+        value = _parsed(text)
+        return text if isinstance(value, ValueError) else value
+    return text or None
 
 
 def _parquet(path: Path) -> tuple[Rows, dict[str, str]]:
@@ -147,6 +189,12 @@ def _inspect_log(path: Path) -> tuple[Rows, dict[str, str]]:
     with zipfile.ZipFile(path) as log:
         # Where a sample was written twice, the later one counts.
         files = {file.filename: file for file in log.infolist()}
+        unpacked = sum(file.file_size for file in files.values())
+        if unpacked > max(MOST_UNPACKED, LARGEST_RATIO * path.stat().st_size):
+            raise InputError(
+                f"{path} would unpack to {unpacked:,} bytes, far more than a log of its size "
+                "holds; give the log as Inspect wrote it."
+            )
         header = _parsed(_unpacked(log, files[HEADER])) if HEADER in files else {}
         rows = [
             (name, _with_request(_parsed(_unpacked(log, file)), header))

@@ -21,6 +21,7 @@ RECORDS = {
     "entropy": FLOATS,
     "entropy_lower": FLOATS,
     "entropy_upper": FLOATS,
+    "top_k": pl.Int32,
     "finish_reason": pl.String,
     "stop_token": pl.String,
     "processed": pl.String,
@@ -58,7 +59,8 @@ class Record(Details):
     """One answer and its trace.
 
     `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where
-    there are no bounds, else their midpoint; `lacks` says why a trace is incomplete.
+    there are no bounds, else their midpoint, from `top_k` tokens at each step; `lacks` says why a
+    trace is incomplete.
     """
 
     example_id: str
@@ -66,17 +68,26 @@ class Record(Details):
     entropy: Sequence[float] | None = None
     entropy_lower: Sequence[float] | None = None
     entropy_upper: Sequence[float] | None = None
+    top_k: int | None = None
     lacks: str | None = None
 
 
+# Whether an answer has exact entropies, the middle of top-k bounds, or none.
+ENTROPY_KIND = (
+    pl.when(pl.col("entropy").is_null())
+    .then(pl.lit("none"))
+    .when(pl.col("entropy_upper").is_null())
+    .then(pl.lit("exact"))
+    .otherwise(pl.lit("top-k"))
+)
+
+
 def entropy_kind(answers: pl.DataFrame) -> str:
-    """Whether answers (columns of `RECORDS`) have exact entropies, top-k bounds or none."""
-    if answers["entropy"].is_null().all():
-        return "none"
-    return "top-k" if answers["entropy_upper"].is_not_null().any() else "exact"
+    """The `ENTROPY_KIND` of answers (columns of `RECORDS`): top-k where any answer's is."""
+    kinds = set(answers.select(ENTROPY_KIND).to_series())
+    return next((kind for kind in ("top-k", "exact") if kind in kinds), "none")
 
 
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:
-    """The columns of `RECORDS`, a row per record, sorted by `example_id`."""
-    rows = [vars(record) for record in records]
-    return pl.DataFrame(rows, schema=RECORDS).sort("example_id")
+    """The columns of `RECORDS`, a row per record, in their order."""
+    return pl.DataFrame([vars(record) for record in records], schema=RECORDS)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from tracecal.logs.top_k import Entropy, entropy_bounds
+from tracecal.logs.top_k import Entropy, Rounding, detect_rounding, entropy_bounds
 
 # Servers write this for a token that is not among the most likely ones.
 UNLISTED = -9999.0
@@ -54,14 +54,16 @@ def surprisals(steps: Sequence[Step]) -> tuple[list[float] | None, str | None]:
 
 
 def entropies(
-    steps: Sequence[Step], vocabulary: int | None, greedy: bool
+    steps: Sequence[Step], vocabulary: int | None, greedy: bool, error: float | None = None
 ) -> tuple[list[Entropy] | None, str | None]:
     """Bounds of each step's entropy; or null and the reason. Raises `WrongRow`.
 
-    `greedy`: the answers were decoded greedily, so the chosen token is the likeliest one.
+    `greedy`: the answers were decoded greedily, so the chosen token is the likeliest one. `error`
+    is the largest rounding error of a log-probability (nats); null: detected.
     """
     if not any(step.top for step in steps):
         return None, "no top log-probabilities are given"
+    rounding = _rounding(steps) if error is None else Rounding(error)
     bounds = []
     for t, step in enumerate(steps, 1):
         listed, cap = _known_logprobs(step, f"token {t}", greedy)
@@ -70,10 +72,24 @@ def entropies(
         if vocabulary is not None and len(listed) > vocabulary:
             more = f"{len(listed)} tokens are listed for token {t}"
             raise WrongRow(f"{more}, more than the vocabulary's {vocabulary}")
-        if (total := math.fsum(map(math.exp, listed))) > 1 + SLACK:
+        slack = SLACK + math.expm1(max(map(rounding.of, listed)))
+        if (total := math.fsum(map(math.exp, listed))) > 1 + slack:
             raise WrongRow(f"the probabilities listed for token {t} sum to {total:.4g}, above 1")
-        bounds.append(entropy_bounds(listed, vocabulary, cap))
+        exact = rounding == Rounding()
+        bounds.append(entropy_bounds(listed, vocabulary, cap, None if exact else rounding))
     return bounds, None
+
+
+def listed_tokens(step: Step) -> int:
+    """How many different tokens are listed with their log-probability."""
+    return len({pair for pair in step.top if pair[1] is not None and pair[1] > UNLISTED})
+
+
+def _rounding(steps: Sequence[Step]) -> Rounding:
+    """How the log-probabilities of an answer were rounded."""
+    values = [step.logprob for step in steps]
+    values += [value for step in steps for _, value in step.top]
+    return detect_rounding(v for v in values if v is not None and UNLISTED < v < 0)
 
 
 def _known_logprobs(step: Step, where: str, greedy: bool) -> tuple[list[float], float | None]:
