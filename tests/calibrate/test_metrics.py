@@ -11,9 +11,10 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from calibrate import one_by_one
-from tracecal.calibrate import measures
+from tracecal.calibrate import metrics
 from tracecal.calibrate.accuracy import accuracy_by_language, accuracy_row
-from tracecal.calibrate.metrics import NAMES, all_metrics, auroc, brier, ece
+from tracecal.calibrate.metrics import NAMES, all_metrics
+from tracecal.calibrate.metrics import single_auroc as auroc
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.splits import make_splits
 
@@ -22,16 +23,24 @@ scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_s
 )
 
 
+def brier(probability, correct):
+    return metrics.brier(probability[None], correct[None])[0]
+
+
+def ece(probability, correct, bins):
+    return metrics.ece(probability[None], correct[None], bins)[0]
+
+
 def nll(probability, correct):
-    return measures.nll(probability[None], correct[None])[0]
+    return metrics.nll(probability[None], correct[None])[0]
 
 
 def aurc(score, correct):
-    return measures.aurc(measures.wrong_by_rank(score[None], correct[None]))[0]
+    return metrics.aurc(metrics.wrong_by_rank(score[None], correct[None]))[0]
 
 
 def prr(score, correct):
-    return measures.prr(measures.wrong_by_rank(score[None], correct[None]))[0]
+    return metrics.prr(metrics.wrong_by_rank(score[None], correct[None]))[0]
 
 
 def arrays(rows):
@@ -57,6 +66,28 @@ def test_hand_computed_ece():
     probability = np.array([0.1, 0.15, 0.95, 1.0])
     correct = np.array([True, False, True, True])
     assert ece(probability, correct, 5) == pytest.approx(0.5 * 0.375 + 0.5 * 0.025)
+
+
+def test_debiased_ece_is_zero_on_average_where_probabilities_are_exact():
+    draw = np.random.default_rng(3)
+    probability = draw.uniform(size=(4000, 39))
+    correct = draw.uniform(size=probability.shape) < probability
+    raw, debiased = (
+        formula(probability, correct, 15).mean() for formula in (metrics.ece, metrics.ece_debiased)
+    )
+    assert raw > 0.15, "39 answers in 15 bins"
+    assert debiased == pytest.approx(0, abs=0.005)
+    many = draw.uniform(size=(1, 200_000))
+    wrong = draw.uniform(size=many.shape) < many / 2
+    assert metrics.ece_debiased(many, wrong, 15)[0] == pytest.approx(0.25, abs=0.005)
+
+
+def test_debiased_ece_by_hand():
+    # One bin of two answers at 0.5: |k - 1| is 1 in half of the cases, so 0.25 of 2 answers.
+    probability, correct = np.array([[0.5, 0.5]]), np.array([[True, True]])
+    assert metrics.ece_debiased(probability, correct, 1)[0] == pytest.approx(0.5 - 0.25)
+    sure = np.array([[1.0, 0.0]]), np.array([[True, False]])
+    assert metrics.ece_debiased(*sure, 15)[0] == 0
 
 
 @given(

@@ -274,7 +274,7 @@ def test_an_uncalibrated_score_is_its_probability():
     answers, splits = answers_and_splits()
     answers = answers.with_columns((1 / (1 + (-pl.col("scores.a")).exp())).alias("scores.a"))
     predictions, calibrators = calibrate_all(
-        answers, splits, {"a": ["scores.a"], "b": ["scores.a"]}, "platt", uncalibrated=["a"]
+        answers, splits, {"a": ["scores.a"], "b": ["scores.a"]}, "platt", own_fits={"a": "identity"}
     )
     raw = predictions.filter(estimator="a").join(answers, on="example_id")
     assert (raw["probability"] == raw["scores.a"]).all()

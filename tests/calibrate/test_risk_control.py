@@ -1,4 +1,4 @@
-"""Thresholds with a guarantee: the arithmetic of the tests. `make validate` simulates promises."""
+"""Thresholds with a guarantee: the arithmetic of the tests. `make validate` simulates guarantees."""
 
 import json
 import math
@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from tracecal.calibrate.evidence import Evidence, Part, bets_pass
 from tracecal.calibrate.protocol import Constant, Identity, Isotonic, as_json, fit, from_json
 from tracecal.calibrate.risk_control import (
-    Evidence,
-    Part,
-    bets_pass,
+    START,
     enough,
+    guarantee,
     parts,
-    promise,
+    reason,
     risk_control,
     threshold_sequence,
 )
@@ -159,7 +159,7 @@ def test_every_answer_of_the_evaluation_part_is_tested_and_no_group_was_seen():
     n=st.integers(0, 500),
     rate=st.sampled_from([0.01, 0.05, 0.3, 0.9]),
 )
-def test_thresholds_fall_to_the_lowest_and_the_first_keeps_twice_what_suffices(seen, n, rate):
+def test_thresholds_fall_to_the_lowest_and_the_first_keeps_more_than_suffices(seen, n, rate):
     part = single(seen, np.ones(len(seen), dtype=bool))
     thresholds = threshold_sequence(part, n, rate, LEVEL)
     assert set(thresholds) <= set(seen)
@@ -167,7 +167,7 @@ def test_thresholds_fall_to_the_lowest_and_the_first_keeps_twice_what_suffices(s
     assert thresholds[-1] == min(seen)
     suffice = next(k for k in range(1, 1000) if (1 - rate) ** k <= LEVEL)
     first = np.mean(np.array(seen) >= thresholds[0])
-    assert first >= min(2 * suffice / max(n, 1), 1) - 1e-9
+    assert first >= min(START * suffice / max(n, 1), 1) - 1e-9
 
 
 def test_every_number_of_groups_has_a_sequence():
@@ -178,40 +178,129 @@ def test_every_number_of_groups_has_a_sequence():
             assert threshold_sequence(part, groups, rate, LEVEL)[-1] == 0
 
 
-def test_the_sequence_begins_where_the_fit_expects_most_and_looks_at_nothing_else():
+def test_the_sequence_begins_where_the_calibration_labels_say_most():
     seen = np.repeat([0.95, 0.9, 0.4], [10, 40, 50])
-    part = single(seen, np.ones(100, dtype=bool))
-    # Errors of 0.05 or 0.09 among 10 or 50 % kept: the second speaks louder against 0.3.
-    assert threshold_sequence(part, 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
-    wrong = single(seen, np.zeros(100, dtype=bool))
-    assert threshold_sequence(wrong, 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
+    wrong = np.zeros(100, dtype=bool)
+    wrong[[12, 20, 30]] = True
+    wrong[60:] = True
+    # Errors of 0 of 10, 3 of 50 or 43 of 100: the second speaks loudest against 0.3.
+    assert threshold_sequence(single(seen, ~wrong), 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
+    # With none below the target, the lowest error rate comes first.
+    every = single(seen, np.arange(100) >= 80)
+    assert threshold_sequence(every, 260, 0.3, LEVEL).tolist() == [0.4]
 
 
-def test_what_nothing_can_promise_is_none_and_what_is_always_right_is_kept_whole():
+def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
+    """The fit says at most 0.9, so that 5 % never looks reachable, but the upper half is right."""
+    draw = np.random.default_rng(8)
+
+    def part(n):
+        best = draw.random(n) < 0.5
+        right = draw.random(n) < np.where(best, 0.99, 0.5)
+        return single(np.where(best, 0.9 - 0.01 * draw.random(n), 0.5 * draw.random(n)), right)
+
+    found = guarantee(part(3000), part(5000), 0.05, LEVEL, single=True)
+    assert found.threshold is not None
+    assert found.coverage > 0.4 and found.error < 0.05
+
+
+def test_the_test_follows_the_declared_groups_and_not_those_that_happen_to_be_tested():
+    seen = single(np.full(60, 0.9), np.ones(60, dtype=bool))
+    tested = single(np.full(40, 0.9), np.arange(40) >= 3)
+    exact = guarantee(seen, tested, 0.2, LEVEL, single=True)
+    bets = guarantee(seen, tested, 0.2, LEVEL)
+    assert exact.threshold == 0.9, "P(Bin(40, 0.2) <= 3) = 0.028"
+    evidence_of = Evidence.of(seen, tested, np.array([0.9]), 0.2, single=False)
+    z = tested.wrong(np.array([0.9])) - 0.2 * tested.kept(np.array([0.9]))
+    assert evidence_of.passes(0.2, LEVEL) == bets_pass(z, evidence_of.before, 0.2, LEVEL)
+    assert (bets.threshold is None) == (not evidence_of.passes(0.2, LEVEL)[0])
+
+
+def test_why_there_is_no_guarantee_is_said():
+    seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
+    few, wrong = single(np.full(8, 0.9), np.ones(8, dtype=bool)), np.arange(40) % 4 > 0
+    assert reason(seen, few, 0.2, LEVEL, 11) == (
+        "needs at least 11 tested groups even if every answer is correct, has 8"
+    )
+    assert reason(seen, single(np.full(40, 0.9), wrong), 0.2, LEVEL, None) == (
+        "10 of the 40 most confident answers tested first are incorrect, too many for an error "
+        "rate of 0.2"
+    )
+    eighth = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
+    assert reason(seen, eighth, 0.2, LEVEL, 60).endswith(
+        "too few answers to tell; about 60 groups like these would be enough"
+    )
+    empty = single(np.array([]), np.array([], dtype=bool))
+    assert reason(seen, empty, 0.2, LEVEL, None) == "no answer has been tested"
+
+
+def test_guarantees_that_hold_together_are_tested_at_a_share_of_the_level():
+    frame = answers(np.random.default_rng(6), 400, 1, 0.2)
+    alone, all_ = (
+        risk_control(logistic(), frame, split_of(frame), (0.3,), 0.9, True, together)
+        for together in (1, 20)
+    )
+    assert alone["thresholds"][0]["threshold"] is not None
+    assert all_["together"] == 20
+    level = controlled(frame, confidence=0.995)["thresholds"][0]
+    single_level = risk_control(logistic(), frame, split_of(frame), (0.3,), 0.995, True)
+    assert all_["thresholds"] == single_level["thresholds"]
+    assert level["n"] == 260
+
+
+def test_the_thresholds_of_the_other_splits_stand_beside():
+    frame = answers(np.random.default_rng(7), 300, 1, 0.1)
+    splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
+    fits = logistic()
+    fits["splits"] = {str(number): fits["splits"]["0"] for number in range(4)}
+    (found,) = risk_control(fits, frame, splits, (0.2,), 0.9, single=True)["thresholds"]
+    alone = [
+        risk_control(fits, frame, splits.filter(split=number), (0.2,), 0.9, single=True)
+        for number in range(4)
+    ]
+    assert [one["split"] for one in alone] == [0, 1, 2, 3]
+    ends = [one["thresholds"][0]["threshold"] for one in alone]
+    assert found["threshold"] == ends[0]
+    others = [one for one in ends[1:] if one is not None]
+    assert (found["other_splits"], found["other_thresholds"]) == (3, len(others))
+    assert found["lowest_threshold"] == min(others)
+    assert found["median_threshold"] == pytest.approx(float(np.median(others)))
+
+
+def test_what_cannot_be_certified_is_none_and_what_is_always_right_is_kept_whole():
     seen = single(np.linspace(0, 1, 101), np.ones(101, dtype=bool))
     scores = np.linspace(0.01, 1, 100)
-    none = promise(seen, single(scores, np.zeros(100, dtype=bool)), 0.2, 0.9)
+    none = guarantee(seen, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, single=True)
     assert (none.threshold, none.n, none.kept, none.wrong) == (None, 100, 0, 0)
-    right = promise(seen, single(scores, np.ones(100, dtype=bool)), 0.2, 0.9)
+    right = guarantee(seen, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, single=True)
     assert (right.threshold, right.n, right.kept, right.wrong) == (0.0, 100, 100, 0)
     assert (right.coverage, right.error) == (1.0, 0.0)
     few = single(scores[:10], np.ones(10, dtype=bool))
-    assert promise(seen, few, 0.2, 0.9).threshold is None
-    assert promise(seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, 0.9).threshold == 0.0
+    assert guarantee(seen, few, 0.2, LEVEL, single=True).threshold is None
+    assert (
+        guarantee(
+            seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, LEVEL, single=True
+        ).threshold
+        == 0.0
+    )
     empty = single(np.array([]), np.array([], dtype=bool))
-    assert promise(seen, empty, 0.2, 0.9).threshold is None
-    assert promise(empty, few, 0.2, 0.9).threshold is None
-    assert enough(empty, few, 0.2, 0.9) is None
+    assert guarantee(seen, empty, 0.2, LEVEL, single=True).threshold is None
+    assert guarantee(empty, few, 0.2, LEVEL, single=True).threshold is None
+    assert enough(empty, few, 0.2, LEVEL, single=True) is None
 
 
 def test_enough_is_how_many_like_these_would_have_passed():
     seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
     few = single(np.full(8, 0.9), np.ones(8, dtype=bool))
-    assert enough(seen, few, 0.2, 0.9) in (11, 12, 13)  # 11 suffice where none is wrong
+    assert enough(seen, few, 0.2, LEVEL, single=True) in (
+        11,
+        12,
+        13,
+    )  # 11 suffice where none is wrong
     wrong = single(np.full(40, 0.9), np.arange(40) % 4 > 0)
-    assert enough(seen, wrong, 0.2, 0.9) is None  # one in four is wrong
+    assert enough(seen, wrong, 0.2, LEVEL, single=True) is None  # one in four is wrong
     half = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
-    needed = enough(seen, half, 0.2, 0.9)
+    needed = enough(seen, half, 0.2, LEVEL, single=True)
     assert 40 < needed < 100
     assert binomtest(5, 40, 0.2, "less").pvalue > LEVEL
     assert binomtest(math.ceil(needed / 8), needed, 0.2, "less").pvalue <= LEVEL
@@ -241,7 +330,7 @@ def test_a_user_can_apply_the_json_by_hand():
         kept = evaluated.filter(probability >= bar)
         assert (one["n"], one["kept"]) == (195, kept.height)
         assert one["wrong"] == (~kept["correct"]).sum()
-        # Single answers: what is promised is estimated by plain shares.
+        # Single answers: what is guaranteed is estimated by plain shares.
         assert one["coverage"] == pytest.approx(kept.height / 195)
         if one["threshold"] is not None:
             assert one["error"] == pytest.approx(one["wrong"] / one["kept"])

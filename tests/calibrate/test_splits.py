@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tracecal.calibrate.splits import calibration_sizes, cut, make_splits
 from tracecal.errors import InputError
-from tracecal.randomness import seeded
+from tracecal.jobs.randomness import seeded
 
 IDS = [f"example-{index}" for index in range(101)]
 SIZES = st.lists(st.integers(1, 9), min_size=2, max_size=30)

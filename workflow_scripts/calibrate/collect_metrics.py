@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet, write_parquet
 
 with job(snakemake):

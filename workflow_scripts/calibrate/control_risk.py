@@ -1,11 +1,10 @@
 """Add to calibrators what they were fitted on, and to TRACE+'s its risk-control thresholds."""
 
-import polars as pl
-
 from tracecal.calibrate.fitted_on import fitted_on
+from tracecal.calibrate.pooled import PART_FEATURE, part_codes
 from tracecal.calibrate.risk_control import risk_control
 from tracecal.decode.traces import arrow_metadata
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_json, read_parquet, write_json
 from tracecal.tasks.roles import evaluated
 
@@ -17,13 +16,19 @@ with job(snakemake):
     # A run may leave out TRACE+.
     if "trace_plus" in calibrators:
         features = read_parquet(inputs.features, ["example_id"])
-        splits = read_parquet(inputs.splits, ["example_id", "split", "rank", "part"])
+        groups = read_parquet(inputs.task, ["example_id", "group_id"])
+        if names := params.get("part_names"):
+            codes = part_codes(groups, names, PART_FEATURE)
+            features = features.join(codes, on="example_id", validate="1:1")
         calibrators["trace_plus"]["risk_control"] = risk_control(
             calibrators["trace_plus"],
             answers.join(features, on="example_id", how="left", validate="1:1"),
-            splits.filter(pl.col("split") == pl.col("split").min()),
+            read_parquet(inputs.splits, ["example_id", "split", "rank", "part"]),
             params.error_rates,
             params.confidence,
+            # A task that declares no groups gives each example a group of its own name.
+            single=(groups["group_id"] == groups["example_id"]).all(),
+            together=params.together,
         )
     description = fitted_on(
         arrow_metadata(inputs.traces),

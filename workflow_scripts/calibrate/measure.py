@@ -1,7 +1,8 @@
 """Measure every estimator in every split, over all languages and for each."""
 
 from tracecal.calibrate.metrics import all_metrics, metrics_by_language
-from tracecal.job import job
+from tracecal.calibrate.picked import PICKED
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet, write_parquet
 
 with job(snakemake):
@@ -16,7 +17,7 @@ with job(snakemake):
     settings = {
         "model": snakemake.wildcards.model,
         "task": snakemake.wildcards.task,
-        "estimators": snakemake.params.estimators,
+        "estimators": [*snakemake.params.estimators, PICKED],
         "splits": splits["split"].unique().sort().to_list(),
         "ece_bins": snakemake.params.ece_bins,
     }

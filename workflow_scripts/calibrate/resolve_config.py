@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tracecal.config.run import load_config, load_tasks, resolved_yaml
 from tracecal.config.selection import choose
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import write_text
 
 with job(snakemake):

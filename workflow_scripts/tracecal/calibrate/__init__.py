@@ -1,0 +1,1 @@
+"""From scores to probabilities and guarantees: splits, protocol, metrics, risk control."""

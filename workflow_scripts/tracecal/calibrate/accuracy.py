@@ -18,11 +18,14 @@ def accuracy_row(
 ) -> pl.DataFrame:
     """One row of counts over evaluation answers with a Boolean column `correct`.
 
-    `questions` are the task's rows: those that answers from a file leave out have the role
-    'unanswered', and `lacks` says why an answer has no entropies.
+    `questions` are the task's rows: those that answers from a file leave out, and parts that
+    answers lack, have the role 'unanswered'; of these `counts_as_wrong` are among the `n`. `lacks`
+    says why an answer has no entropies.
     """
     n, correct = labelled.height, int(labelled["correct"].sum())
-    unanswered = questions.filter(role="unanswered").height
+    without = questions.filter(role="unanswered")
+    unanswered = without.height
+    n += int(without["counts_as_wrong"].sum()) if "counts_as_wrong" in questions.columns else 0
     lacking = questions.filter(role="evaluation")["lacks"].count() if "lacks" in questions else 0
     row = (model, task, n, correct, correct / n, unanswered, lacking)
     return pl.DataFrame([row], schema=ACCURACY, orient="row")

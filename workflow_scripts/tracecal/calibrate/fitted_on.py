@@ -6,8 +6,9 @@ from typing import Literal
 import polars as pl
 from pydantic import Field, PositiveInt
 
+from tracecal.inputs.schema import Strict
 from tracecal.logs.record import Known, StopToken
-from tracecal.schema import Strict
+from tracecal.parts.spec import Parts
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.
 FEATURE_VERSION = 1
@@ -23,10 +24,19 @@ class FittedOn(Strict):
     stop_token: StopToken = "included"
     processed: Known = "no"
     entropy: Literal["exact", "top-k", "none"] = "exact"
+    top_k: PositiveInt | None = Field(None, description="log-probabilities listed per token")
     vocabulary: PositiveInt | None = Field(None, description="the model's number of tokens")
     feature_version: int = FEATURE_VERSION
     n: int = Field(ge=1)
-    base_rate: float = Field(ge=0, le=1, description="the share of right answers")
+    base_rate: float = Field(ge=0, le=1, description="the share of correct answers")
+    ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
+    answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
+    parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
+
+    def stored(self) -> dict[str, object]:
+        """As plain JSON."""
+        left_out = {"parts"} if self.parts is None else set()
+        return self.model_dump(mode="json", by_alias=True, exclude=left_out)
 
 
 def fitted_on(
@@ -41,12 +51,13 @@ def fitted_on(
     Its defaults describe traces decoded here: raw, exact, with the token that ends an answer.
     """
     names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
-    keys = ("revision", "stop_token", "processed", "entropy", "vocabulary")
+    keys = ("revision", "stop_token", "processed", "entropy", "top_k", "vocabulary")
     return FittedOn(
         model=model,
         known_as=tuple(sorted(names)),
         task=task,
         n=len(correct),
         base_rate=float(correct.mean()),
+        parts=Parts.model_validate_json(metadata["parts"]) if "parts" in metadata else None,
         **{name: metadata[name] for name in keys if name in metadata},
-    ).model_dump(mode="json")
+    ).stored()

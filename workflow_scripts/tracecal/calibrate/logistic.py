@@ -2,7 +2,8 @@
 
 Each minimises Σ ln(1 + exp(-y m)) + 1/2 Σ λ_j w_j² over weights w [d] and an intercept b without
 penalty, with y = ±1 and the margin m = b + w · z: scikit-learn's objective for C = 1 where every
-λ_j is 1. With both classes present it is strictly convex and its minimum finite.
+λ_j is 1. With both classes present it is strictly convex and its minimum finite. Weights may have
+lower bounds, at which Newton's steps are projected (Bertsekas 1982).
 """
 
 import numpy as np
@@ -14,6 +15,8 @@ MAX_HALVINGS = 40
 # Convergence: a full Newton step this small relative to 1 + the largest coefficient is the last;
 # the remaining error is of the order of its square.
 TOLERANCE = 1e-9
+# A weight this near to its bound, and pushed towards it, leaves Newton's step for one of its own.
+NEAR = 1e-6
 # Share of the decrease predicted by a linear model that a step must achieve (Armijo 1966).
 SUFFICIENT = 1e-4
 
@@ -25,23 +28,27 @@ def sigmoid(margin: np.ndarray) -> np.ndarray:
 
 
 def minimise(
-    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray
+    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, least: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights [B, d] and intercepts [B] of B independent regressions.
 
     `z` [B, n, d] are features of about unit size, `correct` [B, n] bool with both classes in each
-    row, `penalty` [B, d] the λ. Raises `ArithmeticError` where one does not converge.
+    row, `penalty` [B, d] the λ, `least` [d] the weights' lower bounds, at most 0 (default: none).
+    Raises `ArithmeticError` where one does not converge.
     """
+    least = np.full(z.shape[2] + 1, -np.inf) if least is None else np.append(-np.inf, least)
     size = max(1, BLOCK // z[0].size)
     blocks = [slice(first, first + size) for first in range(0, len(z), size)]
     coefficients = np.concatenate(
-        [_newton(z[block], correct[block], penalty[block]) for block in blocks]
+        [_newton(z[block], correct[block], penalty[block], least) for block in blocks]
     )
     return coefficients[:, 1:], coefficients[:, 0]
 
 
-def _newton(z: np.ndarray, correct: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """Intercept and weights [B, 1 + d] of a block."""
+def _newton(
+    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, least: np.ndarray
+) -> np.ndarray:
+    """Intercept and weights [B, 1 + d] of a block; `least` [1 + d] are their lower bounds."""
     count, n, d = z.shape
     # Rows of features, the intercept's first, each answer's with the sign of its label.
     signed = np.empty((count, d + 1, n))
@@ -56,12 +63,14 @@ def _newton(z: np.ndarray, correct: np.ndarray, penalty: np.ndarray) -> np.ndarr
     error, loss = _evaluate(signed, penalty, theta)
     for _ in range(MAX_STEPS):
         gradient = penalty * theta - (signed @ error[:, :, None])[:, :, 0]
-        step = -_solve(signed, error, penalty, gradient)
-        theta, error, loss, length = _search(signed, penalty, theta, loss, gradient, step)
+        bound = (theta <= least + NEAR) & (gradient > 0)
+        step = -_solve(signed, error, penalty, gradient, bound)
+        before, slope = theta, (gradient * step * ~bound).sum(axis=1)
+        theta, error, loss, length = _search(signed, penalty, theta, loss, slope, step, least)
         solution[running] = theta
         # Negated, so that NaN never counts as converged.
         unfinished = ~(
-            (np.abs(step).max(axis=1) <= TOLERANCE * (1 + np.abs(theta).max(axis=1)))
+            (np.abs(theta - before).max(axis=1) <= TOLERANCE * (1 + np.abs(theta).max(axis=1)))
             & (length == 1)
         )
         if not unfinished.any():
@@ -88,12 +97,21 @@ def _evaluate(
 
 
 def _solve(
-    signed: np.ndarray, error: np.ndarray, penalty: np.ndarray, gradient: np.ndarray
+    signed: np.ndarray,
+    error: np.ndarray,
+    penalty: np.ndarray,
+    gradient: np.ndarray,
+    bound: np.ndarray,
 ) -> np.ndarray:
-    """The inverse Hessian times the gradient [B, 1 + d]."""
+    """The inverse Hessian times the gradient [B, 1 + d].
+
+    Of coefficients at a `bound` [B, 1 + d] only the Hessian's diagonal counts.
+    """
     hessian = (signed * (error * (1 - error))[:, None, :]) @ signed.transpose(0, 2, 1)
     diagonal = np.arange(hessian.shape[1])
     hessian[:, diagonal, diagonal] += penalty
+    alone = (bound[:, None, :] | bound[:, :, None]) & (diagonal != diagonal[:, None])
+    hessian[alone] = 0
     try:
         return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError as error:
@@ -105,23 +123,25 @@ def _search(
     penalty: np.ndarray,
     theta: np.ndarray,
     loss: np.ndarray,
-    gradient: np.ndarray,
+    slope: np.ndarray,
     step: np.ndarray,
+    least: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Line search: each step is halved until it decreases the objective sufficiently.
 
+    `slope` [B] is the objective's along the step, `least` [1 + d] the coefficients' lower bounds.
     Returns the new coefficients, `_evaluate` of them, and the shares [B] of the steps taken.
     """
-    sufficient = SUFFICIENT * (gradient * step).sum(axis=1)
+    sufficient = SUFFICIENT * slope
     rounding = 1e-12 * (1 + loss)
-    share, new_theta = np.ones(len(theta)), theta + step
+    share, new_theta = np.ones(len(theta)), np.maximum(theta + step, least)
     error, new_loss = _evaluate(signed, penalty, new_theta)
     for _ in range(MAX_HALVINGS):
         again = ~(new_loss <= loss + share * sufficient + rounding)
         if not again.any():
             return new_theta, error, new_loss, share
         share[again] /= 2
-        new_theta[again] = theta[again] + share[again, None] * step[again]
+        new_theta[again] = np.maximum(theta[again] + share[again, None] * step[again], least)
         error[again], new_loss[again] = _evaluate(signed[again], penalty[again], new_theta[again])
     raise ArithmeticError(
         f"logistic calibration did not converge: {again.sum()} of {len(theta)} fits find no step "

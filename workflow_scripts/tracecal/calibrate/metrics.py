@@ -1,7 +1,8 @@
 """The quality of confidence: proper scores, calibration error, ranking.
 
-Arrays are [n]: `probability` in [0, 1], `correct` bool, `score` any real number, larger = more
-confident. None means undefined. `measures` has the formulas; here they take one set of answers.
+Formulas take many sets of answers at once: arrays are [B, n], one set of n >= 1 answers per row,
+`probability` in [0, 1], `correct` bool, `score` any real number, larger = more confident; their
+results are [B], with NaN where a metric is undefined.
 """
 
 import math
@@ -11,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
-from tracecal.calibrate import measures
 
 METRICS = {
     "model": pl.String,
@@ -26,38 +25,160 @@ METRICS = {
 # Answers processed together, in sets of equal size, so that they stay in the processor's cache.
 BLOCK = 2**16
 
-NAMES = ("aurc", "auroc", "auroc_calibrated", "brier", "ece", "nll", "prr")
+NAMES = ("aurc", "auroc", "auroc_calibrated", "brier", "ece", "ece_debiased", "nll", "prr")
 
 
-def brier(probability: np.ndarray, correct: np.ndarray) -> float | None:
-    """Mean squared error of the probability."""
-    return _one(measures.brier(probability[None], correct[None])) if len(correct) else None
+def brier(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """Mean squared error of the probability (Brier 1950)."""
+    return ((probability - correct) ** 2).mean(axis=1)
 
 
-def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> float | None:
-    """Expected calibration error over `bins` equal-width bins."""
-    return _one(measures.ece(probability[None], correct[None], bins)) if len(correct) else None
+def weighted_brier(probability: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """`brier` of one set of answers, [n], under each row of `weights` [B, n]."""
+    return ratio(weights @ (probability - correct) ** 2, weights.sum(axis=1))
 
 
-def auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
-    """Area under the ROC curve; None where a class is missing."""
-    return _one(measures.auroc(_ranked(score, correct))) if len(correct) else None
+def nll(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """Mean negative log-likelihood in nats; probabilities are clipped one epsilon off 0 and 1."""
+    epsilon = np.finfo(probability.dtype).eps
+    likelihood = np.where(correct, probability, 1 - probability)
+    return -np.log(likelihood.clip(epsilon, 1 - epsilon)).mean(axis=1)
+
+
+def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> np.ndarray:
+    """Expected calibration error over `bins` equal-width bins (Naeini et al. 2015)."""
+    sets, n = probability.shape
+    index = bin_index(probability, bins) + bins * np.arange(sets)[:, None]
+    gaps = np.bincount(
+        index.ravel(), weights=(correct - probability).ravel(), minlength=sets * bins
+    )
+    return np.abs(gaps.reshape(sets, bins)).sum(axis=1) / n
+
+
+def ece_debiased(probability: np.ndarray, correct: np.ndarray, bins: int) -> np.ndarray:
+    """`ece` less what exact probabilities would have on average on the same answers.
+
+    Few answers in a bin are off by chance, which makes ECE too large; this is 0 on average where
+    the probabilities are exact, and too small by at most that chance where they are not. A bin of m
+    answers counts as binomial with its mean probability p, whose mean absolute deviation is
+    2 k (1 - p) P(Bin(m, p) = k) with k = floor(m p) + 1 (de Moivre; Diaconis and Zabell 1991).
+    """
+    from scipy.special import betaln, xlog1py, xlogy  # most users of this module need none of it
+
+    sets, n = probability.shape
+    index = (bin_index(probability, bins) + bins * np.arange(sets)[:, None]).ravel()
+    size = np.bincount(index, minlength=sets * bins)
+    total = np.bincount(index, weights=probability.ravel(), minlength=sets * bins)
+    p = np.clip(total / np.maximum(size, 1), 0.0, 1.0)
+    k = np.minimum(np.floor(size * p) + 1, size)
+    others = size - k
+    choices = -np.log(size + 1) - betaln(others + 1, k + 1)
+    deviation = 2 * k * (1 - p) * np.exp(choices + xlogy(k, p) + xlog1py(others, -p))
+    return ece(probability, correct, bins) - deviation.reshape(sets, bins).sum(axis=1) / n
+
+
+def bin_index(probability: np.ndarray, bins: int) -> np.ndarray:
+    """The equal-width bin of each probability: k holds [k/bins, (k+1)/bins), the last also 1."""
+    return np.minimum((probability * bins).astype(int), bins - 1)
+
+
+def wrong_by_rank(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """Probability that the k-th most confident answer is wrong, k = 1..n, over the orders of ties:
+    0 or 1, or the share of wrong answers among those with equal scores. Input of ranking metrics.
+    """
+    order = np.argsort(-score, axis=1)
+    wrong = np.take_along_axis(~correct, order, axis=1).astype(float)
+    ranked = np.take_along_axis(score, order, axis=1)
+    first = np.ones(score.shape, dtype=bool)  # of the answers with equal scores
+    np.not_equal(ranked[:, 1:], ranked[:, :-1], out=first[:, 1:])
+    if not first.all():
+        starts = np.flatnonzero(first)
+        tied = np.diff(starts, append=first.size)
+        wrong = np.repeat(np.add.reduceat(wrong.ravel(), starts) / tied, tied).reshape(wrong.shape)
+    return wrong
+
+
+def auroc(wrong: np.ndarray) -> np.ndarray:
+    """Area under the ROC curve of `wrong_by_rank`, correct = positive; NaN with one class.
+
+    Share of (correct, incorrect) pairs ranked correctly; ties count one half.
+    """
+    return _ahead(1 - wrong, wrong)
+
+
+def weighted_auroc(score: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """`auroc` of one set of answers, [n], under each row of `weights` [B, n]."""
+    order = np.argsort(-score, kind="stable")
+    ranked, right, weights = score[order], correct[order], weights[:, order]
+    tied = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
+    return _ahead(
+        np.add.reduceat(weights * right, tied, axis=1),
+        np.add.reduceat(weights * ~right, tied, axis=1),
+    )
+
+
+def _ahead(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """The share of (right, wrong) pairs in which the right answer stands first.
+
+    Both are [B, k], how many there are at each of k places; pairs at one place count one half.
+    """
+    above = np.cumsum(right, axis=1) - right / 2
+    return ratio((wrong * above).sum(axis=1), right.sum(axis=1) * wrong.sum(axis=1))
+
+
+def risks(wrong: np.ndarray) -> np.ndarray:
+    """The expected error rate among the k most confident answers [B, n], k = 1..n."""
+    return np.cumsum(wrong, axis=1) / np.arange(1, wrong.shape[1] + 1)
+
+
+def aurc(wrong: np.ndarray) -> np.ndarray:
+    """Area under the risk-coverage curve of `wrong_by_rank`: the mean over k of the error rate
+    among the k most confident answers (Geifman et al. 2019), ties in expectation.
+    """
+    return risks(wrong).mean(axis=1)
+
+
+def prr(wrong: np.ndarray) -> np.ndarray:
+    """Prediction-rejection ratio of `wrong_by_rank`, correctness = quality; NaN with one class.
+
+    The area between the accuracies among the k most confident answers and those of a random
+    order, as a share of the area that a perfect order (all correct answers first) reaches: 1 is
+    perfect, 0 random (Malinin and Gales 2021; lm-polygraph's `PredictionRejectionArea`, its
+    default of rejecting down to one answer, normalised; Vashurin et al. 2025). The random order and
+    ties count in expectation, where lm-polygraph draws orders.
+    """
+    n = wrong.shape[1]
+    missed = _missed(wrong)
+    rank = np.arange(1, n + 1)
+    # A perfect order has wrong answers only after all correct ones.
+    perfect = (np.maximum(rank - (n - missed)[:, None], 0) / rank).mean(axis=1)
+    return ratio(missed / n - aurc(wrong), missed / n - perfect)
+
+
+def _missed(wrong: np.ndarray) -> np.ndarray:
+    """The number of wrong answers in each set."""
+    return np.rint(wrong.sum(axis=1))
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """The quotient; NaN where the denominator is 0."""
+    undefined = np.full(len(numerator), np.nan)
+    return np.divide(numerator, denominator, out=undefined, where=denominator > 0)
+
+
+def single_auroc(score: np.ndarray, correct: np.ndarray) -> float | None:
+    """`auroc` of one set of answers, [n]; None where a class is missing."""
+    if correct.all() or not correct.any():
+        return None
+    return float(auroc(wrong_by_rank(score[None], correct[None]))[0])
 
 
 def expected_errors(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    """The number of errors among the k most confident answers, k = 1..n.
+    """The number of errors among the k most confident answers [n], k = 1..n.
 
     Answers with equal scores count in expectation over their orders.
     """
-    return np.cumsum(_ranked(score, correct)[0])
-
-
-def _ranked(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    return measures.wrong_by_rank(score[None], correct[None])
-
-
-def _one(values: np.ndarray) -> float | None:
-    return None if np.isnan(values[0]) else float(values[0])
+    return np.cumsum(wrong_by_rank(score[None], correct[None])[0])
 
 
 def all_metrics(
@@ -164,13 +285,14 @@ def _metrics_of(
     probability: np.ndarray, ranking: np.ndarray, correct: np.ndarray, ece_bins: int
 ) -> dict[str, np.ndarray]:
     """Each metric [B] of the sets in the rows of [B, n] arrays."""
-    by_rank = measures.wrong_by_rank(ranking, correct)
+    by_rank = wrong_by_rank(ranking, correct)
     return {
-        "aurc": measures.aurc(by_rank),
-        "auroc": measures.auroc(by_rank),
-        "auroc_calibrated": measures.auroc(measures.wrong_by_rank(probability, correct)),
-        "brier": measures.brier(probability, correct),
-        "ece": measures.ece(probability, correct, ece_bins),
-        "nll": measures.nll(probability, correct),
-        "prr": measures.prr(by_rank),
+        "aurc": aurc(by_rank),
+        "auroc": auroc(by_rank),
+        "auroc_calibrated": auroc(wrong_by_rank(probability, correct)),
+        "brier": brier(probability, correct),
+        "ece": ece(probability, correct, ece_bins),
+        "ece_debiased": ece_debiased(probability, correct, ece_bins),
+        "nll": nll(probability, correct),
+        "prr": prr(by_rank),
     }

@@ -62,7 +62,51 @@ class Identity:
         return np.clip(x[:, 0], 0.0, 1.0)
 
 
-Calibrator = Logistic | Isotonic | Constant | Identity
+@dataclass(frozen=True)
+class Mixture:
+    """Σ_k weights[k] · p_k, in which `fits[k]` gives p_k of the inputs at `columns[k]`."""
+
+    weights: list[float]
+    columns: list[list[int]]
+    fits: list["Calibrator"]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of inputs [n, d]."""
+        members = zip(self.weights, self.columns, self.fits, strict=True)
+        return sum(weight * fit.predict(x[:, columns]) for weight, columns, fit in members)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """As `Logistic`, with an intercept and weights for each of `names`, and common ones for others.
+
+    The last input is the place of a row's name, or any other number where it is none of them.
+    """
+
+    names: list[str]
+    means: list[float]
+    scales: list[float]
+    weights: list[list[float]]
+    intercepts: list[float]
+    common_weights: list[float]
+    common_intercept: float
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of inputs [n, d + 1]."""
+        z = (x[:, :-1] - np.array(self.means)) / np.array(self.scales)
+        weights, intercepts = self.of_rows(x[:, -1])
+        return sigmoid(intercepts + (z * weights).sum(axis=1))
+
+    def of_rows(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The weights [n, d] and intercepts [n] for the places [n] of names."""
+        count = len(self.names)
+        known = np.isin(codes, np.arange(count))
+        place = np.where(known, codes, count).astype(int)
+        weights = np.array([*self.weights, self.common_weights])
+        return weights[place], np.array([*self.intercepts, self.common_intercept])[place]
+
+
+Calibrator = Logistic | Isotonic | Constant | Identity | Mixture | Pooled
 
 
 def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator:
@@ -70,12 +114,19 @@ def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator:
     return fit_all([(x, correct)], method)[0]
 
 
-def fit_all(parts: Sequence[tuple[np.ndarray, np.ndarray]], method: Method) -> list[Calibrator]:
+def fit_all(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    method: Method,
+    penalty: float = 1.0,
+    least: np.ndarray | None = None,
+) -> list[Calibrator]:
     """Fit each part, features [n, d] (finite) and labels [n] (bool), by itself.
 
     platt: standardise (ddof 0, zero variance -> 1), logistic regression with scikit-learn's
     default penalty. platt_raw: the same without standardising. isotonic: for one feature;
-    several fall back on platt. identity: nothing is fitted. Raises `ArithmeticError` where a
+    several fall back on platt. identity: nothing is fitted. `penalty` is the factor of the squared
+    weights, 1 / C in scikit-learn; `least` [d] are lower bounds, 0 or -inf, of a logistic fit's
+    weights (default: none). Raises `ArithmeticError` where a
     fit does not converge.
     """
     fitted: list[Calibrator | None] = [_without_regression(*part, method) for part in parts]
@@ -87,7 +138,7 @@ def fit_all(parts: Sequence[tuple[np.ndarray, np.ndarray]], method: Method) -> l
         x = np.stack([parts[place][0] for place in places])
         correct = np.stack([parts[place][1] for place in places])
         for place, calibrator in zip(
-            places, _logistic(x, correct, method == "platt_raw"), strict=True
+            places, _logistic(x, correct, method == "platt_raw", penalty, least), strict=True
         ):
             fitted[place] = calibrator
     return fitted
@@ -97,20 +148,30 @@ def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> C
     """The calibrator of a part that needs no logistic regression, else None."""
     if method == "identity":
         return Identity()
-    if correct.all() or not correct.any():
-        return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
+    if one_class := constant(correct):
+        return one_class
     if method == "isotonic" and x.shape[1] == 1:
         return _isotonic(x[:, 0], correct)
     return None
 
 
-def _logistic(x: np.ndarray, correct: np.ndarray, raw: bool) -> Iterator[Logistic]:
+def constant(correct: np.ndarray) -> Constant | None:
+    """The calibrator of labels [n] of one class; null where there are two."""
+    if correct.all() or not correct.any():
+        return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
+    return None
+
+
+def _logistic(
+    x: np.ndarray, correct: np.ndarray, raw: bool, penalty: float, least: np.ndarray | None
+) -> Iterator[Logistic]:
     """The logistic calibrators of features x [B, n, d] and labels [B, n]."""
-    means, scales = x.mean(axis=1), _scale(x)
+    means, scales = x.mean(axis=1), scales_of(x)
     # Always standardised, for numerical stability: a weight w of a raw feature is w * scale
     # of the standardised one, and the penalty falls on w.
-    penalty = scales**-2 if raw else np.ones_like(scales)
-    weights, intercepts = minimise((x - means[:, None]) / scales[:, None], correct, penalty)
+    penalties = penalty * (scales**-2 if raw else np.ones_like(scales))
+    standard = (x - means[:, None]) / scales[:, None]
+    weights, intercepts = minimise(standard, correct, penalties, least)
     if raw:
         weights = weights / scales
         intercepts = intercepts - (weights * means).sum(axis=1)
@@ -119,7 +180,7 @@ def _logistic(x: np.ndarray, correct: np.ndarray, raw: bool) -> Iterator[Logisti
         yield Logistic(mean.tolist(), scale.tolist(), weight.tolist(), float(intercept))
 
 
-def _scale(x: np.ndarray) -> np.ndarray:
+def scales_of(x: np.ndarray) -> np.ndarray:
     """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding error."""
     spread = x.std(axis=1)
     rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=1)
@@ -137,10 +198,16 @@ def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
 
 def as_json(calibrator: Calibrator) -> dict[str, object]:
     """Plain JSON from which `from_json` restores the calibrator; no pickle."""
-    return {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
+    stored = {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
+    if isinstance(calibrator, Mixture):
+        stored["fits"] = [as_json(fit) for fit in calibrator.fits]
+    return stored
 
 
 def from_json(stored: Mapping[str, Any]) -> Calibrator:
     """The calibrator that `as_json` stored."""
-    kinds = {kind.__name__.lower(): kind for kind in (Logistic, Isotonic, Constant, Identity)}
-    return kinds[stored["kind"]](**{key: stored[key] for key in stored if key != "kind"})
+    kinds = (Logistic, Isotonic, Constant, Identity, Mixture, Pooled)
+    values = {key: value for key, value in stored.items() if key != "kind"}
+    if "fits" in values:
+        values["fits"] = [from_json(fit) for fit in values["fits"]]
+    return {kind.__name__.lower(): kind for kind in kinds}[stored["kind"]](**values)

@@ -1,33 +1,36 @@
 """Thresholds that keep the error rate among the answers kept below a target error rate.
 
-The promise: draw a new group of examples (a question with its translations or variants) from the
+The guarantee: draw a new group of examples (a question with its translations or variants) from the
 task's distribution, and one of its answers at random. R(t) is the probability that the answer is
 wrong, given that its estimated probability of being correct is at least t. With the stated
-confidence, R at the promised threshold is at most the target error rate r. Where every group is a
+confidence, R at the certified threshold is at most the target error rate r. Where every group is a
 single example, this is the error rate among the answers kept. Groups have equal weight, large or
 small.
 
 The method: Learn-then-Test (Angelopoulos et al. 2025) with a fixed sequence of tests. R need not
 fall as t rises, so each threshold has a hypothesis of its own, H(t): R(t) > r.
 
-- The fit, the thresholds and the order of their tests come from the calibration part of a split.
-  None of its groups has members in the tested part, so all are fixed before the tested answers are
-  seen.
+- The fit, the thresholds and the order of their tests come from the calibration part of a split,
+  its labels included (`threshold_sequence`). None of its groups has members in the tested part, so
+  all are fixed before the tested answers are seen.
 - Z_g(t), the mean over the answers of group g of (wrong - r) where the answer is kept and 0 where
   it is not, lies in [-r, 1 - r], and H(t) says that its expectation is above 0. Groups are
   independent; their answers need not be.
-- Where all tested groups are single answers, the errors among k kept answers are binomial, and
-  P(Bin(k, r) <= errors) is an exact p-value, the most powerful there is.
+- Where the task declares no groups, so that each answer is a group of its own, the errors among k
+  kept answers are binomial, and P(Bin(k, r) <= errors) is an exact p-value, the most powerful there
+  is. That the groups which happen to be tested are all single does not suffice: the groups of the
+  population need not be.
 - Otherwise by betting (Waudby-Smith and Ramdas 2024): a wealth of 1 is multiplied group by group by
   1 - b Z_g(t), with 0 <= b <= 1 / (1 - r) chosen before the group is seen. Under H(t) wealth is a
   supermartingale, so that it reaches 1 / delta with a probability of at most delta (Ville's
-  inequality), whatever the bets and however correlated the answers of a group. See `bets_pass`.
+  inequality), whatever the bets and however correlated the answers of a group.
 - The tests are made in order, each at the full level delta = 1 - confidence, and end at the first
-  that fails. A false promise needs the first true H(t) of the sequence to be rejected, which has a
-  probability of at most delta (fixed-sequence testing). The promised threshold is the last that
+  that fails. A false guarantee needs the first true H(t) of the sequence to be rejected, which has
+  a probability of at most delta (fixed-sequence testing). The certified threshold is the last that
   passed.
 
-A promise holds for one target error rate, model and task at a time.
+A guarantee holds for one target error rate, model and task at a time. Where `together` of them are
+to hold at once, each is tested at delta / `together` (Bonferroni).
 """
 
 import math
@@ -36,48 +39,23 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import polars as pl
-from scipy.special import bdtr, ndtri, xlogy
+from scipy.special import xlogy
 
+from tracecal.calibrate.evidence import Evidence, Part
 from tracecal.calibrate.protocol import Calibrator, from_json
 
 STEP = 0.02
+# The first threshold keeps this many times the groups that suffice where no answer is wrong, and
+# errors of the calibration part count as if PRIOR more answers were wrong at the target error rate:
+# chosen by simulation on the populations of `make validate`.
+START, PRIOR = 1.5, 2.0
 # How `enough` searches: STEPS times, with a quarter more groups each time.
 GROWTH, STEPS = 1.25, 12
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part of a split: arrays [answers]. Groups are numbered in the order of their tests."""
-
-    group: np.ndarray
-    probability: np.ndarray
-    correct: np.ndarray
-
-    @property
-    def groups(self) -> int:
-        return len(np.unique(self.group))
-
-    def kept(self, thresholds: np.ndarray) -> np.ndarray:
-        """The share of each group's answers that thresholds [t] keep, [groups, t]."""
-        return self._shares(self._over(thresholds))
-
-    def wrong(self, thresholds: np.ndarray) -> np.ndarray:
-        """The share of each group's answers that are kept and wrong, [groups, t]."""
-        return self._shares(self._over(thresholds) & ~self.correct[:, None])
-
-    def _over(self, thresholds: np.ndarray) -> np.ndarray:
-        return self.probability[:, None] >= thresholds
-
-    def _shares(self, chosen: np.ndarray) -> np.ndarray:
-        _, group, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
-        sums = np.zeros((len(sizes), chosen.shape[1]))
-        np.add.at(sums, group, chosen)
-        return sums / sizes[:, None]
-
-
-@dataclass(frozen=True)
-class Promise:
-    """A threshold on the probability (null: none can promise this) and its test results.
+class Guarantee:
+    """A certified threshold on the probability (null: there is none) and its test results.
 
     Of the `n` tested answers `kept` have a probability of at least `threshold`, and `wrong` of
     these are wrong. `coverage` and `error` are the estimates for a random answer of a random group:
@@ -93,48 +71,22 @@ class Promise:
     error: float | None
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence for thresholds [t]: the shares of each tested group's answers that are `kept`,
-    and kept and `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of the calibration
-    part.
-
-    `single` says whether every tested group is one answer.
-    """
-
-    kept: np.ndarray
-    wrong: np.ndarray
-    before: np.ndarray
-    single: bool
-
-    @classmethod
-    def of(cls, seen: Part, tested: Part, thresholds: np.ndarray, error_rate: float) -> "Evidence":
-        before = seen.wrong(thresholds) - error_rate * seen.kept(thresholds)
-        single = tested.groups == len(tested.probability)
-        return cls(tested.kept(thresholds), tested.wrong(thresholds), before, single)
-
-    def passes(self, error_rate: float, level: float) -> np.ndarray:
-        """Whether each threshold passes its test, [t]. Only group sizes decide which test it is."""
-        if self.single:
-            wrong, kept = self.wrong.sum(axis=0), self.kept.sum(axis=0)
-            return bdtr(wrong, kept.astype(int), error_rate) <= level
-        return bets_pass(self.wrong - error_rate * self.kept, self.before, error_rate, level)
-
-
-def promise(seen: Part, tested: Part, error_rate: float, confidence: float) -> Promise:
-    """The most inclusive threshold that fixed-sequence testing allows.
+def guarantee(
+    seen: Part, tested: Part, error_rate: float, level: float, single: bool = False
+) -> Guarantee:
+    """The most inclusive threshold that fixed-sequence testing at `level` allows.
 
     The calibrator was fitted on `seen`; `tested` shares no group with it.
     """
-    n, level = len(tested.probability), _level(confidence)
+    n = len(tested.probability)
     thresholds = threshold_sequence(seen, tested.groups, error_rate, level)
-    evidence = Evidence.of(seen, tested, thresholds, error_rate)
+    evidence = Evidence.of(seen, tested, thresholds, error_rate, single)
     count = int(np.cumprod(evidence.passes(error_rate, level)).sum()) if n else 0
     if not count:
-        return Promise(error_rate, None, n, 0, 0, 0.0, None)
+        return Guarantee(error_rate, None, n, 0, 0, 0.0, None)
     last = count - 1
     kept = tested.probability >= thresholds[last]
-    return Promise(
+    return Guarantee(
         error_rate,
         float(thresholds[last]),
         n,
@@ -145,69 +97,50 @@ def promise(seen: Part, tested: Part, error_rate: float, confidence: float) -> P
     )
 
 
-def _level(confidence: float) -> float:
-    return round(1 - confidence, 12)  # 1 - 0.9 is a little less than 0.1
-
-
-def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float) -> np.ndarray:
-    """Whether wealth reaches 1 / level by bets against each column's mean being above 0, [t].
-
-    `z` [groups, t] are the Z of the tested groups in order, `before` [seen groups, t] those of the
-    calibration part, which only steer the bets. Wealth should be 1 / level at the last group: with
-    m groups to go, of variance v, a Gaussian walk from level * wealth = Φ(d) to 1 is bet at
-    φ(d) / (Φ(d) sqrt(m v)), which nearly attains the power of the test that knows the walk. v is
-    the mean square of the Z so far and of one group that is all wrong.
-    """
-    wealth = np.full(z.shape[1], level)
-    squares = (before**2).sum(axis=0) + (1 - error_rate) ** 2
-    count = len(before) + 1
-    for place, z_group in enumerate(z):
-        inside = wealth.clip(1e-12, 1 - 1e-12)
-        density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
-        bet = density / (inside * np.sqrt((len(z) - place) * squares / count))
-        factor = 1 - np.minimum(bet, 1 / (1 - error_rate)) * z_group
-        wealth = np.where(wealth < 1 - 1e-12, wealth * factor.clip(min=0), wealth)
-        squares = squares + z_group**2
-        count += 1
-    return wealth >= 1 - 1e-12
+def sufficing(error_rate: float, level: float) -> int:
+    """How many groups suffice for a guarantee where no answer is wrong."""
+    return math.ceil(math.log(level) / math.log(1 - error_rate))
 
 
 def threshold_sequence(seen: Part, groups: int, error_rate: float, level: float) -> np.ndarray:
     """Thresholds to test on a number of `groups`, falling: quantiles of the `seen` probabilities.
 
-    The first should be the easiest to promise according to the fit: of those that keep at least
-    twice as many groups as suffice where no answer is wrong, it has the largest
-    share kept * KL(expected error rate, `error_rate`), the rate at which evidence grows. Each
-    following threshold keeps a share `STEP` more.
+    The first should be the easiest to certify by the `seen` labels: of those that keep at least
+    START times as many groups as suffice where no answer is wrong, it has the largest
+    share kept * KL(observed error rate, `error_rate`), the rate at which evidence grows; and where
+    the observed error rate of none is below the target, the lowest one. Each following threshold
+    keeps a share `STEP` more.
     """
-    suffices = math.ceil(math.log(level) / math.log(1 - error_rate))
-    ranked = np.sort(seen.probability)[::-1]
+    order = np.argsort(-seen.probability, kind="stable")
+    ranked = seen.probability[order]
     if not len(ranked):
         return ranked
+    first = START * sufficing(error_rate, level) / max(groups, 1)
     # The last step may round to a little more than 1.
-    shares = np.append(np.arange(min(2 * suffices / max(groups, 1), 1.0), 1.0, STEP), 1.0).clip(
-        max=1
+    shares = np.append(np.arange(min(first, 1.0), 1.0, STEP), 1.0).clip(max=1)
+    thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
+    kept = np.searchsorted(-ranked, -thresholds, side="right")
+    wrong = np.append(0, np.cumsum(~seen.correct[order]))[kept]
+    observed = (wrong + PRIOR * error_rate) / (kept + PRIOR)
+    gain = xlogy(observed, observed / error_rate) + xlogy(
+        1 - observed, (1 - observed) / (1 - error_rate)
     )
-    places = np.ceil(shares * len(ranked)).astype(int)
-    expected = (1 - np.cumsum(ranked) / np.arange(1, len(ranked) + 1))[places - 1]
-    gain = xlogy(expected, expected / error_rate) + xlogy(
-        1 - expected, (1 - expected) / (1 - error_rate)
-    )
-    best = int(np.argmax(np.where(expected < error_rate, shares * gain, 0)))
-    return np.unique(ranked[places[best:] - 1])[::-1]
+    best = int(np.argmax(np.where(observed < error_rate, shares * gain, error_rate - observed)))
+    return np.unique(thresholds[best:])[::-1]
 
 
-def enough(seen: Part, tested: Part, error_rate: float, confidence: float) -> int | None:
-    """About how many groups like the tested ones would have sufficed for a promise.
+def enough(
+    seen: Part, tested: Part, error_rate: float, level: float, single: bool = False
+) -> int | None:
+    """About how many groups like the tested ones would have sufficed for a guarantee.
 
     The tested groups are repeated, a quarter more each time, until the first threshold for that
     number passes; None where 14 times as many are too few.
     """
-    level = _level(confidence)
     for step in range(1, STEPS + 1) if tested.groups else ():
         size = math.ceil(tested.groups * GROWTH**step)
         first = threshold_sequence(seen, size, error_rate, level)[:1]
-        evidence = Evidence.of(seen, tested, first, error_rate)
+        evidence = Evidence.of(seen, tested, first, error_rate, single)
         if evidence.wrong.sum() >= error_rate * evidence.kept.sum():
             continue  # no number of such groups suffices
         repeated = np.arange(size) % tested.groups
@@ -217,34 +150,81 @@ def enough(seen: Part, tested: Part, error_rate: float, confidence: float) -> in
     return None
 
 
+def reason(seen: Part, tested: Part, error_rate: float, level: float, suffice: int | None) -> str:
+    """Why there is no guarantee, in one sentence; `suffice` is that of `enough`."""
+    if not len(seen.probability) or not tested.groups:
+        return "no answer has been tested"
+    fewest = sufficing(error_rate, level)
+    if tested.groups < fewest:
+        return (
+            f"needs at least {fewest} tested groups even if every answer is correct, "
+            f"has {tested.groups}"
+        )
+    first = threshold_sequence(seen, tested.groups, error_rate, level)[0]
+    kept = tested.probability >= first
+    wrong = int((kept & ~tested.correct).sum())
+    found = f"{wrong} of the {kept.sum()} most confident answers tested first are incorrect"
+    if suffice is None:
+        return f"{found}, too many for an error rate of {error_rate:g}"
+    return f"{found}, too few answers to tell; about {suffice} groups like these would be enough"
+
+
 def risk_control(
     fits: Mapping[str, Mapping],
     answers: pl.DataFrame,
-    split: pl.DataFrame,
+    splits: pl.DataFrame,
     error_rates: Sequence[float],
     confidence: float,
+    single: bool = False,
+    together: int = 1,
 ) -> dict[str, object]:
-    """The promises of one estimator as plain JSON, for the fit of one split.
+    """The guarantees of one estimator as plain JSON, for the fit of the first split.
 
     `fits` is its entry of the calibrators. `answers` holds `example_id`, `correct` and its
-    features; `split` holds `example_id`, `split`, `rank` (of the group) and `part` of one split.
-    `groups` is the number of tested groups; `enough`, where nothing can be promised, is that of
-    the function.
+    features; `splits` holds `example_id`, `split`, `rank` (of the group) and `part`. `single` says
+    that the task declares no groups. `groups` is the number of tested groups. Where there is no
+    threshold, `reason` says why and `enough` is that of the function. Each of the other splits
+    would have had a threshold of its own, which holds as much by itself: `other_splits` counts
+    them, `other_thresholds` those with one, whose median and ends follow.
     """
-    number = int(split["split"][0])
-    calibrator = from_json(fits["splits"][str(number)])
-    seen, tested = parts(calibrator, list(fits["features"]), answers, split)
+    numbers = sorted(splits["split"].unique())
+    level = round((1 - confidence) / together, 12)  # 1 - 0.9 is a little less than 0.1
+    by_split = [
+        parts(
+            from_json(fits["splits"][str(number)]),
+            list(fits["features"]),
+            answers,
+            splits.filter(split=number),
+        )
+        for number in numbers
+    ]
+    seen, tested = by_split[0]
     thresholds = []
     for rate in sorted(error_rates):
-        promised = promise(seen, tested, rate, confidence)
-        missing = promised.threshold is None
-        suffice = enough(seen, tested, rate, confidence) if missing else None
-        thresholds.append(asdict(promised) | {"enough": suffice})
+        found, *others = (guarantee(*pair, rate, level, single) for pair in by_split)
+        missing = found.threshold is None
+        suffice = enough(seen, tested, rate, level, single) if missing else None
+        why = reason(seen, tested, rate, level, suffice) if missing else None
+        thresholds.append(asdict(found) | {"enough": suffice, "reason": why} | _of_others(others))
     return {
-        "split": number,
+        "split": int(numbers[0]),
         "confidence": confidence,
+        "together": together,
         "groups": tested.groups,
         "thresholds": thresholds,
+    }
+
+
+def _of_others(others: Sequence[Guarantee]) -> dict[str, float | int | None]:
+    """What the guarantees of the other splits look like."""
+    found = [one.threshold for one in others if one.threshold is not None]
+    return {
+        "other_splits": len(others),
+        "other_thresholds": len(found),
+        "lowest_threshold": min(found, default=None),
+        "median_threshold": float(np.median(found)) if found else None,
+        "highest_threshold": max(found, default=None),
+        "median_coverage": float(np.median([one.coverage for one in others])) if others else None,
     }
 
 

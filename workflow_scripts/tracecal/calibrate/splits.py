@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.randomness import seeded
+from tracecal.jobs.randomness import seeded
 
 
 def make_splits(

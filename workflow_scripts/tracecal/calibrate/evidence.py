@@ -1,0 +1,91 @@
+"""What tested answers say for or against thresholds, by the method of `risk_control`."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr, ndtri
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a split: arrays [answers]. Groups are numbered in the order of their tests."""
+
+    group: np.ndarray
+    probability: np.ndarray
+    correct: np.ndarray
+
+    @property
+    def groups(self) -> int:
+        return len(np.unique(self.group))
+
+    def kept(self, thresholds: np.ndarray) -> np.ndarray:
+        """The share of each group's answers that thresholds [t] keep, [groups, t]."""
+        return group_means(self.group, self._over(thresholds))
+
+    def wrong(self, thresholds: np.ndarray) -> np.ndarray:
+        """The share of each group's answers that are kept and wrong, [groups, t]."""
+        return group_means(self.group, self._over(thresholds) & ~self.correct[:, None])
+
+    def _over(self, thresholds: np.ndarray) -> np.ndarray:
+        return self.probability[:, None] >= thresholds
+
+
+def group_means(group: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The mean of `values` [answers, t] in each group, [groups, t]."""
+    _, member_of, sizes = np.unique(group, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(sizes), values.shape[1]))
+    np.add.at(sums, member_of, values)
+    return sums / sizes[:, None]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence for thresholds [t]: the shares of each tested group's answers that are `kept`,
+    and kept and `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of the calibration
+    part.
+
+    `single` says whether the task declares every answer to be a group of its own.
+    """
+
+    kept: np.ndarray
+    wrong: np.ndarray
+    before: np.ndarray
+    single: bool
+
+    @classmethod
+    def of(
+        cls, seen: Part, tested: Part, thresholds: np.ndarray, error_rate: float, single: bool
+    ) -> "Evidence":
+        before = seen.wrong(thresholds) - error_rate * seen.kept(thresholds)
+        return cls(tested.kept(thresholds), tested.wrong(thresholds), before, single)
+
+    def passes(self, error_rate: float, level: float) -> np.ndarray:
+        """Whether each threshold passes its test, [t]."""
+        if self.single:
+            wrong, kept = self.wrong.sum(axis=0), self.kept.sum(axis=0)
+            return bdtr(wrong, kept.astype(int), error_rate) <= level
+        return bets_pass(self.wrong - error_rate * self.kept, self.before, error_rate, level)
+
+
+def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float) -> np.ndarray:
+    """Whether wealth reaches 1 / level by bets against each column's mean being above 0, [t].
+
+    `z` [groups, t] are the Z of the tested groups in order, `before` [seen groups, t] those of the
+    calibration part, which only steer the bets. Wealth should be 1 / level at the last group: with
+    m groups to go, of variance v, a Gaussian walk from level * wealth = Φ(d) to 1 is bet at
+    φ(d) / (Φ(d) sqrt(m v)), which nearly attains the power of the test that knows the walk. v is
+    the mean square of the Z so far and of one group that is all wrong.
+    """
+    wealth = np.full(z.shape[1], level)
+    squares = (before**2).sum(axis=0) + (1 - error_rate) ** 2
+    count = len(before) + 1
+    for place, z_group in enumerate(z):
+        inside = wealth.clip(1e-12, 1 - 1e-12)
+        density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
+        bet = density / (inside * np.sqrt((len(z) - place) * squares / count))
+        factor = 1 - np.minimum(bet, 1 / (1 - error_rate)) * z_group
+        wealth = np.where(wealth < 1 - 1e-12, wealth * factor.clip(min=0), wealth)
+        squares = squares + z_group**2
+        count += 1
+    return wealth >= 1 - 1e-12
