@@ -1,0 +1,1 @@
+"""What analyses, tables, figures and families of estimators are made from, as data."""

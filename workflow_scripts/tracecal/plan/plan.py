@@ -1,0 +1,135 @@
+"""The plan of a run: everything that it makes from its pairs' files."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tracecal.paper import published
+from tracecal.plan import cascades, comparison, main_study, parts
+from tracecal.plan.families import families
+from tracecal.plan.results import Analysis, Family, Figure, Result, Table
+from tracecal.plan.run import Run
+from tracecal.registry.estimators import entries
+from tracecal.tables.words import count, filled, listed
+
+Pairs = Collection[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run makes, by name. Each entry says what it is made from.
+
+    `transfer` is the analysis with a rule of its own, `beside` the tables that are also shown
+    beside the paper's, `as_printed` those that have the paper's rows and columns alone.
+    """
+
+    run: Run
+    families: Mapping[str, Family]
+    analyses: Mapping[str, Analysis]
+    tables: Mapping[str, Table]
+    figures: Mapping[str, Figure]
+    transfer: Result
+    beside: Sequence[str]
+    as_printed: frozenset[str]
+
+    def path(self, pattern: str, **wildcards: str) -> str:
+        """A path pattern of an entry, filled in for a job."""
+        found = {"questions": self._questions(**wildcards), "parent": self._parent(**wildcards)}
+        return pattern.format(**found, **wildcards)
+
+    def _questions(self, model: str = "", task: str = "", **_: str) -> str:
+        """The folder of a task's rows, those without an answer of the model marked.
+
+        Only answers from files, and parts of answers, may lack some.
+        """
+        config = self.run.config
+        some = config.answered(model) or config.of_parts(task)
+        return f"work/answered/{model}" if some else "tasks"
+
+    def _parent(self, task: str = "", **_: str) -> str:
+        """The task whose answers a task's are parts of."""
+        return (self.run.tasks[task].source.parts_of or "") if task in self.run.tasks else ""
+
+    def settings(self, table: str) -> dict[str, object]:
+        """A table's settings: the labels of its models and tasks, its studies, and more.
+
+        Models are in the order of the configuration. The tables of the cross-model study have short
+        names, as the paper's.
+        """
+        run, made = self.run, self.tables[table]
+        pairs = run.config.study.pairs()
+        every = {"models": sorted({m for m, _ in pairs}), "tasks": sorted({t for _, t in pairs})}
+        known = run.study | {"all": every}
+        studies = {name: known[name] for name in made.studies if known[name]}
+        models = {m for s in studies.values() for m in s.get("models", [s.get("model")])}
+        tasks = sorted({task for study in studies.values() for task in study["tasks"]})
+        model_labels = run.short_model_labels if made.short_models else run.model_labels
+        task_labels = run.short_task_labels if [*studies] == ["cross"] else run.task_labels
+        return {
+            "models": {slug: label for slug, label in model_labels.items() if slug in models},
+            "tasks": {slug: task_labels[slug] for slug in tasks},
+            "studies": studies,
+            "more": made.more,
+        }
+
+    def findings(self) -> dict[str, object]:
+        """The settings of the run's findings: the main comparison's, with all labels."""
+        return self.settings("main_comparison") | {
+            "models": self.run.model_labels,
+            "tasks": self.run.task_labels,
+        }
+
+    def shown(self, table: str) -> list[dict[str, str]]:
+        """A table's estimators, as plain values."""
+        return entries(self.tables[table].estimators)
+
+    def words(self, table: str, words: Mapping[str, str], finished: Pairs) -> dict[str, str]:
+        """A table's title and caption, from `words`, with the facts of the `finished` pairs.
+
+        Words about additions to the paper's table are left out where the additions are.
+        """
+        run = self.run
+        main, cross = run.study["main"], run.study["cross"] or {"models": [], "tasks": []}
+
+        def named(tasks: Sequence[str], models: Sequence[str], labels: Mapping[str, str]) -> str:
+            done = {task for model, task in finished if model in models}
+            return listed([labels[task] for task in sorted({*tasks} & done)] or ["none"])
+
+        tasks = sum(model == main["model"] and task in main["tasks"] for model, task in finished)
+        models = {model for model, _ in finished if model in cross["models"]}
+        baselines = [e for e in self.tables[table].estimators if e.role == "baseline"]
+        splits = count(run.config.splits.count, "random calibration/evaluation split")
+        facts = {
+            "model": run.model_labels[main["model"]],
+            "tasks": named(main["tasks"], [main["model"]], run.task_labels),
+            "cross_tasks": named(cross["tasks"], cross["models"], run.short_task_labels),
+            "task_count": count(tasks, "task"),
+            "model_count": count(len(models), "model"),
+            "baseline_count": count(len(baselines), "baseline"),
+            "mean": f"the mean over {splits}",
+            "confidence": f"{run.config.risk_control.confidence:g}",
+        }
+        return filled(words, facts, table in self.as_printed)
+
+
+def plan(run: Run) -> Plan:
+    """The plan of a run. Raises `InputError` where the paper's numbers cannot be read."""
+    rooms = (comparison, main_study, cascades, parts)
+    results = [result for room in rooms for result in room.results(run)]
+
+    def of(kind: type) -> dict:
+        return {result.name: result for result in results if isinstance(result, kind)}
+
+    tables, paper = of(Table), published.read()
+    models, tasks = list(run.model_labels), list(run.tasks)
+    beside = [name for name in tables if published.shared(paper.get(name, []), models, tasks)]
+    printed = {*paper, "trace_plus_features"} if run.config.tables.as_printed else ()
+    return Plan(
+        run=run,
+        families={family.name: family for family in families(run)},
+        analyses=of(Analysis),
+        tables=tables,
+        figures=of(Figure),
+        transfer=main_study.transfer(run),
+        beside=beside,
+        as_printed=frozenset(printed),
+    )
