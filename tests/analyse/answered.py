@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibrate.splits import make_splits
-from tracecal.operate.sensitivity import permuted_scores, varied_scores
+from tracecal.features.sensitivity import permuted_scores, varied_scores
 
 MODEL = "m"
 SPLITS = 4
@@ -31,7 +31,7 @@ def traces(task, n=40, seed=0):
 
 def study(tasks=("t", "u"), draws=3):
     """The operators, answers and splits of each task, as the analyses read them."""
-    frames = {"operators": [], "answers": [], "splits": []}
+    frames = {"operators": [], "answers": [], "splits": [], "features": []}
     for task in tasks:
         answers = traces(task)
         alone = answers.select("example_id", group_id="example_id")
@@ -41,6 +41,11 @@ def study(tasks=("t", "u"), draws=3):
             ),
             "answers": answers.select("example_id", "correct"),
             "splits": make_splits(alone, task, 0, SPLITS, 0.35),
+            "features": answers.select(
+                "example_id",
+                log_length=pl.col("entropy").list.len().log(),
+                mean_entropy=pl.col("entropy").list.mean(),
+            ),
         }
         for name, rows in found.items():
             frames[name].append(rows.with_columns(model=pl.lit(MODEL), task=pl.lit(task)))

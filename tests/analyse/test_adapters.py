@@ -9,7 +9,7 @@ from scripts import run_script
 from tracecal.analyse.pooled_averages import analysis
 from tracecal.calibrate.splits import make_splits
 from tracecal.decode.traces import provenance
-from tracecal.operate.features import answer_features
+from tracecal.features.features import answer_features
 from written import write_arrow
 
 TASKS = ("a", "b")
@@ -118,7 +118,7 @@ def test_localized_errors_with_and_without_mars(results, errors, scored):
         name=errors,
         scored=scored,
         learned=["trace_plus"],
-        baselines=scored,
+        named="seq_logp",
         bootstrap=BOOTSTRAP,
     )
     assert set(found["estimator"]) == {*scored, "trace_plus", "gain"}
@@ -134,10 +134,12 @@ def test_local_risk(results):
         pl.read_parquet(results / f"labels-{task}.parquet").with_columns(task=pl.lit(task))
         for task in TASKS
     )
+    for correct in (False, True):
+        own, those = (frame.filter(correct=correct) for frame in (found, labels))
+        assert 0 < own.height <= 24
+        assert own.join(those, on=["task", "example_id"], how="anti").is_empty()
     wrong = labels.filter(~pl.col("correct"))
-    assert 0 < found.height <= 24
-    assert found.join(wrong, on=["task", "example_id"], how="anti").is_empty()
-    assert set(found["incorrect"]) == {wrong.height}
+    assert set(found.filter(~pl.col("correct"))["answers"]) == {wrong.height}
 
 
 def test_without_a_finished_pair_the_user_is_told(results):

@@ -11,12 +11,13 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from tracecal.analyse.bootstrap import (
     SPLITS_DRAWN,
-    auroc,
-    brier,
     draw_counts,
     draw_splits,
+    interval,
     resample_metrics,
 )
+from tracecal.calibrate.metrics import weighted_auroc as auroc
+from tracecal.calibrate.metrics import weighted_brier as brier
 
 # Score (few values: ties), correct, how often drawn.
 answers_drawn = st.lists(
@@ -54,41 +55,40 @@ def test_brier_from_counts_is_scikit_learns_with_weights(rows):
 
 def test_each_resample_is_measured_by_itself():
     score, correct = np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])
-    counts = draw_counts(list("abcd"), "t", 1, 40)
+    counts = draw_counts(list("abcd"), 1, 40)
     for metric in (auroc, brier):
         alone = [metric(score, correct, row[None])[0] for row in counts]
         np.testing.assert_allclose(metric(score, correct, counts), alone)
 
 
-def test_whole_groups_are_drawn_as_many_as_there_are():
+def test_whole_groups_are_drawn_once_on_average():
     groups = ["b", "a", "b", "c", "a", "b", "d"]
-    counts = draw_counts(groups, "t", 7, 500)
+    counts = draw_counts(groups, 7, 4000)
     of_group = {name: counts[:, groups.index(name)] for name in "abcd"}
     for column, name in zip(counts.T, groups, strict=True):
         np.testing.assert_array_equal(column, of_group[name])
     drawn = np.stack(list(of_group.values()))
-    np.testing.assert_array_equal(drawn.sum(axis=0), np.full(500, 4))
-    # Multinomial: mean 1, variance 1 - 1/4.
-    np.testing.assert_allclose(drawn.mean(axis=1), 1, atol=0.15)
-    np.testing.assert_allclose(drawn.var(axis=1), 0.75, atol=0.2)
+    # Poisson: mean 1, variance 1, and independent of one another.
+    np.testing.assert_allclose(np.cov(drawn), np.eye(4), atol=0.1)
+    np.testing.assert_allclose(drawn.mean(axis=1), 1, atol=0.06)
 
 
-def test_draws_follow_the_groups_the_task_and_the_seed_and_no_order():
+def test_draws_follow_the_groups_names_and_the_seed_and_no_order_or_task():
     groups = [f"group-{number % 9}" for number in range(30)]
     order = np.random.default_rng(0).permutation(30)
-    counts = draw_counts(groups, "t", 7, 20)
-    shuffled = draw_counts([groups[place] for place in order], "t", 7, 20)
+    counts = draw_counts(groups, 7, 20)
+    shuffled = draw_counts([groups[place] for place in order], 7, 20)
     np.testing.assert_array_equal(shuffled, counts[:, order])
-    assert (draw_counts(groups, "u", 7, 20) != counts).any()
-    assert (draw_counts(groups, "t", 8, 20) != counts).any()
-    np.testing.assert_array_equal(draw_counts(groups, "t", 7, 20), counts)
+    # Another task that asks about some of these subjects draws them alike.
+    np.testing.assert_array_equal(draw_counts(groups[:4], 7, 20), counts[:, :4])
+    assert (draw_counts(groups, 8, 20) != counts).any()
 
 
 def test_each_resample_draws_few_splits_each_as_often():
     times = draw_splits(20, "t", 7, 4000)
     assert (times[:, 0] == 1).all(), "the sample itself has all of them"
     assert (times[:, 1:].sum(axis=0) == SPLITS_DRAWN).all()
-    np.testing.assert_allclose(times[:, 1:].mean(axis=1), SPLITS_DRAWN / 20, atol=0.02)
+    np.testing.assert_allclose(times[:, 1:].mean(axis=1), SPLITS_DRAWN / 20, atol=0.03)
     np.testing.assert_array_equal(draw_splits(20, "t", 7, 4000), times)
     assert draw_splits(0, "t", 7, 5).shape == (0, 6)
 
@@ -158,7 +158,7 @@ def test_observed_values_are_means_over_splits_by_hand():
 
 def test_resamples_are_the_same_for_all_estimators_and_undefined_ones_null():
     table = resampled()
-    counts = draw_counts(["g", "g", "h", "i"], "t", 3, 200)
+    counts = draw_counts(["g", "g", "h", "i"], 3, 200)
     times = draw_splits(2, "t", 3, 200)[:, 1:]
     values = {(e, m): v for e, m, v in table.select("estimator", "metric", "resampled").rows()}
     for draw, (a, b, c, d) in enumerate(counts):
@@ -179,3 +179,9 @@ def test_the_order_of_rows_changes_nothing():
         frame.sample(fraction=1, shuffle=True, seed=4) for frame in (PREDICTIONS, ANSWERS, SCORES)
     ]
     assert resampled(*shuffled).equals(resampled())
+
+
+def test_intervals_leave_out_what_is_undefined():
+    assert interval([None, None], 0.95) == (None, None, 0)
+    assert interval([None, *range(101)], 0.95) == (pytest.approx(2.5), pytest.approx(97.5), 101)
+    assert interval(np.arange(101.0), 0.5)[:2] == (25, 75)

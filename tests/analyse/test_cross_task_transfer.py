@@ -26,10 +26,11 @@ def measured(answers, splits):
     """Metrics, and resamples of them; two answers make a group."""
     number = pl.col("example_id").str.slice(1).cast(pl.Int64)
     return measure_on_targets(
-        answers.with_columns(group_id=pl.format("g{}", number // 2)),
+        answers.with_columns(group_id=pl.format("{}-g{}", "task", number // 2)),
         splits,
         model="m",
         estimators=ESTIMATORS,
+        baselines=["seq_logp"],
         method="platt",
         ece_bins=15,
         seed=7,

@@ -1,4 +1,4 @@
-"""Intervals of improvements: selection, averages, and coverage by simulation."""
+"""Improvements and their intervals: what is compared, averages, and coverage by simulation."""
 
 import numpy as np
 import polars as pl
@@ -7,7 +7,9 @@ from scipy.stats import norm
 
 from tracecal.analyse.averages import averages
 from tracecal.analyse.bootstrap import RESAMPLES, resample_metrics
-from tracecal.analyse.improvements import gains, improvements
+from tracecal.analyse.comparisons import comparisons
+from tracecal.analyse.gains import gains, with_picks
+from tracecal.analyse.improvements import improvements
 from tracecal.calibrate.metrics import METRICS
 
 MAIN = {"main": {"model": "m", "tasks": ["t", "u"]}}
@@ -27,26 +29,38 @@ def improved(resampled, baselines, studies, level):
     """The improvements where one split has the values of the whole sample."""
     columns = ("model", "task", "estimator", "metric", pl.col("observed").alias("value"))
     measured = resampled.select(*columns, split=pl.lit(0), n=pl.lit(9)).select(*METRICS)
-    gained = gains(averages(measured, studies), baselines)
-    return improvements(gained, resampled, baselines, studies, level)
+    gained = gains(averages(measured, studies), baselines, baselines[0])
+    return improvements(gained, resampled, baselines[0], studies, level)
 
 
 def bounds(values, studies=MAIN, baselines=("a", "b"), level=0.5):
+    """The first baseline is the named one."""
     return improved(frame(values), baselines, studies, level)
 
 
-def row(found, study=None, model="m", task=None, metric="brier"):
-    keys = {"study": study, "model": model, "task": task, "metric": metric}
+def row(found, study=None, model="m", task=None, metric="brier", against="named"):
+    keys = {"study": study, "model": model, "task": task, "metric": metric, "against": against}
     matching = found.filter(pl.col(key).eq_missing(pl.lit(value)) for key, value in keys.items())
     return matching.row(0, named=True)
 
 
-def test_the_best_baseline_is_chosen_anew_in_every_resample():
-    values = on_task(a=(0.10, 0.10, 0.30), b=(0.11, 0.30, 0.10), trace_plus=(0.2, 0.2, 0.2))
-    found = row(bounds(values), task="t")
-    # Against `a` throughout, the differences would be -0.1 and +0.1.
-    assert (found["low"], found["high"]) == pytest.approx((-0.1, -0.1))
-    assert (found["difference"], found["baseline"]) == (pytest.approx(-0.1), "a")
+def test_the_oracle_is_a_point_and_the_others_have_intervals_of_their_own():
+    values = on_task(
+        a=(0.11, 0.10, 0.30),
+        b=(0.10, 0.30, 0.10),
+        picked_baseline=(0.12, 0.2, 0.2),
+        trace_plus=(0.2, 0.2, 0.2),
+    )
+    found = bounds(values, level=0.999999)
+    named, picked, oracle = (
+        row(found, task="t", against=against) for against in ("named", "picked", "oracle")
+    )
+    assert (named["low"], named["high"]) == pytest.approx((-0.1, 0.1), abs=1e-6)
+    assert (named["difference"], named["baseline"]) == (pytest.approx(-0.09), "a")
+    assert (picked["low"], picked["high"]) == pytest.approx((0, 0), abs=1e-6)
+    assert (picked["reference"], picked["baseline"]) == (0.12, None)
+    assert (oracle["difference"], oracle["baseline"]) == (pytest.approx(-0.1), "b")
+    assert (oracle["low"], oracle["high"], oracle["resamples"]) == (None, None, 0)
 
 
 def test_each_metric_has_its_own_best_baseline_and_direction():
@@ -54,16 +68,48 @@ def test_each_metric_has_its_own_best_baseline_and_direction():
     values |= on_task(metric="auroc", a=(0.6, 0.6), b=(0.7, 0.7), trace_plus=(0.9, 0.8))
     found = bounds(values)
     assert row(found, task="t")["low"] == pytest.approx(0.05)
-    by_auroc = row(found, task="t", metric="auroc")
+    assert row(found, task="t", against="oracle")["baseline"] == "a"
+    by_auroc = row(found, task="t", metric="auroc", against="oracle")
     assert (by_auroc["baseline"], by_auroc["difference"]) == ("b", pytest.approx(0.2))
-    assert by_auroc["low"] == by_auroc["high"] == pytest.approx(0.1)
+    named = row(found, task="t", metric="auroc")
+    assert named["low"] == named["high"] == pytest.approx(0.2)
 
 
-def test_an_estimator_that_equals_the_best_has_no_interval_but_zero():
+def test_the_baseline_picked_most_often_is_named():
+    values = on_task(a=(0.2, 0.2), picked_baseline=(0.2, 0.2), trace_plus=(0.1, 0.1))
+    values |= on_task("u", a=(0.2, 0.2), picked_baseline=(0.2, 0.2), trace_plus=(0.1, 0.1))
+    picks = {("m", "t"): ["b", "a", "b"], ("m", "u"): ["a", "a", "b"]}
+    found = with_picks(bounds(values), picks, MAIN)
+    names = [row(found, task=task, against="picked")["baseline"] for task in ("t", "u")]
+    assert names == ["b", "a"]
+    assert row(found, study="main", against="picked")["baseline"] == "a", "three each: by name"
+    assert row(found, task="t")["baseline"] == "a", "the named one stays"
+
+
+def test_intervals_against_all_baselines_at_once_are_wider_and_by_hand():
+    draw = np.random.default_rng(4)
+    drawn = {name: 0.3 + 0.01 * sd * draw.normal(size=400) for name, sd in {"a": 1, "b": 3}.items()}
+    values = on_task(**{name: (0.3, *d) for name, d in drawn.items()}, trace_plus=[0.2] * 401)
+    found = comparisons(frame(values), ["a", "b", "absent"], MAIN, 0.9)
+    own = found.filter(task="t").sort("baseline")
+    assert own["baseline"].to_list() == ["a", "b"]
+    deviations = np.array([drawn["a"] - 0.3, drawn["b"] - 0.3])
+    errors = deviations.std(axis=1)
+    quantile = np.quantile((np.abs(deviations) / errors[:, None]).max(axis=0), 0.9)
+    assert own["low"].to_list() == pytest.approx(list(0.1 - quantile * errors))
+    assert own["high"].to_list() == pytest.approx(list(0.1 + quantile * errors))
+    assert own["resamples"].to_list() == [400, 400]
+    # The pointwise quantile would be 1.64.
+    assert quantile > 1.8
+
+
+def test_an_estimator_that_equals_the_named_one_has_no_interval_but_zero():
     drawn = np.random.default_rng(1).uniform(0.1, 0.3, 200)
     values = on_task(a=(0.2, *drawn), b=(0.4, *(drawn + 0.01)), trace_plus=(0.2, *drawn))
     found = row(bounds(values, level=0.95), task="t")
     assert (found["difference"], found["low"], found["high"]) == (0, 0, 0)
+    at_once = comparisons(frame(values), ["a"], MAIN, 0.95).filter(task="t")
+    assert at_once.select("low", "high").row(0) == (0, 0)
 
 
 def test_bounds_are_percentiles():
@@ -74,7 +120,7 @@ def test_bounds_are_percentiles():
     assert (found["level"], found["resamples"]) == (0.9, 101)
 
 
-def test_averages_take_the_best_by_average_and_resamples_by_their_number():
+def test_averages_take_resamples_by_their_number():
     values = on_task("t", a=(0.1, 0.1, 0.2), b=(0.3, 0.3, 0.3), trace_plus=(0.1, 0.1, 0.1))
     values |= on_task("u", a=(0.3, 0.3, 0.2), b=(0.2, 0.2, 0.2), trace_plus=(0.1, 0.1, 0.2))
     found = row(bounds(values, level=0.999999), study="main")
@@ -97,16 +143,17 @@ def test_a_task_undefined_for_all_counts_in_no_average_and_a_gap_leaves_an_estim
     values |= on_task("u", a=(0.1, 0.1), b=(0.3, 0.3), trace_plus=(0.2, 0.2))
     found = bounds(values)
     assert row(found, study="main")["difference"] == pytest.approx(-0.1)
-    alone = row(found, task="t")
+    alone = row(found, task="t", against="oracle")
     assert [alone[key] for key in ("baseline", "difference", "low", "high")] == [None] * 4
     gap = values | on_task("t", a=(None, None), b=(0.3, 0.3), trace_plus=(0.2, 0.2))
-    assert row(bounds(gap), study="main")["baseline"] == "b"
+    assert row(bounds(gap), study="main", against="oracle")["baseline"] == "b"
+    assert row(bounds(gap), study="main")["difference"] is None, "the named one lacks a task"
 
 
 @pytest.mark.parametrize("estimators", [{"a": (0.1, 0.1)}, {"trace_plus": (0.1, 0.1)}])
 def test_without_one_side_everything_is_null(estimators):
     found = bounds(on_task(**estimators), {"main": MAIN["main"], "cross": CROSS})
-    assert found.height == 4, "the pair; the averages of the main study's and the cross study's"
+    assert found.height == 4 * 3, "the pair; the averages of the main study's and the cross study's"
     assert found["difference"].null_count() == found["low"].null_count() == found.height
 
 
@@ -118,12 +165,15 @@ def test_the_cross_study_is_averaged_over_its_models():
     values |= on_task(model="n", a=(0.5, 0.5, 0.5), b=(0.3, 0.3, 0.3), trace_plus=(0.3, 0.3, 0.2))
     studies = MAIN | {"cross": CROSS}
     found = bounds(values, studies, level=0.999999)
-    assert row(found, "cross", "m")["baseline"] == "a"
-    assert row(found, "cross", "n")["baseline"] == "b"
-    # 0.2 and 0, then 0.2 and 0, then 0.1 and 0.1.
+    assert row(found, "cross", "m", against="oracle")["baseline"] == "a"
+    assert row(found, "cross", "n", against="oracle")["baseline"] == "b"
+    # Against `a`: 0.2 and 0.2, then 0.2 and 0.2, then 0.1 and 0.3.
     both = row(found, "cross", None)
-    assert both["difference"] == pytest.approx(0.1)
-    assert (both["low"], both["high"]) == pytest.approx((0.1, 0.1))
+    assert (both["difference"], both["baseline"]) == (pytest.approx(0.2), "a")
+    assert (both["low"], both["high"]) == pytest.approx((0.2, 0.2))
+    # Against the best of each: 0.2 and 0.
+    best = row(found, "cross", None, against="oracle")
+    assert (best["difference"], best["baseline"]) == (pytest.approx(0.1), None)
     missing = on_task(model="n", a=(0.5, 0.5, 0.5))
     left = bounds({key: v for key, v in values.items() if key[0] == "m"} | missing, studies)
     assert row(left, "cross", None)["difference"] == pytest.approx(0.2)
@@ -141,8 +191,9 @@ def test_the_order_of_rows_and_names_changes_nothing():
     studies = {"main": MAIN["main"], "cross": {"models": ["m", "n"], "tasks": ["t", "u"]}}
     ordered = bounds(values, studies)
     shuffled = frame(values).sample(fraction=1, shuffle=True, seed=6)
-    again = improved(shuffled, ["b", "a"], studies, 0.5)
-    assert again.equals(ordered)
+    assert improved(shuffled, ["a", "b"], studies, 0.5).equals(ordered)
+    again = comparisons(shuffled, ["b", "a"], studies, 0.5)
+    assert again.equals(comparisons(frame(values), ["a", "b"], studies, 0.5))
 
 
 def simulated(draw, correct, groups, probabilities, scores):
@@ -199,16 +250,3 @@ def test_intervals_of_a_fixed_difference_cover_it_as_often_as_they_say():
             hits[metric] += covered(found, metric, truth[metric])
     for metric, count in hits.items():
         assert 0.91 <= count / rounds <= 0.98, (metric, count)
-
-
-def test_an_oracle_over_equal_baselines_is_rarely_beaten_by_their_equal():
-    draw, rounds, wins = np.random.default_rng(12), 150, 0
-    names = ["trace_plus", *"abcdef"]
-    for _ in range(rounds):
-        correct = draw.uniform(size=150) < 0.5
-        score = {name: correct + draw.normal(size=150) for name in names}
-        probability = {name: np.full(150, 0.5) for name in names}
-        groups = np.arange(150).astype(str)
-        found = simulated(draw, correct, groups, probability, score)
-        wins += row(found, task="t", metric="auroc")["low"] > 0
-    assert wins / rounds <= 0.025

@@ -1,11 +1,11 @@
-"""Which wrong answers are shown: by the rule, whatever the order of the rows."""
+"""Which answers are shown: by the rule, whatever the order of the rows."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tracecal.analyse.local_risk import ANSWERS, TOKENS, local_risk
-from tracecal.operate.features import answer_features
+from tracecal.features.features import answer_features
 
 
 def made(entropies, correct):
@@ -25,24 +25,27 @@ def test_the_rule_by_hand():
     faint, short = [0.0] * 8 + [0.01] * 4, [0.0] * 3 + [3.0] * 4
     mild = [0.5] * 8 + [3.0] * 4
     answers = [flat, peak, faint, short, mild, peak, flat, flat]
-    found = local_risk(*made(answers, [False] * 5 + [True] * 3))
+    every = local_risk(*made(answers, [False] * 5 + [True] * 3))
+    assert every["example_id"].to_list() == ["e001", "e004", "e005"]
+    assert every.filter("correct").select("answers", "eligible").row(0) == (3, 1)
+    found = every.filter(~pl.col("correct"))
     # The median peak is 2: flat and faint lie below it. Short is too short, the last are correct.
     assert found["example_id"].to_list() == ["e001", "e004"]
     assert found["local_peak"].to_list() == pytest.approx([3.0, 3.0])
     assert found["mean_risk"].to_list() == pytest.approx([12.8 / 12, 16 / 12])
     assert found["peak_start"].to_list() == [8, 8]
-    assert (found["incorrect"][0], found["eligible"][0]) == (5, 2)
+    assert (found["answers"][0], found["eligible"][0]) == (5, 2)
 
 
 def test_row_order_changes_nothing_and_no_more_than_fit_are_taken():
     rng = np.random.default_rng(0)
     entropies = [rng.gamma(0.3, size=rng.integers(4, 30)).tolist() for _ in range(150)]
-    frames = made(entropies, rng.random(150) < 0.3)
+    frames = made(entropies, rng.random(150) < 0.5)
     found = local_risk(*frames)
-    assert found.height == ANSWERS
+    assert found["correct"].to_list() == [False] * ANSWERS + [True] * ANSWERS
     assert (found["entropy"].list.len() >= TOKENS).all()
-    ratio = found["local_peak"] / found["mean_risk"]
-    assert ratio.is_sorted(descending=True)
+    for part in found.partition_by("correct"):
+        assert (part["local_peak"] / part["mean_risk"]).is_sorted(descending=True)
     shuffled = [frame.sample(fraction=1, shuffle=True, seed=3) for frame in frames]
     assert local_risk(*shuffled).equals(found)
 

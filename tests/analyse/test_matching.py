@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.analyse.matching import match, match_within
-from tracecal.randomness import seeded
+from tracecal.jobs.randomness import seeded
 
 lengths = st.lists(st.integers(1, 30), max_size=25).map(np.array)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from analyse.made_up import shuffled, value
-from tracecal.analyse.reliability_selective import bins, curve, pooled, selective_risk
+from tracecal.analyse.reliability_selective import PARTS, bins, curve, pooled, selective_risk
 
 ROUNDED = st.sampled_from([0.1, 0.25, 0.5, 0.9])
 ESTIMATORS = ["mars", "trace_plus"]
@@ -38,8 +38,7 @@ def labelled(n=200, seed=0):
 
 def parts(frame, estimators=ESTIMATORS):
     """Metrics, bins and curve."""
-    metrics, binned = (part(frame, estimators, 15) for part in (pooled, bins))
-    return metrics, binned, curve(frame, estimators)
+    return pooled(frame, estimators, 15), bins(frame, estimators), curve(frame, estimators)
 
 
 def test_risk_by_hand():
@@ -88,16 +87,22 @@ def test_metrics_are_scikit_learns_on_the_pooled_answers():
     assert metrics.height == 2 * 2 * 6
 
 
-def test_the_bins_redo_the_calibration_error():
-    metrics, binned, _ = parts(labelled())
-    gap = (pl.col("accuracy") - pl.col("probability")).abs()
-    redone = binned.group_by("estimator", "split").agg(
-        value=(gap * pl.col("n")).sum() / pl.col("n").sum()
-    )
-    for row in redone.iter_rows(named=True):
-        ours = value(metrics, metric="ece", estimator=row["estimator"], split=row["split"])
-        assert ours == pytest.approx(row["value"])
-    assert (binned["n"] > 0).all()
+def test_bins_hold_equally_many_answers_and_all_of_them():
+    answers = labelled()
+    _, binned, _ = parts(answers)
+    assert set(binned["bin"]) == set(range(PARTS))
+    for (name, split), part in binned.group_by("estimator", "split"):
+        own = answers.filter(estimator=name, split=split)
+        assert part["n"].sum() == own.height
+        assert part["n"].max() - part["n"].min() <= 4  # but for ties
+        for column, means in (("probability", "probability"), ("correct", "accuracy")):
+            assert (part[means] * part["n"]).sum() == pytest.approx(own[column].sum())
+        assert part.sort("bin")["probability"].is_sorted()
+
+
+def test_answers_of_equal_probability_share_a_bin():
+    tied = labelled().with_columns(probability=pl.lit(0.25))
+    assert set(parts(tied)[1]["n"]) == {200}
 
 
 def test_the_curve_holds_the_tables_risks_and_ends_at_the_error_rate():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.analyse.bootstrap import Bootstrap
+from tracecal.analyse.bootstrap import Bootstrap, draw_counts
 from tracecal.analyse.spike_strata import SCORES, cut, spike_quintiles, spike_strata
 from tracecal.analyse.spikes import with_risks
 
@@ -64,14 +64,56 @@ def test_the_papers_answers_fall_into_the_papers_strata():
 
 @given(values=st.lists(st.integers(-3, 3), min_size=1, max_size=40), parts=st.integers(2, 5))
 def test_parts_are_ordered_equal_values_together_and_counts_near(values, parts):
-    frame = pl.DataFrame({"value": pl.Series(values, dtype=pl.Float64)})
-    found = frame.select(cut(pl.col("value"), parts)).to_series().to_list()
+    array = np.array(values, dtype=float)
+    found = cut(array, np.argsort(array), np.ones(len(array)), parts).tolist()
     order = sorted(zip(values, found, strict=True))
     assert [part for _, part in order] == sorted(found)
     assert len(set(order)) == len(set(values))
     if len(set(values)) == len(values):
         sizes = [found.count(part) for part in range(parts)]
         assert max(sizes) - min(sizes) <= 1
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 3)), min_size=1, max_size=30).filter(
+        lambda rows: any(weight for _, weight in rows)
+    ),
+    parts=st.integers(2, 5),
+)
+def test_a_resample_is_cut_as_its_answers_written_out_would_be(rows, parts):
+    values, weights = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    out = np.repeat(values, weights.astype(int))
+    written = cut(out, np.argsort(out), np.ones(len(out)), parts)
+    found = cut(values, np.argsort(values), weights, parts)
+    assert np.repeat(found, weights.astype(int)).tolist() == written.tolist()
+
+
+def test_strata_are_cut_anew_in_each_resample():
+    """One group of a hundred like answers moves the cuts whenever it is drawn more than once."""
+    rng = np.random.default_rng(2)
+    frame = random_answers(300)
+    heavy = frame.with_columns(
+        group_id=pl.when(pl.int_range(pl.len()) < 100)
+        .then(pl.lit("heavy"))
+        .otherwise("example_id"),
+        correct=pl.Series(rng.random(300) < 0.5),
+    ).sort("task", "example_id")
+    found = spike_strata(heavy, BOOTSTRAP)
+    counts = draw_counts(heavy["group_id"].to_list(), 0, 1000)
+    rates = []
+    for weights in counts.astype(int):
+        written = heavy[np.repeat(np.arange(300), weights)]
+        by_hand = spike_strata(
+            written.with_columns(example_id=pl.format("{}", pl.int_range(pl.len()))),
+            Bootstrap(0, 1, 0.95),
+        )
+        rates.append(by_hand["incorrect_rate"][0])
+        if len(rates) == 40:
+            break
+    own = spike_strata(heavy, Bootstrap(0, 40, 0.95))
+    ends = np.quantile([rate for rate in rates if rate is not None], [0.025, 0.975])
+    assert own.select("incorrect_rate_low", "incorrect_rate_high").row(0) == pytest.approx(ends)
+    assert found["n"].sum() == 300
 
 
 def test_an_answer_within_one_window_has_no_gap():

@@ -1,6 +1,5 @@
 """The figures: what they show, and that the same data give the same bytes."""
 
-import random
 import warnings
 from importlib import import_module
 from xml.etree import ElementTree
@@ -8,7 +7,6 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 from matplotlib.colors import to_rgb
-from matplotlib.text import Text
 
 from scripts import run_script
 from tables import synthetic
@@ -16,7 +14,6 @@ from tables.synthetic import ENTRIES, MODELS, MORE, TASKS
 from tracecal.analyse.averages import averages
 from tracecal.errors import InputError
 from tracecal.figures import style
-from tracecal.figures.labels import Label, place
 from tracecal.figures.model_landscape import best_baselines
 from tracecal.figures.model_landscape import draw as model_landscape
 from tracecal.figures.performance_overview import cross_dots
@@ -38,11 +35,11 @@ def averaged(metrics, study):
 
 
 def overview(metrics, entries, models, study):
-    return performance_overview(averaged(metrics, study), entries, models, study)
+    return performance_overview(averaged(metrics, study), entries, models, TASKS, study)
 
 
 def landscape(metrics, entries, models, study):
-    return model_landscape(averaged(metrics, study), entries, models, study)
+    return model_landscape(averaged(metrics, study), entries, models, TASKS, study)
 
 
 def texts(figure):
@@ -57,6 +54,20 @@ def test_overview_lists_all_estimators_best_brier_first():
     labels = {entry.id: entry.label for entry in ENTRIES}
     assert names == [labels[estimator] for estimator in sorted(means, key=means.get)]
     assert {"Tiny-A-Instruct", "Tiny-B-Instruct", "Tiny-C"} <= set(texts(figure))
+
+
+def test_overview_says_what_each_panel_is_a_mean_of_and_draws_no_bars():
+    few = METRICS.filter((pl.col("model") != "tiny_b") | (pl.col("task") != "svamp"))
+    figure = overview(few, ENTRIES, MODELS, BOTH)
+    below = [" ".join(axes.get_xlabel().split()) for axes in figure.axes]
+    assert (
+        below[0]
+        == below[1]
+        == ("mean over MLQA, SVAMP, TriviaQA and TruthfulQA; n = 260 held-out answers")
+    )
+    assert below[2] == "mean over SVAMP and TriviaQA; n = 130 held-out answers"
+    # Splits are of the same answers: their deviation would be read as an interval.
+    assert not any(axes.containers or axes.collections for axes in figure.axes)
 
 
 def test_overview_without_a_cross_study_has_two_panels():
@@ -84,7 +95,8 @@ def test_landscape_has_a_panel_per_model(count):
     figure = landscape(metrics, ENTRIES, names, {"models": list(names), "tasks": ["svamp"]})
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in panels] == list(names.values())
-    assert all({"TRACE", "TRACE+"} <= {t.get_text() for t in axes.texts} for axes in panels)
+    assert {"TRACE", "TRACE+"} <= {text.get_text() for text in figure.legends[0].get_texts()}
+    assert "n = 65 held-out answers" in figure.legends[0].get_title().get_text()
     limits = {(axes.get_xlim(), axes.get_ylim()) for axes in panels}
     assert len(limits) == 1
 
@@ -102,6 +114,21 @@ def test_landscape_lines_stand_at_the_best_baselines():
     dotted = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
     assert dotted[0].get_xdata()[0] == pytest.approx(means.filter(metric="brier")["value"].min())
     assert dotted[1].get_ydata()[0] == pytest.approx(means.filter(metric="auroc")["value"].max())
+    labels = {entry.id: entry.label for entry in ENTRIES}
+    lowest = means.filter(metric="brier").sort("value")["estimator"][0]
+    highest = means.filter(metric="auroc").sort("value")["estimator"][-1]
+    (named,) = figure.axes[0].texts
+    assert named.get_text() == f"best Brier: {labels[lowest]}\nbest AUROC: {labels[highest]}"
+
+
+def test_landscape_names_stand_above_the_panels_where_they_hide_no_point():
+    figure = landscape(METRICS, ENTRIES, MODELS, CROSS)
+    figure.draw_without_rendering()
+    for axes in (axes for axes in figure.axes if axes.get_visible()):
+        (named,) = axes.texts
+        box, title = named.get_window_extent(), axes._left_title.get_window_extent()
+        assert axes.bbox.y1 <= box.y0 and box.y1 <= title.y0 + 1
+        assert box.x1 <= figure.bbox.x1
 
 
 def test_points_far_below_chance_stand_in_a_strip_and_all_others_where_they_belong():
@@ -140,80 +167,6 @@ def test_figures_do_with_what_there_is():
         overview(metrics, entries, MODELS, BOTH)
     with pytest.raises(InputError, match="no row"):
         landscape(METRICS.clear(), ENTRIES, MODELS, CROSS)
-
-
-def text_boxes(axes):
-    """The labels without the lines that lead to them."""
-    axes.figure.draw_without_rendering()
-    return [Text.get_window_extent(text) for text in axes.texts]
-
-
-def test_labels_keep_apart_and_inside():
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(2, 2))
-    axes = figure.add_subplot()
-    points = [(0.0, 0.0), (0.02, 0.02), (1.0, 1.0)]
-    axes.plot(*zip(*points, strict=True), "o")
-    figure.draw_without_rendering()
-    place(axes, [Label(x, y, "label", "black", False) for x, y in points], points)
-    boxes = text_boxes(axes)
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-
-
-def empty_panel():
-    """An axes whose data are points (1/72 inch), 200 wide and 100 high."""
-    from matplotlib.figure import Figure
-
-    axes = Figure(figsize=(200 / 72, 100 / 72), layout="none").add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, 200), ylim=(0, 100))
-    return axes
-
-
-def test_labels_on_one_line_stand_apart():
-    axes = empty_panel()
-    probe = axes.text(0, 0, "label", fontsize=style.SMALL)
-    width = Text.get_window_extent(probe).width * 72 / axes.figure.dpi
-    probe.remove()
-    # Left of the edge there is room for both labels between the points, and nothing to spare.
-    edge = (200 - width / 2, 50.0)
-    points = [(edge[0] - 2 * width - 9.5, 50.0), edge]
-    place(axes, [Label(x, y, "label", "black", False) for x, y in points], points)
-    left, right = sorted(text_boxes(axes), key=lambda box: box.x0)
-    beside = min(left.y1, right.y1) - max(left.y0, right.y0) > left.height / 3
-    assert not beside or right.x0 - left.x1 > 2.5 * axes.figure.dpi / 72
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_no_line_to_a_label_runs_under_another(seed):
-    draw = random.Random(seed)
-    points = [(draw.gauss(60, 9), draw.gauss(50, 5)) for _ in range(14)]
-    axes = empty_panel()
-    names = ("TRACE", "TRACE+", "SeqLogP / Total NLL", "Windowed Entropy")
-    labels = [
-        Label(*point, name, "black", False) for point, name in zip(points, names, strict=False)
-    ]
-    place(axes, labels, points)
-    boxes = text_boxes(axes)
-    for i, text in enumerate(axes.texts):
-        if text.arrow_patch:
-            line = text.arrow_patch.get_transform().transform_path(text.arrow_patch.get_path())
-            assert not any(line.intersects_bbox(box) for j, box in enumerate(boxes) if j != i)
-
-
-def test_every_label_is_led_to_its_own_point_and_no_other_is_nearer():
-    points = [(60.0, 50.0), (72.0, 50.0), (140.0, 60.0)]
-    axes = empty_panel()
-    place(axes, [Label(*point, "TRACE", "black", False) for point in points[:2]], points)
-    scale = axes.figure.dpi / 72
-    for text, box in zip(axes.texts, text_boxes(axes), strict=True):
-        assert text.arrow_patch is not None
-        gaps = {
-            point: max(box.x0 - point[0] * scale, point[0] * scale - box.x1, 0)
-            + max(box.y0 - point[1] * scale, point[1] * scale - box.y1, 0)
-            for point in points
-        }
-        assert min(gaps, key=gaps.get) == text.xy
 
 
 def draw(name, folder, metrics=METRICS, models=MODELS, entries=ENTRIES):
@@ -313,7 +266,8 @@ def test_the_script_makes_a_table_by_its_name(table, study, plain, tmp_path):
         input={name: tmp_path / f"{name}.parquet" for name in frames},
         output={kind: tmp_path / f"out.{kind}" for kind in kinds},
         params={
-            "estimators": [list(entry) for entry in ENTRIES],
+            "module": f"tracecal.tables.{table}",
+            "estimators": [entry._asdict() for entry in ENTRIES],
             "words": {"title": "Title", "caption": "Caption."},
             "settings": {"models": MODELS, "tasks": TASKS, "studies": study, "more": MORE},
             "as_printed": plain,
@@ -333,14 +287,14 @@ def test_the_script_makes_a_table_by_its_name(table, study, plain, tmp_path):
 )
 def test_the_script_draws_a_figure_by_its_name(figure, study, tmp_path):
     averaged(METRICS, study).write_parquet(tmp_path / "averages.parquet")
-    estimators = [list(entry) for entry in ENTRIES]
+    estimators = [entry._asdict() for entry in ENTRIES]
     run_script(
         "draw/draw.py",
         tmp_path,
         input={"means": str(tmp_path / "averages.parquet")},
         output={kind: tmp_path / f"out.{kind}" for kind in ("pdf", "svg")},
         params={
-            "settings": {"entries": estimators, "models": MODELS, "study": study},
+            "settings": {"entries": estimators, "models": MODELS, "tasks": TASKS, "study": study},
             "words": {"title": "Title", "caption": "Caption."},
         },
         modules=(f"tracecal.figures.{figure}",),

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from scripts import run_script
 from tracecal.decode.traces import TRACES, provenance
+from tracecal.features.features import answer_features
+from tracecal.features.operators import window_peak
 from tracecal.figures import style
 from tracecal.figures.example import FEATURES, Example
 from tracecal.figures.framework import HEIGHT, framework, peak_window
 from tracecal.figures.glyphs import drawable, legible, shown_token, wrapped
-from tracecal.operate.features import answer_features
-from tracecal.operate.operators import window_peak
 from written import write_arrow
 
 
@@ -98,18 +98,29 @@ def test_it_shows_the_examples_own_numbers():
 
 def test_it_says_that_the_answer_is_wrong_and_how_sure_it_sounds():
     def written(correct):
-        shown = example(surprisal=[0.0, 0.1, 0.2], correct=correct)
+        shown = example(surprisal=[0.0, 0.4, 2.0], correct=correct)
         return " ".join(" ".join(t.get_text() for t in texts(framework(shown))[0]).split())
 
     assert "(a) A wrong answer" in written(False)
     assert "✗ wrong: it is Rome, Italy" in written(False)
-    assert f"mean probability of its tokens {np.exp(-0.1):.2f}" in written(False)
+    # The mean of the probabilities, as MeanProb: not exp of their mean logarithm.
+    mean = np.exp([0.0, -0.4, -2.0]).mean()
+    assert f"mean probability of its tokens {mean:.2f}" in written(False)
+    assert f"{mean:.2f}" != f"{np.exp(-0.8):.2f}"
     assert "wrong" not in written(True)
+
+
+def test_a_question_on_a_passage_says_that_the_prompt_holds_more():
+    for passage in (False, True):
+        figure = framework(example()._replace(passage=passage))
+        written = "\n".join(t.get_text() for t in texts(figure)[0])
+        assert "Question" in written and "Prompt" not in written
+        assert ("(On a passage)" in written) == passage
 
 
 def test_without_trace_plus_no_probability_is_claimed():
     written = "\n".join(t.get_text() for t in texts(framework(example(probability=None)))[0])
-    assert "probability\nof being right" in written
+    assert "probability\nof being correct" in written
 
 
 @pytest.mark.parametrize("name", ["plain", "Chinese"])
@@ -174,6 +185,7 @@ def test_the_adapter_draws_the_peak_of_the_main_study(tmp_path, pytestconfig):
     ids = ["flat", "sharp"]
     questions = {"example_id": [*ids, "other"], "question": ["Q flat?", "Q sharp?", "Q other?"]}
     questions["references"] = [["blunt"], ["keen", "acute"], ["another"]]
+    questions["context"] = [None, "A passage.", None]
     pl.DataFrame(questions).write_parquet(tmp_path / "q.parquet")
     pl.DataFrame({"example_id": ids, "correct": False}).write_parquet(tmp_path / "l.parquet")
     splits = {

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
+from tracecal.features.operators import WINDOW
 from tracecal.figures import style
 from tracecal.figures.local_risk_aggregation import draw as local_risk_aggregation
-from tracecal.operate.operators import WINDOW
 
 SELECTED = pl.DataFrame(
     {
@@ -15,7 +15,8 @@ SELECTED = pl.DataFrame(
         "local_peak": [2.0, 1.0, 3.0],
         "peak_start": [7, 0, 3],
         "entropy": [[0.1 * i for i in range(11)], [1.0] * 4 + [0.0] * 8, [0.75] * 9],
-        "incorrect": 57,
+        "correct": False,
+        "answers": 57,
         "eligible": 12,
     }
 )
@@ -35,8 +36,24 @@ def test_rows_are_the_answers_by_the_place_of_their_peak():
     means, peaks = (list(line.get_xdata()) for line in scores.lines)
     assert means == [0.25, 0.75, 0.5]
     assert peaks == [1.0, 3.0, 2.0]
-    assert tokens.get_ylabel() == "3 of 57 wrong answers"
+    assert tokens.get_ylabel() == ""
+    assert [label.get_text() for label in tokens.get_yticklabels()] == [
+        "3 of 12 eligible\nwrong answers"
+    ]
     assert tokens.get_ylim() == scores.get_ylim()
+
+
+def test_correct_answers_stand_below_in_grey_on_the_same_scale():
+    correct = SELECTED.with_columns(correct=True, eligible=40)
+    tokens, scores, *_ = local_risk_aggregation(pl.concat([correct, SELECTED])).axes
+    wrong, right = tokens.collections[:2]
+    assert (wrong.get_cmap().name, right.get_cmap().name) == ("YlOrRd", "Greys")
+    assert wrong.get_clim() == right.get_clim()
+    labels = [label.get_text() for label in tokens.get_yticklabels()]
+    assert labels == ["3 of 12 eligible\nwrong answers", "3 of 40 eligible\ncorrect answers"]
+    rows = [list(line.get_ydata()) for line in scores.lines]
+    assert rows == [[0, 1, 2]] * 2 + [[3, 4, 5]] * 2
+    assert {line.get_color() for line in scores.lines[2:]} == {style.MUTED}
 
 
 def test_it_fits_its_column_and_nothing_is_cut():

@@ -1,8 +1,10 @@
 """The tables and the figure of the robustness analyses, from made-up values."""
 
 from importlib import import_module
+from math import sqrt
 from statistics import fmean, stdev
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -12,11 +14,19 @@ from tracecal.analyse.calibration_size import SHARES
 from tracecal.analyse.length_stratified import STRATA
 from tracecal.analyse.reliability_selective import BINS, CURVE, POOLED
 from tracecal.figures import style
+from tracecal.figures.robustness_panels import (
+    COVERAGES,
+    corrected,
+    gains,
+    reference,
+    reliability,
+    risk_gains,
+)
 from tracecal.figures.robustness_panels import draw as robustness_panels
-from tracecal.figures.robustness_panels import reference, reliability_lines, risk_lines
 from tracecal.paper import published
 from tracecal.paper.beside import side_by_side
-from tracecal.registry import ESTIMATORS, REPRESENTATIVE
+from tracecal.registry.estimators import ESTIMATORS, REPRESENTATIVE
+from tracecal.tables.averages import select
 from tracecal.tables.cross_task_transfer import ALONE
 from tracecal.tables.reliability_selective import METRICS
 from tracecal.tables.settings import Entry
@@ -101,9 +111,9 @@ def averaged(name, frame, study):
     """The analysis' averages of its measurements."""
     if name == "reliability_selective":
         return over_splits(frame, ["model", "tasks", "estimator", "metric"])
-    means = averages(frame, {"main": study}, by=DIVIDED.get(name, []))
     if name in DIVIDED:
-        return means
+        return averages(frame, {"main": study}, by=DIVIDED[name])
+    means = averages(synthetic.with_picked(frame, COMPARED), {"main": study})
     return synthetic.improvements(means, COMPARED, {"main": study}, INTERVALS)
 
 
@@ -185,10 +195,12 @@ def test_transfer_marks_the_wins_that_their_intervals_do_not_support():
     frame = TABLES["cross_task_transfer"][1]
     better = pl.when(estimator="trace_plus", metric="brier").then(pl.lit(0.001))
     made = table("cross_task_transfer", frame.with_columns(value=better.otherwise("value")))
-    gain = [column.keys[0] for column in made.columns].index("brier_improvement")
+    gain = [column.keys[0] for column in made.columns].index("brier_picked_improvement")
     marks = dict(zip(made.frame["task"], (row[gain].mark for row in made.rows), strict=True))
     assert marks == {"mlqa": "§", "svamp": "", "triviaqa": "§", "truthfulqa": "§"}
-    low = dict(pl.read_csv(csv.render(made).encode())["task", "brier_improvement_low"].rows())
+    low = dict(
+        pl.read_csv(csv.render(made).encode())["task", "brier_picked_improvement_low"].rows()
+    )
     assert low == {"mlqa": -0.1, "svamp": 0.001, "triviaqa": None, "truthfulqa": None}
     assert any(note.startswith("Intervals (95%)") for note in made.notes)
 
@@ -231,9 +243,12 @@ def test_what_is_undefined_is_left_out_and_named():
     assert {row["short_brier"] for row in lines("length_stratified", frame=empty)} == {None}
 
 
+SHARE = 0.35
+
+
 def draw(sizes=SIZES, stratified=LENGTHS, entries=FEW):
     sizes, stratified = averaged_parts(sizes, stratified)
-    return robustness_panels(sizes, *curves(), stratified, entries, STUDY)
+    return robustness_panels(sizes, *curves(), stratified, entries, STUDY, SHARE)
 
 
 def averaged_parts(sizes, lengths):
@@ -241,32 +256,68 @@ def averaged_parts(sizes, lengths):
     return averaged("calibration_size", sizes, STUDY), averaged("length_stratified", lengths, STUDY)
 
 
-def test_reliability_pools_the_splits_and_drops_sparse_bins():
-    bins = pl.DataFrame(
-        [("mars", 0, 1, 100, 0.1, 0.2), ("mars", 1, 1, 300, 0.3, 0.0), ("mars", 0, 9, 3, 0.9, 1.0)],
-        schema=BINS,
-        orient="row",
-    )
-    (line,) = reliability_lines(bins, FEW)
-    assert (line.entry.id, line.x, line.y) == ("mars", pytest.approx([0.25]), pytest.approx([0.05]))
+def test_an_interval_over_splits_allows_for_their_overlap():
+    values = [0.1, 0.2, 0.4, 0.3, None]
+    mean, half = corrected(values, 0.35)
+    assert mean == pytest.approx(0.25)
+    error = stdev(values[:4]) * sqrt(1 / 4 + 0.65 / 0.35)
+    assert half == pytest.approx(3.182446 * error)  # t of 3 degrees of freedom
+    assert corrected(values, 0.05)[1] > 2 * half
+    assert corrected([0.5], 0.35) == (0.5, None)
+    assert corrected([None], 0.35) is None
+
+
+def test_corrected_intervals_hold_their_mean_where_splits_share_answers():
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(300):
+        answers = rng.random(60)
+        splits = [rng.permutation(60)[21:] for _ in range(20)]
+        mean, half = corrected([answers[split].mean() for split in splits], 0.35)
+        covered += abs(mean - 0.5) <= half
+    assert covered / 300 >= 0.93
+
+
+def test_gains_are_paired_split_by_split():
+    sizes, _ = averaged_parts(SIZES, LENGTHS)
+    selected = select(sizes, FEW, "main", STUDY)
+    own, rivals = FEW[-1], FEW[:-1]
+    marks = list(gains(selected, "calibration_share", {0.2: 0.2}, "brier", own, rivals))
+    assert [mark.entry for mark in marks] == rivals
+    frame = SIZES.filter(calibration_share=0.2, metric="brier")
+    means = frame.group_by("estimator", "split").agg(pl.col("value").mean())
+    both = means.sort("split").pivot("estimator", index="split", values="value")
+    for mark in marks:
+        found = corrected((both[mark.entry.id] - both[own.id]).to_list(), 0.2)
+        assert (mark.y, mark.half) == (pytest.approx(found[0]), pytest.approx(found[1]))
+
+
+def test_reliability_is_of_the_splits_own_bins():
+    rows = [
+        ("mars", 0, 1, 100, 0.1, 0.2),
+        ("mars", 1, 1, 100, 0.3, 0.0),
+        ("mars", 0, 4, 90, 0.9, 1.0),
+    ]
+    bins = pl.DataFrame(rows, schema=BINS, orient="row")
+    first, last = reliability(bins, FEW, SHARE)
+    assert (first.entry.id, first.x, first.y) == ("mars", pytest.approx(0.2), pytest.approx(0.1))
+    assert first.half == pytest.approx(corrected([0.2, 0.0], SHARE)[1])
+    assert (last.y, last.half) == (1.0, None)
+    assert "n ≈ 20 in a bin" in draw().axes[2].get_title(loc="left")
 
 
 def test_risk_is_compared_with_trace_plus_in_the_same_split():
-    curve = pl.DataFrame(
-        [
-            ("mars", 0, 0.5, 0.30),
-            ("mars", 1, 0.5, 0.50),
-            ("mars", 0, 0.01, 1.0),
-            ("trace_plus", 0, 0.5, 0.25),
-            ("trace_plus", 1, 0.5, 0.35),
-        ],
-        schema=CURVE,
-        orient="row",
-    )
-    mars, own = risk_lines(curve, FEW)
-    assert (mars.entry.id, mars.x, mars.y) == ("mars", [0.5], pytest.approx([0.1]))
-    assert mars.spread == pytest.approx([stdev([0.05, 0.15])])
-    assert (own.entry.id, own.y, own.spread) == ("trace_plus", [0], [0])
+    rows = [
+        ("mars", 0, 0.5, 0.30),
+        ("mars", 1, 0.5, 0.50),
+        ("mars", 0, 0.01, 1.0),
+        ("trace_plus", 0, 0.5, 0.25),
+        ("trace_plus", 1, 0.5, 0.35),
+    ]
+    curve = pl.DataFrame(rows, schema=CURVE, orient="row")
+    own = reference(FEW)
+    (mars,) = risk_gains(curve, own, [entry for entry in FEW if entry != own], SHARE)
+    assert (mars.entry.id, mars.x, mars.y) == ("mars", COVERAGES.index(0.5), pytest.approx(0.1))
+    assert mars.half == pytest.approx(corrected([0.05, 0.15], SHARE)[1])
 
 
 def test_without_trace_plus_the_last_one_is_compared_with():
@@ -278,19 +329,19 @@ def test_six_panels_say_what_changes_and_the_legend_names_every_estimator():
     figure = draw()
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert [title[:3] for title in titles] == ["(a)", "(b)", "(c)", "(d)", "(e)", "(f)"]
-    assert len({title[4:] for title in titles}) == 6
+    below = [
+        (title[4:], axes.get_xlabel()) for title, axes in zip(titles, figure.axes, strict=True)
+    ]
+    assert len(set(below)) == 6
     keys = figure.legends[0]
     assert [text.get_text().strip() for text in keys.get_texts()] == [one.label for one in FEW]
-    drawn = [(one.get_marker(), one.get_linestyle()) for one in keys.get_lines()]
-    assert len(set(drawn)) == len(FEW)
+    assert len({one.get_marker() for one in keys.get_lines()}) == len(FEW)
 
 
-def test_shares_stand_at_their_own_distance():
-    axes = draw().axes[0]
-    assert list(axes.get_xticks()) == list(SHARES)
-    middle = next(one for one in FEW[2:3])
-    line = next(c for c in axes.containers if c.lines[0].get_marker() == style.look(middle).marker)
-    assert list(line.lines[0].get_xdata()) == pytest.approx(list(SHARES))
+def test_no_line_joins_categories():
+    for axes in draw().axes:
+        joined = [line for line in axes.lines if line.get_linestyle() not in ("None", ":")]
+        assert all(len(set(line.get_ydata())) == 1 for line in joined), "only the line at zero"
 
 
 def test_the_figure_does_with_what_there_is():
@@ -307,7 +358,7 @@ def test_the_same_data_give_the_same_bytes(tmp_path):
         frames = [f.sample(fraction=1, shuffle=mix, seed=3) for f in (SIZES, *curves(), LENGTHS)]
         sizes, bins, curve, lengths = frames
         sizes, lengths = averaged_parts(sizes, lengths)
-        figure = robustness_panels(sizes, bins, curve, lengths, FEW, STUDY)
+        figure = robustness_panels(sizes, bins, curve, lengths, FEW, STUDY, SHARE)
         paths = tmp_path / f"{name}.pdf", tmp_path / f"{name}.svg"
         style.save(figure, *paths, "Title", "Description.")
     for kind in ("pdf", "svg"):

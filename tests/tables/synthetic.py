@@ -6,8 +6,10 @@ from dataclasses import replace
 import polars as pl
 
 from tracecal.analyse.averages import averages
-from tracecal.analyse.improvements import bounded, gains
+from tracecal.analyse.gains import gains, with_picks
+from tracecal.analyse.improvements import bounded
 from tracecal.calibrate.accuracy import ACCURACY
+from tracecal.calibrate.picked import PICKED
 from tracecal.tables.settings import Entry, Settings
 
 ENTRIES = [
@@ -102,7 +104,7 @@ def answered(models, tasks, scored=()):
 
 
 # How many weights TRACE+ fits, and on which share of the answers.
-MORE = {"weights": 8, "calibration_share": 0.35}
+MORE = {"weights": 8, "calibration_share": 0.35, "named": "seq_logp"}
 
 
 def settings(entries, models, tasks, more=None, **studies):
@@ -116,19 +118,44 @@ def made(module, frames, settings):
     return replace(module.table(frames, settings), name=name, title="Title", caption="Caption.")
 
 
+def baselines_of(entries):
+    return [entry.id for entry in entries if entry.role == "baseline"]
+
+
+def with_picked(metrics, entries):
+    """The metrics, and those of the first baseline once more as the picked one."""
+    first = metrics.filter(estimator=baselines_of(entries)[0]) if baselines_of(entries) else []
+    return (
+        metrics
+        if not len(first)
+        else pl.concat([metrics, first.with_columns(estimator=pl.lit(PICKED))])
+    )
+
+
 def improvements(means, entries, studies, bounds):
-    """The improvements in `means`, with made-up intervals."""
-    baselines = [entry.id for entry in entries if entry.role == "baseline"]
-    gained = gains(means, baselines)
+    """The improvements in `means`, with made-up intervals, the same against both baselines.
+
+    The first baseline is picked in every split, and the last is the named one.
+    """
+    baselines = baselines_of(entries)
+    named = baselines[-1] if baselines else "seq_logp"
+    pairs = means.filter(pl.col("study").is_null()).select("model", "task").unique().rows()
+    gained = gains(means, baselines, named)
+    gained = with_picks(gained, dict.fromkeys(pairs, baselines[:1]), studies)
     level, resamples = bounds["level"][0], bounds["resamples"][0]
-    ends = {row[:4]: (*row[4:], resamples) for row in bounds.select(*INTERVALS).iter_rows()}
+    ends = {
+        (*row[:4], against): (*row[4:], resamples)
+        for row in bounds.select(*INTERVALS).iter_rows()
+        for against in ("picked", "named")
+    }
     return bounded(gained, ends, studies, level)
 
 
 def frames(metrics, entries, bounds=None, **studies):
     """The averages and improvements of made-up metrics, of a run that compares `entries`."""
     compared = [entry.id for entry in entries if entry.role in ("baseline", "trace")]
-    means = averages(metrics.filter(pl.col("estimator").is_in(compared)), studies)
+    shown = metrics.filter(pl.col("estimator").is_in(compared))
+    means = averages(with_picked(shown, entries), studies)
     bounds = intervals() if bounds is None else bounds
     return {
         "averages": means,

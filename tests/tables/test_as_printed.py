@@ -1,6 +1,7 @@
 """Tables as printed: cell by cell the paper's own, but for the numbers."""
 
 import re
+from dataclasses import replace
 from importlib import import_module
 
 import polars as pl
@@ -12,15 +13,16 @@ from tables.test_spikes import BOOTSTRAP, answers, modeling, scoped
 from tracecal.analyse.averages import averages, over_splits
 from tracecal.analyse.spike_strata import spike_strata
 from tracecal.config.run import load_config
-from tracecal.given import read_yaml
+from tracecal.inputs.files import read_yaml
 from tracecal.paper import references
-from tracecal.registry import (
+from tracecal.registry.estimators import (
     ESTIMATORS,
     LIKELIHOOD,
     REPRESENTATIVE,
     TRACE_PLUS_FEATURES,
     protocol_rows,
 )
+from tracecal.tables import answered
 from tracecal.tables.rows import ROWS, shown
 from tracecal.tables.settings import Entry
 from tracecal.writers import csv, latex
@@ -106,7 +108,7 @@ def made(name, frames=FRAMES):
     entries, more = COMPARED, {}
     if name in ROWS:
         entries = [entry for entry in ENTRIES if entry.id in shown(name)]
-        more = {"requires": {one.id: one.requires for one in ESTIMATORS}}
+        more = {"table": name, "requires": {one.id: one.requires for one in ESTIMATORS}}
     elif name in (*OWN, "reliability_selective", *test_localized.TABLES):
         entries = FOLLOWED
     elif name == "protocol_comparison":
@@ -117,7 +119,9 @@ def made(name, frames=FRAMES):
     models = SHORT_MODELS if name == "cross_model_task_details" else MODELS
     studies = STUDIES if name == "ablation" else {"cross": CROSS} if cross else {"main": MAIN}
     settings = synthetic.settings(entries, models, SHORT_TASKS if cross else TASKS, more, **studies)
-    return synthetic.made(import_module(f"tracecal.tables.{name}"), frames, settings)
+    module = "estimator_averages" if name in ROWS else name
+    made = synthetic.made(import_module(f"tracecal.tables.{module}"), frames, settings)
+    return replace(made, name=name)
 
 
 NAMES = """
@@ -215,7 +219,7 @@ def test_what_is_added_leaves_with_the_flag():
         kept = [column.keys for column in plain.columns]
         assert kept == [column.keys for column in whole.columns if not column.added]
         assert csv.render(plain).splitlines()[0] == csv.render(whole).splitlines()[0]
-    assert len(made("main_comparison").rows) == len(as_printed(made("main_comparison")).rows) + 3
+    assert len(made("main_comparison").rows) == len(as_printed(made("main_comparison")).rows) + 8
 
 
 # Of features, strata, methods, or of TRACE alone, which scores all answers.
@@ -244,7 +248,7 @@ def test_who_scores_fewer_answers_is_marked_in_every_table(name):
     ]
     assert "‡" not in "".join(marks[0]) and "‡" in "".join(marks[1])
     assert not any(note.startswith("‡") for note in whole.footnotes)
-    assert any("(90.0% of the answers)" in note for note in part.footnotes)
+    assert any("(10.0% of the answers)" in note for note in part.footnotes)
 
 
 @pytest.mark.parametrize(
@@ -252,8 +256,12 @@ def test_who_scores_fewer_answers_is_marked_in_every_table(name):
 )
 def test_every_comparison_tells_right_answers_and_whether_they_are_enough(name):
     table = made(name)
-    told = any(note.startswith("Right answers (accuracy): ") for note in table.notes)
+    told = any(
+        note.startswith("Correct answers (accuracy): ") or note == answered.COUNTED
+        for note in table.notes
+    )
+    assert name != "main_comparison" or answered.COUNTED not in table.notes
     columns = [column.keys for column in table.columns]
     assert told or ("right", "answers") in columns
     assert told or ("accuracy",) in columns
-    assert any(note.startswith("Too few to say: ") for note in table.notes)
+    assert any(note.startswith("Sample too small for ") for note in table.notes)

@@ -1,6 +1,5 @@
 """Averaged tables: hand-computed means, groups, what is missing named."""
 
-from importlib import import_module
 from statistics import fmean
 
 import polars as pl
@@ -10,7 +9,8 @@ from tables import synthetic
 from tables.synthetic import MODELS, TASKS
 from tracecal.analyse.averages import averages
 from tracecal.errors import InputError
-from tracecal.registry import ESTIMATORS
+from tracecal.registry.estimators import ESTIMATORS
+from tracecal.tables import estimator_averages
 from tracecal.tables.rows import ROWS, shown
 from tracecal.tables.settings import Entry
 from tracecal.writers import csv
@@ -22,15 +22,16 @@ CROSS = {"models": sorted(MODELS), "tasks": ["svamp", "trivia"]}
 STUDIES = {"main": MAIN, "cross": CROSS}
 
 
-def table(name, entries=ENTRIES, studies=STUDIES, requires=None):
+def table(name, entries=ENTRIES, studies=STUDIES, requires=None, **more):
     chosen = [entry for entry in entries if entry.id in shown(name)]
     own = dict(studies)
     if name != "ablation":
         own.pop("cross", None)
-    given = synthetic.settings(chosen, MODELS, TASKS, {"requires": requires or {}}, **own)
+    more = {"table": name, "requires": requires or {}} | more
+    given = synthetic.settings(chosen, MODELS, TASKS, more, **own)
     means, right = averages(METRICS, studies), synthetic.accuracy(sorted(MODELS), sorted(TASKS))
     frames = {"averages": means, "accuracy": right}
-    return import_module(f"tracecal.tables.{name}").table(frames, given)
+    return estimator_averages.table(frames, given)
 
 
 def rows_of(made):
@@ -84,6 +85,12 @@ def test_what_an_estimator_needs_is_said():
     rows = rows_of(table("broader_uq", requires={"trace": "", "trace_plus": "C"}))
     assert rows["trace"]["requires"] is None
     assert rows["trace_plus"]["requires"] == "C"
+
+
+def test_a_table_of_a_subset_says_so():
+    assert "subset" not in " ".join(table("broader_uq").notes)
+    told = " ".join(table("broader_uq", subset=60).notes)
+    assert "a seeded subset of at most 60 evaluation answers of each task" in told
 
 
 def test_none_of_its_estimators_is_an_error():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracecal.provenance import code_hash, import_closure
+from tracecal.jobs.provenance import code_hash, import_closure
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "workflow_scripts/tabulate/tabulate.py"

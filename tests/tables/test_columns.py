@@ -4,7 +4,7 @@ import pytest
 
 from tables import test_languages, test_risk_coverage
 from tables.test_as_printed import NAMES, TASKS, made
-from tracecal.given import read_yaml
+from tracecal.inputs.files import read_yaml
 from tracecal.paper.beside import COMPARED
 from tracecal.tables import columns
 
@@ -38,8 +38,8 @@ def test_every_column_of_every_table_has_a_unit_and_a_meaning():
         ("short_auroc", "of short answers"),
         ("trace_plus_brier", "`trace_plus`: Brier"),
         ("brier_sd", "s.d. of `brier`"),
-        ("auroc_calibrated_improvement_low", "`auroc_calibrated_improvement`"),
-        ("enough_0.05", "to promise 0.05"),
+        ("auroc_calibrated_picked_improvement_low", "`auroc_calibrated_picked_improvement`"),
+        ("enough_0.05", "to guarantee 0.05"),
     ],
 )
 def test_parts_of_a_name_are_told_apart(column, words):

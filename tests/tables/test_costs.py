@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tracecal.errors import InputError
-from tracecal.spent import Spent
+from tracecal.jobs.spent import Spent
 from tracecal.tables.costs import costs, costs_table, count_tokens, read_spent
 from tracecal.writers import csv
 

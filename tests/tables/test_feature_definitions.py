@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from tables import synthetic
-from tracecal.operate.features import answer_features
-from tracecal.registry import ESTIMATORS, LIKELIHOOD, TRACE_PLUS_FEATURES
+from tracecal.features.features import answer_features
+from tracecal.registry.estimators import ESTIMATORS, LIKELIHOOD, TRACE_PLUS_FEATURES
 from tracecal.tables.trace_plus_features import DEFINITIONS, table
 from tracecal.writers import csv, latex
 

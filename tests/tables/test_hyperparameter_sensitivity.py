@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tables import synthetic
-from tracecal.operate.sensitivity import DEFAULTS, GRID
+from tracecal.features.sensitivity import DEFAULTS, GRID
 from tracecal.paper import published
 from tracecal.paper.beside import side_by_side
 from tracecal.tables import hyperparameter_sensitivity as module

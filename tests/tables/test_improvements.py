@@ -89,38 +89,59 @@ def number(row, key):
 
 def test_the_main_comparison_ends_with_improvements_and_their_bounds():
     table = main()
-    gain, low, high = lines(table)[-3:]
-    assert [row["estimator"] for row in (gain, low, high)] == [
+    picked, gain, low, high, named, *bounds, best = lines(table)[-8:]
+    assert [row["estimator"] for row in (picked, gain, low, high, named, best)] == [
+        "picked_baseline",
+        "improvement_picked",
+        "improvement_picked_low",
+        "improvement_picked_high",
+        "improvement_named",
         "improvement",
-        "improvement_low",
-        "improvement_high",
     ]
     assert [row["label"] for row in (low, high)] == ["95% interval, from", "95% interval, to"]
+    # `a` is picked, `b` is named, and the best of a column depends on it.
+    assert number(picked, "t_brier") == pytest.approx(0.21)
     assert number(gain, "t_brier") == pytest.approx(0.21 - 0.13)
     assert number(gain, "t_brier_sd") == pytest.approx(stdev([0.10, 0.06]))
     assert number(gain, "t_auroc") == pytest.approx(0.21 - 0.13)
+    assert number(named, "t_brier") == pytest.approx(0.30 - 0.13)
     # On average `a` has 0.255, `b` 0.25 and TRACE+ 0.16.
-    assert number(gain, "average_brier") == pytest.approx(0.25 - 0.16)
+    assert number(gain, "average_brier") == pytest.approx(0.255 - 0.16)
+    assert number(best, "average_brier") == pytest.approx(0.25 - 0.16)
+    assert number(best, "t_brier") == pytest.approx(0.21 - 0.13)
     assert (number(low, "t_brier"), number(high, "t_brier")) == (0.02, 0.10)
     assert (number(low, "average_brier"), number(high, "average_brier")) == (0.01, 0.09)
+    assert [row["estimator"] for row in bounds] == [
+        "improvement_named_low",
+        "improvement_named_high",
+    ]
     assert number(low, "t_auroc") is None
     assert gain["model"] == low["model"] == "m"
 
 
 def test_the_main_comparison_marks_wins_that_are_not_supported():
     table = main()
-    assert marks(table, "t_brier")[-3:] == ["", "", ""]
-    assert marks(table, "u_brier")[-3:] == ["§", "", ""], "an interval that begins at zero"
-    assert marks(table, "t_auroc")[-3:] == ["§", "", ""], "no interval"
-    text = latex.render(table)
-    assert r"Improvement & +0.080 & +0.080\S{} & +0.010\S{}" in text
-    assert table.notes[-1].startswith("§ TRACE+ is better, but")
+    # Rows: picked, its gain and bounds, the named one's gain and bounds, the oracle's gain.
+    assert marks(table, "t_brier")[-8:] == [""] * 8
+    begins_at_zero = ["", "§", "", "", "§", "", "", ""]
+    assert marks(table, "u_brier")[-8:] == begins_at_zero
+    assert marks(table, "t_auroc")[-8:] == begins_at_zero, "no interval"
+    assert any(note.startswith("§ TRACE+ is better, but") for note in table.notes)
 
 
 def test_improvements_take_no_part_in_the_emphasis():
     table = main()
     index = [column.keys[0] for column in table.columns].index("t_brier")
-    assert [row[index].emphasis for row in table.rows] == ["second", None, "best", *[None] * 3]
+    assert [row[index].emphasis for row in table.rows] == ["second", None, "best", *[None] * 8]
+
+
+def test_the_oracle_is_a_point():
+    frames = synthetic.frames(metrics(), SMALL, INTERVALS, main={"model": "m", "tasks": ["t", "u"]})
+    oracle = frames["improvements"].filter(against="oracle")
+    assert (
+        oracle.height and oracle["low"].null_count() == oracle["high"].null_count() == oracle.height
+    )
+    assert not oracle["supported"].any()
 
 
 @pytest.mark.parametrize("entries", [[A, B], [PLUS]])
@@ -138,24 +159,32 @@ def test_the_cross_model_comparison_counts_supported_wins():
     table = cross(cross_model)
     m, n, overall = lines(table)
     # m: both tasks are won, t alone with an interval above zero; n: u is won without an interval.
-    counts = ("brier_wins", "brier_tasks", "brier_supported_wins", "auroc_supported_wins")
+    counts = (
+        "brier_wins",
+        "brier_tasks",
+        "brier_picked_supported_wins",
+        "auroc_named_supported_wins",
+    )
     assert [m[key] for key in counts] == ["2", "2", "1", "0"]
     assert [n[key] for key in counts] == ["1", "2", "0", "0"]
     assert [overall[key] for key in counts] == ["3", "4", "1", "0"]
-    assert (number(m, "brier_improvement_low"), number(m, "brier_improvement_high")) == (
+    assert (
+        number(m, "brier_picked_improvement_low"),
+        number(m, "brier_picked_improvement_high"),
+    ) == (
         -0.01,
         0.09,
     )
-    assert number(overall, "brier_improvement_low") == 0.011
-    assert marks(table, "brier_improvement") == ["§", "", ""]
+    assert number(overall, "brier_named_improvement_low") == 0.011
+    assert marks(table, "brier_picked_improvement") == ["§", "", ""]
 
 
 def test_a_loss_is_neither_marked_nor_supported():
     reverse = synthetic.intervals((None, "n", "t", "brier", 0.01, 0.02))
     table = cross(cross_model_task_details, intervals=reverse)
-    assert marks(table, "brier_improvement") == ["§", "§", "", "§"]
+    assert marks(table, "brier_picked_improvement") == ["§", "§", "", "§"]
     counted = cross(cross_model, intervals=reverse)
-    assert lines(counted)[1]["brier_supported_wins"] == "0"
+    assert lines(counted)[1]["brier_picked_supported_wins"] == "0"
 
 
 def test_task_details_by_hand():
@@ -173,9 +202,10 @@ def test_task_details_by_hand():
     assert number(row, "auroc_best_baseline") == pytest.approx(0.80)
     assert number(row, "brier_trace_plus") == pytest.approx(0.19)
     assert number(row, "brier_improvement") == pytest.approx(0.01)
-    assert number(row, "brier_improvement_high") == 0.02
+    assert number(row, "brier_picked_improvement_high") == 0.02
     assert number(found["m", "t"], "brier_trace_plus_sd") == pytest.approx(stdev([0.10, 0.16]))
-    assert marks(table, "brier_improvement") == ["", "§", "", "§"]
+    assert marks(table, "brier_picked_improvement") == ["", "§", "", "§"]
+    assert marks(table, "brier_improvement") == [""] * 4, "against the oracle there is no interval"
 
 
 def test_best_estimators_by_hand():
@@ -186,7 +216,7 @@ def test_best_estimators_by_hand():
     assert number(m, "brier_best_baseline") == pytest.approx(0.25)
     assert number(m, "brier_improvement") == pytest.approx(0.09)
     assert number(n, "auroc_trace_plus") == pytest.approx(1 - 0.175)
-    assert number(n, "brier_improvement_low") == 0.015
+    assert number(n, "brier_picked_improvement_low") == 0.015
     assert m["tasks"] == "t u"
 
 

@@ -6,7 +6,7 @@ import pytest
 from tables import synthetic
 from tables.synthetic import ENTRIES, MODELS, TASKS
 from tracecal.analyse.averages import averages
-from tracecal.analyse.improvements import gains
+from tracecal.analyse.gains import gains
 from tracecal.calibrate.accuracy import ACCURACY
 from tracecal.tables import languages as module
 from tracecal.writers import csv, html, latex
@@ -30,11 +30,11 @@ def table(*languages):
 
 
 def table_of(frame):
-    means = averages(frame, {}, by=["language"])
-    baselines = [entry.id for entry in ENTRIES if entry.role == "baseline"]
+    means = averages(synthetic.with_picked(frame, ENTRIES), {}, by=["language"])
+    baselines = synthetic.baselines_of(ENTRIES)
     frames = synthetic.frames(METRICS, ENTRIES, main=STUDY) | {
         "language_averages": means,
-        "language_improvements": gains(means, baselines, by=["language"]),
+        "language_improvements": gains(means, baselines, "seq_logp", by=["language"]),
         "language_accuracy": pl.DataFrame(
             [
                 (MODEL, TASK, n, right, right / n, 0, 0, language)
@@ -93,8 +93,8 @@ def test_undefined_splits_are_marked_and_counted():
     )
     made = table_of(frame)
     marks = {row[0].text: [cell.mark for cell in row] for row in made.rows}
-    assert marks["de"] == marks["all"] == [""] * 10
-    assert marks["zh"] == [""] * 4 + ["", "†"] * 3
+    assert marks["de"] == marks["all"] == [""] * 12
+    assert marks["zh"] == [""] * 4 + ["", "†"] * 4
     assert made.footnotes[0].endswith("leaves out: AUROC of zh in 1 of 3 splits.")
 
 
@@ -103,5 +103,5 @@ def test_right_answers_stand_beside_each_language_and_too_few_are_said_to_be():
     rows = {row[0].text: [cell.text for cell in row] for row in made.rows}
     assert rows["de"][2:4] == ["0.500", "30/60"]
     assert rows["zh"][2:4] == ["0.100", "4/40"]
-    assert made.notes[0].endswith("hangs on single answers: zh (4).")
+    assert made.notes[0].endswith("depends on single answers: zh (4).")
     assert not table("de").notes

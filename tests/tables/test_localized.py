@@ -42,9 +42,9 @@ def found(name, estimators=SHOWN, absent=(), low=-0.005, model="tiny_a", tasks=T
     return frame.with_columns(model=pl.lit(model), tasks=pl.lit(" ".join(sorted(tasks))))
 
 
-def table(name, models=MODELS, tasks=TASKS, **made):
+def table(name, models=MODELS, tasks=TASKS, frame=None, **made):
     entries = [*ENTRIES[:-2], MARS, *ENTRIES[-2:]]
-    frame = found(name, tasks=tasks, **made)
+    frame = found(name, tasks=tasks, **made) if frame is None else frame
     study = {"model": frame["model"][0], "tasks": sorted(tasks)}
     given = synthetic.settings(entries, models, tasks, main=study)
     answered = synthetic.answered([study["model"]], tasks)
@@ -84,18 +84,39 @@ def test_the_papers_grouping():
 @pytest.mark.parametrize(
     ("name", "absent", "words"),
     [
-        ("localized_global_errors", ("global",), "is of the kind global."),
-        ("localized_error_subtypes", ("number", "claim"), "number/arithmetic and factual claim."),
+        ("localized_global_errors", ("global",), "too few for a value: global (0)."),
+        (
+            "localized_error_subtypes",
+            ("number", "claim"),
+            "too few for a value: number/arithmetic (0) and factual claim (0).",
+        ),
     ],
 )
 def test_a_kind_without_errors_is_dashes_with_a_note(name, absent, words):
     made = table(name, absent=absent)
     assert words in html.render(made)
-    assert "Undefined" not in html.render(table(name))
+    assert "too few" not in html.render(table(name))
     for row in lines(made):
         assert [row[f"{part}_auroc"] is None for part in SLICES[name]] == [
             part in absent for part in SLICES[name]
         ]
+
+
+@pytest.mark.parametrize(("n", "printed"), [(1.0, False), (9.0, False), (10.0, True)])
+def test_fewer_than_ten_matched_errors_print_no_value(n, printed):
+    few = (pl.col("slice") == "entity") & pl.col("n").is_not_null()
+    frame = found("localized_error_subtypes").with_columns(
+        n=pl.when(few).then(n).otherwise("n"),
+        value=pl.when(few).then(1.0).otherwise("value"),
+    )
+    made = table("localized_error_subtypes", frame=frame)
+    texts = [row[2].text for row in made.rows]
+    assert texts == [("1.000" if printed else "–")] * len(SHOWN)
+    assert all((row["entity_auroc_low"] is not None) == printed for row in lines(made))
+    page = html.render(made)
+    assert ("too few for a value: entity/span" in page) != printed
+    assert ("entity/span +0.010" in page) == printed
+    assert all(row[1].text != "–" for row in made.rows)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -146,5 +167,5 @@ def test_every_published_number_meets_a_row_and_a_column(name):
     assert len(list(beside.rows)) == len(PAPER[name])
     page = html.render(beside)
     assert "the spread over matchings" in page
-    assert "not due to the choice of matchings" in page
+    assert "not explained by the choice of matchings" in page
     assert "splits" not in page

@@ -2,7 +2,7 @@
 
 from tables import synthetic
 from tracecal.paper import published
-from tracecal.registry import ESTIMATORS, protocol_rows
+from tracecal.registry.estimators import ESTIMATORS, protocol_rows
 from tracecal.tables.protocol_comparison import COLUMNS, table
 from tracecal.writers import csv
 

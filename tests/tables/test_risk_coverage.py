@@ -22,6 +22,10 @@ def control(*found, n=50):
         row = dict(zip(names, one, strict=True)) | {"n": n, "enough": None if one[1] else 992}
         row["coverage"] = row["kept"] / n if n else 0.0
         row["error"] = row["wrong"] / row["kept"] if row["kept"] else None
+        row["reason"] = None if row["threshold"] else "too few"
+        row |= {"other_splits": 19, "other_thresholds": 12 if row["threshold"] else 0}
+        row |= dict.fromkeys(("lowest_threshold", "highest_threshold"), row["threshold"])
+        row |= {"median_threshold": row["threshold"], "median_coverage": row["coverage"]}
         thresholds.append(row)
     return {"split": 0, "confidence": 0.9, "groups": n // 2, "thresholds": thresholds}
 
@@ -60,22 +64,26 @@ def test_rows_go_by_model_and_task_and_shares_by_the_tested_answers():
     assert float(line["error_0.2"]) == pytest.approx(0.1)
 
 
-def test_that_nothing_can_be_promised_is_said():
+def test_that_there_is_no_guarantee_is_said():
     table = risk_coverage(CONTROLS, MODELS, TASKS)
     line = read(table)["m2", "t"]
     wanted = [line[f"{name}_0.05"] for name in ("threshold", "coverage", "error", "kept")]
     assert wanted == ["", "0.0", "", "0"]
-    assert any(note.startswith("none (m): no threshold can promise") for note in table.footnotes)
-    assert "0.600 & none (992) & 0.000 & -- & 0.710 & 0.400 & 0.150" in latex.render(table)
+    assert any(note.startswith("none (m): no threshold guarantees") for note in table.footnotes)
+    assert "0.600 & none (992) & 0.000 & -- & 0/19 & 0.710 & 0.400 & 0.150 & 12/19" in latex.render(
+        table
+    )
     all_kept = {("m1", "u"): CONTROLS["m1", "u"]}
-    assert not risk_coverage(all_kept, MODELS, TASKS).footnotes
+    (others,) = risk_coverage(all_kept, MODELS, TASKS).footnotes
+    assert others.startswith("Other splits")
+    assert line["reason_0.05"] == "too few" and line["other_thresholds_0.2"] == "12"
 
 
 def test_rates_that_are_kept_nowhere_leave_the_print_for_a_note():
     some = {pair: one for pair, one in CONTROLS.items() if pair != ("m1", "u")}
     table = risk_coverage(some, MODELS, TASKS)
     assert {column.group for column in table.columns} == {"", "Error rate ≤ 0.2"}
-    assert table.footnotes[0] == "No threshold can promise an error rate of 0.05 anywhere."
+    assert table.footnotes[0] == "No threshold guarantees an error rate of 0.05 anywhere."
     assert read(table)["m2", "t"]["enough_0.05"] == "992"
     none = {("m1", "t"): CONTROLS["m1", "t"]}
     assert len({column.group for column in risk_coverage(none, MODELS, TASKS).columns}) == 3

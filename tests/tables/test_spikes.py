@@ -1,5 +1,7 @@
 """The spike tables and figure, from analyses of made-up answers."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -91,6 +93,15 @@ def test_strata_stand_in_the_papers_order_with_their_counts():
     assert len(strata_table().groups) == 1
 
 
+def test_every_rate_stands_beside_its_interval():
+    table = strata_table()
+    rows = pl.read_csv(csv.render(table).encode()).to_dicts()
+    assert table.columns[-1].label == "95% interval"
+    assert [row[-1].text for row in table.rows] == [
+        f"{row['incorrect_rate_low']:.3f} to {row['incorrect_rate_high']:.3f}" for row in rows
+    ]
+
+
 def test_an_empty_stratum_is_a_dash_with_a_note():
     table = strata_table(answers(gap=0.0))
     for writer in (html, latex):
@@ -112,7 +123,7 @@ def test_an_undefined_metric_is_a_dash_with_a_note():
     table = spike_modeling_table(
         modeling(undefined=("auroc",)), MODELS, TASKS, {"tasks": sorted(TASKS)}
     )
-    assert "are right or all are wrong" in html.render(table)
+    assert "are all correct, all wrong or" in html.render(table)
     assert pl.read_csv(csv.render(table).encode())["auroc"].null_count() == len(ANALYSED)
 
 
@@ -157,6 +168,18 @@ def test_the_figure_draws_the_strata_and_the_fifths():
     drawn = [list(line.get_ydata()) for line in percentiles.lines]
     columns = [name for name in quintiles.columns if name.endswith("_percentile")]
     assert sorted(drawn) == sorted(quintiles[name].to_list() for name in columns)
+
+
+def test_the_figure_says_how_many_answers_each_stratum_holds():
+    frame = answers()
+    strata, fifths, percentiles = figure(frame).axes
+    for axes, rates in (
+        (strata, spike_strata(frame, BOOTSTRAP)),
+        (fifths, spike_quintiles(frame, BOOTSTRAP)),
+        (percentiles, spike_quintiles(frame, BOOTSTRAP)),
+    ):
+        said = {int(n) for n in re.findall(r"\d+", axes.get_xlabel())}
+        assert said == {rates["n"].min(), rates["n"].max()}
 
 
 def test_the_figure_fits_its_column_and_nothing_is_cut():

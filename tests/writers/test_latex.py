@@ -1,6 +1,7 @@
 """Tables in LaTeX documents: they compile together, fit the page, and cite what there is."""
 
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -8,9 +9,10 @@ import pytest
 import citations
 from tables import synthetic
 from tables.synthetic import ENTRIES, MODELS, TASKS
+from tables.test_risk_coverage import control
 from tracecal.analyse.risk_coverage import risk_coverage
 from tracecal.paper import references
-from tracecal.registry import ESTIMATORS, protocol_rows
+from tracecal.registry.estimators import ESTIMATORS, protocol_rows
 from tracecal.tables import cross_model, main_comparison, protocol_comparison
 from tracecal.tables import risk_coverage as risks
 from tracecal.tables.settings import Entry
@@ -31,24 +33,12 @@ def tables():
     metrics = synthetic.study(entries=COMPARED, splits=2)
     main = {"model": "tiny_a", "tasks": list(TASKS)}
     cross = {"models": list(MODELS), "tasks": list(TASKS)}
-    rates = [
-        {
-            "error_rate": rate,
-            "threshold": None if rate < 0.1 else 0.5,
-            "n": 9,
-            "kept": 5,
-            "wrong": 1,
-            "coverage": 0.5,
-            "error": 0.2,
-            "enough": None,
-        }
-        for rate in (0.05, 0.1, 0.2, 0.3)
-    ]
-    control = {"split": 0, "confidence": 0.9, "groups": 9, "thresholds": rates}
+    rates = (0.05, 0.1, 0.2, 0.3)
+    risk_control = control(*((rate, None if rate < 0.1 else 0.5, 5, 1) for rate in rates), n=9)
     pairs = [(model, task) for model in MODELS for task in TASKS]
     frames = synthetic.frames(metrics, COMPARED, main=main, cross=cross) | {
         "accuracy": synthetic.accuracy(),
-        "risk_coverage": risk_coverage([control] * len(pairs), pairs),
+        "risk_coverage": risk_coverage([risk_control] * len(pairs), pairs),
     }
     settings = synthetic.settings(
         COMPARED, MODELS, TASKS, {"methods": protocol_rows(ESTIMATORS)}, main=main, cross=cross
@@ -125,3 +115,27 @@ def test_entries_are_whole_and_named_once():
 def test_keys_and_citations_are_read():
     assert citations.keys("@book{a_b,\n x}\n@misc{c:2,") == ["a_b", "c:2"]
     assert citations.cited(r"A~\citep{a,b c}\citet{d} \cite{e}") == {"a", "b c", "d", "e"}
+
+
+def wide(added):
+    """A table of more columns than fit, `added` of which are beyond the paper's."""
+    names = ["label", *(f"c{place}" for place in range(14))]
+    columns = [Column((name,), f"Value {name}", f"Group {name}") for name in names[1:]]
+    columns = [replace(c, added=place < added) for place, c in enumerate(columns)]
+    frame = pl.DataFrame({name: ["A"] for name in names})
+    return Table(frame, (Column(("label",), "M", align="left"), *columns), name="w", title="T")
+
+
+def test_a_wide_table_leaves_out_its_added_columns_and_says_where_they_are():
+    text = latex.render(wide(6))
+    assert "Value c5" not in text and "Value c6" in text
+    assert "Further columns: w.csv and w.html." in text
+    assert len(re.findall(r"\\begin\{tabular\}", text)) == 1
+    narrow = replace(wide(6), columns=wide(6).columns[:8])
+    assert "Value c5" in latex.render(narrow) and "Further" not in latex.render(narrow)
+
+
+def test_the_main_comparison_on_four_tasks_is_one_float_with_its_average():
+    text = latex.render(tables()[0])
+    assert len(re.findall(r"\\begin\{tabular\}", text)) == 1
+    assert r"{c}{Avg.}" in text

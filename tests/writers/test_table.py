@@ -210,12 +210,12 @@ def test_html_escapes_labels_and_stands_alone():
     assert "↓ lower is better, ↑ higher is better. Bold: best." in page
 
 
-def test_html_shows_spreads_on_demand_where_the_frame_has_them():
-    spreads = table().frame.with_columns(brier_sd=pl.Series([0.01, None, 0.02]))
-    page = html.render(table(frame=spreads))
+def test_html_shows_standard_deviations_on_demand_where_the_frame_has_them():
+    frame = table().frame.with_columns(brier_sd=pl.Series([0.01, None, 0.02]))
+    page = html.render(table(frame=frame))
     assert page.count('<span class="sd"> ± 0.0') == 2
-    assert 'id="spreads"' in page and "± s.d. over splits" in page
-    assert 'id="spreads"' not in html.render(table())
+    assert 'id="deviations"' in page and "± s.d. over splits" in page
+    assert 'id="deviations"' not in html.render(table())
 
 
 def test_as_printed_leaves_out_what_is_added():

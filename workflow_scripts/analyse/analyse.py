@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import write_parquet
 
 with job(snakemake):

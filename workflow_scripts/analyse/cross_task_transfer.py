@@ -4,10 +4,11 @@ import polars as pl
 
 from tracecal.analyse.averages import averages
 from tracecal.analyse.cross_task_transfer import measure_on_targets
-from tracecal.analyse.improvements import gains, improvements
+from tracecal.analyse.gains import gains
+from tracecal.analyse.improvements import improvements
 from tracecal.analyse.pairs import read_pairs, read_splits
 from tracecal.calibrate.answers import read_answers
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import write_parquet
 
 with job(snakemake):
@@ -24,12 +25,13 @@ with job(snakemake):
         read_splits(inputs.splits, params.pairs),
         model=params.studies["main"]["model"],
         estimators=params.estimators,
+        baselines=params.baselines,
         method=params.method,
         ece_bins=params.ece_bins,
         seed=seed,
         resamples=resamples,
     )
-    gained = gains(averages(metrics, params.studies), params.baselines)
-    bounded = improvements(gained, resampled, params.baselines, params.studies, level)
+    gained = gains(averages(metrics, params.studies), params.baselines, params.named)
+    bounded = improvements(gained, resampled, params.named, params.studies, level)
     write_parquet(metrics, snakemake.output.metrics)
     write_parquet(bounded, snakemake.output.improvements)

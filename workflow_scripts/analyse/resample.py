@@ -1,7 +1,8 @@
 """Measure every compared estimator on resamples of a task's examples."""
 
 from tracecal.analyse.bootstrap import resample_metrics
-from tracecal.job import job
+from tracecal.calibrate.picked import PICKED
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet, write_parquet
 from tracecal.tasks.roles import evaluated
 
@@ -18,7 +19,7 @@ with job(snakemake):
         read_parquet(snakemake.input.scores, ["example_id"]),
         model=wildcards.model,
         task=wildcards.task,
-        estimators=params.estimators,
+        estimators=[*params.estimators, PICKED],
         seed=params.seed,
         resamples=params.resamples,
     )

@@ -1,14 +1,16 @@
 """The bootstrap: resamples of groups of answers, the same for every estimator.
 
-Variants of one example have correlated outcomes, so whole groups are drawn (the
-cluster bootstrap: Davison and Hinkley 1997, section 3.8). A resample is a vector of counts, how
-often each example was drawn, and each metric is computed from the counts.
+Variants of one example have correlated outcomes, so whole groups are drawn (the cluster bootstrap:
+Davison and Hinkley 1997, section 3.8). A resample is a vector of counts, how often each example was
+drawn, and each metric is computed from the counts. A group's counts are independent Poisson numbers
+of mean 1 that depend on its name alone (Chamandy et al. 2012), so that tasks that ask about one
+subject, and name its group alike, resample it together.
 
 Fits vary too, but none is repeated for a resample. Each resample therefore draws splits as well,
-with the calibrators fitted on them. Calibration parts overlap: where each holds a share c of the
-answers, two fits have about that share in common, and K of them are worth 1 / (c + (1 - c) / K)
-independent ones, 2.6 at 20 splits and c = 0.35. So two are drawn, not K (compare Nadeau and Bengio
-2003).
+with the calibrators fitted on them. Splits share most of their answers, so that their fits are
+correlated and K of them are worth only a few independent ones: K drawn splits would give intervals
+that are too short, and one or two such that are too long. SPLITS_DRAWN was chosen by refitting
+everything on new data sets; `make validate` repeats that (compare Nadeau and Bengio 2003).
 """
 
 from collections.abc import Sequence
@@ -17,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibrate.measures import ratio
-from tracecal.randomness import seeded
+from tracecal.calibrate.metrics import ratio, weighted_auroc, weighted_brier
+from tracecal.jobs.randomness import seeded
 
-SPLITS_DRAWN = 2
+SPLITS_DRAWN = 4
 RESAMPLED = ("brier", "auroc", "auroc_calibrated")
 RESAMPLES = {
     "model": pl.String,
@@ -40,17 +42,15 @@ class Bootstrap(NamedTuple):
     level: float
 
 
-def draw_counts(groups: Sequence[str], task: str, seed: int, resamples: int) -> np.ndarray:
+def draw_counts(groups: Sequence[str], seed: int, resamples: int) -> np.ndarray:
     """How often each example is drawn in each resample, [resamples, n] whole numbers as floats.
 
-    `groups` [n] holds each example's group; as many groups are drawn, with replacement, as there
-    are. The draws depend only on the groups' names, the task and the seed.
+    `groups` [n] holds each example's group. The draws of a group depend only on its name and the
+    seed.
     """
     names, member_of = np.unique(np.array(groups, dtype=str), return_inverse=True)
-    draws = seeded(seed, task, "bootstrap").multinomial(
-        len(names), np.full(len(names), 1 / len(names)), size=resamples
-    )
-    return draws[:, member_of].astype(float)
+    drawn = [seeded(seed, "bootstrap", name).poisson(1.0, resamples) for name in names]
+    return np.array(drawn, dtype=float).reshape(len(names), resamples).T[:, member_of]
 
 
 def draw_splits(splits: int, task: str, seed: int, resamples: int) -> np.ndarray:
@@ -61,18 +61,6 @@ def draw_splits(splits: int, task: str, seed: int, resamples: int) -> np.ndarray
         SPLITS_DRAWN, np.full(splits, 1 / splits), size=resamples
     )
     return np.vstack([np.ones((1, splits)), drawn]).T
-
-
-def group_counts(answers: pl.DataFrame, seed: int, resamples: int) -> np.ndarray:
-    """`draw_counts` of the answers of several tasks, [resamples, n], in the rows' order.
-
-    `answers` holds `task` and `group_id`; as many groups are drawn of each task as it has.
-    """
-    counts = np.empty((resamples, answers.height))
-    for (task,), members in answers.with_row_index().group_by("task"):
-        drawn = draw_counts(members["group_id"].to_list(), task, seed, resamples)
-        counts[:, members["index"].to_numpy()] = drawn
-    return counts
 
 
 def interval(
@@ -88,25 +76,6 @@ def interval(
         return None, None, 0
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high), len(defined)
-
-
-def brier(probability: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Brier scores [resamples] of probabilities [n], NaN where no example was drawn."""
-    return ratio(counts @ (probability - correct) ** 2, counts.sum(axis=1))
-
-
-def auroc(score: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Areas under the ROC curve [resamples] of scores [n], NaN where a class was not drawn.
-
-    Share of (correct, incorrect) pairs ranked correctly; ties count one half.
-    """
-    order = np.argsort(score, kind="stable")
-    ranked, positives, counts = score[order], correct[order], counts[:, order]
-    tied = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
-    positive = np.add.reduceat(counts * positives, tied, axis=1)
-    negative = np.add.reduceat(counts * ~positives, tied, axis=1)
-    below = np.cumsum(negative, axis=1) - negative / 2
-    return ratio((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
 
 
 def resample_metrics(
@@ -130,7 +99,7 @@ def resample_metrics(
     values (one class in every split) are null.
     """
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
-    drawn = draw_counts(answers["group_id"].to_list(), task, seed, resamples)
+    drawn = draw_counts(answers["group_id"].to_list(), seed, resamples)
     counts = np.vstack([np.ones(len(answers)), drawn])
     splits = predictions["split"].unique().sort()
     in_resample = draw_splits(len(splits), task, seed, resamples)
@@ -144,15 +113,17 @@ def resample_metrics(
             .select("split", "place", "probability", "correct", score=ranking)
             .sort("split", "place")
         )
+        parts = labelled.partition_by("split", as_dict=True)
         metrics = {metric: np.full((len(splits), len(counts)), np.nan) for metric in RESAMPLED}
         for place, split in enumerate(splits):
-            part, used = labelled.filter(split=split), in_resample[place] > 0
-            if part.height:
-                for metric, values in _of_split(part, counts[used]).items():
+            used = in_resample[place] > 0
+            if (split,) in parts:
+                for metric, values in _of_split(parts[split,], counts[used]).items():
                     metrics[metric][place, used] = values
         for metric, values in metrics.items():
             defined = [
-                None if np.isnan(mean) else mean for mean in _mean(values, in_resample).tolist()
+                None if np.isnan(mean) else mean
+                for mean in mean_over_splits(values, in_resample).tolist()
             ]
             rows.append((model, task, estimator, metric, defined[0], defined[1:]))
     return pl.DataFrame(rows, schema=RESAMPLES, orient="row")
@@ -164,14 +135,29 @@ def _of_split(labelled: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarra
         labelled[name].to_numpy() for name in ("probability", "score", "correct")
     )
     drawn = counts[:, labelled["place"].to_numpy()]
+    area = weighted_auroc(score, correct, drawn)
+    direction = _direction(score, probability)
+    calibrated = (
+        area * direction + (1 - direction) / 2
+        if direction
+        else weighted_auroc(probability, correct, drawn)
+    )
     return {
-        "brier": brier(probability, correct, drawn),
-        "auroc": auroc(score, correct, drawn),
-        "auroc_calibrated": auroc(probability, correct, drawn),
+        "brier": weighted_brier(probability, correct, drawn),
+        "auroc": area,
+        "auroc_calibrated": calibrated,
     }
 
 
-def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _direction(score: np.ndarray, probability: np.ndarray) -> int:
+    """1 where probabilities rank like scores, -1 where in reverse, else 0."""
+    order = np.argsort(score)
+    steps = np.sign(np.diff(probability[order]))
+    rising = np.sign(np.diff(score[order]))
+    return 1 if (steps == rising).all() else -1 if (steps == -rising).all() else 0
+
+
+def mean_over_splits(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted means [resamples] of the defined values; both arrays are [splits, resamples]."""
     defined_weights = np.where(np.isnan(values), 0.0, weights)
     return ratio((defined_weights * np.nan_to_num(values)).sum(axis=0), defined_weights.sum(axis=0))

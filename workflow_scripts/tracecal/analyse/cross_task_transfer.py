@@ -13,6 +13,9 @@ including that sign, and so does the AUROC of learned estimators. The paper's nu
 how it ranked: its best transferred baselines have an AUROC of 0.843 on SVAMP and 0.644 on
 TruthfulQA, where raw scores of its main comparison reach 0.887 and 0.661, and of 0.835 on TriviaQA,
 which none of those scores reaches (0.822), even with its order reversed.
+
+Tasks may ask about the same country or person. What a split evaluates of the target's groups, no
+other task's answers calibrate there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +25,11 @@ import polars as pl
 from tracecal.analyse.bootstrap import RESAMPLES, resample_metrics
 from tracecal.calibrate.answers import raw_scores
 from tracecal.calibrate.metrics import METRICS, all_metrics
+from tracecal.calibrate.picked import PICKED, picks, with_picked
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import Method
 
-KEYS = ("split", "example_id")
+KEYS, SHARED = ("split", "example_id"), ("split", "group_id")
 ID = pl.concat_str("task", "example_id", separator="/")
 
 
@@ -35,6 +39,7 @@ def measure_on_targets(
     *,
     model: str,
     estimators: Mapping[str, Sequence[str]],
+    baselines: Sequence[str],
     method: Method,
     ece_bins: int,
     seed: int,
@@ -46,18 +51,22 @@ def measure_on_targets(
     resamples are those of the main comparison. With a single task there is no row.
     """
     answers, splits = (frame.with_columns(example_id=ID) for frame in (answers, splits))
+    grouped = splits.join(answers.select("example_id", "group_id"), on="example_id")
     tasks = sorted(set(answers["task"]))
     metrics, resampled = [pl.DataFrame(schema=METRICS)], [pl.DataFrame(schema=RESAMPLES)]
     for target in tasks if len(tasks) > 1 else []:
-        unlabelled = pl.when(pl.col("task") == target).then(pl.lit("evaluation"))
-        sources = splits.with_columns(part=unlabelled.otherwise("part"))
-        predictions, _ = calibrate_all(answers, sources, estimators, method)
+        evaluated_groups = grouped.filter(task=target, part="evaluation").select(*SHARED)
+        known = grouped.join(evaluated_groups.unique(), on=SHARED, how="semi").select(KEYS)
+        target_rows = grouped.filter(task=target).select(KEYS)
+        sources = splits.join(pl.concat([known, target_rows]).unique(), on=KEYS, how="anti")
+        predictions, calibrators = calibrate_all(answers, sources, estimators, method)
+        picked = picks(answers, sources, estimators, calibrators, baselines)
         evaluated = splits.filter(task=target, part="evaluation").select(
             pl.col("split").cast(pl.Int64), "example_id"
         )
-        target_predictions = predictions.join(evaluated, on=KEYS, how="semi")
+        target_predictions = with_picked(predictions, picked).join(evaluated, on=KEYS, how="semi")
         target_answers = answers.filter(task=target)
-        scope = {"model": model, "task": target, "estimators": list(estimators)}
+        scope = {"model": model, "task": target, "estimators": [*estimators, PICKED]}
         target_metrics = all_metrics(
             target_predictions,
             target_answers.select("example_id", "correct"),

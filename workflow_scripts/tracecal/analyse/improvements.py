@@ -1,14 +1,12 @@
-"""How much better TRACE+ is than the best baseline, with an interval from the paired bootstrap.
+"""How much better TRACE+ is than a baseline, with an interval from the paired bootstrap.
 
-"Best" is an oracle: per metric, the baseline with the best average over the splits. The bootstrap
-chooses it anew in every resample, so that the interval covers the uncertainty of the choice. The
-largest of several noisy values lies above the largest of their expectations, in the sample and once
-more in each resample, so this choice is biased against TRACE+: an interval below zero proves no
-loss.
+The comparisons are those of `tracecal.analyse.gains`. The picked and the named baseline have
+intervals; the oracle is a point: the largest of several noisy values lies above the largest of
+their expectations, and an interval that chose anew in every resample would count that bias twice.
 
 Both sides are measured split by split on the same resampled answers, so the interval is that of the
 reported difference, a mean over splits. It covers the variation due to the questions and due to the
-splits and their fits (`tracecal.analyse.bootstrap`).
+splits, their fits and their picks (`tracecal.analyse.bootstrap`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,34 +14,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.averages import AVERAGES, mean, mean_series, spread
+from tracecal.analyse.averages import AVERAGES
 from tracecal.analyse.bootstrap import RESAMPLES, interval
+from tracecal.analyse.gains import GAINS, KEYS, SIGNS, TRACE_PLUS, gains, with_picks
 from tracecal.analyse.studies import models_of, of_study
+from tracecal.calibrate.picked import PICKED, PICKS
 from tracecal.storage.files import read_parquet
 
-TRACE_PLUS = "trace_plus"
-# Signs that make larger values better.
-SIGNS = {
-    "brier": -1.0,
-    "ece": -1.0,
-    "nll": -1.0,
-    "aurc": -1.0,
-    "auroc": 1.0,
-    "auroc_calibrated": 1.0,
-    "prr": 1.0,
-}
-SCOPE = ("study", "model", "task", "metric")
-GAINS = dict.fromkeys(SCOPE, pl.String) | {
-    "baseline": pl.String,
-    "reference": pl.Float64,
-    "reference_sd": pl.Float64,
-    "value": pl.Float64,
-    "value_sd": pl.Float64,
-    "difference": pl.Float64,
-    "difference_sd": pl.Float64,
-    "splits": pl.Int64,
-    "undefined": pl.Int64,
-}
 BOUNDED = GAINS | {
     "low": pl.Float64,
     "high": pl.Float64,
@@ -61,109 +38,33 @@ IMPROVEMENTS = BOUNDED | dict.fromkeys(COUNTS, pl.Int64)
 # By estimator: values [1 + resamples], the sample's first; larger = better, NaN = undefined.
 Values = Mapping[str, np.ndarray]
 Pairs = Mapping[tuple[str, str], Values]
+UNDEFINED = np.array([np.nan])
 
 
 def analysis(
     averages: str,
     resamples: Sequence[str],
+    picked: Sequence[str],
+    pairs: Sequence[Sequence[str]],
     baselines: Sequence[str],
+    named: str,
     studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
-    """The improvements of a run, from its averages and the files of each pair's resamples."""
+    """The improvements of a run, from its averages, and each pair's resamples and picks."""
     resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in resamples)
-    gained = gains(read_parquet(averages, list(AVERAGES)), baselines)
-    return improvements(gained, resampled, baselines, studies, level)
-
-
-def gains(averages: pl.DataFrame, baselines: Sequence[str], by: Sequence[str] = ()) -> pl.DataFrame:
-    """One row per metric and scope of `averages`: GAINS after the columns `by`.
-
-    `reference` is the average of the best of `baselines`, `value` that of TRACE+, `difference` by
-    how much TRACE+ is better, null where either average is; each has its s.d. over splits.
-    `undefined` is the largest number of `splits` in which one of these estimators has no value. The
-    cross study's row without a model is the mean over the models whose difference is defined.
-    """
-    keys = [*by, *SCOPE]
-    compared = averages.filter(
-        pl.col("estimator").is_in([*baselines, TRACE_PLUS]), pl.col("metric").is_in(list(SIGNS))
-    ).sort(*keys, "estimator")
-    rows, cross = [], {}
-    for key, members in compared.group_by(keys, maintain_order=True):
-        scope = dict(zip(keys, key, strict=True))
-        if scope["study"] and not scope["model"]:
-            continue
-        by_estimator = {row["estimator"]: row for row in members.iter_rows(named=True)}
-        rows.append(scope | _gain(by_estimator, baselines, SIGNS[scope["metric"]]))
-        if scope["study"] == "cross":
-            cross.setdefault(tuple(scope[key] for key in (*by, "metric")), []).append(rows[-1])
-    rows += [models[0] | {"model": None} | _mean_gain(models) for models in cross.values()]
-    # Takes only the schema's entries of a row: the series of single splits served the s.d.
-    return pl.DataFrame(rows, schema=dict.fromkeys(by, pl.String) | GAINS).sort(keys)
-
-
-def _gain(by_estimator: Mapping[str, Mapping], baselines: Sequence[str], sign: float) -> dict:
-    """The gain over the baseline with the best `mean`, the first of equal ones."""
-    rivals = {name: by_estimator[name] for name in baselines if name in by_estimator}
-    signed = {name: sign * row["mean"] for name, row in rivals.items() if row["mean"] is not None}
-    best = max(signed, key=signed.__getitem__) if signed else None
-    reference, value = by_estimator.get(best), by_estimator.get(TRACE_PLUS)
-    sides = [(row["mean"], row["values"]) if row else (None, []) for row in (reference, value)]
-    return _compared(*sides, sign) | {
-        "baseline": best,
-        "splits": max(row["splits"] for row in by_estimator.values()),
-        "undefined": max(row["undefined"] for row in by_estimator.values()),
+    picks = {
+        tuple(pair): read_parquet(path, list(PICKS))["baseline"].to_list()
+        for pair, path in zip(pairs, picked, strict=True)
     }
-
-
-Side = tuple[float | None, Sequence[float | None]]
-
-
-def _compared(reference: Side, value: Side, sign: float) -> dict:
-    """Both sides' means and s.d., and those of the differences; a side is a mean and its series."""
-    (reference_mean, reference_series), (value_mean, value_series) = reference, value
-    pairs = (
-        zip(reference_series, value_series, strict=True)
-        if reference_series and value_series
-        else ()
-    )
-    series = [_difference(*pair, sign) for pair in pairs]
-    return {
-        "reference": reference_mean,
-        "reference_sd": spread(reference_series),
-        "value": value_mean,
-        "value_sd": spread(value_series),
-        "difference": _difference(reference_mean, value_mean, sign),
-        "difference_sd": spread(series),
-        "series": (reference_series, value_series),
-        "sign": sign,
-    }
-
-
-def _difference(reference: float | None, value: float | None, sign: float) -> float | None:
-    # Each side takes the sign, so that equal sides differ by 0 and not by -0.
-    return None if None in (reference, value) else sign * value - sign * reference
-
-
-def _mean_gain(models: Sequence[Mapping]) -> dict:
-    """The mean of the models whose difference is defined."""
-    defined = [model for model in models if model["difference"] is not None]
-
-    def side(name: str, place: int) -> Side:
-        series = mean_series([model["series"][place] for model in defined])
-        return mean([model[name] for model in defined]), series
-
-    return _compared(side("reference", 0), side("value", 1), models[0]["sign"]) | {
-        "baseline": None,
-        "splits": max(model["splits"] for model in models),
-        "undefined": max(model["undefined"] for model in models),
-    }
+    gained = gains(read_parquet(averages, list(AVERAGES)), baselines, named)
+    return improvements(with_picks(gained, picks, studies), resampled, named, studies, level)
 
 
 def improvements(
     gain_rows: pl.DataFrame,
     resampled: pl.DataFrame,
-    baselines: Sequence[str],
+    named: str,
     studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
@@ -171,15 +72,16 @@ def improvements(
 
     `resampled` has the rows of `resample_metrics` of all pairs. `low` and `high` bound the
     percentile interval that holds `level` of the `resamples` in which the difference is defined,
-    null where it never is. `supported`: whether TRACE+ is better and the interval lies above zero.
-    Of the pairs behind a row, `tasks` have a difference, `wins` are those where TRACE+ is strictly
-    better, and `supported_wins` those whose win is supported.
+    null where it never is, and against the oracle. `supported`: whether TRACE+ is better and the
+    interval lies above zero. Of the pairs behind a row, `tasks` have a difference, `wins` are those
+    where TRACE+ is strictly better, and `supported_wins` those whose win is supported.
     """
     bounds = {}
     for metric in resampled["metric"].unique().sort():
-        by_pair = _values(resampled.filter(metric=metric), SIGNS[metric])
-        for scope, difference in _differences(by_pair, studies, baselines).items():
-            bounds[*scope, metric] = interval(difference, level)
+        by_pair = values_of(resampled.filter(metric=metric), SIGNS[metric])
+        for against, baseline in (("picked", PICKED), ("named", named)):
+            for scope, difference in differences(by_pair, studies, baseline).items():
+                bounds[*scope, metric, against] = interval(difference[1:], level)
     return bounded(gain_rows, bounds, studies, level)
 
 
@@ -189,10 +91,10 @@ def bounded(
     studies: Mapping[str, Mapping],
     level: float,
 ) -> pl.DataFrame:
-    """As `improvements`; `bounds` has each SCOPE's low and high end and number of resamples."""
+    """As `improvements`; `bounds` has by KEYS the low and high end and number of resamples."""
     rows = []
     for row in gain_rows.iter_rows(named=True):
-        low, high, resamples = bounds.get(tuple(row[key] for key in SCOPE), (None, None, 0))
+        low, high, resamples = bounds.get(tuple(row[key] for key in KEYS), (None, None, 0))
         won = row["difference"] is not None and row["difference"] > 0
         supported = won and low is not None and low > 0
         ends = {"low": low, "high": high, "level": level, "resamples": resamples}
@@ -210,12 +112,12 @@ def _counted(frame: pl.DataFrame, studies: Mapping[str, Mapping]) -> pl.DataFram
             study=pl.lit(study), task=null
         )
         parts += [study_pairs, study_pairs.with_columns(model=null)]
-    counted = pl.concat(parts).group_by(SCOPE).agg(**COUNTS)
-    joined = frame.join(counted, on=SCOPE, how="left", nulls_equal=True, maintain_order="left")
+    counted = pl.concat(parts).group_by(KEYS).agg(**COUNTS)
+    joined = frame.join(counted, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     return joined.select(*IMPROVEMENTS).cast(IMPROVEMENTS)
 
 
-def _values(resampled: pl.DataFrame, sign: float) -> Pairs:
+def values_of(resampled: pl.DataFrame, sign: float) -> Pairs:
     """The values of each (model, task) pair, sorted."""
     by_pair: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     columns = ("model", "task", "estimator", "observed", "resampled")
@@ -226,27 +128,26 @@ def _values(resampled: pl.DataFrame, sign: float) -> Pairs:
     return by_pair
 
 
-def _differences(
-    by_pair: Pairs, studies: Mapping[str, Mapping], baselines: Sequence[str]
+def differences(
+    by_pair: Pairs, studies: Mapping[str, Mapping], baseline: str
 ) -> dict[tuple, np.ndarray]:
-    """By (study, model, task): the differences [resamples]."""
-    differences = {(None, *pair): _resampled(values, baselines) for pair, values in by_pair.items()}
+    """By (study, model, task): TRACE+ minus the baseline, [1 + resamples], NaN where undefined."""
+    found = {(None, *pair): _difference_of(values, baseline) for pair, values in by_pair.items()}
     for study, study_settings in studies.items():
         tasks = study_settings["tasks"]
         of_models = {
-            (study, model, None): _resampled(_over_tasks(by_pair, model, tasks), baselines)
+            (study, model, None): _difference_of(_over_tasks(by_pair, model, tasks), baseline)
             for model in models_of(study_settings)
         }
-        differences |= of_models
+        found |= of_models
         if "models" in study_settings:
             defined = [values for values in of_models.values() if not np.isnan(values[0])]
-            overall = np.mean(defined, axis=0) if defined else np.array([np.nan])
-            differences[study, None, None] = overall
-    return {scope: difference[1:] for scope, difference in differences.items()}
+            found[study, None, None] = np.mean(defined, axis=0) if defined else UNDEFINED
+    return found
 
 
 def _over_tasks(by_pair: Pairs, model: str, tasks: Sequence[str]) -> Values:
-    """Means over tasks of the resamples with the same number: tasks are drawn independently.
+    """Means over tasks of the resamples with the same number.
 
     As in `averages`, a task counts where any estimator has a value on it, and an estimator that
     lacks a value on one of these tasks has no average.
@@ -257,9 +158,7 @@ def _over_tasks(by_pair: Pairs, model: str, tasks: Sequence[str]) -> Values:
     return {name: np.mean([values[name] for values in counted], axis=0) for name in estimators}
 
 
-def _resampled(values: Values, baselines: Sequence[str]) -> np.ndarray:
-    """TRACE+ minus the best baseline of each resample."""
-    rivals = [values[name] for name in baselines if name in values]
-    if TRACE_PLUS not in values or not rivals:
-        return np.array([np.nan])
-    return values[TRACE_PLUS] - np.fmax.reduce(rivals)
+def _difference_of(values: Values, baseline: str) -> np.ndarray:
+    if TRACE_PLUS not in values or baseline not in values:
+        return UNDEFINED
+    return values[TRACE_PLUS] - values[baseline]

@@ -22,11 +22,11 @@ import numpy as np
 import polars as pl
 
 from tracecal.analyse.averages import mean, spread
-from tracecal.analyse.bootstrap import Bootstrap, group_counts, interval
+from tracecal.analyse.bootstrap import Bootstrap, draw_counts, interval
 from tracecal.analyse.matching import match_within
 from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_pairs, scope
 from tracecal.calibrate.answers import mean_probabilities
-from tracecal.randomness import seeded
+from tracecal.jobs.randomness import seeded
 
 LOCALIZED = ("number", "entity", "claim")
 MATCHINGS = 20
@@ -109,7 +109,7 @@ def analysis(
     *,
     scored: Sequence[str],
     learned: Sequence[str],
-    baselines: Sequence[str],
+    named: str,
     bootstrap: Sequence[float],
     name: str,
 ) -> pl.DataFrame:
@@ -127,9 +127,7 @@ def analysis(
         read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"]),
         learned,
     )
-    rows = localized_errors(
-        confidences, name, [*scored, *learned], baselines, Bootstrap(*bootstrap)
-    )
+    rows = localized_errors(confidences, name, [*scored, *learned], named, Bootstrap(*bootstrap))
     return rows.with_columns(**scope(pairs))
 
 
@@ -168,7 +166,7 @@ def localized_errors(
     answers: pl.DataFrame,
     table: str,
     estimators: Sequence[str],
-    baselines: Sequence[str],
+    named: str,
     bootstrap: Bootstrap,
 ) -> pl.DataFrame:
     """The metrics of each estimator on the slices of one of TABLES; columns ERRORS.
@@ -177,7 +175,7 @@ def localized_errors(
     and a column of confidence per estimator (null where undefined: its pair is left out). `n` is
     the mean number of pairs, `errors` the number of errors, `length_gap` the mean difference in
     length within a pair, in tokens. The rows of the estimator GAIN say by how much TRACE+ exceeds
-    the best of `baselines` in that metric, which is chosen anew in every resample.
+    the baseline `named` beforehand in that metric.
     """
     slices, metrics = TABLES[table]
     seed, resamples, level = bootstrap
@@ -194,7 +192,7 @@ def localized_errors(
         return _measure(drawn, slices, metrics, estimators, (seed, *name))
 
     by_matching = [measure(arrays, "matching", draw) for draw in range(MATCHINGS)]
-    counts = group_counts(ordered, seed, resamples).astype(int)
+    counts = draw_counts(ordered["group_id"].to_list(), seed, resamples).astype(int)
     index = np.arange(ordered.height)
     by_resample = [
         measure(arrays.rows(np.repeat(index, times)), "resample", draw)
@@ -215,11 +213,11 @@ def localized_errors(
                 rows.append((*key, *summary, MATCHINGS, level))
             means = {name: value for name, p, m, value, *_ in rows if (p, m) == (part, metric)}
             gains = [
-                _gain({name: result[name, part, metric] for name in estimators}, baselines)
+                _gain({name: result[name, part, metric] for name in estimators}, named)
                 for result in by_resample
             ]
             low, high, _ = interval(gains, level)
-            gain = (_gain(means, baselines), None, low, high)
+            gain = (_gain(means, named), None, low, high)
             rows.append((GAIN, part, metric, *gain, None, errors, None, MATCHINGS, level))
     return pl.DataFrame(rows, schema=ERRORS, orient="row")
 
@@ -266,8 +264,7 @@ def _curve(errors: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndar
     return false, true
 
 
-def _gain(values: Mapping[str, float | None], baselines: Sequence[str]) -> float | None:
-    """By how much TRACE+ exceeds the best of the baselines; null where either is undefined."""
-    defined = [values[name] for name in baselines if values[name] is not None]
-    trace_plus = values.get(GAINER)
-    return None if trace_plus is None or not defined else trace_plus - max(defined)
+def _gain(values: Mapping[str, float | None], named: str) -> float | None:
+    """By how much TRACE+ exceeds the named baseline; null where either is undefined."""
+    trace_plus, baseline = values.get(GAINER), values.get(named)
+    return None if None in (trace_plus, baseline) else trace_plus - baseline

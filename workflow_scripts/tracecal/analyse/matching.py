@@ -40,7 +40,8 @@ def match_within(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """`match` task by task; the results are rows of the arguments, all [n]."""
-    pairs = []
+    none = np.array([], dtype=int)
+    pairs = [(none, none)]  # a resample may be empty
     for name in np.unique(task):
         errors = np.flatnonzero((task == name) & is_error)
         correct = np.flatnonzero((task == name) & is_correct)

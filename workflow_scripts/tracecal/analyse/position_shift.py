@@ -4,8 +4,8 @@ import polars as pl
 
 from tracecal.analyse.averages import repeated
 from tracecal.analyse.pairs import Pairs, Paths, read_labels, read_pairs, read_splits
-from tracecal.calibrate.metrics import auroc
-from tracecal.operate.sensitivity import DEFAULT, PERMUTED
+from tracecal.calibrate.metrics import single_auroc
+from tracecal.features.sensitivity import DEFAULT, PERMUTED
 
 ORIGINAL, SHIFTED, DIFFERENCE = "original", "shifted", "difference"
 MEASURED = {
@@ -70,7 +70,7 @@ def _aurocs(scores: pl.DataFrame, answers: pl.DataFrame, splits: pl.DataFrame) -
     for (setting, draw), scored in compared.group_by("setting", "draw"):
         for split, ids in evaluated.items():
             part = scored.join(ids, on="example_id", how="semi").drop_nulls("score")
-            value = auroc(part["score"].to_numpy(), part["correct"].to_numpy())
+            value = single_auroc(part["score"].to_numpy(), part["correct"].to_numpy())
             rows.append((split, setting, draw, value))
     return pl.DataFrame(rows, schema=MEASURED, orient="row")
 

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from tracecal.analyse.pairs import KEYS, Pairs, Paths, read_labels, read_pairs
-from tracecal.calibrate.measures import bin_index
-from tracecal.calibrate.metrics import auroc, brier, ece, expected_errors
+from tracecal.calibrate.metrics import brier, ece, expected_errors, single_auroc
 
 COVERAGES = (10, 50, 90)
+PARTS = 6  # bins of equally many answers
 PERCENT = np.arange(1, 101)
 
 POOLED = {
@@ -59,7 +59,7 @@ def analysis(
     )
     if part == "curve":
         return curve(labelled, estimators)
-    return {"pooled": pooled, "bins": bins}[part](labelled, estimators, ece_bins)
+    return bins(labelled, estimators) if part == "bins" else pooled(labelled, estimators, ece_bins)
 
 
 def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> pl.DataFrame:
@@ -72,22 +72,28 @@ def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> 
     scope = (labelled["model"].first(), " ".join(labelled["task"].unique().sort()))
     rows = []
     for key, probability, correct in _by_split(labelled, estimators):
-        risks = selective_risk(probability, correct)
+        risks, sets = selective_risk(probability, correct), (probability[None], correct[None])
         values = {
-            "ece": ece(probability, correct, ece_bins),
-            "brier": brier(probability, correct),
-            "auroc": auroc(probability, correct),
+            "ece": float(ece(*sets, ece_bins)[0]),
+            "brier": float(brier(*sets)[0]),
+            "auroc": single_auroc(probability, correct),
             **{f"risk_at_{percent}": float(risks[percent - 1]) for percent in COVERAGES},
         }
         rows += [(*scope, *key, metric, value, len(correct)) for metric, value in values.items()]
     return pl.DataFrame(rows, schema=POOLED, orient="row")
 
 
-def bins(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> pl.DataFrame:
-    """Mean probability and accuracy of the bins that hold answers; as `pooled`, columns BINS."""
+def bins(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
+    """Mean probability and accuracy of PARTS bins of equally many answers; columns BINS.
+
+    Answers of equal probability stay together, which may leave a bin empty; as `pooled`.
+    """
+    from scipy.stats import rankdata  # takes half a second, and tables need this module's names
+
     rows = []
     for key, probability, correct in _by_split(labelled, estimators):
-        index = bin_index(probability, ece_bins)
+        share = (rankdata(probability) - 0.5) / len(probability)
+        index = (PARTS * share).astype(int)
         n = np.bincount(index)
         filled = np.flatnonzero(n)
         means = (

@@ -7,6 +7,16 @@ import polars as pl
 from tracecal.analyse.pairs import Pairs, Paths
 from tracecal.storage.files import read_json
 
+# Those that may be null throughout.
+NUMBERS = (
+    "threshold",
+    "error",
+    "lowest_threshold",
+    "median_threshold",
+    "highest_threshold",
+    "median_coverage",
+)
+
 
 def analysis(calibrators: Paths, pairs: Pairs) -> pl.DataFrame:
     """`risk_coverage` from the files of `pairs`."""
@@ -29,5 +39,5 @@ def risk_coverage(controls: Sequence[Mapping], pairs: Pairs) -> pl.DataFrame:
         for threshold in control["thresholds"]
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    numbers = {"threshold": pl.Float64, "error": pl.Float64, "enough": pl.Int64}
+    numbers = dict.fromkeys(NUMBERS, pl.Float64) | {"enough": pl.Int64, "reason": pl.String}
     return frame.cast(numbers).sort("model", "task", "error_rate")

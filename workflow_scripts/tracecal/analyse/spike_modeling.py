@@ -15,7 +15,7 @@ import polars as pl
 
 from tracecal.analyse.pairs import Pairs, Paths, read_splits, scope
 from tracecal.analyse.spikes import read_risks
-from tracecal.calibrate.metrics import auroc, brier
+from tracecal.calibrate.metrics import brier, single_auroc
 from tracecal.calibrate.protocol import Method, fit
 
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
@@ -66,6 +66,7 @@ def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) 
         for name, columns in FEATURE_SETS.items():
             calibrator = fit(calibration.select(columns).to_numpy(), fitted_to, method)
             probability = calibrator.predict(evaluation.select(columns).to_numpy())
-            values = {"auroc": auroc(probability, correct), "brier": brier(probability, correct)}
+            squared = brier(probability[None], correct[None])[0] if len(correct) else None
+            values = {"auroc": single_auroc(probability, correct), "brier": squared}
             rows += [(name, split, *value, len(correct)) for value in values.items()]
     return pl.DataFrame(rows, schema=MODELING, orient="row")

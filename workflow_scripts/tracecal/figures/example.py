@@ -26,7 +26,8 @@ CONFIDENT = 0.5  # mean token probability from which an answer counts as confide
 class Example(NamedTuple):
     """An answer, its trace (nats), its `FEATURES`, and TRACE+'s probability where there is one.
 
-    `correct` is its label, `references` are the task's reference answers.
+    `correct` is its label, `references` are the task's reference answers; with a `passage` the
+    prompt holds more than the question.
     """
 
     question: str
@@ -38,6 +39,7 @@ class Example(NamedTuple):
     entropy: Sequence[float]
     features: dict[str, float]
     probability: float | None
+    passage: bool = False
 
 
 def read_example(
@@ -58,7 +60,7 @@ def read_example(
     if answers.is_empty():
         return None
     for more in (
-        read_pairs(tasks, pairs, ["example_id", "question", "references"]),
+        read_pairs(tasks, pairs, ["example_id", "question", "references", "context"]),
         read_pairs(traces, pairs, TRACE, read_traces),
         read_labels(labels, pairs),
     ):
@@ -66,7 +68,7 @@ def read_example(
     texts = answers.select(pl.col("question") + pl.col("answer")).to_series()
     answers = answers.with_columns(
         legible=pl.Series([legible(text) for text in texts]),
-        mean_prob=(-pl.col("surprisal").list.mean()).exp(),
+        mean_prob=pl.col("surprisal").list.eval((-pl.element()).exp()).list.mean(),
     )
     example = confident_error(answers)
     fitted = read_pairs(predictions, pairs, ["estimator", "example_id", "probability"])
@@ -76,16 +78,17 @@ def read_example(
         *(example[name] for name in ("tokens", "surprisal", "entropy")),
         {name: example[name] for name in FEATURES},
         own["probability"].mean(),
+        example["context"] is not None,
     )
 
 
 def confident_error(answers: pl.DataFrame) -> dict[str, object]:
     """The row of the wrong answer that is confident on average and has the highest peak.
 
-    `answers`, at least one, holds `task`, `example_id`, `correct`, `mean_prob` (exp of the mean log
-    probability), `window_entropy`, `mean_entropy` and `legible`. An answer that is right, unsure or
-    not legible is chosen only where there is no other. The peak is M_H^(4) - mean H, the spike gap;
-    ties go to the first by task and id.
+    `answers`, at least one, holds `task`, `example_id`, `correct`, `mean_prob` (the mean of its
+    tokens' probabilities), `window_entropy`, `mean_entropy` and `legible`. A correct, unsure
+    or illegible answer is chosen only where there is no other. The peak is M_H^(4) - mean H, the
+    spike gap; ties go to the first by task and id.
     """
     for kind in (pl.col("legible"), ~pl.col("correct"), pl.col("mean_prob") >= CONFIDENT):
         preferred = answers.filter(kind)

@@ -1,4 +1,4 @@
-"""The framework figure: an example, from prompt and decoded answer to TRACE and TRACE+."""
+"""The framework figure: an example, from question and decoded answer to TRACE and TRACE+."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,23 +9,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from tracecal.features.operators import ALPHA, BETA, DECAY, GAMMA, WINDOW, window_start
 from tracecal.figures import style
 from tracecal.figures.example import Example, read_example
 from tracecal.figures.glyphs import shown_token, wrapped
-from tracecal.operate.operators import ALPHA, BETA, DECAY, GAMMA, WINDOW, window_start
 from tracecal.writers.table import number
 
 HEIGHT = 2.6
 SURPRISAL, ENTROPY = style.FAMILIES["likelihood"].color, style.FAMILIES["entropy"].color
 PEAK = style.LOCAL_PEAK.color
 WRONG = style.TRACE_PLUS.color
-# Stages from left to right: where each begins and how wide it is, in inches.
-ANSWER, TRACED, RISK, SCORE = (0.04, 1.12), (1.38, 1.62), (3.2, 1.64), (5.08, 1.18)
+# Panels from left to right: left edge and width, in inches.
+ANSWER, SIGNALS, RISK, SCORE = (0.04, 1.12), (1.38, 1.62), (3.2, 1.64), (5.08, 1.18)
 TOP, BOTTOM = HEIGHT - 0.27, 0.06
 MIDDLE = (TOP + BOTTOM) / 2
 LINE = 0.125
-LABELLED = 15
-NOTHING = "No answer of the main study has entropies, which TRACE needs: there is none to draw."
+MOST_LABELS = 15  # tokens of an answer up to which each has a label
+NOTHING = "No answer in the main study has the entropies that TRACE needs."
 
 
 def draw(**files: Sequence) -> Figure:
@@ -42,12 +42,12 @@ def framework(example: Example | None) -> Figure:
         figure.set_layout_engine("none")
         page = _panel(figure, 0, 0, style.TEXT_WIDTH, HEIGHT)
         page.set(xlim=(0, style.TEXT_WIDTH), ylim=(0, HEIGHT))
-        stages = (ANSWER, TRACED, RISK, SCORE)
-        answer = "A right answer" if example.correct else "A wrong answer"
+        panels = (ANSWER, SIGNALS, RISK, SCORE)
+        answer = "A correct answer" if example.correct else "A wrong answer"
         names = (answer, "Decoding trace", "Local risk operators", "Confidence")
-        for letter, name, (left, _) in zip("abcd", names, stages, strict=True):
+        for letter, name, (left, _) in zip("abcd", names, panels, strict=True):
             _write(page, left, HEIGHT - 0.06, f"({letter}) {name}", size=style.NORMAL, bold=True)
-        for (left, width), (following, _) in pairwise(stages[:3]):
+        for (left, width), (following, _) in pairwise(panels[:3]):
             _arrow(page, left + width, following, MIDDLE, style.MUTED)
         _answer(page, example)
         _trace(figure, example)
@@ -66,8 +66,9 @@ def peak_window(entropy: Sequence[float]) -> tuple[int, int]:
 def _answer(page: Axes, example: Example) -> None:
     left, width = ANSWER
     left, inside = left + 0.07, width - 0.14
-    sure = float(np.exp(-np.mean(example.surprisal)))
-    verdict = "✓ right" if example.correct else f"✗ wrong: it is {example.references[0]}"
+    sure = float(np.mean(np.exp(-np.asarray(example.surprisal, dtype=float))))
+    question = "(On a passage) " * example.passage + example.question
+    verdict = "✓ correct" if example.correct else f"✗ wrong: it is {example.references[0]}"
     # `wrapped` measures regular type, and bold type is wider.
     verdict = wrapped(page.figure, verdict, 0.86 * inside, lines=2)
     note = wrapped(page.figure, f"mean probability of its tokens {number(sure, 2)}", inside, 2)
@@ -76,7 +77,7 @@ def _answer(page: Axes, example: Example) -> None:
     _write(page, left, BOTTOM + 0.06, note, color=style.MUTED, va="bottom")
     _write(page, left, below, verdict, color=color, bold=True, va="bottom")
     for low, title, text, lines in (
-        (MIDDLE + 0.05, "Prompt", example.question, 6),
+        (MIDDLE + 0.05, "Question", question, 6),
         (BOTTOM, "Answer", example.answer, 3 - verdict.count("\n")),
     ):
         _box(page, ANSWER[0], low, width, TOP - MIDDLE - 0.05)
@@ -87,8 +88,8 @@ def _answer(page: Axes, example: Example) -> None:
 
 
 def _trace(figure: Figure, example: Example) -> None:
-    left, width = TRACED[0] + 0.2, TRACED[1] - 0.2
-    labels = len(example.tokens) <= LABELLED
+    left, width = SIGNALS[0] + 0.2, SIGNALS[1] - 0.2
+    labels = len(example.tokens) <= MOST_LABELS
     base, space = BOTTOM + (0.62 if labels else 0.3), 0.24
     height = (TOP - base - space) / 2 - 0.06
     for low, values, color, title in (
@@ -192,7 +193,7 @@ def _scores(page: Axes, example: Example) -> None:
             style.TRACE_PLUS,
             "TRACE+",
             "features standardised,\nlogistic regression on\nlabelled answers",
-            f"{shown}\nof being right",
+            f"{shown}\nof being correct",
         ),
     ):
         height = TOP - MIDDLE - 0.02

@@ -1,4 +1,4 @@
-"""Texts of models and tasks in a form that figures can draw: with known glyphs, within a width."""
+"""Text that figures can draw: only glyphs of their font, wrapped or cut to a width."""
 
 from functools import cache
 
@@ -7,13 +7,13 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 
 from tracecal.figures import style
 
-CUT = "…"
-UNDRAWN = "□"
+ELLIPSIS = "…"
+NO_GLYPH = "□"
 
 
 def legible(text: str) -> bool:
     """Whether the figures' font has a glyph for every character, white space aside."""
-    return UNDRAWN not in drawable(text)
+    return NO_GLYPH not in drawable(text)
 
 
 def drawable(text: str) -> str:
@@ -24,13 +24,13 @@ def drawable(text: str) -> str:
     printable = (character if character.isprintable() else " " for character in text)
     known = _characters()
     line = " ".join("".join(printable).split())
-    return "".join(c if c == " " or ord(c) in known else UNDRAWN for c in line)
+    return "".join(c if c == " " or ord(c) in known else NO_GLYPH for c in line)
 
 
 def shown_token(token: str, length: int = 8) -> str:
     """A token as a label: a token of white space is made visible, a long one is cut."""
     text = drawable(token) or ("↵" if "\n" in token else "␣" if token else "∅")
-    return text if len(text) <= length else text[: length - 1] + CUT
+    return text if len(text) <= length else text[: length - 1] + ELLIPSIS
 
 
 def wrapped(figure: Figure, text: str, width: float, lines: int) -> str:
@@ -47,9 +47,9 @@ def wrapped(figure: Figure, text: str, width: float, lines: int) -> str:
         left = left[end:].lstrip()
     if left:
         last = shown[-1]
-        while last and _width(figure, last + CUT) > width:
+        while last and _width(figure, last + ELLIPSIS) > width:
             last = last[:-1]
-        shown[-1] = last.rstrip() + CUT
+        shown[-1] = last.rstrip() + ELLIPSIS
     return "\n".join(shown)
 
 

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tracecal.figures import style
-from tracecal.figures.labels import Label, place
 from tracecal.tables import averages
 from tracecal.tables.averages import MISSING
 from tracecal.tables.settings import Entry, Labels
@@ -26,7 +25,13 @@ class Point(NamedTuple):
     auroc: float
 
 
-def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping) -> Figure:
+def draw(
+    means: pl.DataFrame,
+    entries: Sequence[Entry],
+    models: Labels,
+    tasks: Labels,
+    study: Mapping,
+) -> Figure:
     """The figure; `study` names the models and the tasks."""
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     selected = averages.select(means, compared, "cross", study)
@@ -38,8 +43,9 @@ def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: M
     floor = _floor([point for points in panels.values() for point in points])
     with style.applied():
         width = style.COLUMN_WIDTH if columns == 1 else style.TEXT_WIDTH
-        height = 0.75 + 1.65 * rows + 0.35 * (columns == 1)
+        height = 0.75 + 1.9 * rows + 0.35 * (columns == 1)
         figure = Figure(figsize=(width, height))
+        below = averages.basis(means, compared, "cross", study, tasks, width=100)
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, (model, points) in zip(grid.flat, panels.items(), strict=False):
             _panel(axes, models[model], points, floor)
@@ -50,10 +56,7 @@ def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: M
                 axes.axhspan(floor - STRIP, floor, color=style.FAINT, lw=0, zorder=0)
         dotted = Line2D([], [], color=style.MUTED, lw=0.7, ls=":", label=" Best non-TRACE")
         shown = style.family_keys(point.entry for points in panels.values() for point in points)
-        style.legend(figure, [*shown, dotted])
-        figure.draw_without_rendering()
-        for axes, points in zip(grid.flat, panels.values(), strict=False):
-            _name(axes, points, floor)
+        style.legend(figure, [*shown, dotted], below)
     return figure
 
 
@@ -76,7 +79,7 @@ def best_baselines(points: Sequence[Point]) -> tuple[Point | None, Point | None]
 
 
 def _floor(points: Sequence[Point]) -> float | None:
-    """Where the AUROC axis ends if only a few points lie far below chance, else None.
+    """The lower limit of the AUROC axis if only a few points lie far below chance, else None.
 
     A reversed score (a slope, say) would squeeze all others into a corner.
     """
@@ -89,16 +92,20 @@ def _floor(points: Sequence[Point]) -> float | None:
 
 
 def _panel(axes: Axes, label: str, points: Sequence[Point], floor: float | None) -> None:
-    axes.set_title(label)
+    axes.set_title(label, pad=22)
     by_brier, by_auroc = best_baselines(points)
     if by_brier and by_auroc:
+        # Above the panel: next to the points, names hide some and seem to label others.
+        named = f"best Brier: {by_brier.entry.label}\nbest AUROC: {by_auroc.entry.label}"
+        where = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+        axes.annotate(named, (0, 1), (0, 2), fontsize=style.SMALL, color=style.MUTED, **where)
         axes.axvline(by_brier.brier, color=style.MUTED, lw=0.7, ls=":", zorder=1)
         axes.axhline(by_auroc.auroc, color=style.MUTED, lw=0.7, ls=":", zorder=1)
     for point in points:
         look = style.look(point.entry)
         edge = {"mec": "white", "mew": 0.4, "zorder": look.order}
         axes.plot(*_drawn(point, floor), ls="", **style.point(look), **edge)
-    axes.margins(x=0.3, y=0.12)  # room for a label beside the outermost point
+    axes.margins(x=0.08, y=0.12)
     axes.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
     axes.locator_params(axis="y", nbins=5)
 
@@ -129,13 +136,3 @@ def _share_axes(grid: np.ndarray, panels: int) -> None:
             axes.set_xlabel("Brier ↓")
         if panels <= index + columns:
             axes.tick_params(labelbottom=True)
-
-
-def _name(axes: Axes, points: Sequence[Point], floor: float | None) -> None:
-    named = [point for point in points if point.entry.role == "trace"]
-    baselines = [point for point in dict.fromkeys(best_baselines(points)) if point]
-    labels = [
-        Label(*_drawn(p, floor), p.entry.label, style.look(p.entry).text, p.entry.role == "trace")
-        for p in named + baselines
-    ]
-    place(axes, labels, [_drawn(point, floor) for point in points])

@@ -23,8 +23,18 @@ class Dot(NamedTuple):
     look: style.Look
 
 
-def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: Mapping) -> Figure:
-    """Three panels; `study` has the parts `main` and `cross` (None: no third panel)."""
+def draw(
+    means: pl.DataFrame,
+    entries: Sequence[Entry],
+    models: Labels,
+    tasks: Labels,
+    study: Mapping,
+) -> Figure:
+    """Three panels; `study` has the parts `main` and `cross` (None: no third panel).
+
+    Points have no error bars: splits share the same answers, so their standard deviation is not a
+    confidence interval. `paired_differences` shows intervals of differences.
+    """
     compared = [entry for entry in entries if entry.role in ("baseline", "trace")]
     main, cross = study["main"], study["cross"]
     selected = averages.select(means, compared, "main", main)
@@ -35,14 +45,16 @@ def draw(means: pl.DataFrame, entries: Sequence[Entry], models: Labels, study: M
         figure = Figure(figsize=(style.TEXT_WIDTH, 0.95 + ROW_HEIGHT * max(rows, 8)))
         ratios = [1, 1, 1.35] if across else [1, 1]
         brier, auroc, *third = figure.subplots(1, len(ratios), width_ratios=ratios)
-        _ranking(brier, ordered, "brier")
-        _ranking(auroc, ordered, "auroc")
+        below = averages.basis(means, compared, "main", main, tasks)
+        _ranking(brier, ordered, "brier", below)
+        _ranking(auroc, ordered, "auroc", below)
         auroc.tick_params(labelleft=False)
         style.panel_title(brier, "a", "Average Brier ↓")
         style.panel_title(auroc, "b", "Average AUROC ↑")
         keys = style.family_keys(entry for entry in compared if entry in dict(ordered))
         if across:
-            _across(third[0], {models[m]: across[m] for m in models if m in across})
+            below = averages.basis(means, compared, "cross", cross, tasks)
+            _across(third[0], {models[m]: across[m] for m in models if m in across}, below)
             style.panel_title(third[0], "c", "AUROC ↑ by model")
             keys.append(style.key("Best non-TRACE", style.BEST_BASELINE))
         style.legend(figure, keys)
@@ -81,18 +93,18 @@ def cross_dots(
     return dots
 
 
-def _ranking(axes: Axes, ordered: Ordered, metric: str) -> None:
+def _ranking(axes: Axes, ordered: Ordered, metric: str, below: str) -> None:
     for height, (entry, values) in enumerate(ordered):
         if values[metric].mean is not None:
             _dot(axes, height, values[metric], style.look(entry))
-    _rows(axes, len(ordered))
+    _rows(axes, len(ordered), below)
     axes.set_yticks(range(len(ordered)), [entry.label for entry, _ in ordered])
     for tick, (entry, _) in zip(axes.get_yticklabels(), ordered, strict=True):
         if entry.role == "trace":
             tick.set(color=style.look(entry).text, fontweight="bold")
 
 
-def _across(axes: Axes, across: Mapping[str, Sequence[Dot]]) -> None:
+def _across(axes: Axes, across: Mapping[str, Sequence[Dot]], below: str) -> None:
     for height, (label, dots) in enumerate(across.items()):
         means = [dot.average.mean for dot in dots]
         if means:
@@ -109,29 +121,19 @@ def _across(axes: Axes, across: Mapping[str, Sequence[Dot]]) -> None:
             fontsize=style.SMALL,
             va="bottom",
         )
-    _rows(axes, len(across))
+    _rows(axes, len(across), below)
     axes.set_ylim(max(len(across), 4) - 0.5, -0.8)
     axes.set_yticks([])
 
 
 def _dot(axes: Axes, height: float, average: Average, look: style.Look) -> None:
-    axes.errorbar(
-        average.mean,
-        height,
-        xerr=average.sd,
-        ls="",
-        zorder=look.order,
-        elinewidth=0.7,
-        capsize=0,
-        mew=0,
-        **style.point(look),
-    )
+    axes.plot(average.mean, height, ls="", zorder=look.order, mew=0, **style.point(look))
 
 
-def _rows(axes: Axes, count: int) -> None:
+def _rows(axes: Axes, count: int, below: str) -> None:
     axes.grid(axis="y")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.set_ylim(count - 0.4, -0.6)
     axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("mean ± s.d. over splits", fontsize=style.SMALL, color=style.MUTED)
+    axes.set_xlabel(below, fontsize=style.SMALL, color=style.MUTED)

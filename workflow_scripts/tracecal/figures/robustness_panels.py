@@ -1,13 +1,19 @@
-"""The robustness panels: calibration size, reliability and selective prediction, answer length."""
+"""The robustness panels: what TRACE+ gains by calibration size, coverage and answer length.
 
+Splits share the same answers, so their standard deviation alone gives no valid interval. The
+corrected resampled t interval (Nadeau and Bengio 2003, "Inference for the Generalization Error")
+adds the share of evaluated to calibrating answers to 1/K of K splits.
+"""
+
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, stdev
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from scipy.stats import t
 
 from tracecal.analyse.length_stratified import STRATA
 from tracecal.figures import style
@@ -15,22 +21,20 @@ from tracecal.tables import averages
 from tracecal.tables.averages import MISSING
 from tracecal.tables.settings import Entry
 
-PERCENT = PercentFormatter(1, decimals=0, symbol=" %")
-METRICS = {"brier": "Brier ↓", "auroc": "AUROC ↑"}
-HEIGHT = 5.0
-APART = 0.09  # between lines, per distance between the two nearest ticks
-FILLED = 0.01  # the share of predictions below which a bin is not drawn
-KEPT = 0.1  # the coverage below which risk jumps and is not drawn
-MARKED = 0.2  # distance of two marks on a curve, as a share of the panel's diagonal
+METRICS = {"brier": ("Brier", -1.0), "auroc": ("AUROC", 1.0)}
+HEIGHT = 5.2
+LEVEL = 0.95
+APART = 0.14  # between estimators, per distance between two places
+COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-class Line(NamedTuple):
-    """An estimator's values at the places x, with their s.d. over splits where there is one."""
+class Mark(NamedTuple):
+    """An estimator's value at the place x, with half its interval where there are two splits."""
 
     entry: Entry
-    x: Sequence[float]
-    y: Sequence[float]
-    spread: Sequence[float] = ()
+    x: float
+    y: float
+    half: float | None
 
 
 def draw(
@@ -40,131 +44,145 @@ def draw(
     stratified: pl.DataFrame,
     entries: Sequence[Entry],
     study: Mapping,
+    share: float,
 ) -> Figure:
-    """Six panels from the frames of the analyses; `study` names the model and the tasks."""
+    """Six panels from the frames of the analyses; `study` names the model and the tasks.
+
+    `share` of the answers is used for calibration, except in panels (a) and (b).
+    """
     sizes = averages.select(sizes, entries, "main", study)
     stratified = averages.select(stratified, entries, "main", study)
     shares = sorted(set(sizes["calibration_share"]))
+    own = reference(entries)
+    rivals = [entry for entry in entries if entry != own]
     with style.applied():
         figure = Figure(figsize=(style.TEXT_WIDTH, HEIGHT))
         grid = figure.subplots(3, 2)
-        for axes, letter, (metric, name) in zip(grid[0], "ab", METRICS.items(), strict=True):
-            _draw(axes, _apart(averaged_lines(sizes, "calibration_share", shares, metric, entries)))
-            _describe(
-                axes, letter, f"{name} by calibration size", "share of answers that calibrates"
-            )
-            axes.set_xticks(shares)
-            axes.xaxis.set_major_formatter(PERCENT)
-        _reliability(grid[1, 0], reliability_lines(bins, entries))
-        kept = [entry for entry in entries if entry.id in set(curve["estimator"])] or entries
-        _risk(grid[1, 1], list(risk_lines(curve, kept)), reference(kept).label)
-        strata = range(len(STRATA))
-        ranked = stratified.with_columns(pl.col("stratum").replace_strict(STRATA, strata))
-        for axes, letter, (metric, name) in zip(grid[2], "ef", METRICS.items(), strict=True):
-            _draw(axes, _apart(averaged_lines(ranked, "stratum", strata, metric, entries)))
-            _describe(axes, letter, f"{name} by answer length", "length of the answer")
-            axes.set_xticks(strata, STRATA)
+        ratios = dict.fromkeys(STRATA, share)
+        for row, frame, column, parts, below in (
+            (0, sizes, "calibration_share", {s: s for s in shares}, "answers that calibrate"),
+            (2, stratified, "stratum", ratios, "length of the answer"),
+        ):
+            for axes, letter, metric in zip(grid[row], ("ab", "", "ef")[row], METRICS, strict=True):
+                marks = list(gains(frame, column, parts, metric, own, rivals))
+                names = [f"{s:.0%}" if column == "calibration_share" else s for s in parts]
+                _differences(axes, marks, names)
+                _describe(axes, letter, f"{METRICS[metric][0]}, {own.label} better by", below)
+        _reliability(grid[1, 0], list(reliability(bins, _contrasted(entries), share)), bins)
+        _differences(
+            grid[1, 1],
+            list(risk_gains(curve, own, rivals, share)),
+            [f"{coverage:.0%}" for coverage in COVERAGES],
+        )
+        _describe(grid[1, 1], "d", f"Error rate, {own.label} better by", "answers kept")
         looks = [(entry.label, style.look(entry)) for entry in entries]
-        style.legend(figure, [style.key(f" {name}", look, look.line) for name, look in looks])
+        style.legend(figure, [style.key(f" {name}", look) for name, look in looks])
     return figure
 
 
-def averaged_lines(
+def corrected(values: Sequence[float | None], share: float) -> tuple[float, float | None] | None:
+    """The mean over splits and half its corrected interval; None where no split has a value.
+
+    `share` is the share of the answers used for calibration in each split.
+    """
+    defined = [value for value in values if value is not None]
+    if not defined:
+        return None
+    if len(defined) < 2:
+        return defined[0], None
+    count = len(defined)
+    error = stdev(defined) * math.sqrt(1 / count + (1 - share) / share)
+    return fmean(defined), float(t.ppf((1 + LEVEL) / 2, count - 1)) * error
+
+
+def gains(
     selected: pl.DataFrame,
     column: str,
-    parts: Sequence[float],
+    parts: Mapping[object, float],
     metric: str,
-    entries: Sequence[Entry],
-) -> Iterator[Line]:
-    """The defined averages over tasks by estimator, at the places `parts`, values of `column`."""
-    model = selected["model"][0]
-    overall = [averages.over_tasks(selected.filter(pl.col(column) == part)) for part in parts]
-    for entry in entries:
-        averaged = [means.get((model, entry.id, metric), MISSING) for means in overall]
-        defined = [
-            (x, average.mean, average.sd or 0.0)
-            for x, average in zip(parts, averaged, strict=True)
-            if average.mean is not None
-        ]
-        if defined:
-            yield Line(entry, *zip(*defined, strict=True))
+    own: Entry,
+    rivals: Sequence[Entry],
+) -> Iterator[Mark]:
+    """By how much `own` is better than each rival, split by split, in each of `parts`.
 
-
-def reliability_lines(bins: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[Line]:
-    """Accuracy against mean probability of the bins over all splits, without sparse bins."""
-    weighted = [(pl.col(name) * pl.col("n")).sum() for name in ("probability", "accuracy")]
-    pooled = bins.group_by("estimator", "bin").agg(pl.col("n").sum(), *weighted).sort("bin")
-    for entry in entries:
-        own = pooled.filter(estimator=entry.id).filter(pl.col("n") >= FILLED * pl.col("n").sum())
-        if len(own):
-            yield Line(entry, *((own[name] / own["n"]).to_list() for name in own.columns[3:]))
+    `parts` maps values of `column` to the share used for calibration; places follow their order.
+    """
+    model, sign = selected["model"][0], METRICS[metric][1]
+    for place, (part, share) in enumerate(parts.items()):
+        means = averages.over_tasks(selected.filter(pl.col(column) == part))
+        mine = means.get((model, own.id, metric), MISSING).values
+        for entry in rivals:
+            theirs = means.get((model, entry.id, metric), MISSING).values
+            pairs = zip(mine, theirs, strict=True) if mine and theirs else ()
+            found = corrected([None if None in p else sign * (p[0] - p[1]) for p in pairs], share)
+            if found:
+                yield Mark(entry, place, *found)
 
 
 def reference(entries: Sequence[Entry]) -> Entry:
-    """The estimator that risks are compared with: TRACE+, or the last where it is missing."""
+    """The estimator whose gains are drawn: TRACE+, or the last where it is missing."""
     return next((entry for entry in entries if entry.id == "trace_plus"), entries[-1])
 
 
-def risk_lines(curve: pl.DataFrame, entries: Sequence[Entry]) -> Iterator[Line]:
-    """Risk at each coverage minus the reference's in the same split: mean and s.d. over splits."""
+def risk_gains(
+    curve: pl.DataFrame, own: Entry, rivals: Sequence[Entry], share: float
+) -> Iterator[Mark]:
+    """By how much fewer of the answers that `own` keeps are wrong, in the same split."""
     key = ["split", "coverage"]
-    curve = curve.filter(pl.col("coverage") >= KEPT)
-    compared = curve.join(
-        curve.filter(estimator=reference(entries).id), on=key, suffix="_reference"
-    )
-    more = pl.col("risk") - pl.col("risk_reference")
-    means = compared.group_by("estimator", "coverage").agg(mean=more.mean(), sd=more.std())
+    compared = curve.join(curve.filter(estimator=own.id), on=key, suffix="_own")
+    for place, coverage in enumerate(COVERAGES):
+        for entry in rivals:
+            rows = compared.filter(
+                (pl.col("coverage") - coverage).abs() < 1e-6, estimator=entry.id
+            ).sort("split")
+            found = corrected((rows["risk"] - rows["risk_own"]).to_list(), share)
+            if found:
+                yield Mark(entry, place, *found)
+
+
+def _contrasted(entries: Sequence[Entry]) -> list[Entry]:
+    """The first baseline and TRACE's estimators, as many as can be told apart in one panel."""
+    baselines = [entry for entry in entries if entry.role == "baseline"]
+    return [*baselines[:1], *(entry for entry in entries if entry.role == "trace")]
+
+
+def reliability(bins: pl.DataFrame, entries: Sequence[Entry], share: float) -> Iterator[Mark]:
+    """The share of correct answers in bins of equal counts, at their mean probability."""
     for entry in entries:
-        own = means.filter(estimator=entry.id).sort("coverage")
-        if len(own):
-            yield Line(entry, *(own[name].to_list() for name in ("coverage", "mean", "sd")))
+        own = bins.filter(estimator=entry.id)
+        for (_,), part in sorted(own.group_by("bin")):
+            accuracy = corrected(part.sort("split")["accuracy"].to_list(), share)
+            yield Mark(entry, part["probability"].mean(), *accuracy)
 
 
-def _apart(lines: Iterator[Line]) -> list[Line]:
-    """The lines slightly beside one another, so that none hides another's spread."""
-    drawn = list(lines)
+def _differences(axes: Axes, marks: Sequence[Mark], names: Sequence[str]) -> None:
+    """Differences at categories, without lines between them, around a line at zero."""
+    axes.axhline(0, color=style.MUTED, lw=0.7, zorder=1)
+    drawn = list(dict.fromkeys(mark.entry for mark in marks))
     middle = (len(drawn) - 1) / 2
-    places = np.unique([x for line in drawn for x in line.x])
-    step = APART * np.diff(places).min(initial=1.0)
-    return [
-        line._replace(x=[x + step * (place - middle) for x in line.x])
-        for place, line in enumerate(drawn)
-    ]
-
-
-def _draw(axes: Axes, lines: Sequence[Line]) -> None:
-    """Draw the lines with their spreads."""
-    for entry, x, y, spread in lines:
-        look = style.look(entry)
-        shown = {"ls": look.line, "mew": 0, "elinewidth": 0.5, "zorder": look.order}
-        axes.errorbar(x, y, yerr=spread or None, **shown, **style.point(look))
-    _empty(axes, lines)
-
-
-def _empty(axes: Axes, lines: Sequence[Line]) -> None:
-    """Write "undefined" where there are no lines."""
-    if not lines:
+    for mark in marks:
+        _mark(axes, mark, mark.x + APART * (drawn.index(mark.entry) - middle))
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_xticks(range(len(names)), names)
+    if not marks:
         axes.set_yticks([])
         axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", color=style.MUTED)
 
 
-def _reliability(axes: Axes, lines: Iterator[Line]) -> None:
+def _mark(axes: Axes, mark: Mark, x: float) -> None:
+    look = style.look(mark.entry)
+    shown = {"mew": 0, "elinewidth": 0.9, "zorder": look.order}
+    axes.errorbar(x, mark.y, yerr=mark.half, ls="", **shown, **style.point(look))
+
+
+def _reliability(axes: Axes, marks: Sequence[Mark], bins: pl.DataFrame) -> None:
     axes.plot([0, 1], [0, 1], color=style.MUTED, lw=0.7, ls=":", zorder=1)
-    _describe(axes, "c", "Reliability", "predicted probability")
-    axes.set_ylabel("accuracy", fontsize=style.SMALL, color=style.MUTED)
-    _draw(axes, list(lines))
-
-
-def _risk(axes: Axes, lines: Sequence[Line], reference: str) -> None:
-    for entry, x, y, spread in lines:
-        look = style.look(entry)
-        low, high = np.subtract(y, spread), np.add(y, spread)
-        axes.fill_between(x, low, high, color=look.color, alpha=0.12, lw=0, zorder=1)
-        marked = {"ls": look.line, "mew": 0, "zorder": look.order, "markevery": MARKED}
-        axes.plot(x, y, **marked, **style.point(look))
-    _describe(axes, "d", f"Risk minus that of {reference} ↓", "coverage: share of the answers kept")
-    axes.xaxis.set_major_formatter(PERCENT)
-    _empty(axes, lines)
+    for mark in marks:
+        _mark(axes, mark, mark.x)
+    n = bins["n"].mean() or 0
+    _describe(axes, "c", f"Reliability, n ≈ {n:.0f} in a bin", "predicted probability")
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.set_ylabel("share correct", fontsize=style.SMALL, color=style.MUTED)
 
 
 def _describe(axes: Axes, letter: str, title: str, below: str) -> None:

@@ -9,12 +9,12 @@ from matplotlib.patches import Patch
 
 from tracecal.figures import style
 
-HEIGHT = 3.1
+HEIGHT = 3.3
 WIDTH = 0.36
-# Of the bars in (a), by spike gap; in (b) each bar is a fifth of the gaps.
+# Of the bars in (a), by spike gap; in (b) each bar is a quintile of the gap.
 FILLS = {"low": "white", "high": style.INK}
 EDGE = {"ec": style.INK, "lw": 0.8}
-NOTHING = "No answer of the main study has\nentropies, of which spikes are made."
+NOTHING = "No answer in the main study has the\nentropies that spikes are computed from."
 SCORES = {
     "mean_token_entropy": ("Mean entropy", style.FAMILIES["entropy"]),
     "len_norm_logp": ("Mean surprisal", style.FAMILIES["likelihood"]),
@@ -35,7 +35,7 @@ def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
         for letter, title in {
             "a": "All answers",
             "b": "Low mean risk",
-            "c": "Low mean risk, as scores see it",
+            "c": "Low mean risk, ranked by scores",
         }.items():
             style.panel_title(panels[letter], letter, title)
             panels[letter].set_ylim(0, 1)
@@ -54,7 +54,7 @@ def _strata(axes: Axes, strata: pl.DataFrame) -> None:
         _rates(axes, places, drawn, FILLS[spike])
     axes.set_xticks(range(len(names)), [name.capitalize() for name in names])
     axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.set_xlabel("Mean risk (third)")
+    axes.set_xlabel(f"Mean risk (third)\n{_counted(strata)}")
     axes.set_ylabel("Share wrong")
 
 
@@ -70,7 +70,13 @@ def _quintiles(rates: Axes, percentiles: Axes, quintiles: pl.DataFrame) -> None:
     for axes in (rates, percentiles):
         axes.set_xticks(range(1, quintiles.height + 1))
         axes.set_xlim(0.4, quintiles.height + 0.6)
-        axes.set_xlabel("Spike gap (fifth)")
+        axes.set_xlabel(f"Spike gap (fifth)\n{_counted(quintiles)}")
+
+
+def _counted(strata: pl.DataFrame) -> str:
+    """How many answers each stratum holds: a number, or the least and the most."""
+    n = "–".join(str(count) for count in sorted({strata["n"].min(), strata["n"].max()}))
+    return f"(n = {n} each)"
 
 
 def _rates(
@@ -80,6 +86,6 @@ def _rates(
     middle = rates["incorrect_rate"]
     ends = [middle - rates["incorrect_rate_low"], rates["incorrect_rate_high"] - middle]
     # A percentile interval need not contain the rate itself.
-    spread = [end.clip(lower_bound=0) for end in ends]
+    bars = [end.clip(lower_bound=0) for end in ends]
     axes.bar(places, middle, width, fc=fill, **EDGE)
-    axes.errorbar(places, middle, spread, fmt="none", ecolor=style.MUTED, elinewidth=1.2)
+    axes.errorbar(places, middle, bars, fmt="none", ecolor=style.MUTED, elinewidth=1.2)

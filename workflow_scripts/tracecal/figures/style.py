@@ -50,7 +50,7 @@ FAMILIES: Mapping[str, Look] = {
     "semantic": Look("#2A8C82", "P", 4.6),
 }
 OTHER = Look("#868D95", "h")
-# The second, of nearly the same widths, is for viewers of an SVG that lack the first.
+# The second is nearly as wide, for SVG viewers that lack the first.
 FONTS = ["DejaVu Sans", "Verdana"]
 
 RC = {
@@ -119,15 +119,18 @@ def sentence(text: str, width: float, height: float) -> Figure:
     return figure
 
 
-def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
-    """One legend below all panels, on as few lines as possible."""
+def legend(figure: Figure, handles: Sequence[Line2D], title: str = "") -> None:
+    """One legend below all panels, on as few lines as possible, under a shared title."""
     across = 8 if figure.get_figwidth() > COLUMN_WIDTH else 3
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(across, len(handles)))
+    columns = min(across, len(handles))
+    drawn = figure.legend(handles=handles, loc="outside lower center", ncols=columns, title=title)
+    drawn.get_title().set(fontsize=SMALL, color=MUTED)
 
 
-def key(name: str, drawn: Look, line: str = "") -> Line2D:
-    """A legend entry: a point, or a `line` through one."""
-    return Line2D([], [], ls=line, mew=0, label=name, **point(drawn))
+def key(name: str, drawn: Look, line: str = "", fill: str = "") -> Line2D:
+    """A legend entry: a point, or a `line` through one; `fill` leaves its outline."""
+    filled = {"mfc": fill} if fill else {"mew": 0}
+    return Line2D([], [], ls=line, label=name, **filled, **point(drawn))
 
 
 def point(drawn: Look) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""What each table shows: its rows, columns, title and notes."""

@@ -1,16 +1,21 @@
 """How many answers a table is based on: correct ones, scored ones, and those of a fit."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
 from tracecal.tables.settings import Frames, Settings
-from tracecal.tables.words import count, listed, note
+from tracecal.tables.words import count, note
 from tracecal.writers.table import ABSENT
 
 FEWER = "‡"
-# Rule of thumb for a logistic regression: events per weight (Peduzzi et al. 1996).
-PER_WEIGHT = 10
+# The factor by which a fit's weights should shrink at most, and the share of the explainable
+# variation that it is expected to explain: the defaults of Riley et al. 2020 (BMJ 368:m441).
+# A penalty asks for no fewer answers: with few its own size is a matter of chance (Riley et al.
+# 2021).
+SHRINKAGE, EXPLAINED = 0.9, 0.15
+COUNTED = "Answers, and how many are correct: see the main comparison."
 SCOPE = ("model", "task", "estimator")
 # The share of a task's answers that an estimator scores, by SCOPE, where it is below 1.
 Fewer = Mapping[tuple[str, str, str], float]
@@ -43,7 +48,7 @@ def footnotes(missing: Fewer, settings: Settings) -> list[str]:
     """Explains the mark of estimators that do not score every answer."""
     labels = {entry.id: entry.label for entry in settings.estimators}
     parts = [
-        f"{labels[estimator]} on {settings.pair(model, task)} ({share:.1%} of the answers)"
+        f"{labels[estimator]} on {settings.pair(model, task)} ({1 - share:.1%} of the answers)"
         for (model, task, estimator), share in missing.items()
     ]
     return note(f"{FEWER} Without a score for some answers", parts)
@@ -64,10 +69,19 @@ def notes(
     ]
     fits = [{"task": None} | total(counted)] if pooled else counted
     return [
-        f"Right answers (accuracy): {'; '.join(right)}.",
+        f"Correct answers (accuracy): {'; '.join(right)}.",
         *incomplete(counted, settings),
         *too_few(fits, settings, shares),
     ]
+
+
+def elsewhere(
+    frames: Frames, settings: Settings, shares: Sequence[float] = (), pooled: bool = False
+) -> list[str]:
+    """In place of `notes` below a table that is not the main comparison, which lists the counts."""
+    counted = rows(frames, settings)
+    fits = [{"task": None} | total(counted)] if pooled else counted
+    return [COUNTED, *too_few(fits, settings, shares)]
 
 
 def total(counted: Sequence[Mapping]) -> dict[str, int]:
@@ -82,17 +96,32 @@ def rows(frames: Frames, settings: Settings) -> list[dict]:
 
 
 def incomplete(counts: Sequence[Mapping], settings: Settings) -> list[str]:
-    """Notes on answers from files that lack questions or entropies, from rows of `accuracy`."""
-    sentences = {
-        "unanswered": "Answers' files leave out questions",
-        "without_entropy": f"{ABSENT} Without entropies, which TRACE needs, are answers",
-    }
+    """Notes on answers from files that lack questions or entropies, and on parts that answers lack,
+    from rows of `accuracy`.
+
+    `settings.more` has by task of parts, under 'missing', what a missing one counts as.
+    """
+    missing = settings.more.get("missing", {})
+    left_out = [row for row in counts if row["task"] not in missing]
+    parts_left_out = [row for row in counts if missing.get(row["task"]) == "unanswered"]
+    counted_wrong = [row for row in counts if missing.get(row["task"]) == "wrong"]
+    sentences = [
+        ("unanswered", left_out, True, "Answers' files leave out questions"),
+        ("unanswered", parts_left_out, True, "Parts that answers lack are left out"),
+        ("unanswered", counted_wrong, False, "Parts that answers lack count as wrong"),
+        (
+            "without_entropy",
+            counts,
+            False,
+            f"{ABSENT} Without entropies, which TRACE needs, are answers",
+        ),
+    ]
     notes = []
-    for column, sentence in sentences.items():
+    for column, concerned, beside, sentence in sentences:
         parts = [
             f"{settings.pair(row['model'], row['task'])} ({row[column]} of "
-            f"{row['n'] + (row['unanswered'] if column == 'unanswered' else 0)})"
-            for row in counts
+            f"{row['n'] + (row[column] if beside else 0)})"
+            for row in concerned
             if row[column]
         ]
         notes += note(sentence, parts)
@@ -102,7 +131,7 @@ def incomplete(counts: Sequence[Mapping], settings: Settings) -> list[str]:
 def too_few(
     counts: Iterable[Mapping], settings: Settings, shares: Sequence[float] = ()
 ) -> list[str]:
-    """A warning where a calibration part has too few answers of the rarer kind, right or wrong.
+    """A warning where a calibration part has fewer answers than its fit `needs`.
 
     `counts` have `model`, `task` (null: all), `n` and `correct`. `settings.more` has the most
     `weights` of any fit (0: nothing is fitted) and the `calibration_share`, the share of answers it
@@ -111,17 +140,41 @@ def too_few(
     weights, shares = settings.more["weights"], shares or [settings.more["calibration_share"]]
     few = []
     for row in counts:
-        rarer = [share * min(row["correct"], row["n"] - row["correct"]) for share in shares]
-        if min(rarer) < PER_WEIGHT * weights:
-            ends = " to ".join(dict.fromkeys(f"{number:.0f}" for number in (rarer[0], rarer[-1])))
+        rarer = min(row["correct"], row["n"] - row["correct"])
+        wanted = needs(weights, rarer / row["n"])
+        if wanted > round(min(shares) * row["n"]):
+            sizes = [_span(shares, number) for number in (row["n"], rarer)]
             name = settings.pair(row["model"], row["task"]) if row["task"] else "all tasks together"
-            few.append(f"{name} (about {ends})")
+            few.append(
+                f"{name} needs about {wanted:.0f} calibration answers, has {sizes[0]} ({sizes[1]} "
+                "of the rarer class)"
+                if math.isfinite(wanted)
+                else f"{name} has answers of one class only"
+            )
     warning = (
-        f"Too few to say: a fit has up to {count(weights, 'weight')} here, and with fewer than "
-        f"{PER_WEIGHT} answers of the rarer kind, right or wrong, for each of them in the "
-        "calibration part it depends on chance. This applies to "
+        f"Sample too small for {count(weights, 'weight')} (Riley et al. 2020, overfitting of at "
+        f"most {1 - SHRINKAGE:.0%}): "
     )
-    return [f"{warning}{listed(few)}."] if few else []
+    return [f"{warning}{'; '.join(few)}."] if few else []
+
+
+def needs(weights: int, share: float) -> float:
+    """How many answers a fit of so many weights needs where one class has this `share`; infinite
+    where it has none: criterion 1 of Riley et al. 2020.
+    """
+    if not weights:
+        return 0
+    if not share:
+        return math.inf
+    likelihood = share * math.log(share) + (1 - share) * math.log(1 - share)
+    explained = EXPLAINED * (1 - math.exp(2 * likelihood))  # Cox and Snell's R²
+    return weights / ((SHRINKAGE - 1) * math.log(1 - explained / SHRINKAGE))
+
+
+def _span(shares: Sequence[float], number: int) -> str:
+    """The parts of a number, from the first share's to the last's."""
+    ends = dict.fromkeys(f"{share * number:.0f}" for share in (shares[0], shares[-1]))
+    return " to ".join(ends)
 
 
 def counts(frames: Frames, settings: Settings, scope: Sequence[str]) -> pl.DataFrame:

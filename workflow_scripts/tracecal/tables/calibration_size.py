@@ -46,7 +46,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             *better_of([_column(entry, missing) for entry in shown], direction),
         ),
         section=pl.col(SHARE),
-        emphasis="Bold: best of the row; values that print alike share the mark.",
+        emphasis="Bold: best of the row; ties, as printed, share the mark.",
         footnotes=(
             *settings.absent_tasks("main", present),
             *partly_note(parts, settings.tasks),
@@ -54,7 +54,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         notes=(
             "Brier: lower is better; AUROC: higher is better.",
-            *answered.notes(frames, settings, shares),
+            *answered.elsewhere(frames, settings, shares),
         ),
     )
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tracecal.given import read_yaml
-from tracecal.registry import REPRESENTATIVE
+from tracecal.inputs.files import read_yaml
+from tracecal.registry.estimators import REPRESENTATIVE
 
 COLUMNS = Path(__file__).with_suffix(".yaml")
 OPENING = """\

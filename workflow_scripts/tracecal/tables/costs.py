@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.spent import spent_by
+from tracecal.jobs.spent import spent_by
 from tracecal.writers.table import Column, Table
 
 LIGHT, REST = 0.01, "all else"
 # The folder of a step's generated tokens, and their number as an expression for one row.
-DECODED = {
+TOKEN_FOLDERS = {
     "generate": ("traces", pl.col("token_ids").list.len()),
     "search_beams": ("beams", pl.col("beam_length").list.sum()),
     "draw_samples": ("samples", pl.col("token_ids").list.len()),
@@ -38,7 +38,7 @@ def read_spent(folder: Path, models: Sequence[str]) -> pl.DataFrame:
 
 
 def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """The `tokens` that each `step` of `DECODED` generated with each `model`, for the finished
+    """The `tokens` that each `step` of `TOKEN_FOLDERS` generated with each `model`, for finished
     (model, task) `pairs`; those of a beam search are summed over its beams.
     """
     counted = [
@@ -47,7 +47,7 @@ def count_tokens(results: Path, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
             "model": model,
             "tokens": pl.read_ipc(path).select(length.sum()).item() or 0,
         }
-        for step, (name, length) in DECODED.items()
+        for step, (name, length) in TOKEN_FOLDERS.items()
         for model, task in pairs
         if (path := results / name / model / f"{task}.arrow").exists()
     ]

@@ -1,4 +1,4 @@
-"""The cross-model comparison: TRACE+ against the best baseline, model by model."""
+"""The cross-model comparison: TRACE+ against baselines, model by model."""
 
 from statistics import fmean
 
@@ -23,7 +23,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     frame = _frame(averages, frames, metrics, present, models, settings)
     return Table(
         frame=frame,
-        columns=_columns(metrics, missing),
+        columns=_columns(metrics, missing, settings),
         section=pl.col("model").is_null().cast(pl.String),
         emphasis=improved.BOLD,
         footnotes=(
@@ -68,7 +68,6 @@ def _frame(
             *("model", "label", "accuracy", "right", "answers"),
             *improved.columns_of(BEST, TRACE_PLUS, IMPROVEMENT, metrics=metrics),
             *(f"{metric}_{name}" for metric in metrics for name in ("wins", "tasks")),
-            *improved.columns_of("supported_wins", metrics=metrics),
             *improved.further_columns(metrics),
             *("baselines", "models", "tasks"),
         )
@@ -83,17 +82,17 @@ def _accuracies(accuracy: pl.DataFrame, models: list[str]) -> dict[str | None, f
     return accuracies | ({None: fmean(overall)} if overall else {})
 
 
-def _columns(metrics: list[str], missing: answered.Fewer) -> tuple[Column, ...]:
+def _columns(metrics: list[str], missing: answered.Fewer, settings: Settings) -> tuple[Column, ...]:
     return (
         Column(("label",), "Model", align="left"),
         Column(("accuracy",), "Avg. Acc."),
+        *improved.chosen_columns(settings, metrics, supported=True),
         *improved.sides(metrics, missing, "model"),
         *(improved.gain_column(m, f"Δ{NAMES[m]}", "Improvement") for m in metrics),
         *(
             Column((f"{m}_wins", f"{m}_tasks"), NAMES[m], "Task Wins", added=m not in METRICS)
             for m in metrics
         ),
-        *(Column((f"{m}_supported_wins",), NAMES[m], "Supported", added=True) for m in metrics),
         *improved.right_columns(accuracy=False),
     )
 
@@ -103,7 +102,8 @@ def _footnotes(
 ) -> list[str]:
     notes = improved.partly_undefined(pairs, settings)
     for metric in metrics:
-        rows = averages.filter(pl.col("difference").is_null(), metric=metric).drop_nulls("model")
+        rows = averages.filter(pl.col("difference").is_null(), metric=metric, against="oracle")
+        rows = rows.drop_nulls("model")
         if names := [settings.models[model] for model in rows.sort(settings.in_order())["model"]]:
             notes.append(
                 f"– No {NAMES[metric]} to compare for {listed(names)}; left out of Overall."

@@ -32,7 +32,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             *improved.further_columns(),
             *("right", "answers", "tasks"),
         ),
-        columns=_columns(missing),
+        columns=_columns(missing, settings),
         emphasis=improved.BETTER_BOLD,
         footnotes=(
             *settings.absent_tasks("cross", present),
@@ -46,7 +46,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     )
 
 
-def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
+def _columns(missing: answered.Fewer, settings: Settings) -> tuple[Column, ...]:
     best, own = [], []
     for metric in METRICS:
         group = f"Best Non-TRACE for {NAMES[metric]}"
@@ -57,4 +57,9 @@ def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
             improved.gain_column(metric, f"Δ{NAMES[metric]}", group),
         ]
         own.append(sides[1])
-    return (Column(("label",), "Model", align="left"), *best, *own)
+    return (
+        Column(("label",), "Model", align="left"),
+        *improved.chosen_columns(settings),
+        *best,
+        *own,
+    )

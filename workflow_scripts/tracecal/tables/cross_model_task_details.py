@@ -35,6 +35,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         columns=(
             Column(("model_label",), "Model", align="left", printed=once),
             Column(("label",), "Task", align="left"),
+            *improved.chosen_columns(settings),
             *(column for metric in METRICS for column in _columns(metric, missing)),
             *improved.right_columns(),
         ),

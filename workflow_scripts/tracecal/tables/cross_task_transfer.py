@@ -1,4 +1,4 @@
-"""TRACE+ against the best baseline where both are calibrated on the other tasks only."""
+"""TRACE+ against baselines where both are calibrated on the other tasks only."""
 
 import polars as pl
 
@@ -27,7 +27,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             *improved.further_columns(),
             *("accuracy", "right", "answers", "model", "tasks"),
         ),
-        columns=_columns(missing),
+        columns=_columns(missing, settings),
         emphasis=improved.BOLD,
         footnotes=(
             *([*settings.absent_tasks("main", present), *nothing] if present else [ALONE]),
@@ -49,9 +49,10 @@ def _others(frames: Frames, settings: Settings) -> list[dict]:
     return [row for row in rest if row["n"]]
 
 
-def _columns(missing: answered.Fewer) -> tuple[Column, ...]:
+def _columns(missing: answered.Fewer, settings: Settings) -> tuple[Column, ...]:
     return (
         Column(("label",), "Target", align="left"),
+        *improved.chosen_columns(settings),
         *improved.sides(METRICS, missing, "task"),
         *(improved.gain_column(metric, NAMES[metric], "Gain") for metric in METRICS),
         *improved.right_columns(),

@@ -1,6 +1,7 @@
 """The tables of a few estimators' averages: those named in ROWS."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -8,6 +9,8 @@ from tracecal.tables import answered
 from tracecal.tables.phrases import (
     BEST_OF_COLUMN,
     BETTER,
+    DEBIASED,
+    DEBIASED_IS,
     NAMES,
     by,
     frame_of,
@@ -24,28 +27,53 @@ from tracecal.writers.table import Column, Table, ranked
 
 HEADINGS = {"main": "Main", "cross": "Cross"}
 CALIBRATED = "Brier and ECE are of calibrated probabilities unless a row says otherwise."
+REQUIREMENTS = (
+    "Req.: E extra inference, S sampled answers, H hidden states, L labelled training, "
+    "C held-out calibration labels."
+)
+EPR_ID = "mean_token_entropy"
+EPR = "Mean token entropy is also EPR (Moslonka et al. 2025), taken over the whole vocabulary."
 
 
-def averages_table(
-    name: str,
-    frames: Frames,
-    settings: Settings,
-    metrics: Sequence[str] = ("brier", "auroc"),
-    decimals: int = 3,
-    further: Mapping[str, Column] | None = None,
-    notes: Sequence[str] = (),
-    by_study: bool = False,
-    heading: str = "Variant",
-    area: str = "",
-) -> Table:
-    """The table `name` of ROWS, from `averages`: a row per estimator, a column per metric.
+@dataclass(frozen=True)
+class Layout:
+    """How a table of averages looks.
+
+    With `by_study` the columns of several studies are side by side. `further` columns print values
+    of `settings.more`, by estimator. `heading` is the heading of the estimators' column, `area`
+    that of the AUROC.
+    """
+
+    metrics: Sequence[str] = ("brier", "auroc")
+    decimals: int = 3
+    further: Mapping[str, Column] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    by_study: bool = False
+    heading: str = "Variant"
+    area: str = ""
+
+
+LAYOUTS = {
+    "bridge": Layout(metrics=("brier", "auroc", "ece", DEBIASED), notes=[DEBIASED_IS]),
+    "ablation": Layout(by_study=True),
+    "operator_ablation": Layout(metrics=("auroc",), area="Avg. AUROC"),
+    # Differences are small, hence a digit more.
+    "semantic_fusion": Layout(decimals=4, heading="Method"),
+    "broader_uq": Layout(
+        further={"requires": Column(("requires",), "Req.")}, notes=[REQUIREMENTS], heading="Method"
+    ),
+}
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From `averages`, the table that `settings.more["table"]` names: a row per estimator.
 
     Estimators that are not in ROWS are the last group; those that were not measured are left out
-    and listed in a note. With `by_study` the columns of several studies are side by side.
-    `further` columns print values of `settings.more`, by estimator. `heading` is the heading of the
-    estimators' column, `area` that of the AUROC.
+    and listed in a note.
     """
-    further, missing = further or {}, answered.fewer(frames, settings)
+    name = settings.more["table"]
+    layout, missing = LAYOUTS[name], answered.fewer(frames, settings)
+    by_study, further = layout.by_study, layout.further
     chosen = _chosen(frames["averages"], settings)
     known = set(chosen.filter(study="main")["estimator"])
     means = by(chosen.drop_nulls("mean"), "study", "estimator", "metric")
@@ -57,16 +85,17 @@ def averages_table(
     keys = {
         f"{study}_{metric}" if by_study else metric: (study, metric)
         for study in settings.studies
-        for metric in metrics
+        for metric in layout.metrics
     }
     columns = [
         Column(
             (key,),
-            area or NAMES[metric],
+            layout.area or NAMES[metric],
             HEADINGS[study] if by_study else "",
-            better=BETTER[metric],
-            decimals=decimals,
+            better=BETTER.get(metric),
+            decimals=layout.decimals,
             mark=partly(key),
+            added=metric == DEBIASED,
         )
         for key, (study, metric) in keys.items()
     ]
@@ -78,21 +107,26 @@ def averages_table(
         for entry in shown
     ]
     absent = sorted(wanted - known)
+    epr = [EPR] * (name == "broader_uq" and EPR_ID in entries)
     return Table(
         frame=frame_of(rows),
-        columns=(method(name, shown, missing, heading), *further.values(), *ranked(columns)),
+        columns=(method(name, shown, missing, layout.heading), *further.values(), *ranked(columns)),
         section=pl.col("estimator").replace_strict(sections),
         emphasis=BEST_OF_COLUMN,
         added=pl.col("estimator").is_in(sorted(ADDED.get(name, ()))),
         footnotes=(
             *([f"Not in this run: {listed(absent)}."] if absent else []),
-            *partly_note({"": settings.of_pairs(frames["averages"])}, settings.tasks, metrics),
+            *partly_note(
+                {"": settings.of_pairs(frames["averages"])}, settings.tasks, layout.metrics
+            ),
             *answered.footnotes(missing, settings),
         ),
         notes=(
             CALIBRATED,
             *_cross_note(settings),
-            *notes,
+            *_subset_note(settings),
+            *layout.notes,
+            *epr,
             *answered.notes(frames, settings),
         ),
     )
@@ -116,6 +150,16 @@ def _scope(studies: Mapping[str, Mapping]) -> dict[str, str]:
         return scope
     cross = {f"cross_{key}": " ".join(studies["cross"][key]) for key in ("models", "tasks")}
     return {f"main_{key}": value for key, value in scope.items()} | cross
+
+
+def _subset_note(settings: Settings) -> list[str]:
+    if "subset" not in settings.more:
+        return []
+    size = count(settings.more["subset"], "evaluation answer")
+    return [
+        f"On a seeded subset of at most {size} of each task, on which every estimator here is "
+        "fitted and evaluated; other tables compare on all answers."
+    ]
 
 
 def _cross_note(settings: Settings) -> list[str]:

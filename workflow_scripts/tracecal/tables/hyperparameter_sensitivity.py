@@ -1,10 +1,12 @@
-"""How far TRACE's metrics change with each of its hyperparameters."""
+"""How far metrics change with each hyperparameter of TRACE, and with the penalty of TRACE+."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from tracecal.operate.sensitivity import DEFAULT, DEFAULTS
+from tracecal.analyse.hyperparameter_sensitivity import PENALTY
+from tracecal.features.sensitivity import DEFAULT, DEFAULTS
 from tracecal.tables import answered
 from tracecal.tables.phrases import BETTER, METRICS, NAMES, frame_of
 from tracecal.tables.settings import Frames, Settings, present_tasks
@@ -21,7 +23,9 @@ SYMBOLS = {
     "decay": ("lambda", "λ"),
     "window": ("w", "w"),
     "exponent": ("rho", "ρ"),
+    PENALTY: ("C", "C (TRACE+)"),
 }
+VALUES = DEFAULTS | {PENALTY: 1.0}
 
 
 def table(frames: Frames, settings: Settings) -> Table:
@@ -31,7 +35,8 @@ def table(frames: Frames, settings: Settings) -> Table:
     averages = analysis.filter(pl.col("task").is_null(), pl.col("metric").is_in(METRICS))
     default = {row["metric"]: row for row in averages.filter(setting=DEFAULT).to_dicts()}
     at_default = [f"{NAMES[m]} {number(default[m]['mean'], DECIMALS)}" for m in METRICS]
-    rows = [_row(setting, averages, default) for setting in SYMBOLS]
+    found = set(averages["setting"])
+    rows = [_row(setting, averages, default) for setting in SYMBOLS if setting in found]
     return Table(
         frame=frame_of(rows).with_columns(**settings.scope(present)),
         columns=(
@@ -50,6 +55,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             Column(("default",), "Default", decimals=2, added=True),
             *(Column((f"{m}_best_at",), NAMES[m], "Best at", added=True) for m in METRICS),
         ),
+        added=pl.col("parameter") == SYMBOLS[PENALTY][0],
         footnotes=(
             *settings.absent_tasks("main", present),
             *_left_out(analysis, present, settings),
@@ -70,7 +76,10 @@ def _row(setting: str, averages: pl.DataFrame, default: Mapping[str, Mapping]) -
     }
     name, symbol = SYMBOLS[setting]
     row = {"parameter": name, "label": symbol, "values": _levels(by_metric["brier"])}
-    row |= {"default": float(DEFAULTS[setting])}
+    row |= {"default": float(VALUES[setting])}
+    if setting == PENALTY:
+        at_one = averages.filter(setting=setting, level=VALUES[setting])
+        default = {average["metric"]: average for average in at_one.to_dicts()}
     for metric, (low, *_, high) in by_metric.items():
         row |= {f"{metric}_low": low["mean"], f"{metric}_high": high["mean"]}
         row |= {f"{metric}_best_at": _best_at(by_metric[metric], metric)}
@@ -93,7 +102,8 @@ def _best_at(averages: Sequence[Mapping], metric: str) -> str | None:
 
 
 def _levels(averages: Sequence[Mapping]) -> str:
-    return ", ".join(f"{level:g}" for level in sorted(average["level"] for average in averages))
+    levels = sorted(average["level"] for average in averages)
+    return ", ".join("none" if math.isinf(level) else f"{level:g}" for level in levels)
 
 
 def _spread_note(averages: pl.DataFrame) -> str:

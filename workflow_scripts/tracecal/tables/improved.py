@@ -1,10 +1,11 @@
-"""TRACE+ against the best baseline: the columns and sentences of tables that print improvements."""
+"""TRACE+ against baselines: the columns and sentences of tables that print improvements."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 import polars as pl
 
-from tracecal.analyse.improvements import TRACE_PLUS
+from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.tables import answered
 from tracecal.tables.answered import Fewer, fewer_in
 from tracecal.tables.phrases import (
@@ -25,18 +26,29 @@ UNSUPPORTED = "§"
 BEST, IMPROVEMENT = "best_baseline", "improvement"
 BOLD = "Bold: the better of Best Non-TRACE and TRACE+, unless both print alike."
 BETTER_BOLD = "Bold: the better of the best baseline and TRACE+, unless both print alike."
-# The CSV's names for the columns of `improvements`: those printed, then those in the CSV alone.
+# The CSV's names for the columns of `improvements` against the oracle: those printed, then those in
+# the CSV alone.
 VALUES = {"reference": BEST, "value": TRACE_PLUS, "difference": IMPROVEMENT}
 MORE = {
     "baseline": f"{BEST}_id",
     "reference_sd": f"{BEST}_sd",
     "value_sd": f"{TRACE_PLUS}_sd",
     "difference_sd": f"{IMPROVEMENT}_sd",
-    "low": f"{IMPROVEMENT}_low",
-    "high": f"{IMPROVEMENT}_high",
     "undefined": "undefined_splits",
 }
-COUNTS = {name: name for name in ("tasks", "wins", "supported_wins")}
+COUNTS = {name: name for name in ("tasks", "wins")}
+# Those against the baselines of CHOSEN, each after the kind of choice.
+CHOSEN = ("picked", "named")
+AGAINST = {
+    "baseline": "id",
+    "reference": "baseline",
+    "difference": IMPROVEMENT,
+    "difference_sd": f"{IMPROVEMENT}_sd",
+    "low": f"{IMPROVEMENT}_low",
+    "high": f"{IMPROVEMENT}_high",
+    "wins": "wins",
+    "supported_wins": "supported_wins",
+}
 Improvement = Mapping[str, object]  # a row of the analysis
 
 
@@ -52,9 +64,11 @@ def wide(
     """
     order = [settings.in_order() if name == "model" else pl.col(name) for name in scope]
     frame = improvements.select(scope).unique().sort(order, nulls_last=True)
-    names = VALUES | MORE | COUNTS
-    for metric in metrics:
-        own = improvements.filter(metric=metric)
+    parts = {"oracle": VALUES | MORE | COUNTS} | {
+        kind: {key: f"{kind}_{name}" for key, name in AGAINST.items()} for kind in CHOSEN
+    }
+    for metric, (against, names) in product(metrics, parts.items()):
+        own = improvements.filter(metric=metric, against=against)
         columns = own.select(*scope, *(pl.col(k).alias(f"{metric}_{v}") for k, v in names.items()))
         frame = frame.join(columns, on=scope, how="left", nulls_equal=True, maintain_order="left")
     counted = answered.counts(frames, settings, scope)
@@ -111,8 +125,9 @@ def columns_of(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:
 
 
 def further_columns(metrics: Sequence[str] = METRICS) -> list[str]:
-    """The columns that are in the CSV alone, metric by metric."""
-    return [f"{metric}_{name}" for metric in metrics for name in MORE.values()]
+    """The columns that are in the CSV alone, and those against CHOSEN, metric by metric."""
+    chosen = [f"{kind}_{name}" for kind in CHOSEN for name in AGAINST.values()]
+    return [f"{metric}_{name}" for metric in metrics for name in (*MORE.values(), *chosen)]
 
 
 def side_columns(
@@ -151,19 +166,54 @@ def sides(metrics: Sequence[str], missing: Fewer, *scope: str) -> list[Column]:
 
 
 def gain_column(metric: str, label: str, group: str) -> Column:
-    """The improvement; a win whose interval does not lie above zero is marked."""
+    """The improvement on the best baseline, an oracle: a point."""
     key = f"{metric}_{IMPROVEMENT}"
-    won, supported = pl.col(key) > 0, pl.col(f"{key}_low") > 0
-    unsupported = won.fill_null(False) & ~supported.fill_null(False)
-    return Column(
-        (key,),
-        label,
-        group,
-        better="higher",
-        signed=True,
-        added=metric not in METRICS,
-        added_mark=marked((unsupported, UNSUPPORTED)),
-    )
+    added = metric not in METRICS
+    return Column((key,), label, group, better="higher", signed=True, added=added)
+
+
+def chosen_columns(
+    settings: Settings, metrics: Sequence[str] = METRICS, supported: bool = False
+) -> list[Column]:
+    """The improvements on the picked and on the named baseline; `supported` adds counts of wins.
+
+    A win whose interval does not lie above zero is marked.
+    """
+    columns = []
+    for kind, heading in zip(CHOSEN, headings(settings), strict=True):
+        for metric in metrics:
+            key = f"{metric}_{kind}_{IMPROVEMENT}"
+            won, above = pl.col(key) > 0, pl.col(f"{key}_low") > 0
+            mark = won.fill_null(False) & ~above.fill_null(False)
+            columns.append(
+                Column(
+                    (key,),
+                    f"Δ{NAMES[metric]}",
+                    heading,
+                    better="higher",
+                    signed=True,
+                    added=True,
+                    added_mark=marked((mark, UNSUPPORTED)),
+                )
+            )
+        columns += [
+            Column(
+                (f"{metric}_{kind}_supported_wins", f"{metric}_tasks"),
+                f"{NAMES[metric]} supported",
+                heading,
+                added=True,
+            )
+            for metric in metrics
+            if supported
+        ]
+    return columns
+
+
+def headings(settings: Settings) -> list[str]:
+    """What the comparisons with the baselines of CHOSEN are called."""
+    named = settings.more.get("named", "")
+    labels = {entry.id: entry.label for entry in settings.estimators}
+    return ["Against the picked baseline", f"Against {labels.get(named, named)}"]
 
 
 def unsupported(row: Improvement) -> bool:
@@ -177,22 +227,26 @@ def level(improvements: Iterable[Improvement]) -> str:
 
 
 def explained(improvements: Iterable[Improvement], settings: Settings) -> list[str]:
-    """Explains the intervals, where there are any, and their mark, where it is used."""
+    """Explains the comparisons and their intervals, and the mark, where it is used."""
     rows = [row for row in improvements if row["metric"] in CLAIMED]
     if not rows or nothing_to_compare(settings):
         return []
+    chosen = [row for row in rows if row["against"] in CHOSEN]
+    resamples = max((row["resamples"] for row in chosen), default=0)
     notes = [
-        f"Intervals ({level(rows)}): percentiles over {max(row['resamples'] for row in rows)} "
-        "resamples of whole groups of examples, the same for all estimators. The best baseline is "
-        "chosen anew in every resample, which leans against TRACE+; both sides are measured on the "
-        "same splits, and no fit is repeated. Each interval stands by itself, uncorrected for "
-        "their number."
+        "The picked baseline is, in each split, the one with the smallest log loss on the "
+        "calibration part, ranked by its calibrated probability; the named one was chosen before "
+        "any result. The best baseline (Best Non-TRACE) is an oracle, the best of each column in "
+        "hindsight: a point without an interval.",
+        f"Intervals ({level(rows)}): percentiles over {resamples} resamples of whole groups of "
+        "examples, both sides on the same splits; each stands by itself, uncorrected for their "
+        "number.",
     ]
     mark = (
         f"{UNSUPPORTED} TRACE+ is better, but the interval does not lie above zero: this win is "
         "not supported."
     )
-    return notes + [mark] * any(map(unsupported, rows))
+    return notes + [mark] * any(map(unsupported, chosen))
 
 
 def nothing_to_compare(settings: Settings) -> list[str]:
@@ -208,7 +262,7 @@ def partly_undefined(pairs: pl.DataFrame, settings: Settings) -> list[str]:
     """A note for each metric that is undefined in some splits of some task."""
     notes = []
     for metric in METRICS:
-        undefined = pairs.filter(pl.col("undefined") > 0, metric=metric)
+        undefined = pairs.filter(pl.col("undefined") > 0, metric=metric, against="oracle")
         rows = undefined.sort(settings.in_order(), "task")
         parts = [
             f"{settings.models[row['model']]} on {settings.tasks[row['task']]} "

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tracecal.calibrate.picked import PICKED
 from tracecal.tables import answered
 from tracecal.tables.improved import BEST, TRACE_PLUS
 from tracecal.tables.phrases import BETTER, LEFT_OUT, METRICS, NAMES, partly, unscored
@@ -12,8 +13,8 @@ from tracecal.writers.table import Column, Table
 ALL = "all"
 # Right and wrong answers that an AUROC needs at least to be informative.
 FEW = 10
-TRACED = ("trace", TRACE_PLUS)
-LABELS = {BEST: "Best Non-TRACE", "trace": "TRACE", TRACE_PLUS: "TRACE+"}
+TRACED = (PICKED, "trace", TRACE_PLUS)
+LABELS = {PICKED: "Picked baseline", BEST: "Best Non-TRACE", "trace": "TRACE", TRACE_PLUS: "TRACE+"}
 SCOPE = ("task", "language")
 
 
@@ -29,7 +30,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     right = _together(frames["accuracy"].filter(wanted), frames["language_accuracy"].filter(wanted))
     frame = _frame(averages, best, right)
     missing = answered.fewer(frames, settings)
-    several = {task: settings.tasks[task] for task in present} if len(present) > 1 else {}
+    titles = {task: settings.tasks[task] for task in present}
     return Table(
         frame=frame,
         columns=(
@@ -50,7 +51,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             ),
         ),
         section=pl.col("task"),
-        titles=several,
+        titles=titles,
         footnotes=(
             *_footnotes(averages, present),
             *answered.footnotes({k: v for k, v in missing.items() if k[1] in present}, settings),
@@ -70,8 +71,8 @@ def _few_right(right: pl.DataFrame) -> list[str]:
     few = right.select(*SCOPE, rarer).filter(pl.col("rarer") < FEW).sort(SCOPE)
     named = [f"{language} ({rarer})" for _, language, rarer in few.iter_rows()]
     return [
-        f"Too few to say: fewer than {FEW} answers of the rarer kind, right or wrong, so that an "
-        f"AUROC hangs on single answers: {', '.join(named)}."
+        f"Sample too small: fewer than {FEW} answers of the rarer class, correct or incorrect, so "
+        f"that an AUROC depends on single answers: {', '.join(named)}."
     ] * bool(named)
 
 
@@ -103,7 +104,7 @@ def _frame(averages: pl.DataFrame, best: pl.DataFrame, right: pl.DataFrame) -> p
     frame = sizes.join(counts, on=SCOPE, how="left")
     frame = frame.sort("task", pl.col("language") != ALL, "language")
     for metric in METRICS:
-        own = best.filter(metric=metric).select(
+        own = best.filter(metric=metric, against="oracle").select(
             *SCOPE,
             pl.col("reference").alias(f"{BEST}_{metric}"),
             pl.col("baseline").alias(f"{BEST}_{metric}_id"),

@@ -40,5 +40,5 @@ def table(frames: Frames, settings: Settings) -> Table:
             *partly_note(parts, settings.tasks),
             *answered.footnotes(missing, settings),
         ),
-        notes=tuple(answered.notes(frames, settings)),
+        notes=tuple(answered.elsewhere(frames, settings)),
     )

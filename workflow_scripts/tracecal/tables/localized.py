@@ -27,6 +27,8 @@ MATCHED = (
     "equally near."
 )
 COUNTS = ("n", "errors", "length_gap")
+# Matched errors below which a value would depend on single answers, and is not printed.
+FEWEST = 10
 # The analysis' rows by estimator, slice and metric.
 Values = Mapping[tuple[str, str, str], Mapping]
 # The row with the most pairs of each slice.
@@ -74,8 +76,8 @@ def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequen
         notes=(
             MATCHED.format(matchings=analysis["matchings"][0]),
             *_counts(largest),
-            *_gains(shown, values),
-            *answered.notes(frames, settings),
+            *_gains(shown, values, settings),
+            *answered.elsewhere(frames, settings),
         ),
     )
 
@@ -86,12 +88,22 @@ def most(values: Values, part: str) -> Mapping:
     return max(rows, key=lambda row: row["n"] or 0)
 
 
+def enough(estimator: str, part: str, values: Values) -> bool:
+    """Whether an estimator is measured on enough matched errors of a slice."""
+    return (values[estimator, part, "auroc"]["n"] or 0) >= FEWEST
+
+
 def _values(estimator: str, shown: Sequence[Shown], values: Values) -> dict:
-    cells = {column.key: values[estimator, column.slice, column.metric] for column in shown}
-    row = {key: cell["value"] for key, cell in cells.items()}
-    row |= {f"{key}_sd": cell["sd"] for key, cell in cells.items()}
+    cells = {
+        column.key: values[estimator, column.slice, column.metric]
+        if enough(estimator, column.slice, values)
+        else {}
+        for column in shown
+    }
+    row = {key: cell.get("value") for key, cell in cells.items()}
+    row |= {f"{key}_sd": cell.get("sd") for key, cell in cells.items()}
     for key in (column.key for column in shown if column.metric == "auroc"):
-        row |= {f"{key}_{end}": cells[key][end] for end in ("low", "high")}
+        row |= {f"{key}_{end}": cells[key].get(end) for end in ("low", "high")}
     for part in dict.fromkeys(column.slice for column in shown):
         row |= {f"{part}_{name}": values[estimator, part, "auroc"][name] for name in COUNTS}
     return row
@@ -104,9 +116,16 @@ def _column(column: Shown, values: Values) -> Column:
 
 
 def _unsupported(column: Shown, values: Values) -> bool:
-    """Whether TRACE+ is better than the baselines shown, and the interval contains zero."""
+    """Whether TRACE+ is better than the named baseline, and the interval contains zero."""
     gain = values[GAIN, column.slice, column.metric]
+    if not _compared(column.slice, values):
+        return False
     return None not in (gain["value"], gain["low"]) and gain["low"] <= 0 < gain["value"]
+
+
+def _compared(part: str, values: Values) -> bool:
+    """Whether TRACE+, whose gain it is, is measured on enough matched errors of a slice."""
+    return (GAINER, part, "auroc") in values and enough(GAINER, part, values)
 
 
 def _counts(largest: Largest) -> Iterator[str]:
@@ -125,31 +144,37 @@ def _counts(largest: Largest) -> Iterator[str]:
 
 
 def _empty(largest: Largest) -> Iterator[str]:
-    """The slices without an error that can be matched."""
-    if empty := [NAMES[part].lower() for part, row in largest.items() if not row["n"]]:
-        yield f"– Undefined: no error that can be matched is of the kind {listed(empty)}."
+    """The slices with too few errors that can be matched."""
+    few = [
+        f"{NAMES[part].lower()} ({number(row['n'] or 0.0, 0)})"
+        for part, row in largest.items()
+        if (row["n"] or 0) < FEWEST
+    ]
+    if few:
+        yield f"– Fewer than {FEWEST} matched errors, too few for a value: {listed(few)}."
 
 
-def _gains(shown: Sequence[Shown], values: Values) -> Iterator[str]:
-    """By how much TRACE+ exceeds the table's best baseline, with a bootstrap interval."""
+def _gains(shown: Sequence[Shown], values: Values, settings: Settings) -> Iterator[str]:
+    """By how much TRACE+ exceeds the named baseline, with a bootstrap interval."""
     areas = [column.slice for column in shown if column.metric == "auroc"]
     gains = {part: values[GAIN, part, "auroc"] for part in areas}
     stated = [
         f"{NAMES[part].lower()} {_signed(gain['value'])} "
         f"[{_signed(gain['low'])}, {_signed(gain['high'])}]"
         for part, gain in gains.items()
-        if gain["value"] is not None
+        if gain["value"] is not None and _compared(part, values)
     ]
     if stated:
         level = max(gain["level"] for gain in gains.values())
+        named = {entry.id: entry.label for entry in settings.estimators}[settings.more["named"]]
         yield (
-            "AUROC of TRACE+ minus that of the best baseline shown (an oracle, chosen anew in "
-            f"every resample), with a {100 * level:g}% interval (bootstrap over groups of answers, "
-            f"each resample matched anew): {'; '.join(stated)}."
+            f"AUROC of TRACE+ minus that of {named}, named beforehand, with a {100 * level:g}% "
+            "interval (bootstrap over groups of answers, each resample matched anew): "
+            f"{'; '.join(stated)}."
         )
     if any(_unsupported(column, values) for column in shown):
         yield (
-            f"{UNSUPPORTED} TRACE+ is better than each baseline shown, but the interval of the "
+            f"{UNSUPPORTED} TRACE+ is better than the named baseline, but the interval of the "
             "difference does not lie above zero."
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from tracecal.calibrate.picked import PICKED
 from tracecal.tables import answered, improved
 from tracecal.tables.phrases import (
     BEST_OF_COLUMN,
@@ -26,15 +27,12 @@ FAMILIES = {"beam": "beam-distribution"}
 SEQUENCE_FAMILIES = ("likelihood", "entropy")
 AVERAGE = "average"
 GAINS = "gains"
-IMPROVED = (
-    "Improvement: of TRACE+ on the best baseline of the column, positive where TRACE+ is better."
-)
 BEAMS = "Beam scores also read the other beams of a search from the same prompt."
 
 # By (task, null for the average; estimator; metric).
 Means = Mapping[tuple[str | None, str, str], Mapping]
-# Of the best baseline and TRACE+ by (task, metric).
-Gains = Mapping[tuple[str | None, str], Mapping]
+# Of a baseline and TRACE+ by (task, metric, against).
+Gains = Mapping[tuple[str | None, str, str], Mapping]
 Keys = Sequence[tuple[str | None, str]]
 
 
@@ -55,7 +53,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     gains = _gains(frames["improvements"], rows, settings)
     ends = ("", "_sd", "_undefined_splits")
     frame = pl.DataFrame(
-        [*(_row(entry, keys, means) for entry in rows), *_gain_rows(gains, keys)],
+        [*(_row(entry, keys, means) for entry in rows), *_gain_rows(gains, keys, settings)],
         schema=["estimator", "family", "label", *(_name(*key) + e for key in keys for e in ends)],
         infer_schema_length=None,
     ).with_columns(**settings.scope(present))
@@ -89,7 +87,7 @@ def _gains(improvements: pl.DataFrame, rows: Sequence[Entry], settings: Settings
     roles = {entry.id if entry.role == "trace" else entry.role for entry in rows}
     if not {"baseline", improved.TRACE_PLUS} <= roles:
         return {}
-    return by(settings.select(improvements, "main"), "task", "metric")
+    return by(settings.select(improvements, "main"), "task", "metric", "against")
 
 
 def _name(task: str | None, metric: str) -> str:
@@ -101,19 +99,29 @@ def _row(entry: Entry, keys: Keys, means: Means) -> dict:
     return row | summaries({_name(t, m): means.get((t, entry.id, m), {}) for t, m in keys})
 
 
-def _gain_rows(gains: Gains, keys: Keys) -> Iterator[dict]:
-    """The rows of the improvement and of the ends of its interval."""
+def _gain_rows(gains: Gains, keys: Keys, settings: Settings) -> Iterator[dict]:
+    """The picked baseline, and the improvements with the ends of their intervals."""
     if not gains:
         return
+
+    def row(estimator: str, label: str, against: str, column: str, sd: str = "") -> dict:
+        found = {key: gains[*key, against] for key in keys}
+        values = {_name(*key): found[key][column] for key in keys}
+        sds = {f"{_name(*key)}_sd": found[key][sd] for key in keys if sd}
+        return {"estimator": estimator, "label": label} | values | sds
+
     interval = f"{improved.level(gains.values())} interval"
-    sds = {f"{_name(*key)}_sd": gains[key]["difference_sd"] for key in keys}
-    for estimator, label, column, more in (
-        ("improvement", "Improvement", "difference", sds),
-        ("improvement_low", f"{interval}, from", "low", {}),
-        ("improvement_high", f"{interval}, to", "high", {}),
-    ):
-        values = {_name(*key): gains[key][column] for key in keys}
-        yield {"estimator": estimator, "label": label} | values | more
+    named = improved.headings(settings)
+    yield row(PICKED, "Picked baseline", "picked", "reference", "reference_sd")
+    for kind, heading in zip(improved.CHOSEN, named, strict=True):
+        start = f"improvement_{kind}"
+        yield row(
+            start, f"TRACE+ {heading.lower()[:1]}{heading[1:]}", kind, "difference", "difference_sd"
+        )
+        yield row(f"{start}_low", f"{interval}, from", kind, "low")
+        yield row(f"{start}_high", f"{interval}, to", kind, "high")
+    best = "TRACE+ against the best of the column"
+    yield row("improvement", best, "oracle", "difference", "difference_sd")
 
 
 def _column(
@@ -128,7 +136,11 @@ def _column(
     partly = _partly(key, rows, means)
     every = partly == list(rows)
     unscored = [estimator for _, where, estimator in fewer if task in (where, None)]
-    unsupported = ["improvement"] * (bool(gains) and improved.unsupported(gains[key]))
+    unsupported = [
+        f"improvement_{kind}"
+        for kind in improved.CHOSEN
+        if gains and improved.unsupported(gains[*key, kind])
+    ]
     estimator, where = pl.col("estimator"), tasks[task] if task else "Avg."
     printed = metric in METRICS
     return Column(
@@ -136,7 +148,7 @@ def _column(
         NAMES[metric] if printed else where,
         where if printed else NAMES[metric],
         BETTER[metric],
-        signed=~estimator.is_in([entry.id for entry in rows]),
+        signed=~estimator.is_in([*(entry.id for entry in rows), PICKED]),
         heading_mark=PARTLY if every else "",
         mark=marked(
             (estimator.is_in([] if every else [entry.id for entry in partly]), PARTLY),
@@ -173,7 +185,7 @@ def _sections(rows: Sequence[Entry]) -> tuple[dict[str, str], dict[str, str]]:
     return sections, {
         "sequence": "Token- and sequence-level confidence baselines",
         "others": f"{_series(families).capitalize()} baselines" if families else "",
-        GAINS: "TRACE+ against the best baseline of each column",
+        GAINS: "TRACE+ against a baseline: positive where TRACE+ is better",
     }
 
 
@@ -186,8 +198,7 @@ def _series(names: Sequence[str]) -> str:
 def _gain_notes(gains: Gains, settings: Settings) -> list[str]:
     if not gains:
         return []
-    intervals_are, *mark = improved.explained(gains.values(), settings)
-    return [f"{IMPROVED} {intervals_are}", *mark]
+    return improved.explained(gains.values(), settings)
 
 
 def _undefined_notes(

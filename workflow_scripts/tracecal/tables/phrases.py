@@ -10,7 +10,14 @@ from tracecal.tables.settings import Entry, Labels
 from tracecal.tables.words import listed, note
 from tracecal.writers.table import Better, Column
 
-NAMES = {"brier": "Brier", "ece": "ECE", "auroc": "AUROC", "auroc_calibrated": "AUROC (cal.)"}
+DEBIASED = "ece_debiased"
+NAMES = {
+    "brier": "Brier",
+    "ece": "ECE",
+    DEBIASED: "ECE (debiased)",
+    "auroc": "AUROC",
+    "auroc_calibrated": "AUROC (cal.)",
+}
 BETTER: dict[str, Better] = {
     "brier": "lower",
     "ece": "lower",
@@ -21,22 +28,24 @@ METRICS = ("brier", "auroc")
 # Where a win is claimed, the AUROC of calibrated probabilities is given beside that of raw scores.
 CLAIMED = (*METRICS, "auroc_calibrated")
 DIRECTION = (
-    "AUROC ranks by the raw score where an estimator has one, as the paper does: on a task where a "
-    "score runs the wrong way it stays below 0.5, while TRACE+ is fitted and takes its direction "
-    "from the calibration labels. AUROC (cal.) ranks by every estimator's calibrated probability, "
-    "whose direction is fitted for all alike: only what also wins there is no matter of the sign."
+    "AUROC ranks by the raw score where an estimator has one, as the paper does; the direction of "
+    "TRACE+ is fitted. AUROC (cal.) ranks by every estimator's calibrated probability, whose "
+    "direction is fitted for all alike: only a win there too cannot be due to the direction."
+)
+DEBIASED_IS = (
+    "ECE (debiased): less what exact probabilities would have on as many answers in the same bins."
 )
 PARTLY = "†"
 LEFT_OUT = (
-    f"{PARTLY} Undefined where all answers of a split are right or all are wrong, or none has a "
+    f"{PARTLY} Undefined in splits whose answers are all correct, all wrong or all without a "
     "score, which the mean leaves out"
 )
 BEST_OF_COLUMN = (
-    "Bold: best of the column; underlined: second best; values that print alike share the mark."
+    "Bold: best of the column; underlined: second best; ties, as printed, share the mark."
 )
 RISK = (
     "A token's risk is its entropy (nats), mean risk its average over the answer; the spike gap is "
-    "by how much the answer's most uncertain window of four tokens exceeds that average."
+    "how far the mean of its most uncertain window of four tokens exceeds that average."
 )
 
 

@@ -34,7 +34,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         notes=(
             f"Position-shifted: the mean of {count(drawn, 'random draw')}.",
-            *answered.notes(frames, settings),
+            *answered.elsewhere(frames, settings),
         ),
     )
 
@@ -55,7 +55,7 @@ def _row(task: str | None, averages: Averages, settings: Settings) -> dict:
 
 
 def _columns() -> tuple[Column, ...]:
-    between = "Shifted less original"
+    between = "Shifted minus original"
     undefined = marked((pl.col("undefined_splits") > 0, PARTLY))
     return (
         Column(("label",), "Task", align="left"),

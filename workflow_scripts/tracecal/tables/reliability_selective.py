@@ -48,5 +48,5 @@ def table(frames: Frames, settings: Settings) -> Table:
             *note(LEFT_OUT, [f"{undefined} of {splits} splits"] if undefined else []),
             *answered.footnotes(missing, settings),
         ),
-        notes=tuple(answered.notes(frames, settings)),
+        notes=tuple(answered.elsewhere(frames, settings)),
     )

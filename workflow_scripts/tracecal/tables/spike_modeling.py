@@ -49,5 +49,5 @@ def table(frames: Frames, settings: Settings) -> Table:
             *settings.absent_tasks("main", tasks.split()),
             *([f"{LEFT_OUT}."] * undefined),
         ),
-        notes=(RISK, *answered.notes(frames, settings, pooled=True)),
+        notes=(RISK, *answered.elsewhere(frames, settings, pooled=True)),
     )

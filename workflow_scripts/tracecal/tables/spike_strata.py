@@ -13,7 +13,11 @@ NUMBERS = {
     "spike_gap": "Spike gap",
     "incorrect_rate": "Incorr. rate",
 }
-MORE = ("incorrect", "incorrect_rate_low", "incorrect_rate_high", "model", "tasks")
+ENDS = ("incorrect_rate_low", "incorrect_rate_high")
+INTERVAL = (
+    "Interval of the incorrect rate: bootstrap over groups of answers, the strata held fixed."
+)
+MORE = ("incorrect", *ENDS, "model", "tasks")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
@@ -32,10 +36,11 @@ def table(frames: Frames, settings: Settings) -> Table:
             Column(("risk",), "Mean risk", align="left"),
             Column(("spike",), "Spike gap", align="left"),
             *(Column((name,), label, align="right") for name, label in NUMBERS.items()),
+            Column(ENDS, f"{100 * strata['level'][0]:g}% interval", joint=" to ", added=True),
         ),
         footnotes=(
             *settings.absent_tasks("main", strata["tasks"][0].split()),
             *(["– No answer: half of the tercile or more has a gap of 0."] if empty else []),
         ),
-        notes=(RISK, *answered.notes(frames, settings)),
+        notes=(RISK, INTERVAL, *answered.elsewhere(frames, settings)),
     )

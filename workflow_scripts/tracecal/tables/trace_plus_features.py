@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tracecal.operate.operators import LOW_PROBABILITY
+from tracecal.features.operators import LOW_PROBABILITY
 from tracecal.tables.settings import Frames, Settings
 from tracecal.writers.table import Column, Table
 

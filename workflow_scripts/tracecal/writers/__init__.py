@@ -1,0 +1,1 @@
+"""Tables as LaTeX, HTML and CSV, and the report's pages."""

@@ -2,10 +2,14 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 from tracecal.storage.files import read_checked
 from tracecal.writers.table import Table
+
+# What a spreadsheet would execute; such a text gets an apostrophe in front.
+FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
 def render(table: Table) -> str:
@@ -13,8 +17,12 @@ def render(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.frame.columns)
-    writer.writerows(table.frame.iter_rows())
+    writer.writerows([_guarded(value) for value in row] for row in table.frame.iter_rows())
     return text.getvalue()
+
+
+def _guarded(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def columns(path: str | Path) -> list[str]:

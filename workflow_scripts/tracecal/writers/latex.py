@@ -1,8 +1,8 @@
 """A table as a LaTeX float for booktabs, multirow, natbib and pifont.
 
 Everything is set in 7 points, for a two-column A4 page such as the ACL's: a narrow table takes one
-column, a wider one the whole page, and one that is wider still is broken into several below one
-another, each with the names of its rows.
+column, a wider one the whole page and leaves out its added columns, and one that is wider still is
+broken into several below one another, each with the names of its rows.
 """
 
 import re
@@ -65,7 +65,7 @@ RULE = r"\midrule"
 SIZE = r"\fontsize{7}{8.4}\selectfont"
 # Widths in points: of a column, of the page, of the space between columns, and of a citation (a
 # name and a year).
-NARROW, PAGE, BETWEEN, CITATION = 219, 455, 4.8, 72
+NARROW, PAGE, BETWEEN, CITATION = 219, 455, 4, 72
 # Approximate widths of Times' characters at 7 points: lower case, upper case, and exceptions.
 LOWER, UPPER = 3.5, 4.8
 WIDTHS = {" ": 1.8} | dict.fromkeys("ijl.,;:/|'()[]-", 2.1)
@@ -82,25 +82,42 @@ def escape(text: str) -> str:
 
 def render(table: Table) -> str:
     """The float, or one for each part where they do not fit on a page together."""
+    whole, table = table, table.narrow
+    legend = list(table.legend)
+    if len(table.columns) < len(whole.columns):
+        legend.append(f"Further columns: {table.name}.csv and {table.name}.html.")
     panels = list(_panels(table))
-    notes = [rf"{{\raggedright {escape(note)}\par}}" for note in table.legend]
-    rows = len(panels) * (len(table.rows) + len(table.groups) + 3)
-    first, *rest = [panels] if rows + sum(map(len, notes)) / 130 <= LINES else [[p] for p in panels]
+    notes = [rf"{{\raggedright {escape(note)}\par}}" for note in legend]
     title = rf"\textbf{{{escape(table.title)}.}}"
-    lines = [
-        "% Generated: edits are lost. Needs booktabs, multirow, natbib, pifont.",
-        *_float(table, first, notes, f"{title} {escape(table.caption)}", table.name),
-    ]
-    for place, panel in enumerate(rest, 2):
-        lines.append(r"\addtocounter{table}{-1}")
-        lines += _float(table, panel, [], f"{title} Part {place}.", f"{table.name}-{place}")
+    lines = ["% Generated: edits are lost. Needs booktabs, multirow, natbib, pifont."]
+    for place, (part, below) in enumerate(_parts(table, panels, notes), 1):
+        caption, label = f"{title} {escape(table.caption)}", table.name
+        if place > 1:
+            lines.append(r"\addtocounter{table}{-1}")
+            caption, label = f"{title} Part {place}.", f"{label}-{place}"
+        lines += _float(table, part, below, caption, label)
     return "\n".join(lines) + "\n"
+
+
+def _parts(
+    table: Table, panels: Sequence[list[int]], notes: Sequence[str]
+) -> list[tuple[Sequence[list[int]], Sequence[str]]]:
+    """The panels and notes of each float: of one, if they fit on a page; else a float for each
+    panel, with the notes below the first or, where they do not fit there, in the last.
+    """
+    rows = len(table.rows) + len(table.groups) + 3
+    written = sum(1 + len(note) // 100 for note in notes)
+    if len(panels) * rows + written <= LINES:
+        return [(panels, notes)]
+    below = rows + written <= LINES
+    parts = [([panel], notes if below and not place else ()) for place, panel in enumerate(panels)]
+    return parts if below else [*parts, ((), notes)]
 
 
 def _float(
     table: Table, panels: Sequence[list[int]], notes: Sequence[str], caption: str, label: str
 ) -> list[str]:
-    narrow = max(sum(_widths(table, panel)) for panel in panels) <= NARROW
+    narrow = panels and max(sum(_widths(table, panel)) for panel in panels) <= NARROW
     name, width = ("table", r"\columnwidth") if narrow else ("table*", r"\textwidth")
     return [
         rf"\begin{{{name}}}[t]",

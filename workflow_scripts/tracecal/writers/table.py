@@ -20,6 +20,8 @@ Emphasis = Literal["best", "second"]
 
 ARROWS: dict[Better, str] = {"lower": "↓", "higher": "↑"}
 ABSENT = "–"
+# More printed columns than this, and the added ones obscure the paper's.
+WIDE = 12
 MINUS = "−"
 
 
@@ -29,7 +31,7 @@ class Column:
 
     For each row `emphasis` is 'best' (bold), 'second' (underlined) or null, `mark` a footnote mark
     or null, `cite` citation keys or null. `decimals` and `signed` may differ from row to row.
-    `printed` is printed instead of the values.
+    `printed` replaces the values in print.
     A column that is `added`, and an `added_mark`, are not in the paper's table. `wrap` is the width
     (points) at which long text is broken into lines.
     """
@@ -58,13 +60,13 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """A printed cell, before escaping; `spread`, its s.d., is shown where there is room."""
+    """A printed cell, before escaping; `sd` is shown where there is room."""
 
     text: str
     emphasis: Emphasis | None = None
     mark: str = ""
     citation: str = ""
-    spread: str = ""
+    sd: str = ""
 
 
 Row = tuple[Cell, ...]
@@ -118,6 +120,13 @@ class Table:
         )
 
     @property
+    def narrow(self) -> "Table":
+        """The table, without its added columns where it is wide."""
+        if len(self.columns) <= WIDE:
+            return self
+        return replace(self, columns=tuple(column for column in self.columns if not column.added))
+
+    @property
     def rows(self) -> list[Row]:
         return [row for group in self.groups for row in group.rows]
 
@@ -166,14 +175,14 @@ def _cells(column: Column, frame: pl.DataFrame) -> list[Cell]:
         )
         for row_values, sds, decimals, signed, emphasis, mark, added, citation in zip(
             values,
-            _spreads(column, frame),
+            _deviations(column, frame),
             *(_each(frame, look) for look in (*looks, column.cite)),
             strict=True,
         )
     ]
 
 
-def _spreads(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | None]:
+def _deviations(column: Column, frame: pl.DataFrame) -> list[tuple[Value, ...] | None]:
     """For every row the s.d. of the column's values, null where the frame lacks them."""
     names = [f"{key}_sd" for key in column.keys]
     if column.printed is not None or not {*names} <= {*frame.columns}:
@@ -216,7 +225,7 @@ def header_spans(columns: Sequence[Column]) -> list[tuple[str, int]]:
 
 
 def ranks(values: Sequence[Value], better: Better, decimals: int) -> list[Emphasis | None]:
-    """Which values are best and second best as printed; those that print alike share the rank.
+    """Which values are best and second best as printed; ties, as printed, share the rank.
 
     Where fewer than two different values print, none is ranked.
     """

@@ -1,0 +1,114 @@
+"""What a cascade of two models is worth, from its routers' curves: the rows of `cascades`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tracecal.analyse.bootstrap import interval
+from tracecal.analyse.gains import TRACE_PLUS
+from tracecal.analyse.routing import RANDOM, SHARES, Curve, gain_kept, mean_curve, share_needed
+
+# Points of accuracy that a cascade may lack of the large model's in 'needed'.
+BELOW = 0.01
+KEPT_AT = (0.1, 0.2, 0.3)
+# By metric: 1 where larger is better.
+SIGNS = {"area": 1.0, **{f"gain_kept_at_{100 * at:.0f}": 1.0 for at in KEPT_AT}, "needed": -1.0}
+# Of a pair, without a router: shares of the answers that are right, that only the small or only the
+# large model gets right, and mean costs of a question by one model alone.
+FACTS = ("small_right", "large_right", "small_alone_right", "large_alone_right")
+COSTS = ("small_cost", "large_cost")
+# The best baseline in hindsight, of each metric.
+BEST = "best_baseline"
+ROWS = {
+    **dict.fromkeys(("task", "router", "metric"), pl.String),
+    **dict.fromkeys(("share", "value", "low", "high"), pl.Float64),
+    **dict.fromkeys(("over_random", "over_random_low", "over_random_high"), pl.Float64),
+    **dict.fromkeys(("trace_plus_over", "trace_plus_over_low", "trace_plus_over_high"), pl.Float64),
+    "level": pl.Float64,
+    "n": pl.Int64,
+}
+
+
+class Routed(NamedTuple):
+    """A task, or the mean over several: its routers' curves, its FACTS and COSTS, and how many
+    answers.
+    """
+
+    curves: Mapping[str, Curve]
+    facts: Mapping[str, float]
+    n: int
+
+
+def cascade(by_task: Mapping[str, Routed], baselines: Sequence[str], level: float) -> pl.DataFrame:
+    """ROWS of one pair of models: for each task, and without `task` for the mean over them.
+
+    'accuracy' and 'cost' at each of SHARES, then SIGNS of each router with intervals, `over_random`
+    by how much it is better than random routing, `trace_plus_over` by how much TRACE+ is better
+    than it. The rows of the router BEST have of each metric the value of the best of `baselines`,
+    an oracle without intervals. FACTS and COSTS have no router.
+    """
+    every = list(by_task.values())
+    mean = Routed(
+        {name: mean_curve([one.curves[name] for one in every]) for name in every[0].curves},
+        {fact: float(np.mean([one.facts[fact] for one in every])) for fact in every[0].facts},
+        sum(one.n for one in every),
+    )
+    rows: list[dict[str, Any]] = []
+    for task, own in [*by_task.items(), (None, mean)]:
+        common = {"task": task, "n": own.n, "level": level}
+        rows += [common | {"metric": fact, "value": value} for fact, value in own.facts.items()]
+        for name, curve in own.curves.items():
+            rows += _of_curve(curve, own.facts["small_cost"], level, common | {"router": name})
+        rows += _measures(own.curves, baselines, level, common)
+    return pl.DataFrame(rows, schema=ROWS).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _of_curve(
+    curve: Curve, small_cost: float, level: float, common: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    rows = []
+    for share, accuracy, cost in zip(SHARES.tolist(), curve.accuracy.T, curve.cost, strict=True):
+        at = {**common, "share": share}
+        low, high, _ = interval(accuracy[1:], level)
+        ends = {"low": low, "high": high}
+        rows.append(at | {"metric": "accuracy", "value": accuracy[0]} | ends)
+        rows.append(at | {"metric": "cost", "value": small_cost + cost})
+    return rows
+
+
+def measures(curve: Curve) -> dict[str, np.ndarray]:
+    """SIGNS of a curve, [1 + resamples]."""
+    kept = {f"gain_kept_at_{100 * at:.0f}": gain_kept(curve, at) for at in KEPT_AT}
+    return {"area": curve.area, **kept, "needed": share_needed(curve, BELOW)}
+
+
+def _measures(
+    curves: Mapping[str, Curve], baselines: Sequence[str], level: float, common: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    rows = []
+    found = {name: measures(curve) for name, curve in curves.items()}
+    undefined = np.full(1, np.nan)
+    for metric, sign in SIGNS.items():
+        values = {name: measured[metric] for name, measured in found.items()}
+        trace_plus = values.get(TRACE_PLUS, undefined)
+        rivals = [values[name] for name in baselines if not np.isnan(values[name][0])]
+        if rivals:
+            values[BEST] = max(rivals, key=lambda one, sign=sign: sign * one[0])[:1]
+        for name, drawn in values.items():
+            row = {**common, "router": name, "metric": metric} | _bounded("", drawn, level)
+            random = values[RANDOM][: len(drawn)]
+            row |= _bounded("over_random", sign * drawn - sign * random, level)
+            n = min(len(drawn), len(trace_plus))
+            rows.append(
+                row | _bounded("trace_plus_over", sign * trace_plus[:n] - sign * drawn[:n], level)
+            )
+    return rows
+
+
+def _bounded(column: str, values: np.ndarray, level: float) -> dict[str, float | None]:
+    """The value of the sample and the interval of the resamples, [1 + resamples]."""
+    low, high, _ = interval(values[1:], level)
+    start = f"{column}_" if column else ""
+    return {column or "value": float(values[0]), f"{start}low": low, f"{start}high": high}

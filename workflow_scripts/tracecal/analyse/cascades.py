@@ -1,0 +1,182 @@
+"""Cascades: a small model answers, and questions that it is not sure of are put to a large one.
+
+For ordered pairs of models that share tasks: accuracy and cost over the share escalated, when an
+estimator's calibrated probability says which (`tracecal.analyse.routing`). Everything is measured
+on the evaluation part of each split and averaged over the splits; the mean over tasks escalates the
+same share of each. TRACE+ is compared with the baseline named in the configuration, with the one
+picked in each split and, as a point without an interval, with the best in hindsight.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tracecal.analyse.answer_costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
+from tracecal.analyse.bootstrap import Bootstrap, draw_counts, draw_splits
+from tracecal.analyse.cascade import COSTS, FACTS, ROWS, Routed, cascade
+from tracecal.analyse.pairs import Pairs, Paths
+from tracecal.analyse.routing import over_splits, with_limits
+from tracecal.decode.traces import read_arrow
+from tracecal.storage.files import read_parquet
+from tracecal.tasks.roles import evaluation_ids
+
+KEYS = ("small", "large")
+CASCADES = {**dict.fromkeys(KEYS, pl.String), **ROWS, "unit": pl.String}
+COLUMNS = ("small", "large", "small_cost", "large_cost")
+
+
+def analysis(
+    labels: Paths,
+    traces: Paths,
+    predictions: Paths,
+    splits: Paths,
+    questions: Paths,
+    pairs: Pairs,
+    *,
+    estimators: Mapping[str, Sequence[str]],
+    baselines: Sequence[str],
+    bootstrap: Sequence[float],
+    cascades: Sequence[Sequence[str]],
+    chosen: bool,
+    prices: Mapping[str, Mapping[str, float]],
+    models: Paths = (),
+) -> pl.DataFrame:
+    """`cascade` of each of `cascades`, (small, large), from the files of `pairs`.
+
+    `estimators` are by model those that route. Unless the cascades were `chosen`, those whose large
+    model is more often right, on average over the tasks that they share, are taken. `prices` are by
+    model; `models` the folders of those that have one.
+    """
+    files = {
+        tuple(pair): dict(
+            zip(("labels", "traces", "predictions", "splits", "task"), own, strict=True)
+        )
+        for pair, *own in zip(pairs, labels, traces, predictions, splits, questions, strict=True)
+    }
+    parameters = {Path(folder).name: _parameters(folder) for folder in models}
+    frames = [pl.DataFrame(schema=CASCADES)]
+    for small, large in cascades:
+        own_prices = [prices.get(model) for model in (small, large)]
+        sizes = [parameters.get(model) for model in (small, large)]
+        unit = BY_PARAMETERS if None in own_prices else BY_PRICE
+        if None in own_prices and None in sizes:
+            unit, sizes = None, [None, None]
+        told = list(zip(own_prices if unit == BY_PRICE else [None, None], sizes, strict=True))
+        both = {
+            task: _both(files[small, task], files[large, task], *told)
+            for task in sorted(task for model, task in files if model == small)
+            if (large, task) in files
+        }
+        right = [frame.select(pl.col("small", "large").mean()).row(0) for frame in both.values()]
+        if not both or not (chosen or np.diff(np.mean(right, axis=0)) > 0):
+            continue
+        by_task = {
+            task: routed(
+                answers,
+                read_parquet(files[small, task]["predictions"], ["estimator", "split"]),
+                read_parquet(files[small, task]["splits"], ["example_id", "split", "part"]),
+                task,
+                estimators[small],
+                bootstrap,
+            )
+            for task, answers in both.items()
+        }
+        found = cascade(
+            by_task, [one for one in baselines if one in estimators[small]], bootstrap[2]
+        )
+        named = {"small": pl.lit(small), "large": pl.lit(large), "unit": pl.lit(unit, pl.String)}
+        frames.append(found.with_columns(**named).select(*CASCADES))
+    return pl.concat(frames)
+
+
+def _parameters(folder: str | Path) -> int | None:
+    return active_parameters(json.loads((Path(folder) / "config.json").read_text(encoding="utf-8")))
+
+
+def _both(
+    small: Mapping[str, str],
+    large: Mapping[str, str],
+    small_told: tuple[Mapping[str, float] | None, int | None],
+    large_told: tuple[Mapping[str, float] | None, int | None],
+) -> pl.DataFrame:
+    """`example_id`, `group_id` and COLUMNS of a task that both models answered."""
+    frame = evaluation_ids(small["task"], ["group_id"])
+    for model, own, (price, parameters) in (
+        ("small", small, small_told),
+        ("large", large, large_told),
+    ):
+        labelled = read_parquet(own["labels"], ["example_id", "correct"])
+        tokens = read_arrow(own["traces"], ["example_id", "prompt_token_ids", "token_ids"]).select(
+            "example_id", pl.col("prompt_token_ids", "token_ids").list.len()
+        )
+        # Answers from files may come without their prompts, whose costs are unknown then.
+        tokens = tokens.with_columns(
+            pl.col("prompt_token_ids").replace(0, None).cast(pl.Float64),
+        )
+        prompt, generated = (tokens[name].to_numpy() for name in tokens.columns[1:])
+        paid = answer_costs(prompt, generated, price, parameters)
+        costs = pl.DataFrame(
+            {
+                "example_id": tokens["example_id"],
+                f"{model}_cost": np.full(len(prompt), np.nan) if paid is None else paid,
+            }
+        )
+        told = labelled.select("example_id", pl.col("correct").alias(model)).join(
+            costs, on="example_id", validate="1:1"
+        )
+        frame = frame.join(told, on="example_id", validate="1:1")
+    return frame.sort("example_id")
+
+
+def routed(
+    answers: pl.DataFrame,
+    predictions: pl.DataFrame,
+    splits: pl.DataFrame,
+    task: str,
+    estimators: Sequence[str],
+    bootstrap: Sequence[float],
+) -> Routed:
+    """The curves of each router on one task.
+
+    `answers` has `example_id`, `group_id` and COLUMNS; `predictions` has the
+    small model's `estimator`, `split`, `example_id` and `probability`; `splits` has `part`.
+    """
+    seed, resamples, _ = Bootstrap(*bootstrap)
+    answers = answers.sort("example_id")
+    small, large, small_cost, large_cost = (
+        answers[name].cast(pl.Float64).to_numpy() for name in COLUMNS
+    )
+    better = large - small
+    numbers = splits["split"].unique().sort()
+    grid = answers.select("example_id").join(pl.DataFrame({"split": numbers}), how="cross")
+    grid = grid.sort("split", "example_id")
+
+    def columns(frame: pl.DataFrame, name: str) -> np.ndarray:
+        """A column of `frame` by split and answer, [splits, n]."""
+        joined = grid.join(frame, on=["split", "example_id"], how="left", maintain_order="left")
+        return joined[name].to_numpy().reshape(len(numbers), len(answers))
+
+    evaluated = columns(splits, "part") == "evaluation"
+    probabilities = {
+        name: columns(predictions.filter(estimator=name), "probability").astype(float)
+        for name in estimators
+    }
+    counts = np.vstack(
+        [np.ones(len(answers)), draw_counts(answers["group_id"].to_list(), seed, resamples)]
+    )
+    in_resample = draw_splits(len(numbers), task, seed, resamples)
+    told = (small, large, large_cost, counts, in_resample)
+    curves = {
+        name: over_splits(own, evaluated, *told)
+        for name, own in with_limits(probabilities, better, len(numbers)).items()
+    }
+    # Of the evaluation parts, as the curves are.
+    every = (small, large, better < 0, better > 0, small_cost, large_cost)
+    facts = {
+        name: float(np.mean([values[part].mean() for part in evaluated]))
+        for name, values in zip((*FACTS, *COSTS), every, strict=True)
+    }
+    return Routed(curves, facts, len(answers))

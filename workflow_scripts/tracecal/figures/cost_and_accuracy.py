@@ -1,0 +1,92 @@
+"""Cost against accuracy of cascades: routing by TRACE+, baselines, at random, and by the oracle."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tracecal.analyse.cascades import KEYS
+from tracecal.analyse.gains import TRACE_PLUS
+from tracecal.analyse.routing import ORACLE, RANDOM
+from tracecal.figures import style
+from tracecal.tables.cascades import NOTHING
+from tracecal.tables.settings import Entry
+
+ACROSS = 3
+MOST = 6
+LOOKS = {
+    ORACLE: ("Oracle", style.OTHER._replace(color=style.INK, marker=""), ":"),
+    RANDOM: ("Random", style.OTHER._replace(marker=""), "--"),
+}
+
+
+def draw(
+    found: pl.DataFrame, entries: Sequence[Entry], models: Mapping[str, str], named: str
+) -> Figure:
+    """A panel per pair of models, those with the largest gain; the means over their tasks."""
+    means = found.filter(pl.col("task").is_null())
+    facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
+    with style.applied():
+        if means.is_empty():
+            return style.sentence(NOTHING, style.TEXT_WIDTH, 1.5)
+        gain = pl.col("large_right") - pl.col("small_right")
+        drawn = facts.sort(gain, descending=True, maintain_order=True).head(MOST)
+        rows = -(-len(drawn) // ACROSS)
+        figure = Figure(figsize=(style.TEXT_WIDTH, 0.5 + 2.1 * rows))
+        across = min(ACROSS, len(drawn))
+        panels = figure.subplots(rows, across, squeeze=False).ravel()
+        for axes, letter, pair in zip(panels, "abcdef", drawn.iter_rows(named=True), strict=False):
+            own = means.filter(small=pair["small"], large=pair["large"])
+            lines = _lines(own, entries, named)
+            _panel(axes, own, lines, pair["large_cost"])
+            style.panel_title(axes, letter, f"{models[pair['small']]}\nto {models[pair['large']]}")
+        for axes in panels[len(drawn) :]:
+            axes.set_axis_off()
+        style.legend(
+            figure, [style.key(f" {label}", look, line) for label, look, line in lines.values()]
+        )
+    return figure
+
+
+def _lines(
+    own: pl.DataFrame, entries: Sequence[Entry], named: str
+) -> dict[str, tuple[str, style.Look, str]]:
+    """By router its label, look and kind of line: TRACE+, the baseline named beforehand, the best
+    by area, random and oracle.
+    """
+    area = own.filter(metric="area")
+    baselines = [entry.id for entry in entries if entry.role == "baseline"]
+    best = area.filter(pl.col("router").is_in(baselines)).sort("value", descending=True)
+    lines = {}
+    if len(best):
+        look = style.BEST_BASELINE._replace(marker="", color=style.FAMILIES["entropy"].color)
+        lines[best["router"][0]] = ("Best baseline (oracle)", look, "-")
+    for entry in entries:
+        if entry.id == named and named not in lines:
+            look = style.look(entry)._replace(marker="")
+            lines[named] = (entry.label, look, "-")
+        if entry.id == TRACE_PLUS:
+            lines[TRACE_PLUS] = (entry.label, style.look(entry)._replace(marker=""), "-")
+    return LOOKS | lines
+
+
+def _panel(
+    axes: Axes,
+    own: pl.DataFrame,
+    lines: Mapping[str, tuple[str, style.Look, str]],
+    large_cost: float | None,
+) -> None:
+    for router, (_, look, line) in lines.items():
+        accuracy = own.filter(router=router, metric="accuracy").sort("share")
+        cost = own.filter(router=router, metric="cost").sort("share")
+        # Where no cost is known, the share escalated stands for it.
+        x = accuracy["share"] if large_cost is None else cost["value"] / large_cost
+        axes.plot(x, accuracy["value"], ls=line, zorder=look.order, **style.point(look))
+        if router in (TRACE_PLUS, RANDOM):
+            ends = (accuracy[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
+            axes.fill_between(x.to_numpy(), *ends, color=look.color, alpha=0.12, lw=0)
+    axes.grid(axis="y")
+    words = "share escalated" if large_cost is None else "cost, of the large model's"
+    axes.set_xlabel(words, fontsize=style.SMALL, color=style.MUTED)
+    axes.set_ylabel("accuracy", fontsize=style.SMALL, color=style.MUTED)
