@@ -1,0 +1,99 @@
+"""A cascade from two files of labelled answers."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from toolkit.made import answers
+from tracecal.errors import InputError
+from tracecal.toolkit import cascade
+from tracecal.toolkit.command import main
+
+SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
+
+
+def pair(n=300):
+    """Answers of two models to the same questions; the large one is right on nine of ten."""
+    small = answers(n)
+    right = np.random.default_rng(7).random(n) < 0.9
+    large = answers(n, seed=5, model="l").with_columns(correct=pl.Series(right))
+    return small, large
+
+
+@pytest.fixture(scope="module")
+def found():
+    return cascade.cascade_answers(*pair(), cascade.CascadeSettings(**SETTINGS))
+
+
+def value(found, column="value", **where):
+    return found.found.filter(**where)[column].item()
+
+
+def test_it_tells_what_escalating_is_worth(found):
+    ids = found.found["router"].drop_nulls().unique()
+    assert {"trace_plus", "picked_baseline", "random", "oracle", "seq_logp"} <= {*ids}
+    plus, random, oracle = (
+        value(found, router=name, metric="area") for name in ("trace_plus", "random", "oracle")
+    )
+    assert random < plus < oracle
+    ends = (value(found, metric="small_right") + value(found, metric="large_right")) / 2
+    assert random == pytest.approx(ends)
+    assert found.found.filter(metric="cost")["value"].is_null().all()
+
+
+def test_thresholds_are_those_of_the_tested_answers(found):
+    _, large = pair()
+    assert found.stored["models"] == ["m", "l"] and found.stored["estimator"] == "trace_plus"
+    assert [one["promised"] for one in found.stored["thresholds"]] == [0.01, 0.02, 0.05]
+    last = found.stored["thresholds"][-1]
+    assert 0 < last["escalated"] <= 1
+    assert last["n"] < 300 and last["groups"] == last["n"]
+    # Within what some two hundred tested answers can tell.
+    assert last["large_accuracy"] == pytest.approx(large["correct"].mean(), abs=0.06)
+    json.dumps(found.stored)
+
+
+def test_prices_give_costs():
+    told = [{"prompt": 1.0, "generated": 2.0}, {"prompt": 10.0, "generated": 20.0}]
+    small, large = (
+        frame.with_columns(prompt_token_ids=pl.lit([1, 2, 3], pl.List(pl.Int32)))
+        for frame in pair(120)
+    )
+    found = cascade.cascade_answers(small, large, cascade.CascadeSettings(**SETTINGS), told)
+    cost = found.found.filter(metric="cost", router="random").sort("share")["value"]
+    ends = [value(found, metric=name) for name in ("small_cost", "large_cost")]
+    assert (cost[0], cost[-1]) == pytest.approx((ends[0], sum(ends)))
+    tokens = small["surprisal"].list.len().mean()
+    assert ends[0] == pytest.approx((3 * 1 + 2 * tokens) / 1000, rel=0.1)
+
+
+def test_files_that_share_no_question_and_wrong_shares_are_refused():
+    small, large = pair(60)
+    other = large.with_columns(pl.col("example_id") + "x")
+    with pytest.raises(InputError, match="share no question"):
+        cascade.cascade_answers(small, other, cascade.CascadeSettings())
+    with pytest.raises(ValueError, match="no share between 0 and 1"):
+        cascade.CascadeSettings(below=(1.5,))
+
+
+def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
+    tmp_path, monkeypatch, capsys, caplog
+):
+    monkeypatch.chdir(tmp_path)
+    for name, frame in zip(("small", "large"), pair(120), strict=True):
+        frame.write_ndjson(f"{name}.jsonl")
+    (tmp_path / "c.yaml").write_text(json.dumps(SETTINGS | {"at_least": [0.5]}))
+    start = ["cascade", "--small", "small.jsonl", "--large", "large.jsonl", "--config", "c.yaml"]
+    assert main([*start, "--output", "C.json", "--picture", "p.svg"]) == 0
+    printed = capsys.readouterr().out
+    assert "120 questions: m is right on" in printed
+    assert "TRACE+" in printed and "oracle" in printed
+    assert "an accuracy of at least 0.5" in printed
+    stored = json.loads((tmp_path / "C.json").read_text())
+    assert [one["promise"] for one in stored["thresholds"]] == ["below"] * 3 + ["at_least"]
+    assert "share escalated" in (tmp_path / "p.svg").read_text()
+    assert main([*start, "--picture", "p.gif"]) == 1
+    assert main([*start, "--small-price", "1", "2"]) == 1
+    assert "prices of both models" in caplog.text

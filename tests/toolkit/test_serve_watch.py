@@ -1,0 +1,144 @@
+"""`serve --watch`: alarms, metrics and the page, and failures that leave answers as they are."""
+
+import re
+import time
+from types import SimpleNamespace
+
+import httpx2 as httpx
+import pytest
+
+from toolkit.made import answers
+from toolkit.running import ASK, CHAT, READING, proxied
+from toolkit.upstream import Upstream
+from tracecal.errors import InputError
+from tracecal.toolkit.serve.confidence import Scorer
+from tracecal.toolkit.serve.metrics import Metrics
+from tracecal.toolkit.serve.pictures import page
+from tracecal.toolkit.serve.settings import Settings
+from tracecal.toolkit.serve.watcher import Watcher
+
+KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
+# A line of Prometheus' text format.
+SAMPLE = re.compile(r'([a-z_]+)(\{[a-z]+="[^"]*"\})? (\S+)')
+
+
+@pytest.fixture
+def watching(of_top_k, tmp_path):
+    def watcher(**more):
+        given = {"upstream": "http://x", "watch": str(tmp_path / "s.db"), "answers_per_alarm": 1000}
+        return Watcher(of_top_k, 0.5, Settings(**given | more))
+
+    return watcher
+
+
+def shown(watcher, frame, factor=1.0):
+    """The confidence of each answer, given one after the other and then watched."""
+    told = [
+        watcher.seen(
+            {},
+            KEPT,
+            SimpleNamespace(
+                surprisal=[one * factor for one in row["surprisal"]],
+                entropy=[one * factor for one in row["entropy"]],
+            ),
+        )
+        for row in frame.iter_rows(named=True)
+    ]
+    watcher._ending.set()
+    watcher._run()
+    return told
+
+
+def samples(text):
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("# "):
+            name, label, value = SAMPLE.fullmatch(line).groups()
+            found[name + (label or "")] = float(value)
+    return found
+
+
+def until(condition):
+    end = time.monotonic() + 120
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.mark.parametrize("on_alarm", ["withhold", "warn"])
+def test_after_an_alarm_answers_are_no_longer_kept_and_a_restart_knows_it(
+    watching, on_alarm, caplog
+):
+    watcher = watching(on_alarm=on_alarm)
+    assert shown(watcher, answers(150, seed=3)) == [KEPT] * 150
+    assert watcher.reason is None
+    shown(watcher, answers(150, seed=4), 0.1)
+    assert "the probability changed" in watcher.reason
+    assert caplog.text.count("ALARM") == 1
+    again = watching(on_alarm=on_alarm)
+    assert again.state.answers == 300
+    confidence = again.seen({}, KEPT, None)
+    if on_alarm == "warn":
+        assert confidence == KEPT
+    else:
+        assert confidence == KEPT | {"keep": None, "reason": again.reason}
+
+
+def test_metrics_and_the_page_tell_of_it(watching):
+    watcher = watching()
+    shown(watcher, answers(60, seed=3))
+    watcher.seen({}, KEPT | {"probability": None, "keep": None}, None)
+    told = samples("\n".join(Metrics(watcher)._lines()))
+    assert told['tracecal_answers_total{keep="true"}'] == 60
+    assert told['tracecal_answers_total{keep="unknown"}'] == 1
+    assert told["tracecal_watching"] == 1
+    assert told['tracecal_evidence_limit{monitor="probability"}'] == 8000
+    assert told['tracecal_evidence{monitor="length"}'] == watcher.state.monitors["length"].total
+    assert told['tracecal_request_seconds_bucket{le="+Inf"}'] == 0
+    made = page(watcher)
+    assert made.count("<svg") == 7
+    assert "60 answers watched" in made
+    assert "No alarm." in made
+
+
+def test_a_deleted_state_leaves_answers_as_they_are_and_is_told(watching, tmp_path, caplog):
+    watcher = watching()
+    store = watcher.opened()
+    watcher.opened = lambda: store
+    shown(watcher, answers(10, seed=3))
+    (tmp_path / "s.db").unlink()
+    assert shown(watcher, answers(10, seed=4)) == [KEPT] * 10
+    assert "was deleted or replaced" in watcher.failure
+    assert "the proxy does not watch" in caplog.text
+    assert samples("\n".join(Metrics(watcher)._lines()))["tracecal_watching"] == 0
+
+
+def test_a_state_that_cannot_be_used_is_refused_at_the_start(watching, tmp_path):
+    (tmp_path / "s.db").write_text("something else")
+    with pytest.raises(InputError, match="cannot be used as a state"):
+        watching()
+
+
+def test_the_proxy_watches_what_it_answers(watching, of_top_k):
+    watcher = watching()
+    with (
+        Upstream().serving() as before,
+        proxied(Scorer(of_top_k, READING, 0.5, watcher), before.url) as serving,
+        httpx.Client(base_url=serving.url, timeout=60) as http,
+    ):
+        for stream in (False, True):
+            asked = http.post(CHAT, json=ASK | {"stream": stream})
+            assert asked.status_code == 200
+        assert until(lambda: watcher.state.answers)
+        told = samples(http.get("/metrics").text)
+        assert told['tracecal_requests_total{status="200"}'] == 2
+        assert told["tracecal_request_seconds_count"] == 2
+        assert http.get("/watch").text.count("<svg") == 7
+    assert watcher.failure is None
+
+
+def test_without_it_the_paths_are_the_servers(client):
+    upstream = Upstream()
+    with client(upstream) as http:
+        http.get("/metrics")
+    assert [path for path, *_ in upstream.asked] == ["/metrics"]

@@ -1,0 +1,147 @@
+"""A page of any file's answers: what it holds, and how it shows what a file lacks."""
+
+import gzip
+import json
+import re
+from base64 import b64decode
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from explore.chromium import Chromium, installed
+from toolkit.made import answers
+from tracecal.logs.asked import asked
+from tracecal.logs.read import read_answers
+from tracecal.toolkit.command import main
+from tracecal.toolkit.score import score_answers
+from tracecal.toolkit.shown import fits, page_data
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program = installed()
+    if program is None:
+        pytest.skip("no Chromium here (Debian's package is called chromium)")
+    browser = Chromium(program, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+def explored(tmp_path, name, *more):
+    output = tmp_path / "answers.html"
+    assert main(["explore", "--answers", str(name), "--output", str(output), *more]) == 0
+    return output
+
+
+def data(page):
+    packed = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text()).group(1)
+    return json.loads(gzip.decompress(b64decode(packed)))
+
+
+def test_probabilities_are_those_of_score_and_known_labels_are_not_held_out(tmp_path, content):
+    """The calibrator was fitted on `answers()`; the last ten are new."""
+    new = answers(10, seed=9).with_columns(example_id=pl.format("new{}", pl.int_range(pl.len())))
+    frame = pl.concat([answers().head(20), new])
+    frame.write_ndjson(tmp_path / "log.jsonl")
+    read = read_answers(tmp_path / "log.jsonl", with_rows=True)
+    calibrators = fits(content, "made up")
+    shown = page_data(read, "log.jsonl", calibrators)["answers"]
+    for name in ("trace_plus", "min_prob"):
+        scored = score_answers(read.frame, calibrators[name])["probability"].to_list()
+        assert shown["probability"][name] == pytest.approx(scored, rel=1e-3)
+        assert shown["held_out"][name] == [None] * 20 + shown["probability"][name][20:]
+    assert shown["score"]["trace_plus"] == [None] * 30
+    assert None not in shown["score"]["min_prob"]
+
+
+def test_a_file_has_the_layout_of_a_run(tmp_path):
+    from explore.synthetic import ESTIMATORS, MODELS, TASKS
+    from explore.synthetic import answers as of_run
+    from tracecal.explore.contents import contents
+
+    run = contents(of_run(4), ESTIMATORS, MODELS, TASKS, "run", 16)
+    file = data(explored(tmp_path, EXAMPLES / "columns.jsonl"))
+    assert list(file) == list(run)
+    assert set(file["answers"]) == set(run["answers"])
+
+
+def test_many_answers_are_chosen_at_random(tmp_path):
+    answers(50).write_ndjson(tmp_path / "log.jsonl")
+    shown = data(explored(tmp_path, tmp_path / "log.jsonl", "--number", "20"))
+    assert shown["total"] == 50
+    assert len(set(shown["answers"]["example_id"])) == 20
+
+
+@pytest.mark.parametrize(
+    "row, expected",
+    [
+        ({"question": "Who?", "references": ["A", 3]}, ("Who?", None, ["A", "3"])),
+        ({"doc": {"question": "Who?"}, "target": "A"}, ("Who?", None, ["A"])),
+        ({"input": "Who?", "target": ["A", "B"]}, ("Who?", None, ["A", "B"])),
+        (
+            {"request": {"body": {"messages": [{"role": "user", "content": "Who?"}]}}},
+            ("Who?", None, []),
+        ),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text", "text": "Who?"}]}]},
+            ("Who?", None, []),
+        ),
+        ({"context": "There.", "response": {"x": 1}}, ("the prompt", "There.", [])),
+    ],
+)
+def test_a_question_is_found_where_tools_put_it(row, expected):
+    found = asked([row], ["the prompt"]).row(0, named=True)
+    assert (found["question"], found["context"], found["references"]) == expected
+
+
+def test_answers_without_labels_show_no_overview(browser, tmp_path, content):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    frame = answers(12, seed=4).with_columns(correct=None, tokens=None)
+    frame.write_ndjson(tmp_path / "log.jsonl")
+    told = ["--calibrator", str(tmp_path / "C.json"), "--vocabulary", "1000"]
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl", *told))
+    assert not browser.complaints
+    text = browser.ask("document.body.innerText")
+    assert "All 12 answers of the file." in text
+    assert "Not labelled" in text
+    assert "Confident errors" not in text
+    assert browser.ask("document.getElementById('overview').hidden")
+    assert browser.ask("document.querySelectorAll('.token').length") > 0
+    first = browser.ask("document.querySelector('.row .confidence').textContent")
+    most = max(data(tmp_path / "answers.html")["answers"]["probability"]["trace_plus"])
+    assert float(first) == pytest.approx(most, abs=6e-4)
+
+
+def test_labelled_answers_show_the_overview(browser, tmp_path, content):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    answers(60, seed=4).write_ndjson(tmp_path / "log.jsonl")
+    told = ["--calibrator", str(tmp_path / "C.json"), "--vocabulary", "1000"]
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl", *told))
+    assert not browser.ask("document.getElementById('overview').hidden")
+    basis = browser.ask("document.getElementById('basis').textContent")
+    assert basis.startswith("of labelled answers: 60 of 60")
+    assert "NaN" not in browser.ask("document.body.innerText")
+
+
+@pytest.mark.parametrize("name", ["llama_cpp.jsonl", "samples_closed_book.jsonl"])
+def test_what_a_file_lacks_is_left_out(browser, tmp_path, name):
+    more = ["--id", "doc.id"] if name.startswith("samples") else []
+    browser.open(explored(tmp_path, EXAMPLES / name, *more))
+    assert not browser.complaints
+    browser.ask("document.querySelectorAll('#answer details').forEach((one) => (one.open = true))")
+    browser.ask("new Promise((done) => setTimeout(done, 50))")
+    assert not browser.complaints
+    text = browser.ask("document.body.innerText")
+    assert "undefined" not in text.replace("–: undefined", "") and "NaN" not in text
+
+
+def test_answers_of_another_model_are_refused(tmp_path, content, caplog):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    answers(5, model="other").write_ndjson(tmp_path / "log.jsonl")
+    told = ["--answers", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "a.html")]
+    assert main(["explore", *told, "--calibrator", str(tmp_path / "C.json")]) == 1
+    assert "calibrate on that model's answers" in caplog.text
+    assert not (tmp_path / "a.html").exists()

@@ -1,0 +1,185 @@
+"""The confidence of one answer, from two lists of floats or from a server's response.
+
+The features are the workflow's own, by the same kernels, in a fraction of a millisecond.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracecal.errors import InputError
+from tracecal.features.features import OF_ONE, features_of_one
+from tracecal.logs.options import Reading
+from tracecal.logs.record import Record, as_frame
+from tracecal.logs.row import read_row
+from tracecal.toolkit.agree import (
+    open_questions,
+    other_entropies,
+    require_same_kind,
+    vocabulary_for,
+)
+from tracecal.toolkit.fitted import Fitted, interval
+from tracecal.toolkit.inputs import KNOWN, NEED_ENTROPY, SLOPES, UNBOUNDED, inputs
+
+TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The calibrated probability that an answer is correct.
+
+    Exact entropies would give a probability between `lower` and `upper`; these are null where no
+    bound is known. `keep` says whether the answer is kept at the target error rate; null where none
+    was asked for, or its threshold does not apply. `reason` says why `probability` or `keep` is
+    null, or what is unknown.
+    """
+
+    probability: float | None
+    lower: float | None = None
+    upper: float | None = None
+    keep: bool | None = None
+    reason: str | None = None
+
+
+def score_answer(
+    fitted: Fitted,
+    surprisal: Sequence[float],
+    entropy: Sequence[float] | None,
+    error_rate: float | None = None,
+    lower: Sequence[float] | None = None,
+    upper: Sequence[float] | None = None,
+    top_k: int | None = None,
+    part: str | None = None,
+) -> Confidence:
+    """The confidence of an answer whose tokens have these surprisals and entropies (nats), or of
+    the `part` of this name, whose tokens they are.
+
+    Bounds of the entropies, `lower` and `upper`, which came from `top_k` tokens a step, give the
+    probability's own bounds. `entropy` may be null where the estimator does not need it. Raises
+    `InputError` where the lists are empty, of unequal lengths, not finite or negative, or where
+    the calibrator needs more than a trace.
+
+    >>> fitted = getfixture("calibrator")  # load("C.json")
+    >>> score_answer(fitted, surprisal=[0.05, 0.4], entropy=[0.2, 0.9]).probability > 0.5
+    True
+    """
+    fitted.require_parts(part is not None)
+    needs_entropy = not NEED_ENTROPY.isdisjoint(fitted.inputs)
+    if entropy is None:
+        if needs_entropy:
+            return Confidence(None, reason="its entropies are not known")
+        entropy, lower, upper = surprisal, None, None
+    lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
+    # Rounded as traces are stored, so that an answer has one confidence everywhere.
+    arrays = [np.asarray(values, dtype=np.float32).astype(float) for values in lists]
+    if len(set(map(len, arrays))) > 1 or not len(arrays[0]):
+        raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
+    if not all(np.isfinite(values).all() and (values >= 0).all() for values in arrays):
+        raise InputError("surprisals and entropies must be finite and not negative, in nats")
+    s, h = arrays[:2]
+    bounded = lower is not None and upper is not None
+    x = _inputs(fitted, s, np.stack([h, *_extremes(*arrays[2:])] if bounded else [h]))
+    x = fitted.with_part(x, [part or ""] * len(x))
+    probability = float(fitted.final.predict(x[:1])[0])
+    least: float | None = probability
+    most: float | None = probability
+    if bounded and needs_entropy:
+        least, most = _ends(fitted, x[1:])
+    confidence = Confidence(probability, least, most)
+    if error_rate is None:
+        return confidence
+    kept, reason = fitted.keeps(x[:1], error_rate), fitted.why_not(error_rate)
+    if kept is not None and needs_entropy:
+        kind = "exact" if upper is None else "top-k"
+        reason = other_entropies(kind, top_k, fitted.fitted_on)
+    keep = None if kept is None or reason else bool(kept[0])
+    return replace(confidence, keep=keep, reason=reason)
+
+
+def score_response(
+    fitted: Fitted,
+    response: Any,
+    request: Mapping[str, Any] | None = None,
+    error_rate: float | None = None,
+    reading: Reading | None = None,
+) -> Confidence:
+    """The confidence of an OpenAI client's response, or of any format of docs/answers.md as a dict.
+
+    `request` holds the settings that were sent; without it they are unknown. Raises `InputError`
+    where the response is of another model or kind of trace, and `WrongRow` where it is invalid.
+
+    >>> fitted = getfixture("calibrator")  # load("C.json")
+    >>> score_response(fitted, {"logprobs": [-0.05, -0.4], "entropy": [0.2, 0.9]}).probability > 0.5
+    True
+    """
+    record = read_response(fitted, response, request, reading or Reading())
+    if record.surprisal is None:
+        return Confidence(None, reason=record.lacks)
+    if record.entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
+        return Confidence(None, reason=record.lacks)
+    bounds = record.entropy_lower, record.entropy_upper
+    found = score_answer(
+        fitted, record.surprisal, record.entropy, error_rate, *bounds, record.top_k
+    )
+    questions = "; ".join(open_questions(as_frame([record]), fitted.fitted_on)) or None
+    return replace(found, reason=found.reason or questions)
+
+
+def read_response(
+    fitted: Fitted, response: Any, request: Mapping[str, Any] | None, reading: Reading
+) -> Record:
+    """The answer that a response holds; raises as `score_response`."""
+    size = vocabulary_for(fitted.fitted_on, reading.vocabulary)
+    body = response if isinstance(response, dict) else response.model_dump()
+    row = {"id": "answer", "request": dict(request or {}), "response": body}
+    record = read_row(row, reading.model_copy(update={"vocabulary": size}))
+    require_same_kind(as_frame([record]), fitted.fitted_on)
+    return record
+
+
+def _inputs(fitted: Fitted, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
+    """The calibrator's inputs [n, d] of surprisals [T] with each of the entropies [n, T]."""
+    if missing := [name for name in fitted.inputs if name not in KNOWN]:
+        raise InputError(
+            f"{fitted.estimator} needs {missing[0]}, which cannot be computed from one answer's "
+            "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
+            "of traces."
+        )
+    names = [name.removeprefix("features.") for name in fitted.inputs]
+    if OF_ONE.issuperset(names):
+        x = np.empty((len(entropies), len(names)))
+        for place, values in enumerate(features_of_one(names, s, entropies)):
+            x[:, place] = values
+        return x
+    rows = {
+        "example_id": [str(place) for place in range(len(entropies))],
+        "surprisal": [s.tolist()] * len(entropies),
+        "entropy": entropies.tolist(),
+    }
+    return (
+        inputs(pl.DataFrame(rows, schema_overrides=TRACE), fitted.inputs)
+        .drop("example_id")
+        .to_numpy()
+    )
+
+
+def _extremes(low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
+    """The entropies [T] at which an input is smallest or largest; the slopes at the last two."""
+    half = len(low) // 2
+    falling = np.concatenate([high[:half], low[half:]])
+    rising = np.concatenate([low[:half], high[half:]])
+    return [low, high, falling, rising]
+
+
+def _ends(fitted: Fitted, x: np.ndarray) -> tuple[float | None, float | None]:
+    """The smallest and largest probability, from the inputs at `_extremes` [4, d]."""
+    if UNBOUNDED.intersection(fitted.inputs):
+        return None, None
+    slopes = np.array([name in SLOPES for name in fitted.inputs] + [False] * fitted.by_part)
+    ends = np.where(slopes, x[2:], x[:2])
+    least, most = ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
+    lowest, highest = interval(fitted.final, least, most)
+    return float(lowest[0]), float(highest[0])

@@ -1,0 +1,247 @@
+"""A cascade from two files of labelled answers: what it is worth, and which answers to keep."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field, field_validator
+
+from tracecal.analyse.answer_costs import answer_costs
+from tracecal.analyse.cascade import BELOW, BEST, KEPT_AT, cascade
+from tracecal.analyse.cascades import routed
+from tracecal.analyse.gains import TRACE_PLUS
+from tracecal.analyse.routing import ORACLE, RANDOM
+from tracecal.calibrate.cascade_control import PairedPart, cascade_guarantee
+from tracecal.calibrate.picked import PICKED, picks, with_picked
+from tracecal.calibrate.predict import calibrate_all
+from tracecal.calibrate.protocol import from_json
+from tracecal.errors import InputError
+from tracecal.registry.estimators import ESTIMATORS, entries
+from tracecal.storage.files import atomic_write
+from tracecal.toolkit.fit import FitSettings, Labelled, labelled
+
+Price = Mapping[str, float]
+SHOWN = {
+    PICKED: "picked baseline",
+    BEST: "best baseline",
+    TRACE_PLUS: "TRACE+",
+    RANDOM: "random",
+    ORACLE: "oracle",
+}
+FORMATS = (".svg", ".pdf", ".png")
+
+
+class CascadeSettings(FitSettings):
+    """How a cascade is fitted and measured: as a calibrator, with the promises to test."""
+
+    below: tuple[float, ...] = Field(
+        (0.01, 0.02, 0.05), description="ε: at most so much less right"
+    )
+    at_least: tuple[float, ...] = Field((), description="r: right with at least this probability")
+
+    @field_validator("below", "at_least")
+    @classmethod
+    def _are_shares(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        if wrong := [value for value in values if not 0 < value < 1]:
+            raise ValueError(f"{wrong[0]:g} is no share between 0 and 1")
+        return tuple(sorted(set(values)))
+
+
+class Cascaded(NamedTuple):
+    """`found` has the rows of `analyse.cascade.ROWS`; `stored` is plain JSON: the router, its fit
+    and the thresholds.
+    """
+
+    found: pl.DataFrame
+    stored: dict[str, Any]
+
+
+def cascade_answers(
+    small: pl.DataFrame,
+    large: pl.DataFrame,
+    settings: CascadeSettings,
+    prices: Sequence[Price] | None = None,
+) -> Cascaded:
+    """The cascade of two models that answered the same questions, matched by `example_id`.
+
+    Both have the columns of `RECORDS`; questions that lack an answer or a label in one are left
+    out. `prices` are those of the small and the large model, per million tokens. Raises
+    `InputError` where too few questions remain.
+    """
+    told = large.filter(pl.col("correct").is_not_null())
+    both = small.join(told.select("example_id"), on="example_id", how="semi")
+    if both.is_empty():
+        raise InputError(
+            "the two files share no question with a label in both: answers to one question need "
+            "the same id. Give its path with --id."
+        )
+    known = labelled(both, "cascade", settings)
+    answers = _paired(known, small, told, prices)
+    own = known.fits()
+    method = settings.calibration.method
+    predictions, fits = calibrate_all(known.frame, known.splits, known.estimators, method, own)
+    baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in known.estimators]
+    chosen = picks(known.frame, known.splits, known.estimators, fits, baselines)
+    routers = [*baselines, PICKED, *([TRACE_PLUS] if TRACE_PLUS in known.estimators else [])]
+    bootstrap = [settings.seed, settings.bootstrap.resamples, settings.bootstrap.level]
+    own_routes = routed(
+        answers, with_picked(predictions, chosen), known.splits, "cascade", routers, bootstrap
+    )
+    found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
+    router = TRACE_PLUS if TRACE_PLUS in known.estimators else chosen["baseline"][0]
+    seen, tested = _parts(known, answers, router, fits[router])
+    level = round(1 - settings.risk_control.confidence, 12)
+    promises = [("below", value) for value in settings.below]
+    promises += [("at_least", value) for value in settings.at_least]
+    stored = {
+        "models": [_name(small), _name(large)],
+        "estimator": router,
+        "features": fits[router]["features"],
+        "calibrator": fits[router]["splits"]["0"],
+        "confidence": settings.risk_control.confidence,
+        "thresholds": [
+            asdict(cascade_guarantee(seen, tested, promise, value, level))
+            for promise, value in promises
+        ],
+    }
+    return Cascaded(found.filter(pl.col("task").is_null()), stored)
+
+
+def _paired(
+    known: Labelled, small: pl.DataFrame, large: pl.DataFrame, prices: Sequence[Price] | None
+) -> pl.DataFrame:
+    """`example_id`, `group_id` and the columns of `routed`; costs are NaN without prices."""
+    frame = known.frame.select("example_id", "group_id")
+    for place, (name, own) in enumerate((("small", small), ("large", large))):
+        tokens = [
+            own[column].list.len().cast(pl.Float64) for column in ("prompt_token_ids", "surprisal")
+        ]
+        paid = answer_costs(
+            *(one.to_numpy() for one in tokens), prices[place] if prices else None, None
+        )
+        costs = np.full(len(own), np.nan) if paid is None else paid
+        columns = own.select("example_id", pl.col("correct").alias(name)).with_columns(
+            pl.Series(f"{name}_cost", costs)
+        )
+        frame = frame.join(columns, on="example_id", how="inner", validate="1:1")
+    return frame
+
+
+def _parts(
+    known: Labelled, answers: pl.DataFrame, router: str, fits: Mapping[str, Any]
+) -> tuple[PairedPart, PairedPart]:
+    """The calibration and the evaluation part of the first split. An answer without a probability
+    counts as the least probable.
+    """
+    columns = known.estimators[router]
+    x = known.frame.select(columns).cast(pl.Float64).to_numpy()
+    complete = np.isfinite(x).all(axis=1)
+    told = from_json(fits["splits"]["0"]).predict(np.where(complete[:, None], x, 0.0))
+    probability = pl.Series("probability", np.where(complete, told, -1.0))
+    rows = answers.join(
+        known.frame.select("example_id").with_columns(probability), on="example_id", validate="1:1"
+    ).join(known.splits.filter(split=0), on="example_id", validate="1:1")
+
+    def of(part: str) -> PairedPart:
+        own = rows.filter(part=part).sort("rank", "example_id")
+        names = ("rank", "probability", "small", "large")
+        return PairedPart(*(own[name].to_numpy() for name in names))
+
+    return of("calibration"), of("evaluation")
+
+
+def _name(answers: pl.DataFrame) -> str:
+    return ", ".join(answers["model"].drop_nulls().unique().sort()) or "unnamed"
+
+
+def summary(cascaded: Cascaded) -> str:
+    """The table and the thresholds as lines of text for a terminal."""
+    found, stored = cascaded
+    facts = dict(found.filter(pl.col("router").is_null()).select("metric", "value").rows())
+    small, large = stored["models"]
+    n = found["n"][0]
+    lines = [
+        f"{n} questions: {small} is right on {facts['small_right']:.1%}, {large} on "
+        f"{facts['large_right']:.1%}; {large} is wrong where {small} is right on "
+        f"{facts['small_alone_right']:.1%}",
+        "",
+        f"{'routed by':20}{'area':>8}"
+        + "".join(f"{f'gain at {at:.0%}':>14}" for at in KEPT_AT)
+        + f"{'needed':>10}{'over random (area)':>26}",
+    ]
+    for router, label in SHOWN.items():
+        own = {row["metric"]: row for row in found.filter(router=router).iter_rows(named=True)}
+        if "area" not in own:
+            continue
+        kept = [own[f"gain_kept_at_{100 * at:.0f}"]["value"] for at in KEPT_AT]
+        lines.append(
+            f"{label:20}{own['area']['value']:>8.3f}"
+            + "".join(f"{'–' if one is None else f'{one:.0%}':>14}" for one in kept)
+            + f"{own['needed']['value']:>10.0%}{_with_ends(own['area']):>26}"
+        )
+    lines += [
+        "",
+        "area: mean accuracy over all shares escalated; gain: share of the large model's; needed:",
+        f"share escalated within {100 * BELOW:g} point of the large model; best: in hindsight",
+        "",
+        f"Thresholds on {stored['estimator']} with confidence {stored['confidence']:g}:",
+    ]
+    return "\n".join([*lines, *(f"  {told(one)}" for one in stored["thresholds"])])
+
+
+def told(entry: Mapping[str, Any]) -> str:
+    """A promise and its threshold in one sentence."""
+    what = (
+        f"at most {entry['promised']:g} below the large model's accuracy"
+        if entry["promise"] == "below"
+        else f"an accuracy of at least {entry['promised']:g}"
+    )
+    if entry["threshold"] is None:
+        return f"{what}: none; {entry['reason']}"
+    return (
+        f"{what}: keep from {entry['threshold']:.3f}; escalates {entry['escalated']:.0%}, right on "
+        f"{entry['accuracy']:.1%}"
+    )
+
+
+def _with_ends(row: Mapping[str, Any]) -> str:
+    if row["over_random"] is None:
+        return ""
+    if row["over_random_low"] is None:
+        return f"{row['over_random']:+.3f}"
+    ends = f"{row['over_random_low']:+.3f}, {row['over_random_high']:+.3f}"
+    return f"{row['over_random']:+.3f} [{ends}]"
+
+
+def picture(cascaded: Cascaded, path: str | Path, named: str) -> None:
+    """Draw accuracy against cost, or against the share escalated without prices.
+
+    Raises `InputError` for a name of another kind of file, and where Matplotlib is missing.
+    """
+    suffix = Path(path).suffix
+    if suffix not in FORMATS:
+        raise InputError(f"{path}: expected a name that ends in {', '.join(FORMATS)}.")
+    try:
+        from tracecal.figures import cost_and_accuracy, style
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "a picture needs Matplotlib, which is not installed: pip install matplotlib, or leave "
+            "out --picture."
+        ) from error
+    from tracecal.tables.settings import Entry
+
+    labels = dict(zip(("small", "large"), cascaded.stored["models"], strict=True))
+    found = cascaded.found.with_columns(small=pl.lit("small"), large=pl.lit("large"))
+    shown = [Entry(**one) for one in entries(ESTIMATORS) if one["id"] in {*found["router"]}]
+    figure = cost_and_accuracy.draw(found, shown, labels, named)
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
+    with style.applied(), atomic_write(path) as part:
+        figure.savefig(part, format=suffix[1:], metadata=dated[suffix])
+
+
+def price(values: Sequence[float] | None) -> Price | None:
+    """A price of prompts and answers, as two numbers."""
+    return None if values is None else dict(zip(("prompt", "generated"), values, strict=True))

@@ -1,0 +1,261 @@
+"""Confidence for answers of language models: calibrate on labelled ones, then score new ones."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import polars as pl
+
+from tracecal.errors import InputError
+from tracecal.inputs.schema import parse
+from tracecal.jobs.progress import LOGGER
+from tracecal.logs.options import Reading
+from tracecal.storage.files import write_json, write_text
+from tracecal.toolkit import labelling
+from tracecal.toolkit.escalate import add_cascade
+from tracecal.toolkit.options import add_answers, add_options, read_given
+from tracecal.toolkit.output import write_scored
+from tracecal.toolkit.serve.settings import Settings
+from tracecal.toolkit.watch.options import add_watch
+
+DISTRIBUTION = "trace-workflow"
+EXAMPLES = {
+    "calibrate": "tracecal calibrate --answers labelled.jsonl --task svamp --vocabulary 151936 "
+    "--output C.json",
+    "score": "tracecal score --answers new.jsonl --calibrator C.json --error-rate 0.1 "
+    "--output scored.jsonl",
+    "replay": "tracecal replay --answers samples_svamp.jsonl --weights path/to/model "
+    "--output replayed.arrow",
+    "watch": "tracecal watch --answers log.jsonl --calibrator C.json --state state.db",
+    "cascade": "tracecal cascade --small small.jsonl --large large.jsonl --picture cascade.svg",
+    "serve": "tracecal serve --upstream http://localhost:8000 --calibrator C.json",
+} | labelling.EXAMPLES
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows defaults, but for options that have none."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        if action.default in (None, False, {}) or action.default == argparse.SUPPRESS:
+            return action.help
+        return super()._get_help_string(action)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns 0, or 1 after logging an `InputError`.
+
+    Without arguments it prints its help.
+    """
+    args = parser().parse_args(arguments)
+    logging.basicConfig(format="tracecal: %(message)s", stream=sys.stderr)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        args.run(args)
+    except InputError as error:
+        LOGGER.error("error: %s", error)
+        return 1
+    except BrokenPipeError:  # the reader of the output, such as `head`, has enough
+        return 0
+    return 0
+
+
+def installed_version() -> str:
+    """The installed version; the checkout's, where the package is not installed."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "(from a checkout, not installed)"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    root = argparse.ArgumentParser(
+        prog="tracecal",
+        description=__doc__,
+        epilog="examples:\n" + "\n".join(f"  {example}" for example in EXAMPLES.values()),
+        formatter_class=_Help,
+    )
+    root.add_argument("--version", action="version", version=f"tracecal {installed_version()}")
+    root.set_defaults(run=lambda args: root.print_help())
+    commands = root.add_subparsers(metavar="COMMAND")
+
+    def command(name: str, what: str, more: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=what,
+            description=f"{what[0].upper()}{what[1:]}. {more}",
+            epilog=f"example:\n  {EXAMPLES[name]}",
+            formatter_class=_Help,
+        )
+
+    fit = command(
+        "calibrate",
+        "fit a calibrator on labelled answers",
+        "Prints how well each estimator predicts, and which error rates its thresholds guarantee.",
+    )
+    fit.add_argument("--task", required=True, help="a name for the task")
+    fit.add_argument("--output", required=True, help="the calibrator's JSON file")
+    fit.add_argument("--report", help="an HTML page with what is printed, and more")
+    fit.add_argument("--revision", help="revision of the model")
+    fit.add_argument(
+        "--config", help="YAML with seed, splits, calibration, risk_control, bootstrap"
+    )
+    _add_parts(fit, "they are labelled by part")
+    add_answers(fit)
+    fit.set_defaults(run=_calibrate)
+    score = command(
+        "score",
+        "write a probability for each answer of a file",
+        "Rows keep their order. A text in .csv that a spreadsheet would execute begins with '.",
+    )
+    score.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
+    score.add_argument(
+        "--estimator",
+        help="one of the calibrator's file (default: trace_plus; for answers without entropies the "
+        "estimator of log-probabilities alone that predicted best)",
+    )
+    score.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
+    score.add_argument("--task", help="the calibrator's task, where the answers name it otherwise")
+    score.add_argument("--output", help=".jsonl, .csv or .parquet (default: JSON Lines to stdout)")
+    _add_parts(score, "by default those of the calibrator")
+    add_answers(score)
+    score.set_defaults(run=_score)
+    replay = command(
+        "replay",
+        "write exact traces of answers made elsewhere",
+        "Each answer is read once with the model that gave it; nothing is generated.",
+    )
+    replay.add_argument("--weights", required=True, help="the model's folder, as for Transformers")
+    replay.add_argument("--output", required=True, help="an .arrow file, for score and calibrate")
+    replay.add_argument("--revision", help="revision of the model")
+    replay.add_argument(
+        "--dtype",
+        default="float32",
+        choices=("float32", "bfloat16", "float16"),
+        help="type of the weights",
+    )
+    replay.add_argument("--batch-size", type=int, default=32, help="answers processed together")
+    replay.add_argument("--end-token", action="store_true", help="append it to answers of text")
+    add_answers(replay)
+    replay.set_defaults(run=_replay)
+    add_watch(command)
+    add_cascade(command)
+    serve = command(
+        "serve",
+        "run a proxy that adds confidence to a server's answers",
+        "Clients use it in place of the server.",
+    )
+    serve.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
+    serve.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
+    add_options(serve, Reading, ("vocabulary", "model", "stop_token", "processed"))
+    add_options(serve, Settings, Settings.model_fields)
+    serve.set_defaults(run=_serve)
+    labelling.add_commands(command)
+    return root
+
+
+def _add_parts(command: argparse.ArgumentParser, more: str) -> None:
+    what = "parts of the answers, a file or text: 'json: [a, b]', 'lines: [a, b]' or a JSON Schema"
+    command.add_argument("--parts", help=f"{what}; {more}; see docs/parts.md")
+
+
+def _score(args: argparse.Namespace) -> None:
+    from tracecal.toolkit.agree import vocabulary_for
+    from tracecal.toolkit.fitted import DEFAULT, default_estimator, from_stored, stored_in
+    from tracecal.toolkit.parts import given_parts, score_parts
+    from tracecal.toolkit.score import score_answers
+
+    stored = stored_in(args.calibrator)
+    estimator = args.estimator or default_estimator(stored)
+    fitted = from_stored(stored, estimator, args.calibrator)
+    size = int(args.vocabulary) if str(args.vocabulary).isdecimal() else None
+    answers = read_given(args, vocabulary_for(fitted.fitted_on, size))
+    frame = answers.frame
+    if args.estimator is None and frame["entropy"].is_null().all():
+        fitted = from_stored(stored, default_estimator(stored, entropies=False), args.calibrator)
+    if args.estimator is None and fitted.estimator != DEFAULT:
+        LOGGER.warning("without entropies %s is not defined; using %s", DEFAULT, fitted.estimator)
+    task = args.task or answers.metadata.get("task")
+    of_parts = given_parts(args.parts) if args.parts else fitted.fitted_on.parts
+    if of_parts:
+        write_scored(score_parts(frame, fitted, args.error_rate, task, of_parts), args.output)
+        return
+    scored = score_answers(frame, fitted, args.error_rate, task)
+    write_scored(scored, args.output)
+    for column, what in (("probability", "no probability"), ("keep", "no decision")):
+        if column == "keep" and args.error_rate is None:
+            continue
+        without = scored.filter(pl.col(column).is_null() & pl.col("reason").is_not_null())
+        if without.height:
+            reasons = "; ".join(without["reason"].unique().sort())
+            LOGGER.warning(
+                "%d of %d answers have %s: %s", without.height, scored.height, what, reasons
+            )
+
+
+def _calibrate(args: argparse.Namespace) -> None:
+    from tracecal.inputs.files import read_yaml
+    from tracecal.toolkit import page, planning, report
+    from tracecal.toolkit.agree import run_on
+    from tracecal.toolkit.fit import FitSettings, calibrate_answers, labelled
+    from tracecal.toolkit.fitted import default_estimator
+    from tracecal.toolkit.parts import labelled_parts
+
+    given = read_yaml(args.config) if args.config else None
+    settings = parse(FitSettings, given or {}, args.config)
+    answers = read_given(args)
+    if warning := run_on(answers.frame):
+        LOGGER.warning("%s", warning)
+    frame, parts = labelled_parts(answers, args.parts)
+    stored = calibrate_answers(
+        frame,
+        args.task,
+        settings,
+        args.revision or answers.metadata.get("revision"),
+        int(args.vocabulary) if args.vocabulary else None,
+        parts,
+    )
+    write_json(stored, args.output)
+    known = labelled(frame, args.task, settings, parts)
+    measured = report.quality(known, args.task, settings)
+    estimator = default_estimator(stored)
+    certified = report.guarantees(
+        stored[estimator]["risk_control"], known.frame["group_id"].n_unique()
+    )
+    outlook = planning.outlook(stored, certified, settings.splits.calibration_share, settings.seed)
+    print(report.summary(stored, measured, certified, estimator, outlook))
+    if args.report:
+        level = settings.bootstrap.level
+        text = page.render(stored, measured, certified, estimator, level, outlook)
+        write_text(text, args.report)
+
+
+def _replay(args: argparse.Namespace) -> None:
+    from tracecal.decode.model import load_model, load_tokenizer
+    from tracecal.decode.replay import replay_answers, tokenisation, write_replayed
+
+    answers = read_given(args)
+    model, tokenizer = load_model(args.weights, args.dtype), load_tokenizer(args.weights)
+    metadata = {
+        "model": args.model or Path(args.weights).resolve().name,
+        "revision": args.revision or answers.metadata.get("revision"),
+        "dtype": args.dtype,
+        "tokenisation": tokenisation(answers.frame, args.end_token),
+    }
+    LOGGER.info("%s", metadata["tokenisation"])
+    traces = replay_answers(model, tokenizer, answers.frame, args.batch_size, args.end_token)
+    traces = traces.with_columns(pl.col("model").fill_null(metadata["model"]))
+    write_replayed(traces, {name: value for name, value in metadata.items() if value}, args.output)
+
+
+def _serve(args: argparse.Namespace) -> None:
+    from tracecal.toolkit.serve.run import run
+
+    run(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

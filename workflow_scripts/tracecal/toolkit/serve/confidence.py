@@ -1,0 +1,272 @@
+"""Confidence of a server's answers, and the reasons why there is none."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from tracecal.calibrate.fitted_on import FittedOn
+from tracecal.errors import InputError
+from tracecal.jobs.progress import LOGGER
+from tracecal.logs.options import Reading
+from tracecal.logs.raw import stop_token
+from tracecal.logs.record import Known, Record, StopToken, as_frame
+from tracecal.logs.row import NEUTRAL, read_row
+from tracecal.logs.steps import Step, WrongRow
+from tracecal.logs.trace import FINISHES
+from tracecal.toolkit.agree import NEXT_QUESTION, open_questions, require_same_kind
+from tracecal.toolkit.answer import Confidence, score_answer
+from tracecal.toolkit.fitted import Fitted
+from tracecal.toolkit.inputs import NEED_ENTROPY
+from tracecal.toolkit.parts import ScoredPart, record_parts
+from tracecal.toolkit.serve.forms import Object
+from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
+
+if TYPE_CHECKING:  # it imports settings and SQLite, which scoring does without
+    from tracecal.toolkit.serve.watcher import Watcher
+
+UNDECODED = "\ufffd"  # part of a character, as servers write it
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Gives answers their confidence. `keep` is null wherever there is a `reason`."""
+
+    fitted: Fitted
+    reading: Reading
+    error_rate: float | None = None
+    watcher: "Watcher | None" = None
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` where the calibrator was not tested for the error rate."""
+        if self.error_rate is not None:
+            self.fitted.require_tested(self.error_rate)
+
+    def add(self, answer: Object, request: Object) -> None:
+        """Set `confidence` in every choice of an answer, or in the Responses object itself."""
+        if isinstance(answer.get("output"), list):
+            answer["confidence"] = self.of_answer(answer, request)
+        choices = answer.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict):
+                choice["confidence"] = self.of_answer(answer | {"choices": [choice]}, request)
+
+    def of_answer(self, answer: Object, request: Object) -> Object:
+        """The confidence of an answer of one choice, as plain JSON."""
+        scored: list[Record] = []
+        confidence = self._of_answer(answer, request, scored)
+        if self.watcher is None:
+            return confidence
+        return self.watcher.seen(answer, confidence, scored[0] if scored else None)
+
+    def _of_answer(self, answer: Object, request: Object, told: list[Record]) -> Object:
+        """As `of_answer`; the record that was scored is appended to `told`."""
+        try:
+            confidence = self._confidence(answer, request, told)
+        except (WrongRow, InputError, ValidationError) as error:
+            return self.unknown(str(error))
+        except Exception as error:  # whatever the server wrote, the client is to have it
+            LOGGER.warning("an answer cannot be scored (%s)", type(error).__name__)
+            return self.unknown(f"its log-probabilities cannot be read ({type(error).__name__})")
+        return self._plain(*confidence)
+
+    def unknown(self, reason: str) -> Object:
+        """The confidence of an answer that cannot be scored."""
+        return self._plain(Confidence(None, reason=reason), [])
+
+    def _plain(self, confidence: Confidence, parts: Sequence[ScoredPart]) -> Object:
+        """As plain JSON; the parts of an answer where the calibrator is of such."""
+        plain = vars(confidence) | {"error_rate": self.error_rate}
+        if self.fitted.fitted_on.parts is None:
+            return plain
+        shown = [one._asdict() for one in parts]
+        return plain | {"parts": [one | vars(one.pop("confidence")) for one in shown]}
+
+    def _confidence(
+        self, answer: Object, request: Object, told: list[Record]
+    ) -> tuple[Confidence, Sequence[ScoredPart]]:
+        if request.get("echo"):
+            raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
+        record = self._record(answer, request)
+        kind = (record.model, record.stop_token, record.processed, record.surprisal is not None)
+        refused, questions = _questions(self.fitted.fitted_on, *kind)
+        if refused:
+            return Confidence(None, reason=refused), []
+        needs_entropy = not NEED_ENTROPY.isdisjoint(self.fitted.inputs)
+        if record.surprisal is None or (record.entropy is None and needs_entropy):
+            return Confidence(None, reason=record.lacks), []
+        doubts = [*_doubts(answer, record, request), *questions]
+        if self.fitted.fitted_on.parts is not None:
+            parts, why = record_parts(self.fitted, record, self.error_rate)
+            doubted = [one._replace(confidence=_doubted(one.confidence, doubts)) for one in parts]
+            return Confidence(None, reason=why), doubted
+        bounds = record.entropy_lower, record.entropy_upper, record.top_k
+        rate = self.error_rate
+        scored = score_answer(self.fitted, record.surprisal, record.entropy, rate, *bounds)
+        told.append(record)
+        return _doubted(scored, doubts), []
+
+    def _record(self, answer: Object, request: Object) -> Record:
+        """The answer as read: quickly where its log-probabilities are regular."""
+        processed = self.reading.processed
+        processed = asked_processing(request) if processed == "auto" else processed
+        try:
+            record = self._regular(answer, request)
+        except (TypeError, KeyError, AttributeError, IndexError, ValueError):
+            record = None
+        if record is None:
+            row = {"id": "answer", "request": request, "response": answer}
+            record = read_row(row, self.reading)
+        return replace(record, processed=processed)
+
+    def _regular(self, answer: Object, request: Object) -> Record | None:
+        """As `read_row`; null where anything is out of the ordinary."""
+        choice = _single_choice(answer)
+        steps = regular_steps(choice.get("logprobs"))
+        text, reading = _text(choice), self.reading
+        ids = choice.get("token_ids")
+        if steps is None or text is None or reading.vocabulary is None:
+            return None
+        if answer.get("error") or (ids and len(ids) != len(steps.texts)):
+            return None
+        greedy = reading.greedy or request.get("temperature") == 0
+        bounds = entropy_bounds(steps, reading.vocabulary, greedy)
+        if bounds is None:
+            return None
+        finish = FINISHES.get(choice.get("finish_reason") or "", choice.get("finish_reason"))
+        ending = reading.stop_token
+        if ending == "auto":
+            # Only the tokens' joined text and the last one matter.
+            parts = ["".join(steps.texts[:-1]), steps.texts[-1]]
+            spoken = [Step(part, None, None) for part in parts[-len(steps.texts) :]]
+            ending = stop_token(text, spoken, choice.get("stop_reason"))
+            ending = "none" if finish == "length" else ending
+        return Record(
+            "answer",
+            surprisal=0.0 - np.minimum(steps.own, 0.0),
+            entropy=bounds[1],
+            entropy_lower=bounds[0],
+            entropy_upper=bounds[2],
+            top_k=steps.most_listed,
+            answer=text,
+            tokens=steps.texts,
+            finish_reason=finish,
+            stop_token=ending,
+            model=reading.model or answer.get("model"),
+        )
+
+
+def _doubted(scored: Confidence, doubts: Sequence[str]) -> Confidence:
+    """A confidence with what speaks against it; `keep` is null wherever there is a `reason`."""
+    reason = "; ".join(filter(None, [scored.reason, *doubts])) or None
+    return replace(scored, keep=None if reason else scored.keep, reason=reason)
+
+
+def asked_processing(request: Object) -> Known:
+    """Whether a request changes probabilities: by temperature, penalties or truncation.
+
+    Unknown where it leaves the temperature to the server, or chooses the likeliest token (0).
+    """
+    stated = {name: request[name] for name in NEUTRAL if request.get(name) is not None}
+    if stated.get("temperature") == 0:
+        del stated["temperature"]
+    if any(value not in NEUTRAL[name] for name, value in stated.items()):
+        return "yes"
+    return "no" if "temperature" in stated else "unknown"
+
+
+@lru_cache(maxsize=1000)
+def _questions(
+    fitted_on: FittedOn, model: str | None, ending: StopToken, processed: Known, traced: bool
+) -> tuple[str | None, list[str]]:
+    """Why `score` refuses answers of this kind, or null; and what it warns of."""
+    surprisal = [0.0] if traced else None
+    frame = as_frame(
+        [Record("answer", surprisal, model=model, stop_token=ending, processed=processed)]
+    )
+    try:
+        require_same_kind(frame, fitted_on)
+    except InputError as error:
+        return str(error), []
+    return None, open_questions(frame, fitted_on)
+
+
+def _doubts(answer: Object, record: Record, request: Object) -> list[str]:
+    """Why the tokens may not be those of the answer, one sentence each."""
+    choice = _single_choice(answer)
+    message = choice.get("message") or {}
+    if any(message.get(name) for name in ("reasoning_content", "reasoning")) or _reasoned(answer):
+        return ["reasoning tokens precede the answer, which the promise is not about"]
+    stops = request.get("stop") or []
+    stops = [*(stops if isinstance(stops, list) else [stops]), choice.get("stop_reason")]
+    if not spelled(record.answer or "", record.tokens or (), stops):
+        return ["the tokens with log-probabilities do not spell the answer"]
+    if re.search(NEXT_QUESTION, record.answer or ""):
+        return ["the answer runs on into another question, whose tokens count as its own"]
+    return []
+
+
+def _reasoned(answer: Object) -> bool:
+    """Whether a Responses object holds reasoning, or an answer's usage counts tokens of it."""
+    output = answer.get("output")
+    items = output if isinstance(output, list) else ()
+    usage = answer.get("usage") if isinstance(answer.get("usage"), dict) else {}
+    details = [usage.get(f"{name}_tokens_details") for name in ("completion", "output")]
+    return any(isinstance(item, dict) and item.get("type") == "reasoning" for item in items) or any(
+        isinstance(one, dict) and one.get("reasoning_tokens") for one in details
+    )
+
+
+def spelled(text: str, tokens: Any, stops: list[Any]) -> bool:
+    """Whether tokens' texts spell an answer, perhaps with a stop token or stop string behind it.
+
+    Blanks at either end do not count, as servers strip them. Where tokens are parts of characters
+    only the others are compared.
+    """
+    if not tokens or None in tokens:
+        return False
+    joined, text = "".join(tokens).lstrip(), text.strip()
+    if joined.startswith(text):
+        rest = joined.removeprefix(text)
+        stopped = any(isinstance(stop, str) and stop and stop in rest for stop in stops)
+        return rest.strip() in ("", tokens[-1].strip()) or stopped
+    return UNDECODED in joined and _spelled_around(joined, text)
+
+
+def _spelled_around(joined: str, text: str) -> bool:
+    """Whether what stands between parts of characters is in the text, in the same order."""
+    place, parts = 0, joined.count(UNDECODED)
+    *fragments, last = joined.split(UNDECODED)
+    for fragment in fragments:
+        found = text.find(fragment, place, place + parts + len(fragment))
+        if found < 0:
+            return False
+        place = found + len(fragment)
+    rest = text[place:]
+    return any(last.startswith(rest[skipped:]) for skipped in range(parts + 1))
+
+
+def _single_choice(answer: Object) -> Object:
+    """The choice of an answer that has one; a Responses object in the form of a chat's choice."""
+    if isinstance(answer.get("choices"), list):
+        choice = answer["choices"][0]
+        return choice if isinstance(choice, dict) else {}
+    messages = [item for item in answer["output"] if item.get("type", "message") == "message"]
+    parts = [part for item in messages for part in item.get("content") or ()]
+    told = [part for part in parts if part.get("type", "output_text") == "output_text"]
+    return {
+        "message": {"content": "".join(part.get("text", "") for part in told)},
+        "logprobs": {"content": [token for part in told for token in part.get("logprobs") or ()]},
+        "finish_reason": {"completed": "stop", "incomplete": "length"}.get(answer.get("status")),
+    }
+
+
+def _text(choice: Object) -> str | None:
+    """A choice's text; null where it has none."""
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, dict) else choice.get("text")
+    return text if isinstance(text, str) else None

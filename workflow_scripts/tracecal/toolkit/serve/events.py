@@ -1,0 +1,135 @@
+"""Server-sent events: cut from a stream of bytes, and given the confidence of what they hold."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from tracecal.toolkit.serve.bodies import TooLargeError, UnreadableError, mentions_logprobs
+from tracecal.toolkit.serve.confidence import Scorer
+from tracecal.toolkit.serve.forms import Form, Object, trim
+
+LINE_END = re.compile(rb"\r\n|\n|\r")
+EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+DONE = b"[DONE]"
+ENDED = ("response.completed", "response.incomplete")
+
+
+@dataclass
+class Events:
+    """Cuts a stream into events. Lines may end with CR, LF or both, as the standard says."""
+
+    most: int
+    size: int = 0
+    parts: list[bytes] = field(default_factory=list)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The events that `data` ends. Raises `TooLargeError` where one exceeds `most` bytes."""
+        self.parts.append(data)
+        self.size += len(data)
+        if b"\n" in data or b"\r" in data:
+            held, place = b"".join(self.parts), 0
+            for end in EVENT_END.finditer(held):
+                yield held[place : end.start()]
+                place = end.end()
+            self.parts, self.size = [held[place:]], len(held) - place
+        if self.size > self.most:
+            raise TooLargeError(f"an event is larger than {self.most / 1e6:g} MB (--max-body)")
+
+    def rest(self) -> bytes:
+        """What stands behind the last event's end."""
+        return b"".join(self.parts)
+
+
+@dataclass
+class Choice:
+    """What has been streamed of a choice."""
+
+    texts: list[str] = field(default_factory=list)
+    reasoning: bool = False
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass
+class Stream:
+    """Passes on a streamed answer's events, and adds each choice's confidence as it ends."""
+
+    scorer: Scorer
+    request: Object
+    form: Form
+    most: int
+    size: int = 0
+    choices: dict[Any, Choice] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.most_likely = self.form.client_top(self.request)
+
+    def event(self, event: bytes) -> bytes:
+        """The event to pass on instead of the server's.
+
+        Raises `UnreadableError` where it cannot be parsed and might hold log-probabilities that
+        the client did not request.
+        """
+        lines = LINE_END.split(event)
+        data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
+        if not event.strip():
+            return b""
+        if not data or data == [DONE]:
+            return event + b"\n\n"
+        others = [line + b"\n" for line in lines if line and line[:5] not in (b"data", b"data:")]
+        return b"".join(others) + b"data: " + self._data(b"\n".join(data)) + b"\n\n"
+
+    def _data(self, data: bytes) -> bytes:
+        self.size += len(data)
+        try:
+            value = orjson.loads(data)
+        except orjson.JSONDecodeError as error:
+            if self.most_likely is None and mentions_logprobs(data):
+                raise UnreadableError("an event is not valid JSON") from error
+            return b"\ndata: ".join(data.split(b"\n"))
+        if isinstance(value, dict):
+            self._add(value)
+        trim(value, self.most_likely)
+        return orjson.dumps(value)
+
+    def _add(self, value: Object) -> None:
+        choices, whole = value.get("choices"), value.get("response")
+        if isinstance(choices, list):
+            for choice in choices:
+                if isinstance(choice, dict):
+                    self._choice(choice, value)
+        elif value.get("type") in ENDED and isinstance(whole, dict):
+            self.scorer.add(whole, self.request)
+
+    def _choice(self, choice: Object, chunk: Object) -> None:
+        """Collect a choice's piece; with the last one, set its `confidence`.
+
+        A chat's is set in `delta` too, the place that the openai client's `.stream()` keeps.
+        """
+        held = self.choices.setdefault(str(choice.get("index", 0)), Choice())
+        delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
+        held.texts.append(self.form.piece(choice))
+        held.reasoning |= any(delta.get(name) for name in ("reasoning_content", "reasoning"))
+        logprobs = choice.get("logprobs")
+        for name, values in logprobs.items() if isinstance(logprobs, dict) else ():
+            if isinstance(values, list) and self.size <= self.most:
+                held.lists.setdefault(name, []).extend(values)
+        if choice.get("finish_reason") is None:
+            return
+        choice["confidence"] = self._confidence(choice, chunk, held)
+        if choice.get("delta") is delta:
+            delta["confidence"] = choice["confidence"]
+
+    def _confidence(self, choice: Object, chunk: Object, held: Choice) -> Object:
+        if self.size > self.most:
+            return self.scorer.unknown(f"the answer is larger than {self.most / 1e6:g} MB")
+        whole = self.form.join("".join(held.texts), held.lists)
+        if held.reasoning and "message" in whole:
+            whole["message"]["reasoning"] = "streamed"
+        whole |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
+        whole["index"] = choice.get("index", 0)
+        answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
+        answer["choices"] = [whole]
+        return self.scorer.of_answer(answer, self.request)

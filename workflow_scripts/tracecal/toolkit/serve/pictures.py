@@ -1,0 +1,136 @@
+"""The page `/watch`: the last days of a proxy's traffic in pictures."""
+
+import json
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+
+from tracecal.toolkit.serve.watcher import Watcher
+from tracecal.watch.monitors import State
+
+DAYS, BINS, POINTS = 7, 20, 200
+WIDTH, HEIGHT = 480, 160  # of a picture, in pixels
+DAY = 86_400
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>What the proxy watches</title>
+<style>
+:root { color-scheme: light dark; }
+body { margin: 1.5rem auto; max-width: 62rem; padding: 0 1rem;
+  font: 15px/1.5 system-ui, sans-serif; }
+figure { display: inline-block; margin: 0 1rem 1rem 0; }
+svg { max-width: 100%; border-bottom: 1px solid; border-left: 1px solid; }
+.own { fill: #2a78b5; stroke: #2a78b5; } .known { fill: none; stroke: currentColor; }
+.line { fill: none; stroke: #2a78b5; stroke-width: 2; }
+.limit { stroke: #c43c39; stroke-dasharray: 6 4; }
+</style>
+</head>
+<body>
+<h1>What the proxy watches</h1>
+<p><strong>{{ told }}</strong></p>
+<p>{{ answers }} answers watched; pictures of the last {{ days }} days, {{ recent }} answers.</p>
+{% for one in pictures -%}
+<figure role="img" aria-label="{{ one.title }}"><figcaption>{{ one.title }}</figcaption>
+<svg viewBox="0 0 {{ width }} {{ height }}" width="{{ width }}" height="{{ height }}">
+{{ one.drawn | safe }}</svg></figure>
+{% endfor -%}
+</body>
+</html>
+"""
+
+
+def page(watcher: Watcher) -> str:
+    """The page; raises `InputError` where the state cannot be read."""
+    store = watcher.opened()
+    try:
+        state, since = store.state, time.time() - DAYS * DAY
+        recent = store.rows(
+            "SELECT probability, kept FROM answers WHERE time >= ? ORDER BY place", (since,)
+        )
+        history = store.rows(
+            "SELECT place, evidence FROM history WHERE time >= ? ORDER BY place", (since,)
+        )
+    finally:
+        store.close()
+    told = watcher.reason or "No alarm."
+    if watcher.failure:
+        told = f"The proxy does not watch: {watcher.failure}"
+    probability = [one for one, _ in recent if one is not None]
+    kept = [one for _, one in recent if one is not None]
+    pictures = [
+        {
+            "title": "Probability: bars of the traffic, outline of the calibration",
+            "drawn": _distribution(probability, watcher.fitted.reference.probability),
+        },
+        {"title": "Share kept, from 0 to 1, along the answers", "drawn": _shares(kept)},
+        *_evidence(state, history),
+    ]
+    return (
+        Environment(autoescape=True, undefined=StrictUndefined)
+        .from_string(PAGE)
+        .render(
+            told=told,
+            answers=f"{state.answers:,}",
+            recent=f"{len(recent):,}",
+            days=DAYS,
+            width=WIDTH,
+            height=HEIGHT,
+            pictures=pictures,
+        )
+    )
+
+
+def _distribution(own: Sequence[float], known: Sequence[float]) -> str:
+    """Shares of probabilities by bin, those of the traffic filled."""
+    drawn, wide = [], WIDTH / BINS
+    shares = [
+        np.histogram(values, BINS, (0, 1))[0] / max(len(values), 1) for values in (own, known)
+    ]
+    most = max(float(np.max(shares)), 1e-9)
+    for kind, heights in zip(("own", "known"), shares, strict=True):
+        for place, share in enumerate(heights):
+            high = HEIGHT * share / most
+            drawn.append(
+                f'<rect class="{kind}" x="{place * wide:.1f}" y="{HEIGHT - high:.1f}" '
+                f'width="{wide:.1f}" height="{high:.1f}"/>'
+            )
+    return "\n".join(drawn)
+
+
+def _shares(kept: Sequence[float]) -> str:
+    """The share kept of successive answers, in at most POINTS pieces."""
+    pieces = np.array_split(np.array(kept), min(POINTS, max(1, len(kept) // 20)))
+    means = [float(one.mean()) for one in pieces if len(one)]
+    return _line([HEIGHT * (1 - mean) for mean in means])
+
+
+def _evidence(state: State, history: Sequence[tuple[int, str]]) -> list[dict[str, object]]:
+    """The evidence of each monitor on a logarithmic scale, its limit dashed."""
+    limits = dict.fromkeys(state.monitors, state.promise.limit)
+    if state.promise.error_rate is not None:
+        limits["labels"] = 1 / state.promise.chance
+    places = np.unique(np.linspace(0, len(history) - 1, POINTS).astype(int)) if history else []
+    rows = [json.loads(history[place][1]) for place in places]
+    pictures = []
+    for name, limit in limits.items():
+        top = math.log(10 * limit)
+        logs = [math.log(min(max(row[name], 1.0), 10 * limit)) for row in rows]
+        line = HEIGHT * (1 - math.log(limit) / top)
+        drawn = f'<line class="limit" x1="0" x2="{WIDTH}" y1="{line:.1f}" y2="{line:.1f}"/>'
+        drawn += _line([HEIGHT * (1 - one / top) for one in logs])
+        title = f"Evidence of the monitor of {name}, logarithmic; dashed: its limit"
+        pictures.append({"title": title, "drawn": drawn})
+    return pictures
+
+
+def _line(heights: Sequence[float]) -> str:
+    step = WIDTH / max(len(heights) - 1, 1)
+    points = " ".join(f"{place * step:.1f},{high:.1f}" for place, high in enumerate(heights))
+    return f'<polyline class="line" points="{points}"/>'

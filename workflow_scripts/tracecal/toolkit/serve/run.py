@@ -1,0 +1,173 @@
+"""Starts the proxy: in this process, or in several that accept connections from one socket."""
+
+import argparse
+import asyncio
+import logging
+import multiprocessing
+import multiprocessing.connection
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
+
+from aiohttp import web
+
+from tracecal.errors import InputError
+from tracecal.inputs.schema import parse
+from tracecal.jobs.progress import LOGGER
+from tracecal.logs.options import Reading
+from tracecal.toolkit.agree import vocabulary_for
+from tracecal.toolkit.fitted import load
+from tracecal.toolkit.serve.confidence import Scorer
+from tracecal.toolkit.serve.proxy import Proxy
+from tracecal.toolkit.serve.settings import Settings
+from tracecal.toolkit.serve.watcher import Watcher
+
+STOPPING = 20.0  # seconds that requests may take to end when the proxy is stopped
+
+
+def run(args: argparse.Namespace) -> None:
+    """Serve until stopped, with the command's options. Raises `InputError` where one is wrong."""
+    settings = parse(
+        Settings, {name: getattr(args, name) for name in Settings.model_fields}, "options"
+    )
+    proxy = Proxy(_scorer(args, settings), settings)
+    listening = _listen(settings)
+    _allow_connections(settings)
+    host, port = listening.getsockname()[:2]
+    LOGGER.info("http://%s:%d answers for %s", host, port, settings.upstream)
+    if settings.workers == 1:
+        _serve(proxy, listening)
+    else:
+        _serve_in_processes(args, settings, listening)
+
+
+def _scorer(args: argparse.Namespace, settings: Settings) -> Scorer:
+    fitted = load(args.calibrator)
+    options = {name: getattr(args, name) for name in ("model", "stop_token", "processed")}
+    options["vocabulary"] = vocabulary_for(
+        fitted.fitted_on, int(args.vocabulary) if args.vocabulary else None
+    )
+    if options["vocabulary"] is None:
+        LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
+    if options["processed"] == "auto":
+        LOGGER.warning(
+            "without --processed only answers to requests that state 'temperature: 1' are known to "
+            "have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
+        )
+    scorer = Scorer(fitted, parse(Reading, options, "options"), args.error_rate)
+    if settings.watch is None:
+        return scorer
+    return replace(scorer, watcher=Watcher(fitted, args.error_rate, settings))
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (settings.host, settings.port), family=family, backlog=settings.max_requests
+        )
+    except OSError as error:
+        raise InputError(
+            f"cannot listen on {settings.host}, port {settings.port} ({error.strerror}); choose "
+            "others with --host and --port."
+        ) from error
+
+
+def _allow_connections(settings: Settings) -> None:
+    """Raise this process's limit of open files to two connections for each request."""
+    needed = 2 * settings.max_requests + 200
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed < needed:
+        LOGGER.warning(
+            "only %d files may be open at once (ulimit -n), too few for --max-requests %d",
+            allowed,
+            settings.max_requests,
+        )
+
+
+def _serve(proxy: Proxy, listening: socket.socket) -> None:
+    application = proxy.application()
+    if parent := multiprocessing.parent_process():
+        application.cleanup_ctx.append(_end_with(parent.sentinel))
+    web.run_app(application, sock=listening, print=None, **server_options(proxy.settings))
+
+
+def server_options(settings: Settings) -> dict[str, Any]:
+    """Of the library's server: a client that leaves cancels the handling of its request."""
+    return {
+        "handler_cancellation": True,
+        "keepalive_timeout": settings.client_timeout,
+        "auto_decompress": False,
+        "access_log": None,
+        "logger": _quiet_logger(),
+        "shutdown_timeout": STOPPING,
+    }
+
+
+def _quiet_logger() -> logging.Logger:
+    """Names the kind of an error only: its text may quote a request, with its keys."""
+
+    def without_content(record: logging.LogRecord) -> bool:
+        if record.exc_info and record.exc_info[0]:
+            record.msg = f"{record.msg} ({record.exc_info[0].__name__})"
+        record.exc_info = record.exc_text = None
+        return True
+
+    logger = LOGGER.getChild("serve")
+    logger.filters = [without_content]
+    return logger
+
+
+def _end_with(sentinel: int) -> Callable[[web.Application], AsyncIterator[None]]:
+    """Stops this process when its parent ends, however that does."""
+
+    async def watching(application: web.Application) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(sentinel, signal.raise_signal, signal.SIGTERM)
+        yield
+        loop.remove_reader(sentinel)
+
+    return watching
+
+
+def _serve_in_processes(
+    args: argparse.Namespace, settings: Settings, listening: socket.socket
+) -> None:
+    """Keep as many processes as `settings.workers` until this one is told to stop."""
+    context = multiprocessing.get_context("spawn")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+
+    def started() -> multiprocessing.Process:
+        process = context.Process(target=_worker, args=(args, settings, listening), daemon=True)
+        process.start()
+        return process
+
+    processes = [started() for _ in range(settings.workers)]
+    try:
+        while True:
+            multiprocessing.connection.wait([process.sentinel for process in processes])
+            time.sleep(1)  # a process that cannot start is not to be started without a pause
+            ended = [process for process in processes if not process.is_alive()]
+            LOGGER.warning("%d process(es) ended and are started again", len(ended))
+            processes = [one for one in processes if one not in ended] + [started() for _ in ended]
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join(2 * STOPPING)
+
+
+def _worker(args: argparse.Namespace, settings: Settings, listening: socket.socket) -> None:
+    logging.basicConfig(format="tracecal: %(message)s", stream=sys.stderr)
+    _serve(Proxy(_scorer(args, settings), settings), listening)

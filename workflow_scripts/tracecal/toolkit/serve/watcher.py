@@ -1,0 +1,146 @@
+"""The monitors behind the proxy: a thread that watches what was answered, and withholds `keep`.
+
+Nothing of it is on an answer's way but a queue: what fails here leaves answers as they are, and the
+log, `/metrics` and `/watch` say that nothing is watched.
+"""
+
+import sqlite3
+import threading
+import uuid
+from collections import Counter, deque
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracecal.errors import InputError
+from tracecal.jobs.progress import LOGGER
+from tracecal.logs.record import FLOATS, Record
+from tracecal.toolkit.fitted import Fitted
+from tracecal.toolkit.serve.forms import Object
+from tracecal.toolkit.serve.settings import Settings
+from tracecal.toolkit.watch.command import promised, sentences
+from tracecal.toolkit.watch.options import Watching
+from tracecal.toolkit.watch.store import Store
+from tracecal.toolkit.watch.values import identity, of_traces
+from tracecal.watch.monitors import State
+
+INTERVAL = 0.5  # seconds between two batches
+MOST_WAITING, MOST_AT_ONCE = 20_000, 1000  # answers
+TRACES = {"example_id": pl.String, "surprisal": FLOATS, "entropy": FLOATS}
+
+
+class Watcher:
+    """Watches answers with the state at `settings.watch`; raises `InputError` where it cannot.
+
+    `reason` says why answers are no longer kept, null where no alarm was raised; `failure` why
+    nothing is watched. `answers` counts them by what was told of keeping them.
+    """
+
+    def __init__(self, fitted: Fitted, error_rate: float | None, settings: Settings) -> None:
+        self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
+        options = {name: getattr(settings, name) for name in Watching.model_fields}
+        self.promise = promised(fitted, Watching(**options), error_rate)
+        self.withholds = settings.on_alarm == "withhold"
+        self.reason: str | None = None
+        self.failure: str | None = None
+        self.answers: Counter[str] = Counter()
+        self.unwatched = 0
+        self._waiting: deque[tuple[str, Any, Any, float]] = deque()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+        store = self.opened()
+        self.state = store.state
+        self._alarmed(self.state)
+        store.close()
+
+    def opened(self) -> Store:
+        """The state, for the thread that asks for it."""
+        own = identity(self.fitted, self.error_rate)
+        return Store(self.path, own, self.promise, self.fitted.reference)
+
+    def start(self) -> None:
+        """Watch from now on."""
+        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch what is waiting, and end."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join(10 * INTERVAL)
+
+    def seen(self, answer: Object, confidence: Object, record: Record | None) -> Object:
+        """An answer's confidence, without `keep` after an alarm; `record` is null where unknown."""
+        keep = confidence["keep"]
+        kind = "unknown" if confidence["probability"] is None else str(keep).lower()
+        self.answers[kind] += 1
+        if len(self._waiting) < MOST_WAITING:
+            trace = (None, None) if record is None else (record.surprisal, record.entropy)
+            self._waiting.append((_name(answer), *trace, np.nan if keep is None else float(keep)))
+        else:
+            self.unwatched += 1
+        if self.reason is None or not self.withholds or keep is None:
+            return confidence
+        return confidence | {"keep": None, "reason": self.reason}
+
+    def _run(self) -> None:
+        store = None
+        while True:
+            ending = self._ending.wait(INTERVAL)
+            try:
+                store = store or self.opened()
+                while self._waiting:
+                    self._flush(store)
+                self.state = store.state  # of other processes too
+                self._alarmed(self.state)
+                self._failed(None)
+            except InputError as error:
+                self._failed(str(error))
+            except (sqlite3.Error, ArithmeticError, ValueError, pl.exceptions.PolarsError) as error:
+                self._failed(f"the monitors failed ({type(error).__name__})")
+            if ending:
+                return
+
+    def _flush(self, store: Store) -> None:
+        rows = [self._waiting[place] for place in range(min(len(self._waiting), MOST_AT_ONCE))]
+        names, surprisal, entropy, keep = zip(*rows, strict=True)
+        frame = pl.DataFrame(
+            {
+                "example_id": names,
+                "surprisal": [_numbers(one) for one in surprisal],
+                "entropy": [_numbers(one) for one in entropy],
+            },
+            schema=TRACES,
+        )
+        store.add_answers(list(names), of_traces(frame, self.fitted, np.array(keep)))
+        for _ in rows:  # only now: what could not be written is tried again
+            self._waiting.popleft()
+
+    def _alarmed(self, state: State) -> None:
+        told = "; ".join(sentences(state))
+        if told and self.reason is None:
+            what = "answers are no longer kept" if self.withholds else "answers are kept as before"
+            LOGGER.warning("ALARM: %s; %s", told, what)
+        self.reason = told or None
+
+    def _failed(self, failure: str | None) -> None:
+        if failure != self.failure:
+            told = f"does not watch: {failure}" if failure else "watches again"
+            LOGGER.warning("the proxy %s", told)
+        self.failure = failure
+
+
+def _name(answer: Object) -> str:
+    """The id of an answer, with its choice's number behind the first; one of its own without."""
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else {}
+    number = first.get("index") or 0 if isinstance(first, dict) else 0
+    name = answer.get("id")
+    if not isinstance(name, str) or not name:
+        return uuid.uuid4().hex
+    return f"{name}#{number}" if number else name
+
+
+def _numbers(values: Any) -> list[float] | None:
+    return None if values is None else np.asarray(values, dtype=np.float32).tolist()

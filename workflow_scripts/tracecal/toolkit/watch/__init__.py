@@ -1,0 +1,1 @@
+"""Watching a calibrator's traffic: the state in SQLite, and the command `tracecal watch`."""

@@ -1,0 +1,47 @@
+"""The options of `tracecal watch`."""
+
+import argparse
+from collections.abc import Callable
+
+from pydantic import Field
+
+from tracecal.inputs.schema import Strict
+from tracecal.toolkit.options import add_answers, add_options
+from tracecal.watch.monitors import Promise
+
+
+class Watching(Strict):
+    """How often false alarms are allowed."""
+
+    answers_per_alarm: int = Field(
+        Promise.answers_per_alarm,
+        ge=100,
+        description="answers in which a false alarm is allowed once on average",
+    )
+    chance: float = Field(
+        Promise.chance, gt=0, lt=1, description="of ever raising a false alarm about the error rate"
+    )
+
+
+def add_watch(command: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
+    """Add the command by the function with which the others are added."""
+    watch = command(
+        "watch",
+        "say when traffic is no longer like the calibration's",
+        "Monitors may be looked at after every answer; their state goes on where it was.",
+    )
+    watch.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
+    watch.add_argument("--state", required=True, help="SQLite file of the monitors, made if absent")
+    watch.add_argument("--labels", help="JSON Lines with id and correct, of some of the answers")
+    watch.add_argument("--estimator", help="one of the calibrator's file")
+    watch.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
+    watch.add_argument("--task", help="the calibrator's task, where the answers name it otherwise")
+    add_options(watch, Watching, Watching.model_fields)
+    add_answers(watch)
+
+    def run(args: argparse.Namespace) -> None:
+        from tracecal.toolkit.watch.command import run
+
+        run(args)
+
+    watch.set_defaults(run=run, wrong_rows="skip")
