@@ -59,10 +59,14 @@ class Chromium:
 
     def open(self, page: Path, fragment: str = "") -> None:
         """Load a page of this machine anew and wait until it shows something."""
+        self.visit(page.as_uri() + fragment)
+
+    def visit(self, address: str) -> None:
+        """As `open`, of a page at an address."""
         self._call("Page.navigate", url="about:blank")
         self.requests.clear()
         self.complaints.clear()
-        self._call("Page.navigate", url=page.as_uri() + fragment)
+        self._call("Page.navigate", url=address)
         self.wait_for("document.readyState === 'complete' && !document.getElementById('wait')")
 
     def ask(self, expression: str) -> object:

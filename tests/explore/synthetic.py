@@ -3,14 +3,14 @@
 import numpy as np
 import polars as pl
 
-from tracecal.explore.answers import PROBABILITY, SCORE
-from tracecal.operate.operators import WINDOW, window_start
+from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE
+from tracecal.features.operators import WINDOW, window_start
 
 ESTIMATORS = [
-    ["seq_logp", "SeqLogP", "likelihood", "baseline", "a"],
-    ["mars", "MARS", "semantic", "baseline", "b"],
-    ["trace", "TRACE", "trace", "trace", "c"],
-    ["trace_plus", "TRACE+", "trace", "trace", "c"],
+    {"id": "seq_logp", "label": "SeqLogP", "family": "likelihood", "role": "baseline"},
+    {"id": "mars", "label": "MARS", "family": "semantic", "role": "baseline"},
+    {"id": "trace", "label": "TRACE", "family": "trace", "role": "trace"},
+    {"id": "trace_plus", "label": "TRACE+", "family": "trace", "role": "trace"},
 ]
 MODELS = {"tiny-a": "Tiny A", "tiny-b": "Tiny B"}
 TASKS = {"sums": "Sums", "towns": "Towns"}
@@ -32,8 +32,16 @@ def _of_pair(model, task, n, estimators, longest, random):
     correct = random.random(n) < 0.5
     text = [" ".join(random.choice(WORDS, length)) for length in lengths]
     kinds = [None if right else KINDS[at % 3] for at, right in enumerate(correct)]
-    probabilities = {PROBABILITY + one[0]: random.random(n) for one in estimators}
-    scores = {SCORE + one[0]: random.normal(size=n) for one in estimators}
+    probabilities = {PROBABILITY + one["id"]: random.random(n) for one in estimators}
+    scores = {SCORE + one["id"]: random.normal(size=n) for one in estimators}
+    # A third of the answers calibrates the split, and its probabilities are not the means.
+    evaluated = np.arange(n) % 3 > 0
+    held_out = {
+        HELD_OUT + one["id"]: [
+            p if kept else None for p, kept in zip(random.random(n), evaluated, strict=True)
+        ]
+        for one in estimators
+    }
     frame = pl.DataFrame(
         {
             "model": [model] * n,
@@ -56,6 +64,7 @@ def _of_pair(model, task, n, estimators, longest, random):
             "correct": correct,
             "error_kind": kinds,
             **probabilities,
+            **held_out,
             **scores,
         },
         schema_overrides={
@@ -63,6 +72,7 @@ def _of_pair(model, task, n, estimators, longest, random):
             "entropy": pl.List(pl.Float32),
             "distractors": pl.List(pl.String),
             "error_kind": pl.String,
+            **dict.fromkeys(held_out, pl.Float64),
         },
     )
     undefined = pl.when(pl.int_range(n) % 7 > 0).then

@@ -63,8 +63,15 @@ def test_an_answer_is_joined_from_all_that_is_known_of_it(files):
     assert (second["correct"], second["error_kind"], second["peak"]) == (False, "number", 0)
     assert second["probability.trace_plus"] == pytest.approx(0.4)
     assert (first["score.seq_logp"], second["score.seq_logp"]) == (0.6, None)
-    undefined = ["probability.seq_logp", "score.trace_plus", "probability.trace_plus"]
-    assert [first[name] for name in undefined] == [None] * 3
+    assert second["held_out.trace_plus"] == 0.3
+    undefined = [
+        "held_out.seq_logp",
+        "held_out.trace_plus",
+        "probability.seq_logp",
+        "score.trace_plus",
+        "probability.trace_plus",
+    ]
+    assert [first[name] for name in undefined] == [None] * len(undefined)
 
 
 def test_labels_of_other_examples_are_refused(files):
@@ -79,5 +86,7 @@ def test_columns_stand_in_one_order_whatever_a_pair_lacks(files):
     names = ["trace_plus", "seq_logp"]
     for order in (names, names[::-1]):
         columns = read_answers(files, order).columns
-        wanted = [f"{kind}.{name}" for kind in ("probability", "score") for name in order]
-        assert columns[-4:] == wanted
+        wanted = [
+            f"{kind}.{name}" for kind in ("probability", "held_out", "score") for name in order
+        ]
+        assert columns[-6:] == wanted

@@ -10,6 +10,7 @@ import pytest
 
 from explore.chromium import Chromium, installed
 from explore.synthetic import ESTIMATORS, MODELS, TASKS, answers
+from tracecal.calibrate.metrics import single_auroc as auroc
 from tracecal.explore.contents import contents
 from tracecal.explore.page import page
 
@@ -52,6 +53,34 @@ def expected(frame=ANSWERS, by="trace_plus", descending=True):
     return order["name"].to_list()
 
 
+def wilson(correct: pl.Series, frame: pl.DataFrame = ANSWERS) -> tuple[float, float]:
+    """The Wilson interval of a share, for as many independent answers as the groups are worth."""
+    own = frame.select("task", "group_id", residual=correct - correct.mean())
+    sums = own.group_by("task", "group_id").agg(pl.col("residual").sum())["residual"]
+    n, share = len(correct), correct.mean()
+    variance = (sums**2).sum() / n**2 * len(sums) / (len(sums) - 1)
+    effective = min(n, share * (1 - share) / variance) if variance else len(sums)
+    return proportion_interval(share, effective)
+
+
+def proportion_interval(share, n, z=1.959964):
+    roots = np.roots([1 + z**2 / n, -2 * share - z**2 / n, share**2])
+    return float(min(roots)), float(max(roots))
+
+
+def test_answers_to_one_question_count_as_less_than_independent_ones(browser, explorer):
+    browser.open(explorer)
+    widths = browser.ask(
+        "[1, 10].map((size) => { const members = Array.from({ length: 100 }, (_, at) =>"
+        " ({ right: Math.floor(at / size) % 2 === 0, group: Math.floor(at / size) }));"
+        " const [low, high] = interval(members, (one) => one.right); return high - low; })"
+    )
+    low, high = proportion_interval(0.5, 99)
+    assert widths[0] == pytest.approx(high - low, abs=1e-3)
+    assert widths[1] > 2.5 * widths[0]
+    assert browser.ask("interval([{ right: true, group: 1 }], (one) => one.right)")[0] < 0.25
+
+
 def listed(browser):
     """The names of the answers in the list, by walking down it."""
     browser.ask("document.getElementById('list').focus()")
@@ -84,8 +113,11 @@ def test_all_answers_are_there_most_confident_first(browser, explorer):
     browser.open(explorer)
     assert listed(browser) == expected()
     assert "All 64 evaluated answers" in text(browser, "#extent")
-    right = ANSWERS["correct"].mean()
-    assert text(browser, "#count") == f"64 answers, {100 * right:.0f} % correct"
+    right, (low, high) = ANSWERS["correct"].mean(), wilson(ANSWERS["correct"])
+    assert text(browser, "#count") == (
+        f"64 answers, {100 * right:.0f}\u00a0% correct "
+        f"(95\u00a0% interval {100 * low:.0f} to {100 * high:.0f}\u00a0%)"
+    )
 
 
 def test_a_page_of_some_answers_says_of_how_many(browser, tmp_path):
@@ -157,15 +189,79 @@ def confident_errors(threshold):
     )
 
 
-def test_the_page_opens_on_an_error_that_nothing_warned_of(browser, explorer):
-    browser.open(explorer)
-    assert chosen(browser) == expected(confident_errors(0.5))[0]
+CARDS = "[...document.querySelectorAll('.card a')]"
+
+
+def opening(browser):
+    """The names of the answers that the page opens on."""
+    return browser.ask(
+        f"{CARDS}.map((one) => new URLSearchParams(one.hash.slice(1)).get('answer'))"
+    )
 
 
 @pytest.mark.parametrize("main", MODELS)
-def test_of_the_main_model_where_it_has_one(browser, tmp_path, main):
+def test_the_page_opens_on_a_caught_error_beside_a_trusted_answer(browser, tmp_path, main):
     browser.open(written(tmp_path, ANSWERS, main))
-    assert chosen(browser) == expected(confident_errors(0.5).filter(model=main))[0]
+    p, pairs = pl.col("probability.trace_plus"), []
+    for task in TASKS:
+        own = ANSWERS.filter(model=main, task=task).sort(p)
+        caught = own.filter(~pl.col("correct"), p < 0.5).row(0, named=True)
+        trusted = own.filter(pl.col("correct"), p >= 0.5).row(-1, named=True)
+        gap = trusted["probability.trace_plus"] - caught["probability.trace_plus"]
+        pairs.append((gap, [caught["name"], trusted["name"]]))
+    assert opening(browser) == max(pairs)[1]
+    assert "not how often" in text(browser, "#answer")
+    browser.ask("document.querySelector('#answer button').click()")
+    assert listed(browser) == expected(confident_errors(0.5))
+
+
+def test_a_page_without_such_a_pair_opens_on_its_list(browser, tmp_path):
+    browser.open(written(tmp_path, ANSWERS.with_columns(correct=True)))
+    assert opening(browser) == []
+    assert chosen(browser) == expected()[0]
+
+
+def test_an_error_that_the_main_model_lacks_is_another_models(browser, tmp_path):
+    right = (pl.col("model") == "tiny-a") | pl.col("correct")
+    browser.open(written(tmp_path, ANSWERS.with_columns(correct=right), "tiny-a"))
+    assert [name.split("/")[0] for name in opening(browser)] == ["tiny-b", "tiny-b"]
+
+
+SAVED = (
+    "(async () => { let kept; const make = URL.createObjectURL;"
+    " URL.createObjectURL = (blob) => { kept = blob; return make(blob); };"
+    " document.getElementById(%r).click(); URL.createObjectURL = make; return kept.text(); })()"
+)
+
+
+def test_the_filtered_list_is_saved_with_notes(browser, explorer):
+    browser.open(explorer, "#model=tiny-b&outcome=wrong&by=mars")
+    names = listed(browser)
+    browser.press("Home")
+    browser.ask(
+        "{ const note = document.querySelector('.note textarea'); note.value = 'odd, \"really\"';"
+        " note.dispatchEvent(new Event('input')); }"
+    )
+    lines = [json.loads(line) for line in browser.ask(SAVED % "jsonl").splitlines()]
+    table = pl.read_csv(browser.ask(SAVED % "csv").encode())
+    rows = {row["name"]: row for row in ANSWERS.iter_rows(named=True)}
+    assert ["/".join((one["model"], one["task"], one["example_id"])) for one in lines] == names
+    assert [one["note"] for one in lines] == ['odd, "really"', *[""] * (len(names) - 1)]
+    assert table["note"].fill_null("").to_list() == [one["note"] for one in lines]
+    assert table["example_id"].to_list() == [one["example_id"] for one in lines]
+    assert lines[0]["tokens"] == rows[names[0]]["tokens"]
+    for kind in ("probability", "held_out", "score"):
+        own = [rows[name][f"{kind}.mars"] for name in names]
+        known = [place for place, value in enumerate(own) if value is not None]
+        values = table[f"{kind}.mars"].to_list()
+        assert [values[place] for place in known] == pytest.approx(
+            [own[p] for p in known], rel=1e-3
+        )
+        assert [place for place, value in enumerate(values) if value is not None] == known
+    assert browser.complaints == []
+    browser.open(explorer, "#outcome=noted")
+    assert listed(browser) == names[:1]
+    browser.ask("localStorage.clear()")
 
 
 def test_confident_errors_are_wrong_and_above_the_threshold_and_one_key_away(browser, explorer):
@@ -184,13 +280,16 @@ def test_confident_errors_are_wrong_and_above_the_threshold_and_one_key_away(bro
 
 def test_the_overview_counts_what_the_filters_leave(browser, explorer):
     browser.open(explorer, "#model=tiny-a&by=mars&threshold=0.6&outcome=wrong")
-    shown = ANSWERS.filter(pl.col("model") == "tiny-a").drop_nulls("probability.mars")
-    kept = shown.filter(pl.col("probability.mars").round_sig_figs(4) >= 0.6)
+    shown = ANSWERS.filter(pl.col("model") == "tiny-a").drop_nulls("held_out.mars")
+    kept = shown.filter(pl.col("held_out.mars").round_sig_figs(4) >= 0.6)
     wrong = 100 * (1 - kept["correct"].mean())
+    low, high = wilson(~kept["correct"], kept)
     assert text(browser, "#kept").startswith(
         f"At or above it: {kept.height} answers ({100 * kept.height / shown.height:.0f} %), "
-        f"{wrong:.1f}\u00a0% wrong. All {shown.height}: "
+        f"{wrong:.1f}\u00a0% wrong (95\u00a0% interval {100 * low:.0f} to {100 * high:.0f}\u00a0%). "
+        f"All {shown.height}: "
     )
+    assert f"of split 0: {shown.height} of 32 answers, held out" in text(browser, "#basis")
     titles = browser.ask(
         "[...document.querySelectorAll('#histogram rect title')].map((one) => one.textContent)"
     )
@@ -214,18 +313,28 @@ def test_the_threshold_is_dragged_on_the_charts(browser, explorer, chart):
     if chart == "histogram":
         assert threshold == pytest.approx(wanted, abs=0.011)
     else:
-        half = ANSWERS["probability.trace_plus"].sort(descending=True)[31]
+        held_out = ANSWERS["held_out.trace_plus"].drop_nulls().sort(descending=True)
+        half = held_out[len(held_out) // 2 - 1]
         assert half - 0.01 < threshold <= half
-        assert re.match(r"At or above it: 3[2-4] answers", text(browser, "#kept"))
+        kept = len(held_out) // 2
+        assert re.match(rf"At or above it: ({kept}|{kept + 1}) answers", text(browser, "#kept"))
 
 
 def test_the_calibration_error_is_the_metrics(browser, explorer):
     browser.open(explorer, "#by=seq_logp")
-    p, right = ANSWERS["probability.seq_logp"].to_numpy(), ANSWERS["correct"].to_numpy()
+    # Of one split: a mean over splits is better calibrated than any of them.
+    own = ANSWERS.drop_nulls("held_out.seq_logp")
+    p, right = own["held_out.seq_logp"].to_numpy(), own["correct"].to_numpy()
     bins = np.minimum((p * 15).astype(int), 14)
     error = sum(abs((p - right)[bins == one].sum()) for one in range(15)) / len(p)
     shown = browser.ask("document.getElementById('reliability').getAttribute('aria-label')")
     assert float(shown.split()[-1]) == pytest.approx(error, abs=2e-3)
+    assert float(text(browser, "#ranking").split()[-1]) == pytest.approx(auroc(p, right), abs=2e-3)
+    hovers = browser.ask(
+        "[...document.querySelectorAll('#reliability circle title')].map((one) => one.textContent)"
+    )
+    counts = [re.match(r"(\d+) of (\d+) answers correct", hover).groups() for hover in hovers]
+    assert [sum(map(int, column)) for column in zip(*counts, strict=True)] == [right.sum(), len(p)]
 
 
 @pytest.mark.parametrize(
@@ -304,7 +413,7 @@ def test_arrows_work_wherever_the_focus_is_but_in_controls_that_use_them(browser
 
 
 def test_an_answer_can_be_copied_as_json(browser, explorer):
-    browser.open(explorer)
+    browser.open(explorer, "#order=long")
     row = ANSWERS.filter(name=chosen(browser)).row(0, named=True)
     copied = json.loads(
         browser.ask(
@@ -331,6 +440,13 @@ def test_a_phone_shows_the_answer_without_scrolling(tmp_path, explorer):
         top = phone.ask("document.querySelector('#answer .tokens').getBoundingClientRect().top")
         assert top < phone.ask("innerHeight") * 0.75
         assert phone.ask("document.documentElement.scrollWidth <= innerWidth")
+        siblings = ANSWERS.filter(pl.col("example_id").is_duplicated())
+        phone.open(explorer, f"#answer={siblings['name'][0].replace('/', '%2F')}")
+        phone.wait_for("document.querySelector('.elsewhere')")
+        # No window is this narrow.
+        phone.ask("document.documentElement.style.width = '360px'")
+        shown = "document.querySelector('#answer')"
+        assert phone.ask(f"{shown}.scrollWidth <= {shown}.clientWidth")
     finally:
         phone.close()
 
@@ -354,7 +470,7 @@ def test_an_answer_is_shown_with_all_that_is_known_of_it(browser, explorer):
         "[...document.querySelectorAll('#tokens tbody tr')].map(row => row.lastChild.textContent)"
     )
     assert [float(figure) for figure in figures] == pytest.approx(row["entropy"], abs=1e-4)
-    for id, label, *_ in ESTIMATORS:
+    for id, label in ((one["id"], one["label"]) for one in ESTIMATORS):
         cells = browser.ask(
             f"[...document.querySelectorAll('[data-estimator={id}] > *')].map(cell => cell.innerText)"
         )
@@ -448,6 +564,8 @@ def test_hostile_text_is_shown_as_text(browser, tmp_path, attack):
         language=pl.lit(attack),
     )
     browser.open(written(tmp_path, hostile))
+    assert len(opening(browser)) == 2
+    browser.press("ArrowDown")
     browser.ask("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     browser.wait_for("document.querySelector('#prompt pre')")
     seen = browser.ask("document.querySelector('#answer h2').textContent")
@@ -496,10 +614,11 @@ def test_a_frame_without_an_address_of_its_own_shows_the_answers_too(browser, ex
     assert browser.complaints == []
 
 
-def test_every_control_and_table_is_named(browser, explorer):
-    browser.open(explorer)
+@pytest.mark.parametrize("fragment", ["", "#order=up"])
+def test_every_control_and_table_is_named(browser, explorer, fragment):
+    browser.open(explorer, fragment)
     nameless = browser.ask(
-        "[...document.querySelectorAll('select, input, button')].filter((one) =>"
+        "[...document.querySelectorAll('select, input, textarea, button')].filter((one) =>"
         " !(one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML)"
     )
     assert nameless == []
@@ -507,6 +626,7 @@ def test_every_control_and_table_is_named(browser, explorer):
         "[...document.querySelectorAll('table')].every((one) => one.caption && one.tHead)"
     )
     assert browser.ask("[...document.querySelectorAll('th')].every((one) => one.scope)")
+    browser.press("ArrowDown")
     active = browser.ask("document.getElementById('list').getAttribute('aria-activedescendant')")
     assert (
         browser.ask(f"document.getElementById({active!r}).getAttribute('aria-selected')") == "true"
@@ -523,7 +643,7 @@ def test_answers_without_entropies_show_what_is_known(browser, tmp_path):
     tokens = "[...document.querySelectorAll('#answer .token')].map((one) => one.textContent)"
     assert len(browser.ask(tokens)) == len(row["tokens"])
     text = browser.ask("document.getElementById('answer').textContent")
-    assert "entropies are not known" in text
+    assert "no entropies" in text
     assert browser.ask("document.querySelector('#answer .token').title").endswith("entropy – nats")
     assert len(listed(browser)) == frame.height
     assert listed(browser)[-1] == row["name"], "an unknown peak comes last"

@@ -37,7 +37,7 @@ def test_columns_hold_what_the_answers_do():
         assert DATA["named"]["task"][columns["task"][at]]["label"] == TASKS[row["task"]]
         assert columns["entropy"][at] == pytest.approx(row["entropy"], abs=1e-4)
         for one in ESTIMATORS:
-            written, exact = columns["score"][one[0]][at], row[f"score.{one[0]}"]
+            written, exact = columns["score"][one["id"]][at], row[f"score.{one['id']}"]
             assert written == (None if exact is None else pytest.approx(exact, rel=1e-3))
             assert written is None or float(f"{written:.4g}") == written
 

@@ -6,14 +6,14 @@ from tracecal.explore.answers import Files, read_answers
 from tracecal.explore.choose import choose_answers
 from tracecal.explore.contents import contents
 from tracecal.explore.page import page
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import write_text
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     kinds = inputs.traces, inputs.tasks, inputs.labels, inputs.scores, inputs.predictions
     answers = pl.concat(
-        read_answers(Files(*paths), [id for id, *_ in params.estimators]).select(
+        read_answers(Files(*paths), [entry["id"] for entry in params.estimators]).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
         )
         for (model, task), *paths in zip(params.pairs, *kinds, strict=True)

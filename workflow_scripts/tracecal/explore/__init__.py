@@ -1,0 +1,1 @@
+"""The answer explorer, and the findings in sentences."""

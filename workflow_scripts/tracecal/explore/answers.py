@@ -7,7 +7,7 @@ import polars as pl
 
 from tracecal.calibrate.answers import mean_probabilities
 from tracecal.decode.traces import read_traces
-from tracecal.operate.operators import WINDOW, window_start
+from tracecal.features.operators import WINDOW, window_start
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
@@ -15,7 +15,9 @@ TRACE = ["example_id", "prompt", "tokens", "surprisal", "entropy"]
 TASK = ["example_id", "group_id", "language", "question", "context", "references", "distractors"]
 LABEL = ["example_id", "prediction", "correct", "error_kind"]
 PREDICTION = ["example_id", "estimator", "split", "probability"]
-PROBABILITY, SCORE = "probability.", "score."
+PROBABILITY, HELD_OUT, SCORE = "probability.", "held_out.", "score."
+# The split whose held-out answers the overview shows: the one that thresholds are certified on.
+SPLIT = 0
 
 
 class Files(NamedTuple):
@@ -32,8 +34,9 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
     """One row per evaluated answer of a pair, sorted by `example_id`.
 
     The columns of TRACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and of
-    every estimator `probability.<id>`, the mean over the splits that evaluate the answer, and
-    `score.<id>`, both null where there is none. Every pair has the same columns in the same order.
+    every estimator `probability.<id>`, the mean over the splits that evaluate the answer,
+    `held_out.<id>`, that of the one split SPLIT, and `score.<id>`, all null where there is none.
+    Every pair has the same columns in the same order.
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
     scores = evaluated(read_parquet(files.scores, ["example_id"]), files.task)
@@ -47,11 +50,14 @@ def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
         answers = answers.join(evaluated(part, files.task), on="example_id", validate="1:1")
     answers = answers.with_columns(peak=window_start(pl.col("entropy"), WINDOW).cast(pl.Int32))
     predictions = read_parquet(files.predictions, PREDICTION)
-    means = mean_probabilities(predictions, "estimator", "example_id").pivot(
-        "estimator", index="example_id", values="probability"
+    means, held_out = (
+        mean_probabilities(chosen, "estimator", "example_id").pivot(
+            "estimator", index="example_id", values="probability"
+        )
+        for chosen in (predictions, predictions.filter(split=SPLIT))
     )
     missing = pl.lit(None, pl.Float64)
-    for prefix, frame in ((PROBABILITY, means), (SCORE, scores)):
+    for prefix, frame in ((PROBABILITY, means), (HELD_OUT, held_out), (SCORE, scores)):
         columns = {
             prefix + name: pl.col(name) if name in frame.columns else missing for name in estimators
         }

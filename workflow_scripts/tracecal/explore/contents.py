@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.explore.answers import PROBABILITY, SCORE
-from tracecal.operate.operators import WINDOW
+from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE, SPLIT
+from tracecal.features.operators import WINDOW
 
 # Tokens above this quantile of all those shown get the darkest shade.
 DARKEST = 0.99
@@ -15,22 +15,24 @@ DIGITS = 4
 
 def contents(
     answers: pl.DataFrame,
-    estimators: Sequence[Sequence[str]],
+    estimators: Sequence[Mapping[str, str]],
     models: Mapping[str, str],
     tasks: Mapping[str, str],
     run: str,
     total: int,
     main: str | None = None,
+    split: int | None = SPLIT,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
     `answers` are those of `read_answers` with `model` and `task`, which become indices into the
-    lists of those shown; `estimators` are [id, label, family, role, ...]; `models` and `tasks` map
-    slugs to labels; `total` is the number of answers chosen from, `main` the model on one of whose
-    errors the page opens.
+    lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
+    slugs to labels; `total` is the number of answers chosen from, `main` the model whose answers
+    the page opens on; `split` the one that held answers out, null for the answers of a file.
     """
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
+    ids = [entry["id"] for entry in estimators]
     answer_columns = [name for name in answers.columns if "." not in name and name not in shown]
     # Each passage is stored once, however many questions and models share it.
     contexts = sorted(set(answers["context"].drop_nulls()))
@@ -39,13 +41,14 @@ def contents(
         "total": total,
         "main": main,
         "window": WINDOW,
+        "split": split,
         "named": {
             name: [{"id": slug, "label": labels[name][slug]} for slug in slugs]
             for name, slugs in shown.items()
         },
         "estimators": [
-            {"id": id, "label": label, "family": family, "role": role}
-            for id, label, family, role, *_ in estimators
+            {name: entry[name] for name in ("id", "label", "family", "role")}
+            for entry in estimators
         ],
         "contexts": contexts,
         "darkest": {name: darkest(answers[name]) for name in ("surprisal", "entropy")},
@@ -53,8 +56,10 @@ def contents(
             **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
             **{name: _plain(answers[name]) for name in answer_columns},
             "context": _places(answers["context"], contexts),
-            "probability": {id: _plain(answers[PROBABILITY + id]) for id, *_ in estimators},
-            "score": {id: _plain(answers[SCORE + id]) for id, *_ in estimators},
+            **{
+                prefix.rstrip("."): {id: _plain(answers[prefix + id]) for id in ids}
+                for prefix in (PROBABILITY, HELD_OUT, SCORE)
+            },
         },
     }
 

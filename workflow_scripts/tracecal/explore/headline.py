@@ -4,15 +4,23 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from tracecal.explore.escalation import not_kept
 from tracecal.tables import answered
 from tracecal.tables.settings import Frames, Labels, Settings
+from tracecal.tables.words import count
 
-NAMES = {"auroc": "AUROC", "brier": "Brier"}
-DIRECTION = {"auroc": "higher is better", "brier": "lower is better"}
+NAMES = {
+    "auroc": "AUROC",
+    "auroc_calibrated": "AUROC of calibrated probabilities",
+    "brier": "Brier",
+}
+DIRECTION = {"auroc": "higher", "auroc_calibrated": "higher", "brier": "lower"}
 HINDSIGHT = (
-    "The best baseline is the one that turned out best here, for each metric and task by itself, "
-    "which leans against TRACE+: an interval below zero proves no loss."
+    "The best baseline in hindsight is the one that turned out best here, which nobody could have "
+    "chosen: a point without an interval. That TRACE+ lies below it is not evidence of a loss."
 )
+# The coverage from which a guarantee is worth telling of.
+WORTH = 0.1
 
 
 def findings(frames: Frames, settings: Settings) -> list[str]:
@@ -22,85 +30,190 @@ def findings(frames: Frames, settings: Settings) -> list[str]:
     """
     main = settings.studies["main"]
     own = pl.col("task").is_in(main["tasks"]), pl.col("model") == main["model"]
-    single = frames["improvements"].filter(pl.col("study").is_null(), *own, metric="auroc")
+    labels = {entry.id: entry.label for entry in settings.estimators} | settings.models
+    rows = frames["improvements"]
     overall = frames["averages"].filter(pl.col("task").is_null(), study="main")
-    labels = {entry.id: entry.label for entry in settings.estimators}
-    compared = headline(frames["improvements"], overall, labels | settings.models)
-    compared += _by_task(single, labels, settings.tasks)
+    compared = headline(rows, overall, labels)
+    if "comparisons" in frames:
+        compared += _at_once(frames["comparisons"])
+    compared += _by_task(
+        rows.filter(pl.col("study").is_null(), *own, metric="auroc"), labels, settings.tasks
+    )
     broader = [entry.id for entry in settings.of_role("broader")]
+    others = overall.filter(pl.col("estimator").is_in(broader), metric="auroc")
     return [
+        *(
+            guaranteed(frames["risk_coverage"].filter(*own), frames["accuracy"], settings)
+            if "risk_coverage" in frames
+            else []
+        ),
         *answered.notes(frames, settings),
         *compared,
-        *_others(overall.filter(pl.col("estimator").is_in(broader), metric="auroc"), labels),
+        *(_position(frames["position_shift"]) if "position_shift" in frames else []),
+        *not_kept(frames, settings.models),
+        *_others(others, labels),
         *([HINDSIGHT] if compared else []),
     ]
 
 
+def guaranteed(thresholds: pl.DataFrame, accuracy: pl.DataFrame, settings: Settings) -> list[str]:
+    """For each task the strictest guarantee that keeps a share of WORTH or more."""
+    all_answers = accuracy.select("model", "task", "accuracy")
+    worth = thresholds.drop_nulls("threshold").filter(pl.col("coverage") >= WORTH)
+    strictest = worth.sort("error_rate").group_by("task", maintain_order=True).first()
+    rows = strictest.join(all_answers, on=["model", "task"]).sort("error_rate", "task")
+    return [
+        f"Keep {row['coverage']:.0%} of the answers of {settings.tasks[row['task']]} and at most "
+        f"{row['error_rate']:.0%} of them are incorrect ({row['confidence']:.0%} confidence), "
+        f"where {1 - row['accuracy']:.0%} of all are."
+        for row in rows.iter_rows(named=True)
+    ]
+
+
 def headline(improvements: pl.DataFrame, main: pl.DataFrame, labels: Labels) -> list[str]:
-    """One sentence per metric on TRACE+ against the best baseline, for each study.
+    """A few sentences per metric on TRACE+ against baselines, for each study.
 
     `main` holds the averages of the main study's model; `labels` names estimators and models. A
     difference counts as supported only where its interval excludes zero.
     """
     chosen = improvements.filter(pl.col("task").is_null(), pl.col("metric").is_in(list(NAMES)))
     trace = dict(main.filter(estimator="trace").select("metric", "mean").iter_rows())
-    rows = chosen.filter(study="main").sort("metric").to_dicts()
-    cross = chosen.filter(pl.col("model").is_null(), study="cross").sort("metric").to_dicts()
-    return [_main(row, trace.get(row["metric"]), labels) for row in rows] + list(map(_cross, cross))
+    told = []
+    for metric in NAMES:
+        rows = {
+            row["against"]: row for row in chosen.filter(study="main", metric=metric).to_dicts()
+        }
+        if rows:
+            told.append(_main(rows, trace.get(metric), labels))
+    cross = chosen.filter(pl.col("model").is_null(), study="cross")
+    for metric in NAMES:
+        rows = {row["against"]: row for row in cross.filter(metric=metric).to_dicts()}
+        if "picked" in rows:
+            told.append(_cross(rows))
+    return told
 
 
-def _main(row: Mapping, trace: float | None, labels: Labels) -> str:
+def _main(rows: Mapping[str, Mapping], trace: float | None, labels: Labels) -> str:
+    row = next(iter(rows.values()))
     model, metric = labels[row["model"]], NAMES[row["metric"]]
-    if row["difference"] is None:
+    if all(one["difference"] is None for one in rows.values()):
         return f"{metric} on {model}: TRACE+ or every baseline has no value on some task."
     beside = "" if trace is None else f", TRACE {trace:.3f}"
-    return (
-        f"{metric} on {model}, mean over tasks ({DIRECTION[row['metric']]}): TRACE+ "
-        f"{row['value']:.3f}{beside}, best baseline {labels[row['baseline']]} "
-        f"{row['reference']:.3f}. {_verdict(row)}"
+    parts = [
+        f"{metric} on {model}, mean over tasks ({DIRECTION[row['metric']]} is better): TRACE+ "
+        f"{row['value']:.3f}{beside}."
+    ]
+    parts += [
+        f"Against {_called(one, labels)} ({one['reference']:.3f}): {_verdict(one)}."
+        for kind in ("picked", "named")
+        if (one := rows.get(kind)) and one["difference"] is not None
+    ]
+    if (best := rows.get("oracle")) and best["difference"] is not None:
+        parts.append(
+            f"The best baseline in hindsight, {labels[best['baseline']]}, has "
+            f"{best['reference']:.3f}."
+        )
+    return " ".join(parts)
+
+
+def _called(row: Mapping, labels: Labels) -> str:
+    name = labels.get(row["baseline"], row["baseline"])
+    if row["against"] == "named":
+        return f"{name}, named beforehand"
+    most = f", most often {name}" if name else ""
+    return f"the baseline picked on the calibration labels{most}"
+
+
+def _at_once(comparisons: pl.DataFrame) -> list[str]:
+    """How many baselines TRACE+ is better or worse than, by simultaneous intervals."""
+    own = comparisons.filter(pl.col("task").is_null(), study="main")
+    told = []
+    for metric in NAMES:
+        rows = own.filter(metric=metric)
+        if rows.height:
+            better, worse = (rows["low"] > 0).sum(), (rows["high"] < 0).sum()
+            told.append(
+                f"{NAMES[metric]}: of {count(rows.height, 'baseline')} TRACE+ is better than "
+                f"{better} and worse than {worse}"
+            )
+    sentence = (
+        f"By {100 * own['level'].max():g}% intervals that hold for all baselines at once: "
+        if told
+        else ""
     )
+    return [f"{sentence}{'; '.join(told)}."] if told else []
 
 
 def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
-    results = [
-        f"{tasks[row['task']]} {row['value']:.2f}, {labels[row['baseline']]} {row['reference']:.2f}"
-        + (f" ({support})" if (support := _support(row)) else "")
-        for row in rows.drop_nulls("difference").sort("task").iter_rows(named=True)
-    ]
-    sentence = f"AUROC of TRACE+ and of the best baseline, task by task: {'; '.join(results)}."
+    results = []
+    for row in rows.filter(against="picked").drop_nulls("difference").sort("task").to_dicts():
+        interval = f", {_interval(row)}" if row["low"] is not None else ""
+        results.append(f"{tasks[row['task']]} {row['difference']:+.3f}{interval} ({_support(row)})")
+    sentence = (
+        f"AUROC of TRACE+ less that of the picked baseline, task by task: {'; '.join(results)}."
+    )
     return [sentence] if results else []
+
+
+def _position(shift: pl.DataFrame) -> list[str]:
+    """Whether TRACE ranks better with an answer's tokens in their order than in random ones."""
+    means = shift.filter(pl.col("task").is_null(), over="draw")
+    found = {row["quantity"]: row for row in means.to_dicts()}
+    original = shift.filter(pl.col("task").is_null(), quantity="original")["mean"].to_list()
+    difference = found.get("difference")
+    if difference is None or not original or None in (difference["mean"], original[0]):
+        return []
+    apart = difference["sd"] is not None and abs(difference["mean"]) > 2 * difference["sd"]
+    verdict = (
+        "no difference beyond that between random orders"
+        if not apart
+        else "the order helps"
+        if difference["mean"] < 0
+        else "random orders rank better"
+    )
+    by_task = shift.drop_nulls("task").filter(quantity="difference", over="draw").sort("task")
+    ends = by_task["mean"].drop_nulls()
+    where = f"; by task {ends.min():+.3f} to {ends.max():+.3f}" if len(ends) > 1 else ""
+    return [
+        f"Does position matter? AUROC of TRACE with the tokens in their order {original[0]:.3f}, "
+        f"in random orders {found['shifted']['mean']:.3f} ({difference['mean']:+.3f}{where}): "
+        f"{verdict}."
+    ]
 
 
 def _others(averages: pl.DataFrame, labels: Labels) -> list[str]:
     ranked = averages.drop_nulls("mean").sort("mean", "estimator", descending=[True, False])
     results = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
-    sentence = (
-        "AUROC of methods of other families, which ask again, draw samples, read hidden states or "
-        f"learn: {', '.join(results)}."
-    )
+    sentence = f"AUROC of methods of other families: {', '.join(results)}."
     return [sentence] if results else []
 
 
-def _cross(row: Mapping) -> str:
-    wins = (
-        f"{row['wins']} of {row['tasks']} model-task pairs, {row['supported_wins']} of them "
-        "supported by their interval"
-    )
-    return f"{NAMES[row['metric']]} over models: TRACE+ is better than the best baseline on {wins}."
+def _cross(rows: Mapping[str, Mapping]) -> str:
+    picked = rows["picked"]
+    parts = [
+        f"than the picked baseline on {picked['wins']} of {picked['tasks']} model-task pairs, "
+        f"{picked['supported_wins']} of them supported by their interval"
+    ]
+    if "oracle" in rows:
+        parts.append(f"than the best in hindsight on {rows['oracle']['wins']}")
+    return f"{NAMES[picked['metric']]} over models: TRACE+ is better {', and '.join(parts)}."
 
 
 def _verdict(row: Mapping) -> str:
-    words = (
-        f"TRACE+ is {abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}"
-    )
+    words = f"{abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}"
     if row["low"] is None:
-        return f"{words}; no interval could be computed."
-    interval = f"{100 * row['level']:g}% interval {row['low']:+.3f} to {row['high']:+.3f}"
-    return f"{words} ({interval}): {_support(row) or 'not distinguishable from zero'}."
+        return f"{words}; no interval could be computed"
+    return f"{words} ({_interval(row)}), {_support(row)}"
+
+
+def _interval(row: Mapping) -> str:
+    return f"{100 * row['level']:g}% interval {row['low']:+.3f} to {row['high']:+.3f}"
 
 
 def _support(row: Mapping) -> str:
-    """What a row's interval says of its difference; empty where it contains zero."""
-    if row["low"] is None or row["low"] <= 0 <= row["high"]:
-        return ""
-    return "supported" if row["low"] > 0 else "interval below zero"
+    """What a row's interval says of its difference."""
+    if row["low"] is None:
+        return "no interval"
+    if row["low"] <= 0 <= row["high"]:
+        return "not distinguishable from zero"
+    return "supported" if row["low"] > 0 else "a loss"

@@ -1,8 +1,9 @@
 """The explorer as one self-contained HTML file: data, style and program inside.
 
-The data are gzipped JSON in base64, so no text in them can break out, and browsers can unpack them;
-the program inserts every text as text. The page's Content-Security-Policy forbids loading anything
-or running any other program.
+The data are gzipped JSON in base64, which browsers can decompress and from which no text can escape
+into the page; the program inserts every text as a text node. The page's Content-Security-Policy
+forbids loading anything or running any other program; where verdicts are given on it, it may send
+them to the server that it came from.
 """
 
 import gzip
@@ -15,10 +16,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 BROWSER = Path(__file__).parent / "browser"
-PROGRAM = tuple(
-    BROWSER / f"{name}.js"
-    for name in "data elements state overview list copying beside answer main".split()
-)
+PARTS = "data elements notes state shares overview list copying beside answer opening label main"
+PROGRAM = tuple(BROWSER / f"{name}.js" for name in PARTS.split())
 STYLE, PAGE = BROWSER / "style.css", BROWSER / "page.html"
 SOURCES = (PAGE, STYLE, *PROGRAM)
 
@@ -33,7 +32,8 @@ def page(data: dict[str, Any]) -> str:
     return environment.from_string(_read(PAGE)).render(
         run=data["run"],
         policy=f"default-src 'none'; style-src '{_fingerprint(style)}'; "
-        f"script-src '{_fingerprint(program)}'; base-uri 'none'; form-action 'none'",
+        f"script-src '{_fingerprint(program)}'; base-uri 'none'; form-action 'none'"
+        + ("; connect-src 'self'" if "labelling" in data else ""),
         style=style,
         program=program,
         packed=_packed(data),

@@ -1,10 +1,12 @@
-"""Pictures of a finished run, for README and docs."""
+"""Pictures and findings of a finished run, for README and docs."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from textwrap import fill
 
 from tracecal.errors import InputError
 
@@ -35,8 +37,27 @@ def _screenshot(page: Path) -> bytes:
         if os.geteuid() == 0:
             switches.append("--no-sandbox")
         paths = [f"--user-data-dir={folder}/profile", f"--screenshot={screenshot}"]
-        # Virtual time: the page runs ahead of the clock until the answers are unpacked.
+        # Virtual time: skip the wait until the page has unpacked its answers.
         waiting = "--virtual-time-budget=10000"
         command = [browser, *switches, *paths, waiting, page.resolve().as_uri()]
         subprocess.run(command, check=True, capture_output=True)
         return screenshot.read_bytes()
+
+
+def with_findings(readme: str, findings: str) -> str:
+    """README's text with a run's findings between the comments that mark their places: the first by
+    itself, the others as a list.
+    """
+    first, *others = findings.splitlines()
+    points = [
+        fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+        for line in others
+    ]
+    readme = _between(readme, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
+    return _between(readme, "findings", "\n".join(points))
+
+
+def _between(readme: str, place: str, text: str) -> str:
+    begin, end = re.findall(rf"^<!-- (?:end of )?{place}\b.* -->$", readme, re.MULTILINE)
+    before, _, rest = readme.partition(begin)
+    return f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}"

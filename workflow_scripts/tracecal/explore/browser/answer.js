@@ -15,22 +15,29 @@ function showAnswer(answers, at, state) {
       element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
         "link to this answer"), " · ",
       copier("copy as text", () => asText(answers, at, state.by)), " · ",
-      copier("copy as JSON", () => asJson(answers, at))),
+      copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1))),
     element("h2", {}, quoted(columns.question[at], state.find)),
-    element("p", { class: `verdict ${columns.correct[at] ? "correct" : "wrong"}` },
-      `${columns.correct[at] ? "✓" : "✗"} ${answers.outcome(at)}`),
-    tokens(answers, at, state.shade),
+    element("p", { class: `verdict ${look(columns.correct[at])}` },
+      `${sign(columns.correct[at])} ${answers.outcome(at)}`),
+    answers.labels?.hides(at) ? plainTokens(columns.tokens[at]) : tokens(answers, at, state.shade),
     facts(columns, at, state.find),
+    noteField(answers, at),
     ...passage(answers, at),
-    ...elsewhere(answers, at, state),
-    fold("tokens", "Tokens in numbers", () => tokenTable(answers, at)),
+    ...(answers.labels ? [] : elsewhere(answers, at, state)),
+    ...(answers.labels?.hides(at) ? [] : [fold("tokens", "Tokens in numbers", () => tokenTable(answers, at))]),
     fold("prompt", "Prompt as the model read it", () =>
       element("pre", { dir: "auto" }, visible(columns.prompt[at]))),
-    estimatorTable(answers, at, state.by),
+    ...(answers.estimators.length && !answers.labels?.hides(at) ? [estimatorTable(answers, at, state.by)] : []),
   ];
   const shown = document.getElementById("answer");
   shown.replaceChildren(...parts);
   shown.scrollTop = 0;
+}
+
+// The text alone, as long as its scores are hidden.
+function plainTokens(texts) {
+  return element("section", { class: "text-of-answer", "aria-label": "Answer" },
+    element("p", { class: "tokens", dir: "auto" }, visible(texts.join(""))));
 }
 
 function tokens(answers, at, shade) {
@@ -53,7 +60,7 @@ function tokens(answers, at, shade) {
     element("div", { class: "legend" },
       element("span", {}, `${shade} 0`, ramp("first"), (darkest[shade] / 4).toFixed(2), ramp("second"),
         `${darkest[shade].toFixed(2)} nats and more`),
-      start === Infinity ? element("span", {}, "entropies are not known")
+      start === Infinity ? element("span", {}, "no entropies")
         : element("span", {}, element("span", { class: "peak" }, "peak window"),
           ` ${named}, mean entropy ${answers.peak(at).toFixed(3)} nats`)));
 }
@@ -63,13 +70,14 @@ function ramp(half) {
   return element("span", { class: `ramp ${half}` });
 }
 
-// A token's own text; line ends are shown, and so is a token that ends no character.
+// A token's own text, with line ends and tokens that complete no character made visible.
 function piece(text) {
   return visible(text).replaceAll("\n", "↵\n") || "◌";
 }
 
 function numbers(columns, at, t) {
-  const [surprisal, entropy] = [columns.surprisal[at][t], columns.entropy[at]?.[t] ?? null];
+  const [surprisal, entropy] = [columns.surprisal[at]?.[t] ?? null, columns.entropy[at]?.[t] ?? null];
+  if (surprisal === null) return "no probabilities are known";
   return `token ${t + 1}: probability ${Math.exp(-surprisal).toFixed(4)}, ` +
     `surprisal ${surprisal.toFixed(3)}, entropy ${number(entropy, 3)} nats`;
 }
@@ -109,8 +117,8 @@ function tokenTable(answers, at) {
   const rows = tokens[at].map((text, t) => element("tr", {},
     element("td", {}, String(t + 1)),
     element("th", { scope: "row", class: "piece" }, element("bdi", {}, piece(text))),
-    element("td", {}, Math.exp(-surprisal[at][t]).toFixed(4)),
-    element("td", {}, surprisal[at][t].toFixed(4)),
+    element("td", {}, number(surprisal[at] && Math.exp(-surprisal[at][t]), 4)),
+    element("td", {}, number(surprisal[at]?.[t] ?? null, 4)),
     element("td", {}, number(entropy[at]?.[t] ?? null, 4))));
   return element("table", {}, element("caption", {}, "Surprisal and entropy in nats"),
     headings("No.", "Token", "Probability", "Surprisal", "Entropy"),
@@ -135,8 +143,9 @@ function estimatorTable(answers, at, by) {
       ...rows);
   });
   return element("table", { class: "estimators" },
-    element("caption", {}, "How sure each estimator is. Probability: calibrated, the mean over " +
-      "the splits in which this answer was held out. Score: raw, larger is more confident. " +
+    element("caption", {}, `How sure each estimator is. Probability: calibrated, ${answers.ofFile
+      ? "by the fit on all labels of the calibrator" : "the mean over the splits in which this " +
+      "answer was held out"}. Score: raw, larger is more confident. ` +
       "–: undefined for this answer, or not computed for its model."),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col" }, "Estimator"),

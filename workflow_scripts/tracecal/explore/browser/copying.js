@@ -1,31 +1,57 @@
-// Copies an answer: as text to read, or as JSON to compute with.
+// Exports answers: one to the clipboard as text or JSON, the listed ones as CSV or JSON Lines.
 
 function asText(answers, at, by) {
   const { columns } = answers;
-  const label = answers.estimator.get(by).label;
+  const label = answers.estimator.get(by)?.label ?? "no estimator";
   return [
     `${answers.label("model", at)} · ${answers.label("task", at)} · ${columns.example_id[at]}`,
     `Question: ${columns.question[at]}`,
     `Answer: ${columns.tokens[at].join("")}`,
     `Judged: ${columns.prediction[at] || "(empty)"} (${answers.outcome(at).toLowerCase()})`,
     `References: ${columns.references[at].join("; ")}`,
-    `Confidence by ${label}: ${number(answers.probability(by, at), 3)}`,
+    `Confidence by ${label}: ${answers.confidenceInWords(by, at)}`,
   ].join("\n");
 }
 
 // All that the page holds of an answer, with numbers as it shows them: nats and probabilities.
-function asJson(answers, at) {
+function asObject(answers, at) {
   const ofAnswer = (columns) =>
     Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[at]]));
-  const { probability, score, ...plain } = answers.columns;
-  return JSON.stringify({
+  const { probability, held_out, score, ...plain } = answers.columns;
+  return {
     ...ofAnswer(plain),
     model: answers.slug("model", at),
     task: answers.slug("task", at),
     context: answers.passage(at),
     probability: ofAnswer(probability),
+    held_out: ofAnswer(held_out),
     score: ofAnswer(score),
-  }, null, 1);
+    note: noteOf(answers, at),
+  };
+}
+
+function asJsonLines(answers, chosen) {
+  return chosen.map((at) => `${JSON.stringify(asObject(answers, at))}\n`).join("");
+}
+
+// One line per answer; what is a list or absent in JSON is joined by " | " or empty.
+function asCsv(answers, chosen) {
+  const rows = chosen.map((at) => {
+    const { tokens, surprisal, entropy, peak, prompt, context, ...plain } = asObject(answers, at);
+    return Object.entries({ ...plain, answer: tokens.join("") }).flatMap(([name, value]) =>
+      value && typeof value === "object" && !Array.isArray(value)
+        ? Object.entries(value).map(([id, one]) => [`${name}.${id}`, one])
+        : [[name, Array.isArray(value) ? value.join(" | ") : value]]);
+  });
+  const quote = (value) => (value === null ? "" : `"${String(value).replaceAll('"', '""')}"`);
+  const lines = [(rows[0] ?? []).map(([name]) => name), ...rows.map((row) => row.map(([, value]) => value))];
+  return lines.map((line) => `${line.map(quote).join(",")}\n`).join("");
+}
+
+function save(name, text) {
+  const link = element("a", { download: name, href: URL.createObjectURL(new Blob([text])) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 function copier(label, text) {
@@ -42,7 +68,7 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // A page inside a frame has no clipboard of its own; an older way still works there.
+    // The clipboard API is blocked inside a frame; the older way still works there.
     const area = element("textarea", {}, text);
     document.body.append(area);
     area.select();

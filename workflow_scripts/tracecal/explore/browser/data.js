@@ -12,6 +12,8 @@ async function unpack() {
 class Answers {
   constructor(data) {
     Object.assign(this, data);
+    // The `Labelling` where verdicts are given here.
+    this.labels = null;
     this.columns = data.answers;
     this.count = this.columns.example_id.length;
     this.estimator = new Map(data.estimators.map((one) => [one.id, one]));
@@ -20,6 +22,10 @@ class Answers {
       [this.slug("model", at), this.slug("task", at), this.columns.example_id[at]].join("/"));
     this.languages = [...new Set(this.columns.language)].filter((one) => one).sort();
     this.byName = new Map(this.name.map((name, at) => [name, at]));
+    this.judged = this.columns.correct.some((one) => one !== null);
+    // Estimators with a probability for any answer; the others have only scores.
+    this.calibrated = new Set(data.estimators.map(({ id }) => id).filter((id) =>
+      this.columns.probability[id].some((one) => one !== null)));
   }
 
   slug(which, at) {
@@ -30,8 +36,25 @@ class Answers {
     return this.named[which][this.columns[which][at]].label;
   }
 
+  // Whether these are answers of a file rather than of a run, which has splits.
+  get ofFile() {
+    return this.split === null;
+  }
+
+  // Null too where there is no estimator at all.
   probability(estimator, at) {
-    return this.columns.probability[estimator][at];
+    return this.columns.probability[estimator]?.[at] ?? null;
+  }
+
+  // What answers are ordered by: the probability, or the score of an estimator without any.
+  confidence(estimator, at) {
+    if (this.calibrated.has(estimator)) return this.probability(estimator, at);
+    return this.columns.score[estimator]?.[at] ?? null;
+  }
+
+  confidenceInWords(estimator, at) {
+    return this.calibrated.has(estimator) ? number(this.probability(estimator, at), 3)
+      : significant(this.confidence(estimator, at));
   }
 
   // What the search looks through; the prompt is left out, as its examples are in all answers.
@@ -44,6 +67,7 @@ class Answers {
   }
 
   outcome(at) {
+    if (this.columns.correct[at] === null) return this.labels?.outcome(at) ?? "Not labelled";
     if (this.columns.correct[at]) return "Correct";
     const kind = this.columns.error_kind[at];
     return kind === null ? "Wrong" : `Wrong (${kind})`;
@@ -62,33 +86,59 @@ class Answers {
     return values.reduce((sum, value) => sum + value, 0) / values.length;
   }
 
-  // The answers to the same question: by other models, in other wordings and languages.
+  // A key shared by the answers to one question, across models, wordings and languages.
+  group(at) {
+    return `${this.columns.task[at]}\n${this.columns.group_id[at]}`;
+  }
+
+  // The answers to the same question.
   siblings(at) {
-    const key = (one) => `${this.columns.task[one]}\n${this.columns.group_id[one]}`;
     if (!this.families) {
       this.families = new Map();
       for (let one = 0; one < this.count; one++) {
-        if (!this.families.has(key(one))) this.families.set(key(one), []);
-        this.families.get(key(one)).push(one);
+        const key = this.group(one);
+        if (!this.families.has(key)) this.families.set(key, []);
+        this.families.get(key).push(one);
       }
     }
-    return this.families.get(key(at)).filter((one) => one !== at);
+    return this.families.get(this.group(at)).filter((one) => one !== at);
   }
 
   isConfidentError(at, { by, threshold }) {
-    const probability = this.columns.probability[by][at];
-    return !this.columns.correct[at] && probability !== null && probability >= threshold;
+    const probability = this.probability(by, at);
+    return this.columns.correct[at] === false && probability !== null && probability >= threshold;
+  }
+
+  // The least confident wrong answer and the most confident correct one of a model on one task, at
+  // either side of the threshold and as far apart as any; null where there is none.
+  contrast(model, { by, threshold }) {
+    const best = new Map();
+    for (let at = 0; at < this.count; at++) {
+      const [p, correct] = [this.probability(by, at), this.columns.correct[at]];
+      if (p === null || correct === null || p >= threshold !== correct || (model && this.slug("model", at) !== model)) continue;
+      const key = `${this.slug("model", at)}\n${this.slug("task", at)}`;
+      if (!best.has(key)) best.set(key, { gap: 0 });
+      const pair = best.get(key);
+      const side = correct ? "trusted" : "caught";
+      const held = pair[side] === undefined ? null : this.probability(by, pair[side]);
+      if (held === null || (correct ? p > held : p < held)) pair[side] = at;
+      if (pair.caught !== undefined && pair.trusted !== undefined) {
+        pair.gap = this.probability(by, pair.trusted) - this.probability(by, pair.caught);
+      }
+    }
+    const pairs = [...best.values()].filter(({ gap }) => gap > 0);
+    return pairs.sort((a, b) => b.gap - a.gap || a.caught - b.caught)[0] ?? null;
   }
 
   // What an order sorts by, largest first; null comes last.
   rank({ order, by, versus }) {
-    const { probability, tokens } = this.columns;
-    const confidence = (at) => probability[by][at];
+    const { tokens } = this.columns;
+    const confidence = (at) => this.confidence(by, at);
     const gap = (one, other) => (one === null || other === null ? null : Math.abs(one - other));
     return {
       down: confidence,
       up: (at) => (confidence(at) === null ? null : -confidence(at)),
-      disagreement: (at) => gap(confidence(at), probability[versus][at]),
+      disagreement: (at) => gap(this.probability(by, at), this.probability(versus, at)),
       long: (at) => tokens[at].length,
       short: (at) => -tokens[at].length,
       peak: (at) => this.peak(at),
@@ -103,9 +153,11 @@ class Answers {
     const judged = {
       "": () => true,
       correct: (at) => correct[at],
-      wrong: (at) => !correct[at],
+      wrong: (at) => correct[at] === false,
+      unlabelled: (at) => correct[at] === null,
       [CONFIDENT]: (at) => this.isConfidentError(at, state),
-    }[outcome] ?? ((at) => !correct[at] && error_kind[at] === outcome.slice(6));
+      [NOTED]: (at) => noteOf(this, at) !== "",
+    }[outcome] ?? ((at) => correct[at] === false && error_kind[at] === outcome.slice(6));
     return Array.from({ length: this.count }, (_, at) => at).filter((at) =>
       (!model || this.slug("model", at) === model) &&
       (!task || this.slug("task", at) === task) &&

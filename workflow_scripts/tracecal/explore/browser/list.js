@@ -28,7 +28,7 @@ class List {
   reached({ key, target }) {
     const arrow = { ArrowUp: -1, ArrowDown: 1 }[key];
     if (arrow) {
-      const own = target.matches("select, input:not([type=search])");
+      const own = target.matches("select, textarea, input:not([type=search])");
       return own ? undefined : this.place + arrow;
     }
     if (!this.box.contains(target) && target !== document.body) return undefined;
@@ -83,7 +83,7 @@ class List {
       "aria-selected": place === this.place, "aria-posinset": place + 1,
       "aria-setsize": this.chosen.length,
     },
-    element("span", { class: "confidence" }, number(answers.probability(this.state.by, at), 3)),
+    element("span", { class: "confidence" }, answers.confidenceInWords(this.state.by, at)),
     verdict(correct[at], answers.outcome(at)),
     element("span", { class: "given" }, quoted(prediction[at] || "(empty)", this.state.find)),
     element("span", { class: "asked" }, quoted(question[at], this.state.find)),
@@ -94,8 +94,17 @@ class List {
 }
 
 function verdict(correct, words) {
-  const mark = element("span", { class: correct ? "correct" : "wrong", title: words, role: "img",
+  const mark = element("span", { class: look(correct), title: words, role: "img",
     "aria-label": words });
-  mark.append(correct ? "✓" : "✗");
+  mark.append(sign(correct));
   return mark;
+}
+
+// Of an answer that may have no label.
+function sign(correct) {
+  return correct === null ? "·" : correct ? "✓" : "✗";
+}
+
+function look(correct) {
+  return correct === null ? "unlabelled" : correct ? "correct" : "wrong";
 }

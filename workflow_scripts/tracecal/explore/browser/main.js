@@ -18,10 +18,17 @@ function fillControls(answers) {
       ...groups.filter((group) => group.childElementCount));
   }
   const { count, total } = answers;
+  const [whose, kind] = answers.ofFile ? ["file", "answers"] : ["run", "evaluated answers"];
   document.getElementById("extent").textContent = count === total
-    ? `All ${grouped(total)} evaluated answers of the run.`
-    : `${grouped(count)} of the run's ${grouped(total)} evaluated answers, drawn by chance: ` +
-      "equally many of each model and task, as far as there are so many.";
+    ? `All ${grouped(total)} ${kind} of the ${whose}.`
+    : `${grouped(count)} of the ${whose}'s ${grouped(total)} ${kind}, sampled at random: ` +
+      "equally many from each model and task, where there are enough.";
+  // Without labels there is nothing to compare confidence with.
+  document.getElementById("overview").hidden = !answers.judged || !answers.calibrated.size;
+  document.getElementById("confident-errors").hidden = !answers.judged || !answers.calibrated.size;
+  for (const id of ["by", "versus"]) {
+    document.getElementById(id).closest("label").hidden ||= !answers.estimators.length;
+  }
   // On a small screen the answer comes first.
   if (matchMedia("(max-width: 46rem)").matches) {
     for (const id of ["filters", "overview"]) document.getElementById(id).open = false;
@@ -35,16 +42,20 @@ function writeAddress(link) {
   try {
     history.replaceState(null, "", link);
   } catch {
-    // Some frames have no address of their own; all else works there too.
+    // Some frames have no address of their own; everything else works there.
   }
 }
 
 function counted(chosen, answers, outcome) {
   if (!chosen.length) return "No answers";
   const count = `${grouped(chosen.length)} answer${chosen.length > 1 ? "s" : ""}`;
-  if (outcome) return count;
-  const right = chosen.filter((at) => answers.columns.correct[at]).length;
-  return `${count}, ${(100 * right / chosen.length).toFixed(0)} % correct`;
+  const members = chosen.filter((at) => answers.columns.correct[at] !== null)
+    .map((at) => ({ correct: answers.columns.correct[at], group: answers.group(at) }));
+  if (outcome || !members.length) return count;
+  if (members.length < chosen.length) {
+    return `${count}, ${shareInWords(members, ({ correct }) => correct, `of ${grouped(members.length)} labelled correct`, 0)}`;
+  }
+  return `${count}, ${shareInWords(members, ({ correct }) => correct, "correct", 0)}`;
 }
 
 function start(answers) {
@@ -53,39 +64,52 @@ function start(answers) {
   let state = readState(answers);
   let chosen = [];
   let writing;
+  // Whether nothing has been chosen yet.
+  let opening = false;
 
   const list = new List(answers, (at) => change({ answer: answers.name[at] }));
   const overview = new Overview(answers, (threshold) => change({ threshold }));
+  if (answers.labelling) {
+    answers.labels = new Labelling(answers, () => change({ answer: "", find: "" }));
+    control("judging").hidden = false;
+  }
 
   function change(changes) {
     state = { ...state, ...changes };
+    opening &&= Object.keys(changes).every((key) => ["shade", "threshold"].includes(key));
     clearTimeout(writing);
     writing = setTimeout(writeAddress, PAUSE, address(state, answers));
-    const filtered = controls.some((key) => key in changes);
+    const filtered = !Object.keys(changes).length || controls.some((key) => key in changes);
     if (filtered || (state.outcome === CONFIDENT && "threshold" in changes)) choose();
     if (filtered || "threshold" in changes) {
       // Over all outcomes, as a single one leaves nothing to compare.
       overview.show(answers.filtered({ ...state, outcome: "" }), state);
     }
-    if (Object.keys(changes).join() !== "threshold" || state.outcome === CONFIDENT) showChosen();
+    if (Object.keys(changes).join() !== "threshold" || state.outcome === CONFIDENT || opening) showChosen();
   }
 
   function choose() {
     for (const key of controls) control(key).value = state[key];
     control("rival").hidden = state.order !== "disagreement";
     control("confident-errors").setAttribute("aria-pressed", state.outcome === CONFIDENT);
-    chosen = answers.chosen(state);
+    chosen = answers.labels?.listed ?? answers.chosen(state);
     control("count").textContent = counted(chosen, answers, state.outcome);
     list.show(chosen, state);
   }
 
   function showChosen() {
+    document.querySelector(`#shade [value="${state.shade}"]`).checked = true;
+    const pair = opening && (answers.contrast(answers.main, state) ?? answers.contrast("", state));
+    if (pair) {
+      list.select(undefined);
+      showOpening(answers, pair, state, toggle);
+      return;
+    }
     const wanted = answers.byName.get(state.answer);
     const at = chosen.includes(wanted) ? wanted : chosen[0];
     list.select(at);
     if (at === undefined) showNothing();
     else showAnswer(answers, at, state);
-    document.querySelector(`#shade [value="${state.shade}"]`).checked = true;
   }
 
   for (const key of controls) {
@@ -96,14 +120,17 @@ function start(answers) {
   const toggle = () => change(state.outcome === CONFIDENT
     ? { outcome: "", answer: state.answer }
     : { outcome: CONFIDENT, order: "down", answer: "" });
+  control("csv").addEventListener("click", () => save("answers.csv", asCsv(answers, chosen)));
+  control("jsonl").addEventListener("click", () => save("answers.jsonl", asJsonLines(answers, chosen)));
   control("confident-errors").addEventListener("click", toggle);
   const everything = () => change({ ...defaultsFor(answers), shade: state.shade });
   control("everything").addEventListener("click", everything);
 
   document.addEventListener("keydown", (event) => {
-    const writes = event.target.matches("select, input[type=search]");
-    if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = {
+    const writes = event.target.matches("select, textarea, input[type=search]");
+    // A key that is held down must not judge one answer after the other.
+    if (writes || (answers.labels && event.repeat) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = answers.labels ? answers.labels.acts[event.key] : {
       "/": () => control("find").focus(),
       e: toggle,
       c: () => document.querySelector("#answer .copy")?.click(),
@@ -120,11 +147,8 @@ function start(answers) {
   }
 
   addEventListener("hashchange", () => change(readState(answers)));
-  // The page opens on a confident error, where there is one, of the main study's model if it can.
-  const errors = location.hash.length > 1 ? []
-    : answers.chosen(state).filter((at) => answers.isConfidentError(at, state));
-  const first = errors.find((at) => answers.slug("model", at) === answers.main) ?? errors[0];
-  change(first === undefined ? state : { ...state, answer: answers.name[first] });
+  opening = location.hash.length < 2 && !answers.labels;
+  change({});
 }
 
 unpack().then((data) => {

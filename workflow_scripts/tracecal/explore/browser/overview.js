@@ -1,8 +1,9 @@
-// The overview: how confidence and correctness go together in the answers that the filters leave.
+// The overview: how confidence and correctness go together in those answers the filters leave that
+// one split held out. A mean over splits is better calibrated than the probability of any split.
 
 const FRAME = { width: 280, height: 100, left: 30, right: 6, top: 6, bottom: 16 };
 const BINS = 20;
-// As the metric: equal-width bins.
+// Of equal width, as in the metric.
 const RELIABILITY_BINS = 15;
 
 function across(share) {
@@ -34,7 +35,7 @@ class Overview {
       const { x } = new DOMPoint(clientX, 0).matrixTransform(chart.getScreenCTM().inverse());
       const share = (x - FRAME.left) / (FRAME.width - FRAME.left - FRAME.right);
       const chosen = threshold(Math.max(0, Math.min(1, share)));
-      // Down, so that the answer that was pointed at is kept.
+      // Rounded down, so that the answer pointed at is kept.
       setThreshold(String(Math.floor(100 * chosen + 1e-9) / 100));
     };
     chart.addEventListener("pointerdown", (event) => {
@@ -48,10 +49,10 @@ class Overview {
 
   // `state` names the estimator and the threshold; answers without a confidence are left out.
   show(chosen, state) {
-    const probability = this.answers.columns.probability[state.by];
-    const { correct } = this.answers.columns;
-    const judged = chosen.filter((at) => probability[at] !== null)
-      .map((at) => ({ p: probability[at], right: correct[at] }))
+    const { held_out, correct } = this.answers.columns;
+    const probability = held_out[state.by] ?? [];
+    const judged = chosen.filter((at) => correct[at] !== null && (probability[at] ?? null) !== null)
+      .map((at) => ({ p: probability[at], correct: correct[at], group: this.answers.group(at) }))
       .sort((a, b) => b.p - a.p);
     this.judged = judged;
     const threshold = Number(state.threshold);
@@ -62,11 +63,18 @@ class Overview {
     document.getElementById("threshold").value = threshold;
     document.getElementById("at").textContent = threshold.toFixed(2);
     document.getElementById("kept").textContent = keeping(judged, kept);
+    document.getElementById("basis").textContent = (this.answers.ofFile ? "of labelled answers: "
+      : `of split ${this.answers.split}: `)
+      + `${grouped(judged.length)} of ${grouped(chosen.length)} answers, held out from ${
+        this.answers.ofFile ? "the calibrator's labels" : "its calibration"}`;
+    const area = auroc(judged);
+    document.getElementById("ranking").textContent = judged.length
+      ? `AUROC of these probabilities: ${number(area, 3)}` : "";
   }
 
   histogram(judged, threshold) {
     const counts = Array.from({ length: BINS }, () => [0, 0]);
-    for (const { p, right } of judged) counts[Math.min(BINS - 1, Math.floor(p * BINS))][right ? 0 : 1]++;
+    for (const { p, correct } of judged) counts[Math.min(BINS - 1, Math.floor(p * BINS))][correct ? 0 : 1]++;
     const most = Math.max(1, ...counts.flat());
     const [middle, half] = [up(0.5), (up(0) - up(1)) / 2];
     const bars = counts.flatMap((pair, bin) => pair.map((count, wrong) => {
@@ -88,29 +96,34 @@ class Overview {
   }
 
   reliability(judged) {
-    const bins = Array.from({ length: RELIABILITY_BINS }, () => ({ n: 0, p: 0, right: 0 }));
-    for (const { p, right } of judged) {
-      const bin = bins[Math.min(RELIABILITY_BINS - 1, Math.floor(p * RELIABILITY_BINS))];
-      bin.n++;
-      bin.p += p;
-      bin.right += right ? 1 : 0;
+    const bins = Array.from({ length: RELIABILITY_BINS }, () => []);
+    for (const one of judged) {
+      bins[Math.min(RELIABILITY_BINS - 1, Math.floor(one.p * RELIABILITY_BINS))].push(one);
     }
-    const filled = bins.filter(({ n }) => n);
-    const error = filled.reduce((sum, { p, right }) => sum + Math.abs(p - right), 0) / judged.length;
+    const filled = bins.filter((members) => members.length).map((members) => ({
+      n: members.length,
+      p: members.reduce((sum, { p }) => sum + p, 0),
+      correct: members.filter(({ correct }) => correct).length,
+      ends: interval(members, ({ correct }) => correct),
+    }));
+    const error = filled.reduce((sum, { p, correct }) => sum + Math.abs(p - correct), 0) / judged.length;
     const most = Math.max(1, ...filled.map(({ n }) => n));
     this.draw("reliability", `Expected calibration error ${error.toFixed(3)}`, [
       svg("line", { class: "diagonal", x1: across(0), x2: across(1), y1: up(0), y2: up(1) }),
-      ...filled.map(({ n, p, right }) => svg("circle", {
-        class: "bin", cx: across(p / n), cy: up(right / n), r: 1.5 + 4.5 * Math.sqrt(n / most),
-      }, `${n} answers: mean confidence ${(p / n).toFixed(2)}, ${(100 * right / n).toFixed(0)} % correct`)),
+      ...filled.map(({ n, p, ends }) => svg("line", {
+        class: "interval", x1: across(p / n), x2: across(p / n), y1: up(ends[0]), y2: up(ends[1]) })),
+      ...filled.map(({ n, p, correct, ends }) => svg("circle", {
+        class: "bin", cx: across(p / n), cy: up(correct / n), r: 2 + 4 * Math.sqrt(n / most),
+      }, `${correct} of ${n} answers correct (95 % interval ${(100 * ends[0]).toFixed(0)} to ${
+        (100 * ends[1]).toFixed(0)} %), mean confidence ${(p / n).toFixed(2)}`)),
       ...shares(),
-      ...(judged.length ? [svgText(across(0.03), up(0.9), `ECE ${error.toFixed(3)}`, "start")] : []),
+      ...(judged.length ? [svgText(across(0.99), up(0.04), `ECE ${error.toFixed(3)}`, "end")] : []),
     ]);
   }
 
   coverage(judged, kept) {
     let wrong = 0;
-    const risks = judged.map(({ right }, place) => (wrong += right ? 0 : 1) / (place + 1));
+    const risks = judged.map(({ correct }, place) => (wrong += correct ? 0 : 1) / (place + 1));
     // Answers of equal confidence are kept together.
     const ends = risks.map((risk, place) => [(place + 1) / judged.length, risk])
       .filter((_, place) => place + 1 === judged.length || judged[place].p !== judged[place + 1].p);
@@ -158,13 +171,13 @@ function svgText(x, y, text, anchor) {
 }
 
 function sizes(judged) {
-  const right = judged.filter((one) => one.right).length;
-  return `${right} correct and ${judged.length - right} wrong answers`;
+  const correct = judged.filter((one) => one.correct).length;
+  return `${correct} correct and ${judged.length - correct} wrong answers`;
 }
 
 function keeping(judged, kept) {
-  if (!judged.length) return "No answer here has a confidence by this estimator.";
-  const wrong = (some) => `${(100 * some.filter(({ right }) => !right).length / some.length).toFixed(1)}\u00a0% wrong`;
+  if (!judged.length) return "None of these answers was held out from the calibration and scored by this estimator.";
+  const wrong = (some) => shareInWords(some, ({ correct }) => !correct, "wrong");
   const all = `All ${grouped(judged.length)}: ${wrong(judged)}.`;
   if (!kept.length) return `None reaches the threshold. ${all}`;
   const share = (100 * kept.length / judged.length).toFixed(0);

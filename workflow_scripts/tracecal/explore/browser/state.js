@@ -6,6 +6,7 @@ const DEFAULTS = {
 };
 // Wrong, with a confidence of at least the threshold.
 const CONFIDENT = "confident";
+const NOTED = "noted";
 const ORDERS = ["down", "up", "disagreement", "long", "short", "peak"];
 
 function defaultsFor(answers) {
@@ -44,5 +45,7 @@ function address(state, answers) {
 
 function outcomes(answers) {
   const kinds = answers.kinds.map((kind) => [`wrong-${kind}`, `wrong: ${kind}`]);
-  return [["correct", "correct"], ["wrong", "wrong"], [CONFIDENT, "wrong and confident"], ...kinds];
+  return [["correct", "correct"], ["wrong", "wrong"], [CONFIDENT, "wrong and confident"], ...kinds,
+    ...(answers.columns.correct.includes(null) ? [["unlabelled", "not labelled"]] : []),
+    [NOTED, "with a note"]];
 }
