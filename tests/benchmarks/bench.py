@@ -14,7 +14,16 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-AREAS = ("decoding", "polygraph", "operators", "calibration", "workflow", "growth")
+AREAS = (
+    "decoding",
+    "polygraph",
+    "operators",
+    "calibration",
+    "parts",
+    "workflow",
+    "growth",
+    "serve",
+)
 ROOT = Path(__file__).resolve().parents[2]
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 COLUMNS = (

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
 from benchmarks.timing import Row, paired
-from tracecal.decode.context import started
+from tracecal.decode.context import padded_context
 from tracecal.decode.greedy import decode
 from tracecal.decode.packed import pack
 from tracecal.decode.stopping import StopStrings
@@ -112,7 +112,7 @@ def _recipe(model: PreTrainedModel, prompts: list[list[int]], most: int) -> torc
 @torch.inference_mode()
 def _passes(model: PreTrainedModel, prompts: list[list[int]]) -> None:
     """The forward passes alone."""
-    context, ids = started(model, prompts)
+    context, ids = padded_context(model, prompts)
     context.read(ids)
     for _ in range(NEW - 1):
         context.read(ids[:, :1])

@@ -14,9 +14,9 @@ from explore.chromium import Chromium, installed
 from explore.synthetic import MODELS, TASKS, answers
 from tracecal.explore.contents import contents
 from tracecal.explore.page import page
-from tracecal.registry import ESTIMATORS
+from tracecal.registry.estimators import ESTIMATORS, entries
 
-ENTRIES = [[one.id, one.label, one.group, one.role, one.citation] for one in ESTIMATORS]
+ENTRIES = entries(ESTIMATORS)
 ANSWERS, LONGEST = 10_000, 120
 # Worked examples, as prompts of base models hold them.
 EXAMPLES = (

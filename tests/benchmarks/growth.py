@@ -1,4 +1,4 @@
-"""How the work's cost grows with answers, tokens, models and estimators, at three sizes each.
+"""How the work's cost grows with answers, tokens, models and estimators, at five sizes each.
 
 `make bench AREAS=growth` measures and draws docs/growth.svg.
 """
@@ -16,16 +16,16 @@ from benchmarks.timing import Row, alone, cpu_seconds
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.decode.greedy import decode
 from tracecal.decode.stopping import StopStrings
-from tracecal.operate.features import answer_features
+from tracecal.features.features import answer_features
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "growth.svg"
 TASKS, ANSWERS, AT_ONCE = 4, 1_000, 8
 Timed = Callable[[], float]  # does the work once and says what it took, in CPU seconds
 SIZES = {
-    "answers": (20_000, 200_000, 1_000_000),
-    "tokens an answer": (32, 128, 512),
-    "models": (5, 15, 50),
-    "estimators": (15, 45, 135),
+    "answers": (10_000, 30_000, 100_000, 300_000, 1_000_000),
+    "tokens an answer": (32, 64, 128, 256, 512),
+    "models": (5, 10, 20, 35, 50),
+    "estimators": (15, 30, 60, 90, 135),
 }
 TITLES = {
     "answers": "features of stored answers",
@@ -102,8 +102,11 @@ def draw(measured: list[tuple[str, Row]]) -> None:
         panel.loglog(sizes, proportional, ":", color="grey")
         panel.set_title(title, fontsize=9)
         panel.set_xlabel(axis, fontsize=8)
-        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7)
-        panel.set_yticks(seconds, [f"{one:.2g}" for one in seconds], fontsize=7)
+        # Labels of all would run into each other.
+        labelled = slice(None, None, max(1, len(sizes) // 2))
+        panel.set_xticks(sizes[labelled], [f"{size:,}" for size in sizes[labelled]], fontsize=7)
+        marked = seconds[labelled]
+        panel.set_yticks(marked, [f"{one:.2g}" for one in marked], fontsize=7)
         panel.minorticks_off()
         if place == 1:
             panel.set_ylabel("CPU seconds", fontsize=8)

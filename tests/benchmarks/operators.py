@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, paired
-from operate import one_by_one
-from tracecal.operate.features import answer_features
-from tracecal.operate.operators import DECAY, LENGTH_EXPONENT, LOW_PROBABILITY, WINDOW
+from features import one_by_one
+from tracecal.features.features import answer_features
+from tracecal.features.operators import DECAY, LENGTH_EXPONENT, LOW_PROBABILITY, WINDOW
 
 SIZES = (20_000, 200_000, 1_000_000)
 # Lengths of the embedded models' answers: 2 to 40 tokens, 16 on average.

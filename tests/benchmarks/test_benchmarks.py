@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from benchmarks import calibration, decoding, growth, operators, polygraph
+from benchmarks import calibration, decoding, growth, operators, parts, polygraph, serve
 
 POLYGRAPH = pytest.mark.skipif(
     not find_spec("lm_polygraph"), reason="lm-polygraph is in .venv-polygraph, for make bench"
@@ -21,6 +21,8 @@ FEW = dict(list(calibration.ESTIMATORS.items())[:2])
         (calibration, {"SIZES": (60,), "ESTIMATORS": FEW}),
         (decoding, {"SIZES": ((300, 32, 1, 2),), "ANSWERS": 4, "LONGEST": 3, "NEW": 3}),
         (operators, {"SIZES": (50,)}),
+        (parts, {"SIZES": (50,)}),
+        (serve, {"REQUESTS": 4, "AT_ONCE": 2, "REPEATS": 1}),
         pytest.param(polygraph, {"SIZES": ((300, 32, 1, 2, 2, 3),)}, marks=POLYGRAPH),
     ],
     ids=lambda value: getattr(value, "__name__", "").split(".")[-1],
@@ -31,6 +33,10 @@ def test_an_area_runs_to_its_end(area, small, monkeypatch):
     measured = list(area.rows())
     assert measured
     assert all(row.ours > 0 for row in measured)
+
+
+def test_growth_is_measured_at_enough_sizes_to_see_its_shape():
+    assert all(len(sizes) >= 5 and [*sizes] == sorted(sizes) for sizes in growth.SIZES.values())
 
 
 def test_growth_is_drawn(monkeypatch, tmp_path):

@@ -17,9 +17,9 @@ import torch
 from tracecal.decode.model import load_model
 from tracecal.decode.traces import read_traces
 from tracecal.logs.top_k import entropy_bounds
-from tracecal.outside.answer import score_answer
-from tracecal.outside.fitted import load
 from tracecal.tasks.roles import evaluated
+from tracecal.toolkit.answer import score_answer
+from tracecal.toolkit.fitted import load
 
 LENGTHS = (20, 5, 1)
 

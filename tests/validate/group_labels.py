@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from tracecal.calibrate.metrics import auroc
+from tracecal.calibrate.metrics import single_auroc
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.splits import make_splits
-from tracecal.registry import ESTIMATORS as REGISTERED
+from tracecal.registry.estimators import ESTIMATORS as REGISTERED
 from validate.claims import Claim
 
 GROUPS, MEMBERS, SPLITS = 30, 5, 4
@@ -45,7 +45,7 @@ def gains(answers: pl.DataFrame, examples: pl.DataFrame, seed: int) -> dict[str,
     found = {}
     for (name,), own in judged.partition_by("estimator", as_dict=True).items():
         values = [
-            auroc(part["probability"].to_numpy(), part["correct"].to_numpy())
+            single_auroc(part["probability"].to_numpy(), part["correct"].to_numpy())
             for part in own.partition_by("split")
         ]
         found[name] = float(np.mean([value for value in values if value is not None])) - 0.5

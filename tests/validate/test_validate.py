@@ -3,37 +3,88 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import bdtr
 
+from tracecal.calibrate import asking as ask
 from tracecal.calibrate import risk_control
-from validate import group_labels, intervals, promises
+from tracecal.watch import streams
+from validate import alarms, asking, cascades, group_labels, guarantees, intervals, parts
 from validate.claims import Claim
 
 RUNS = 120
 
 
-@pytest.mark.parametrize("claims", [promises.claims, group_labels.claims, intervals.claims])
+def fewer_intervals(runs):
+    return intervals.claims(runs, intervals.POPULATIONS[1:2])
+
+
+def some_that_ask(runs):
+    names = ("single answers, rate just missed", "groups of 1 and 7, the small ones worse")
+    return asking.claims(runs, {name: guarantees.POPULATIONS[name] for name in names})
+
+
+def short_alarms(runs):
+    return alarms.claims(runs // 2, [10**3])
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        guarantees.claims,
+        parts.claims,
+        group_labels.claims,
+        fewer_intervals,
+        some_that_ask,
+        short_alarms,
+    ],
+)
 def test_claims_hold(claims):
     for one in claims(RUNS):
         assert one.holds, one
 
 
-def test_promises_are_made_where_they_can_be_kept():
-    population = promises.POPULATIONS["groups of 4, risk falls with the score"]
-    made, false = promises.broken(population, 60, 1)
+def test_promises_about_cascades_hold_and_are_made():
+    name = "single questions, the small model knows"
+    (claim,) = cascades.claims(40, [name])
+    assert claim.holds
+    made, _ = cascades.broken(cascades.POPULATIONS[name], 20, 1)
+    assert made > 6
+
+
+def test_guarantees_are_given_where_they_can_be_kept():
+    population = guarantees.POPULATIONS["groups of 4, risk falls with the score"]
+    made, false = guarantees.broken(population, 60, 1)
     assert made > 6 > false
 
 
+def test_looking_again_and_again_at_a_test_for_one_look_is_noticed(monkeypatch):
+    """Bets that do not pay for the labels already given: too many of the promises are false."""
+
+    def naive(groups, wrong, rate, level, population):
+        found = []
+        for group in groups:
+            found += [wrong(int(answer)) for answer in group.answers]
+            if bdtr(sum(found), len(found), rate) <= level:
+                return True
+        return False
+
+    monkeypatch.setattr(ask, "_passes", naive)
+    population = guarantees.POPULATIONS["one constant score"]
+    _, false = asking.broken(population, "further", RUNS, 3)
+    assert not Claim("", RUNS, false, 1 - guarantees.CONFIDENCE).holds
+
+
 def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
-    """All answers as if they were independent: groups of like answers break the promise."""
+    """All answers as if they were independent: groups of like answers break the guarantee."""
 
     def as_if_single(group, probability, correct):
         return Part(np.arange(len(group)), probability, correct)
 
     Part = risk_control.Part
     monkeypatch.setattr(risk_control, "Part", as_if_single)
-    population = promises.POPULATIONS["groups of 1 and 7, a wrong member is a wrong group"]
-    _, false = promises.broken(population, RUNS, 3)
-    assert not Claim("", RUNS, false, 1 - promises.CONFIDENCE).holds
+    population = guarantees.POPULATIONS["groups of 1 and 7, the small ones worse"]
+    _, false = guarantees.broken(population, 20, 3)
+    assert not Claim("", 20, false, 1 - guarantees.CONFIDENCE).holds
 
 
 def test_members_of_a_group_on_both_sides_are_noticed():
@@ -49,14 +100,20 @@ def test_members_of_a_group_on_both_sides_are_noticed():
 
 def test_a_better_estimator_is_called_better():
     """The simulated interval has power: with a third of the noise, TRACE+ is better in most runs."""
-    rng, found = np.random.default_rng(5), 0
-    for run in range(10):
-        answers = intervals.planted(rng, 1)
-        clear = answers.with_columns(
-            pl.col("correct")
-            .cast(float)
-            .add(0.1 * pl.col("scores.best"))
-            .alias("scores.trace_plus")
-        )
-        found += intervals.interval_of(clear, run)["auroc"][0] > 0
-    assert found == 10
+    population = intervals.Population(300, (1,), "spread", "better")
+    rng = np.random.default_rng(5)
+    found = [intervals.compared(population.draw(rng), run) for run in range(6)]
+    lows = pl.concat(found).filter(against="picked", metric="auroc_calibrated")["low"]
+    assert (lows > 0).sum() >= 3
+
+
+def test_ranks_within_a_fixed_sample_are_noticed(monkeypatch):
+    """A long stream finds out the error of a small sample that does not grow."""
+
+    def within(counts, bins, ties):
+        below = np.cumsum(counts)[bins] - counts[bins]
+        return (below + ties * (counts[bins] + 1)) / (counts.sum() + 1)
+
+    monkeypatch.setattr(streams, "smoothed_ranks", within)
+    raised = alarms.false_alarms(alarms.POPULATIONS["30 answers known"], 1000, 40)
+    assert not Claim("", 40, raised, alarms.WATCHED / 2).holds

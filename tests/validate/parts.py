@@ -1,0 +1,108 @@
+"""Does the guaranteed error rate hold for parts of answers, which are right or wrong together?
+
+As in `guarantees`, with named parts: each name has risks of its own, one calibrator serves all of
+them, and the parts of an answer share their luck. The guarantee is of a random part of a random
+answer, given that it is kept.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtr
+
+from tracecal.calibrate.pooled import fit_pooled
+from tracecal.calibrate.protocol import Calibrator
+from tracecal.calibrate.risk_control import guarantee, parts
+from tracecal.calibrate.splits import make_splits
+from validate.claims import Claim
+from validate.guarantees import CONFIDENCE, REFERENCE, Answers, true_rate
+
+
+@dataclass(frozen=True)
+class Population:
+    """`answers` of a part for each of `risks`, (its least risk, how much that rises as the score
+    falls); an answer lacks each part with the probability `lacking`, and always has the first.
+
+    `alike` in [0, 1] is how much of a score and of a part's luck all of its answer share.
+    """
+
+    answers: int
+    risks: tuple[tuple[float, float], ...]
+    rate: float
+    alike: float
+    lacking: float = 0.0
+
+    def draw(self, rng: np.random.Generator, answers: int) -> tuple[Answers, np.ndarray]:
+        """The parts, and the number of each one's name."""
+        has = rng.random((answers, len(self.risks))) >= self.lacking
+        has[:, 0] = True
+        group, code = np.nonzero(has)
+        score = self._shared(rng, group)
+        least, rise = np.array(self.risks)[code].T
+        risk = least + rise * ndtr(-score)
+        return Answers(group, score, risk, ndtr(self._shared(rng, group)) < risk), code
+
+    def _shared(self, rng: np.random.Generator, group: np.ndarray) -> np.ndarray:
+        common = rng.normal(size=group[-1] + 1)[group]
+        return np.sqrt(self.alike) * common + np.sqrt(1 - self.alike) * rng.normal(size=len(group))
+
+
+POPULATIONS = {
+    "five parts, alike, rate just missed": Population(80, ((0.21, 0.0),) * 5, 0.2, 0.8),
+    "five parts, each right or wrong with its answer": Population(60, ((0.31, 0.0),) * 5, 0.3, 1.0),
+    "five parts of different risk": Population(
+        100, ((0.02, 0.1), (0.1, 0.3), (0.2, 0.4), (0.4, 0.4), (0.7, 0.2)), 0.2, 0.5
+    ),
+    "one name always fails": Population(80, ((0.05, 0.3), (0.1, 0.3), (1.0, 0.0)), 0.2, 0.5),
+    "answers that lack half of their parts": Population(
+        100, ((0.31, 0.0), (0.02, 0.1), (0.1, 0.2)), 0.15, 0.6, lacking=0.5
+    ),
+}
+
+
+def certified(
+    drawn: Answers, code: np.ndarray, seed: int, population: Population
+) -> tuple[Calibrator, float | None]:
+    """The calibrator of a split of the drawn parts, and the threshold certified for its rate."""
+    frame = pl.DataFrame(
+        {
+            "example_id": [f"{place:05}" for place in range(len(code))],
+            "group_id": drawn.group,
+            "correct": ~drawn.wrong,
+            "score": drawn.score,
+            "code": code.astype(float),
+        }
+    )
+    split = make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
+    part = frame.join(split.filter(part="calibration"), on="example_id", how="semi")
+    x, names = part.select("score", "code").to_numpy(), list(map(str, range(len(population.risks))))
+    calibrator = fit_pooled([(x, part["correct"].to_numpy())], names)[0]
+    seen, tested = parts(calibrator, ["score", "code"], frame, split)
+    found = guarantee(seen, tested, population.rate, round(1 - CONFIDENCE, 12), False)
+    return calibrator, found.threshold
+
+
+def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
+    """In how many of the runs a guarantee is given, and in how many a false one."""
+    rng = np.random.default_rng(seed)
+    reference, codes = population.draw(rng, REFERENCE)
+    made = false = 0
+    for run in range(runs):
+        calibrator, threshold = certified(
+            *population.draw(rng, population.answers), run, population
+        )
+        if threshold is None:
+            continue
+        made += 1
+        probability = calibrator.predict(np.column_stack([reference.score, codes]))
+        false += true_rate(reference, probability, threshold) > population.rate
+    return made, false
+
+
+def claims(runs: int) -> Iterator[Claim]:
+    for seed, (name, population) in enumerate(POPULATIONS.items()):
+        made, false = broken(population, runs, seed)
+        claim = f"error rate of parts ≤ {population.rate:g}: {name} ({made / runs:.0%} guaranteed)"
+        yield Claim(claim, runs, false, 1 - CONFIDENCE)
