@@ -16,25 +16,39 @@ container: "trace.sif"
 report: "report/workflow.rst"
 
 
+include: "rules/start.smk"
 include: "rules/common.smk"
+# Below ROOT, as scripts are found from where their rules are (rules/start.smk).
+include: ROOT / "rules/world.smk"
+include: ROOT / "rules/models.smk"
+include: ROOT / "rules/stage.smk"
+include: ROOT / "rules/tasks.smk"
+include: ROOT / "rules/answers.smk"
+include: ROOT / "rules/decode.smk"
+include: ROOT / "rules/parts.smk"
+include: ROOT / "rules/ask.smk"
+include: ROOT / "rules/weigh.smk"
+include: ROOT / "rules/label.smk"
+include: ROOT / "rules/features.smk"
+include: ROOT / "rules/learn.smk"
+include: ROOT / "rules/estimate.smk"
+include: ROOT / "rules/calibrate.smk"
+include: ROOT / "rules/subset.smk"
+include: ROOT / "rules/analyse.smk"
+include: ROOT / "rules/tabulate.smk"
+include: ROOT / "rules/draw.smk"
+include: ROOT / "rules/explore.smk"
 
 
-# Below ROOT, as scripts are found from where their rules are (rules/common.smk).
-STAGES = """
-world stage models tasks answers decode vllm ask weigh label
-operate learn estimate calibrate analyses analyse tables tabulate draw explore
-""".split()
-for stage in STAGES:
-
-    include: ROOT / f"rules/{stage}.smk"
-
-
-RENDERED = expand("<results>/tables/{name}.{kind}", name=TABLES, kind=["tex", "csv", "html"])
-RENDERED += expand("<results>/tables/{name}_vs_paper.{kind}", name=BESIDE, kind=["csv", "html"])
+RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])
+RENDERED += expand(
+    "<results>/tables/{name}_vs_paper.{kind}", name=PLAN.beside, kind=["csv", "html"]
+)
 RENDERED += ["<results>/tables/references.bib", "<results>/tables/README.md"]
-RENDERED += expand("<results>/figures/{name}.{kind}", name=FIGURES, kind=["pdf", "svg"])
+RENDERED += expand("<results>/figures/{name}.{kind}", name=PLAN.figures, kind=["pdf", "svg"])
 RENDERED += ["<results>/explorer.html", "<results>/findings.txt"]
-EVERYTHING = ["<results>/config.yaml", pairs("<results>/calibrators/{model}/{task}.json"), RENDERED]
+CALIBRATORS = [f"<results>/calibrators/{model}/{task}.json" for model, task in PAIRS]
+EVERYTHING = ["<results>/config.yaml", CALIBRATORS, RENDERED]
 
 
 include: ROOT / "rules/costs.smk"

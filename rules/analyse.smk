@@ -1,4 +1,4 @@
-# Analyses. What each reads stands in analyses.smk.
+# Analyses. What each reads stands in the package's room `plan`.
 # reads   metrics.parquet, analyses/, calibrators/, predictions/, scores/, features/, labels/, splits/,
 #         tasks/, operators/; traces/ for the local-risk figure alone
 # writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet
@@ -10,19 +10,19 @@ localrules:
 
 rule analyse:
     input:
-        unpack(of_entry(ANALYSIS_INPUTS, "analysis")),
+        unpack(inputs_of(PLAN.analyses, "analysis")),
     output:
         "<results>/analyses/{analysis}.parquet",
     log:
         "<logs>/analyse/{analysis}.log",
     wildcard_constraints:
-        analysis=one_of({*ANALYSES} - {*SUMMARIES}),
+        analysis=one_of(name for name, made in PLAN.analyses.items() if not made.quick),
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse/analyse.py", analysis_module),
-        module=analysis_module,
-        settings=of_entry(ANALYSIS_SETTINGS, "analysis"),
+        code=code("analyse/analyse.py", modules_of(PLAN.analyses, "analysis")),
+        module=lambda wildcards: PLAN.analyses[wildcards.analysis].module,
+        settings=settings_of(PLAN.analyses, "analysis"),
     message:
         "Analysing: {wildcards.analysis}"
     script:
@@ -32,7 +32,7 @@ rule analyse:
 # What takes a second, a cluster need not queue.
 use rule analyse as summarise with:
     wildcard_constraints:
-        analysis=one_of(SUMMARIES),
+        analysis=one_of(name for name, made in PLAN.analyses.items() if made.quick),
     message:
         "Summarising: {wildcards.analysis}"
 
@@ -51,7 +51,7 @@ rule resample:
         "../envs/analysis.yaml"
     params:
         code=code("analyse/resample.py"),
-        estimators=[entry[0] for entry in COMPARED],
+        estimators=[estimator.id for estimator in RUN.compared],
         seed=CONFIG.seed,
         resamples=CONFIG.bootstrap.resamples,
     message:
@@ -63,10 +63,7 @@ rule resample:
 # By itself, as the improvements hang on resamples of the metrics' own predictions.
 rule cross_task_transfer:
     input:
-        **{
-            kind: MAIN_FILES[kind]
-            for kind in ("labels", "scores", "features", "splits", "questions")
-        },
+        unpack(lambda wildcards: files(PLAN.transfer, wildcards)),
     output:
         metrics="<results>/analyses/cross_task_transfer.parquet",
         improvements="<results>/analyses/cross_task_transfer_improvements.parquet",
@@ -75,14 +72,9 @@ rule cross_task_transfer:
     conda:
         "../envs/analysis.yaml"
     params:
+        **PLAN.transfer.settings,
         code=code("analyse/cross_task_transfer.py"),
-        pairs=main_pairs,
-        studies=MAIN,
-        estimators={entry.id: entry.inputs for entry in MAIN_COMPARED},
-        baselines=[entry.id for entry in MAIN_COMPARED if entry.role == "baseline"],
-        method=METHOD,
-        ece_bins=BINS,
-        bootstrap=BOOTSTRAP,
+        pairs=lambda wildcards: wanted_pairs("main"),
     message:
         "Calibrating each task on the others"
     script:

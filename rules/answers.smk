@@ -3,6 +3,8 @@
 #         work/revisions/{model}.txt
 # writes  traces/{model}/{task}.arrow, work/answered/{model}/{task}.parquet
 
+from tracecal.tasks.prepared import digest_given
+
 READ = sorted(slug for slug in ANSWERED if not MODELS[slug].source.weights)
 REPLAYED = sorted({*ANSWERED} - {*READ})
 
@@ -34,6 +36,7 @@ rule read_answers:
         "<logs>/read_answers/{model}/{task}.log",
     wildcard_constraints:
         model=one_of(READ),
+        task=one_of(WHOLE),
     conda:
         "../envs/analysis.yaml"
     params:
@@ -56,6 +59,7 @@ rule replay_answers:
         "<logs>/replay_answers/{model}/{task}.log",
     wildcard_constraints:
         model=one_of(REPLAYED),
+        task=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     resources:

@@ -8,13 +8,13 @@ rule ask_p_true:
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
-        task="<results>/tasks/{task}.parquet",
+        task=subset,
     output:
-        "<results>/asked/p_true/{model}/{task}.arrow",
+        "<results>/{shard}asked/p_true/{model}/{task}.arrow",
     log:
-        "<logs>/ask_p_true/{model}/{task}.log",
+        "<logs>/ask_p_true/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(WHOLE),
+        model=one_of(DECODED),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -33,26 +33,17 @@ rule ask_p_true:
         "../workflow_scripts/ask/ask_p_true.py"
 
 
-use rule ask_p_true as ask_p_true_shard with:
-    output:
-        "<results>/work/shards/asked/p_true/{model}/{task}/{shard}.arrow",
-    log:
-        "<logs>/ask_p_true/{model}/{task}.{shard}.log",
-    wildcard_constraints:
-        model=one_of(SHARDED),
-
-
 rule ask_verbalized:
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
-        task="<results>/tasks/{task}.parquet",
+        task=subset,
     output:
-        "<results>/asked/verbalized/{model}/{task}.arrow",
+        "<results>/{shard}asked/verbalized/{model}/{task}.arrow",
     log:
-        "<logs>/ask_verbalized/{model}/{task}.log",
+        "<logs>/ask_verbalized/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(WHOLE),
+        model=one_of(DECODED),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -67,12 +58,3 @@ rule ask_verbalized:
         "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"
     script:
         "../workflow_scripts/ask/ask_verbalized.py"
-
-
-use rule ask_verbalized as ask_verbalized_shard with:
-    output:
-        "<results>/work/shards/asked/verbalized/{model}/{task}/{shard}.arrow",
-    log:
-        "<logs>/ask_verbalized/{model}/{task}.{shard}.log",
-    wildcard_constraints:
-        model=one_of(SHARDED),

@@ -1,7 +1,10 @@
 # The calibration protocol, the same for every estimator, and every metric.
 # reads   traces/, scores/, features/, labels/, splits/, tasks/, audits/
-# writes  predictions/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task}, metrics.parquet,
-#         analyses/languages.parquet
+# writes  predictions/, picked/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task},
+#         metrics.parquet, analyses/languages.parquet
+
+from tracecal.config.run import resolved_yaml
+from tracecal.jobs.provenance import hash_of
 
 
 localrules:
@@ -22,6 +25,7 @@ rule calibrate:
     output:
         predictions="<results>/predictions/{model}/{task}.parquet",
         calibrators="<results>/work/calibrators/{model}/{task}.json",
+        picked="<results>/picked/{model}/{task}.parquet",
     log:
         "<logs>/calibrate/{model}/{task}.log",
     conda:
@@ -30,7 +34,9 @@ rule calibrate:
         code=code("calibrate/calibrate.py"),
         estimators=lambda wildcards: {e.id: e.inputs for e in chosen(wildcards)},
         method=CONFIG.calibration.method,
-        uncalibrated=lambda wildcards: [e.id for e in chosen(wildcards) if not e.calibrated],
+        part_names=part_names,
+        own_fits=lambda wildcards: {e.id: e.fit for e in chosen(wildcards) if e.fit},
+        baselines=lambda wildcards: [e.id for e in chosen(wildcards) if e.role == "baseline"],
     message:
         "Calibrating {wildcards.model} on {wildcards.task}"
     script:
@@ -89,7 +95,7 @@ rule resolve_config:
         "../envs/analysis.yaml"
     params:
         code=code("calibrate/resolve_config.py"),
-        digest=hash_of(resolved_yaml(CONFIG, TASKS, [e.id for e in CHOSEN])),
+        digest=hash_of(resolved_yaml(CONFIG, TASKS, [e.id for e in RUN.chosen])),
     message:
         "Writing the resolved configuration"
     script:
@@ -116,6 +122,8 @@ rule control_risk:
         known_as=lambda wildcards: MODELS[wildcards.model].known_as,
         error_rates=list(CONFIG.risk_control.error_rates),
         confidence=CONFIG.risk_control.confidence,
+        part_names=part_names,
+        together=CONFIG.risk_control.together(len(CONFIG.study.pairs())),
     message:
         "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"
     script:

@@ -34,7 +34,7 @@ rule tabulate_costs:
     params:
         code=code("costs/tabulate_costs.py"),
         words=WORDS["costs"],
-        models=lambda wildcards: MODEL_LABELS,
+        models=lambda wildcards: RUN.model_labels,
         pairs=lambda wildcards: [list(pair) for pair in PAIRS],
     message:
         "Gathering what the run cost"

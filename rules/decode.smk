@@ -3,6 +3,33 @@
 # reads   models/{model}/, work/revisions/{model}.txt, tasks/{task}.parquet
 # writes  traces/{model}/{task}.arrow, audits/{model}/{task}.json, beams/{model}/{task}.arrow,
 #         samples/{model}/{task}.arrow, hidden/{model}/{task}.arrow
+#
+# Of a model with `shards`, and of what it is asked (ask.smk), several jobs write a task's files in
+# parts, such as work/shards/1-of-4/traces/{model}/{task}.arrow, which are gathered.
+
+# Models whose answers and samples vLLM decodes, in an environment of its own.
+SERVED = sorted(slug for slug, model in MODELS.items() if model.engine == "vllm")
+if SERVED:
+    logger.warning(
+        f"vLLM decodes the answers and samples of {', '.join(SERVED)}; what it does not give stays "
+        "with Transformers: the audit, beams, hidden states, P(True) and verbalized confidence"
+    )
+
+VLLM = "vllm " + re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text())[1]
+
+
+# For a rule that vLLM can do: its environment, the modules that it loads by name, its version.
+ENGINES = lambda wildcards: f"../envs/{'vllm' if wildcards.model in SERVED else 'inference'}.yaml"
+ENGINE_MODULES = lambda wildcards: (
+    ["tracecal.decode.vllm_engine", "tracecal.decode.vllm_capture"]
+    if wildcards.model in SERVED
+    else []
+)
+ENGINE = lambda wildcards: VLLM if wildcards.model in SERVED else None
+
+
+ruleorder: gather_shards > generate > search_beams > capture_hidden > draw_samples
+ruleorder: gather_shards > ask_p_true > ask_verbalized
 
 
 localrules:
@@ -14,34 +41,27 @@ rule generate:
         **MODEL_FILES,
         task="<results>/tasks/{task}.parquet",
     output:
-        "<results>/traces/{model}/{task}.arrow",
+        "<results>/{shard}traces/{model}/{task}.arrow",
     log:
-        "<logs>/generate/{model}/{task}.log",
+        "<logs>/generate/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of({*WHOLE} - {*SERVED}),
+        model=one_of(DECODED),
+        task=one_of(WHOLE),
     conda:
-        "../envs/inference.yaml"
+        ENGINES
     resources:
         **requests(),
         template=lambda wildcards: int(MODELS[wildcards.model].chat is True),
     params:
         **PROMPTING,
-        code=code("decode/generate.py"),
+        code=code("decode/generate.py", ENGINE_MODULES),
+        engine=ENGINE,
         journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
         asking=of_job(Asking),
     message:
         "Decoding {wildcards.task} with {wildcards.model}"
     script:
         "../workflow_scripts/decode/generate.py"
-
-
-use rule generate as generate_shard with:
-    output:
-        "<results>/work/shards/traces/{model}/{task}/{shard}.arrow",
-    log:
-        "<logs>/generate/{model}/{task}.{shard}.log",
-    wildcard_constraints:
-        model=one_of({*SHARDED} - {*SERVED}),
 
 
 rule audit_traces:
@@ -70,13 +90,13 @@ rule audit_traces:
 rule search_beams:
     input:
         **MODEL_FILES,
-        task="<results>/tasks/{task}.parquet",
+        task=subset,
     output:
-        "<results>/beams/{model}/{task}.arrow",
+        "<results>/{shard}beams/{model}/{task}.arrow",
     log:
-        "<logs>/search_beams/{model}/{task}.log",
+        "<logs>/search_beams/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(WHOLE),
+        model=one_of(DECODED),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -93,26 +113,18 @@ rule search_beams:
         "../workflow_scripts/decode/search_beams.py"
 
 
-use rule search_beams as search_beams_shard with:
-    output:
-        "<results>/work/shards/beams/{model}/{task}/{shard}.arrow",
-    log:
-        "<logs>/search_beams/{model}/{task}.{shard}.log",
-    wildcard_constraints:
-        model=one_of(SHARDED),
-
-
 # For the prompts of the traces, so that both roles are there and no prompt is made again.
 rule capture_hidden:
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
+        task=subset,
     output:
-        "<results>/hidden/{model}/{task}.arrow",
+        "<results>/{shard}hidden/{model}/{task}.arrow",
     log:
-        "<logs>/capture_hidden/{model}/{task}.log",
+        "<logs>/capture_hidden/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(WHOLE),
+        model=one_of(DECODED),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -129,32 +141,24 @@ rule capture_hidden:
         "../workflow_scripts/decode/capture_hidden.py"
 
 
-use rule capture_hidden as capture_hidden_shard with:
-    output:
-        "<results>/work/shards/hidden/{model}/{task}/{shard}.arrow",
-    log:
-        "<logs>/capture_hidden/{model}/{task}.{shard}.log",
-    wildcard_constraints:
-        model=one_of(SHARDED),
-
-
 rule draw_samples:
     input:
         **MODEL_FILES,
-        task="<results>/tasks/{task}.parquet",
+        task=subset,
     output:
-        "<results>/samples/{model}/{task}.arrow",
+        "<results>/{shard}samples/{model}/{task}.arrow",
     log:
-        "<logs>/draw_samples/{model}/{task}.log",
+        "<logs>/draw_samples/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of({*WHOLE} - {*SERVED}),
+        model=one_of(DECODED),
     conda:
-        "../envs/inference.yaml"
+        ENGINES
     resources:
         **requests(share=2),
     params:
         **PROMPTING,
-        code=code("decode/draw_samples.py"),
+        code=code("decode/draw_samples.py", ENGINE_MODULES),
+        engine=ENGINE,
         journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
         asking=of_job(Asking),
         answers=CONFIG.sampling.answers,
@@ -165,19 +169,10 @@ rule draw_samples:
         "../workflow_scripts/decode/draw_samples.py"
 
 
-use rule draw_samples as draw_samples_shard with:
-    output:
-        "<results>/work/shards/samples/{model}/{task}/{shard}.arrow",
-    log:
-        "<logs>/draw_samples/{model}/{task}.{shard}.log",
-    wildcard_constraints:
-        model=one_of({*SHARDED} - {*SERVED}),
-
-
 rule gather_shards:
     input:
         lambda wildcards: expand(
-            "<results>/work/shards/{{kind}}/{{model}}/{{task}}/{number}-of-{count}.arrow",
+            "<results>/work/shards/{number}-of-{count}/{{kind}}/{{model}}/{{task}}.arrow",
             number=range(1, MODELS[wildcards.model].shards + 1),
             count=MODELS[wildcards.model].shards,
         ),
@@ -187,7 +182,8 @@ rule gather_shards:
         "<logs>/gather_shards/{kind}/{model}/{task}.log",
     wildcard_constraints:
         kind=one_of(["traces", "beams", "samples", "hidden", "asked/p_true", "asked/verbalized"]),
-        model=one_of(SHARDED),
+        model=one_of(slug for slug in DECODED if MODELS[slug].shards > 1),
+        task=one_of(WHOLE),
     conda:
         "../envs/inference.yaml"
     params:

@@ -4,6 +4,7 @@
 # writes  explorer.html, findings.txt
 
 from tracecal.explore.page import SOURCES
+from tracecal.registry.estimators import entries
 
 
 localrules:
@@ -13,7 +14,7 @@ localrules:
 rule make_explorer:
     input:
         traces=pairs("<results>/traces/{model}/{task}.arrow"),
-        tasks=pairs(questions),
+        tasks=pairs(QUESTIONS),
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         scores=pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
@@ -31,9 +32,9 @@ rule make_explorer:
         code=code("explore/make_explorer.py"),
         page=[text_hash(source) for source in SOURCES],
         pairs=lambda wildcards: wanted_pairs(),
-        estimators=entries(CHOSEN),
-        models=lambda wildcards: dict(sorted(MODEL_LABELS.items())),
-        tasks=lambda wildcards: TASK_LABELS,
+        estimators=entries(RUN.chosen),
+        models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
+        tasks=lambda wildcards: RUN.task_labels,
         run=CONFIG.run,
         main=CONFIG.study.main.model,
         seed=CONFIG.seed,
@@ -45,11 +46,14 @@ rule make_explorer:
         "../workflow_scripts/explore/make_explorer.py"
 
 
+# Guarantees are those of TRACE+, which a run may leave out.
+TOLD = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
+TOLD += [name for name in ("risk_coverage", "early_doubt", "cascades") if name in PLAN.tables]
+
+
 rule tell_findings:
     input:
-        accuracy="<results>/analyses/accuracy.parquet",
-        averages="<results>/analyses/averages.parquet",
-        improvements="<results>/analyses/improvements.parquet",
+        **{name: f"<results>/analyses/{name}.parquet" for name in TOLD},
     output:
         "<results>/findings.txt",
     log:
@@ -58,13 +62,8 @@ rule tell_findings:
         "../envs/analysis.yaml"
     params:
         code=code("explore/tell_findings.py"),
-        estimators=entries(CHOSEN),
-        settings={
-            "models": MODEL_LABELS,
-            "tasks": TASK_LABELS,
-            "studies": {"main": STUDY["main"]},
-            "more": MADE["main_comparison"]["more"],
-        },
+        estimators=entries(RUN.chosen),
+        settings=PLAN.findings(),
     message:
         "Telling what the run found"
     script:

@@ -2,7 +2,7 @@
 # reads   traces/{model}/{task}.arrow, tasks/{task}.parquet
 # writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet, analyses/language_accuracy.parquet
 
-from tracecal.own import own_code
+from tracecal.registry.custom import custom_code
 from tracecal.tasks.judging import Judging
 
 
@@ -25,9 +25,9 @@ rule label_answers:
         code=code("label/label_answers.py"),
         spec=of_job(Judging),
         # The file of the task's own correctness rule, and its code's hash.
-        own=lambda wildcards: (
-            [CONFIG.own_rules, own_code(CONFIG.own_rules)]
-            if TASKS[wildcards.task].own_rule
+        custom=lambda wildcards: (
+            [CONFIG.custom_rules, custom_code(CONFIG.custom_rules)]
+            if TASKS[wildcards.task].custom_rules
             else None
         ),
     message:
@@ -39,7 +39,7 @@ rule label_answers:
 rule accuracy:
     input:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
-        tasks=pairs(questions),
+        tasks=pairs(QUESTIONS),
     output:
         accuracy="<results>/analyses/accuracy.parquet",
         languages="<results>/analyses/language_accuracy.parquet",

@@ -9,9 +9,9 @@
 
 rule learn_probe:
     input:
-        hidden=pairs("<results>/hidden/{model}/{task}.arrow"),
-        labels=pairs("<results>/labels/{model}/{task}.parquet"),
-        tasks=pairs("<results>/tasks/{task}.parquet"),
+        hidden=pairs("<results>/hidden/{model}/{task}.arrow", "whole"),
+        labels=pairs("<results>/labels/{model}/{task}.parquet", "whole"),
+        tasks=pairs("<results>/tasks/{task}.parquet", "whole"),
     output:
         learned=directory("<results>/work/learned/internal_probe/{model}"),
         scores="<results>/work/learned/scores/internal_probe/{model}.parquet",
@@ -37,9 +37,9 @@ rule learn_lars:
         # No folder if a small encoder is trained from scratch on the model's own tokens.
         encoder=[] if CONFIG.lars.encoder.source.train else "<results>/encoders/lars",
         model="<results>/models/{model}",
-        traces=pairs("<results>/traces/{model}/{task}.arrow"),
-        labels=pairs("<results>/labels/{model}/{task}.parquet"),
-        tasks=pairs("<results>/tasks/{task}.parquet"),
+        traces=pairs("<results>/traces/{model}/{task}.arrow", "whole"),
+        labels=pairs("<results>/labels/{model}/{task}.parquet", "whole"),
+        tasks=pairs("<results>/tasks/{task}.parquet", "whole"),
     output:
         learned=directory("<results>/work/learned/lars/{model}"),
         scores="<results>/work/learned/scores/lars/{model}.parquet",

@@ -4,8 +4,15 @@
 # writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/ (unpacked ones)
 
 from tracecal.config.encoders import users
-from tracecal.stage.folder import require_chat_template
+from tracecal.config.resources import has_gpu
+from tracecal.stage.folder import check_model_folder, checked_fingerprint, require_chat_template
 from tracecal.stage.package import find_files
+
+# Where encoders come from; `lars` is the one that the LARS scorer starts from.
+ENCODER_SOURCES = {
+    name: encoder.source for name, encoder in CONFIG.encoders if encoder and encoder.source
+}
+ENCODER_SOURCES["lars"] = CONFIG.lars.encoder.source
 
 TRAINED = sorted(slug for slug, model in MODELS.items() if model.source.train)
 LINKED = sorted(slug for slug, model in MODELS.items() if model.source.path)
@@ -17,7 +24,7 @@ GIVEN_MODELS = {
 } | {
     f"encoder {name!r}": source
     for name, source in ENCODER_SOURCES.items()
-    if {estimator.id for estimator in CHOSEN}.intersection(users(CONFIG.sampling)[name])
+    if {estimator.id for estimator in RUN.chosen}.intersection(users(CONFIG.sampling)[name])
 }
 # With --sdm, packages are installed where the jobs run.
 PACKAGES_HERE = not workflow.deployment_settings.deployment_method
@@ -29,7 +36,7 @@ if workflow.is_main_process:
             if source.package and PACKAGES_HERE:
                 find_files(source.package, source.files)
         for slug in sorted(NEEDED.intersection(MODELS)):
-            named, made = f"model {slug!r}", Path(f"results/{CONFIG.run}/models/{slug}")
+            named, made = f"model {slug!r}", Path(f"{FOLDER}/models/{slug}")
             if MODELS[slug].chat and made.is_dir():
                 require_chat_template(made)
     except InputError as error:

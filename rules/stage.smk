@@ -16,7 +16,7 @@ STAGED_ROWS = {
             "revision": task.source.revision,
             "split": part.split,
         }
-        for part in task.parts()
+        for part in task.pieces()
     }
     for slug, task in sorted(TASKS.items())
     if task.source.hub

@@ -1,7 +1,10 @@
-# Tables, and the same beside the paper's. What each reads stands in tables.smk.
+# Tables, and the same beside the paper's. What each is made from stands in the package's room `plan`.
 # reads   analyses/
 # writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib,
 #         tables/README.md
+
+from tracecal.paper import published, references
+from tracecal.tables import columns
 
 
 localrules:
@@ -13,12 +16,7 @@ localrules:
 
 rule tabulate:
     input:
-        unpack(
-            lambda wildcards: {
-                name: f"<results>/analyses/{name}.parquet"
-                for name in MADE[wildcards.table]["analyses"]
-            }
-        ),
+        unpack(inputs_of(PLAN.tables, "table")),
     output:
         tex="<results>/tables/{table}.tex",
         csv="<results>/tables/{table}.csv",
@@ -28,15 +26,16 @@ rule tabulate:
     log:
         "<logs>/tabulate/{table}.log",
     wildcard_constraints:
-        table=one_of(TABLES),
+        table=one_of(PLAN.tables),
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tabulate/tabulate.py", "tracecal.tables.{table}"),
-        words=words,
-        settings=labels,
-        estimators=lambda wildcards: MADE[wildcards.table]["estimators"],
-        as_printed=lambda wildcards: wildcards.table in AS_PRINTED,
+        code=code("tabulate/tabulate.py", modules_of(PLAN.tables, "table")),
+        module=lambda wildcards: PLAN.tables[wildcards.table].module,
+        words=lambda wildcards: PLAN.words(wildcards.table, WORDS[wildcards.table], wanted_pairs()),
+        settings=lambda wildcards: PLAN.settings(wildcards.table),
+        estimators=lambda wildcards: PLAN.shown(wildcards.table),
+        as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
     message:
         "Tabulating {wildcards.table}"
     script:
@@ -56,7 +55,7 @@ rule compare_with_paper:
     log:
         "<logs>/compare_with_paper/{table}.log",
     wildcard_constraints:
-        table=one_of(BESIDE),
+        table=one_of(PLAN.beside),
     conda:
         "../envs/analysis.yaml"
     params:
@@ -70,7 +69,7 @@ rule compare_with_paper:
 
 rule describe_tables:
     input:
-        expand("<results>/tables/{name}.csv", name=TABLES),
+        expand("<results>/tables/{name}.csv", name=PLAN.tables),
     output:
         "<results>/tables/README.md",
     log:
@@ -80,9 +79,9 @@ rule describe_tables:
     params:
         code=code("tabulate/describe_tables.py"),
         meanings=text_hash(columns.COLUMNS),
-        titles={name: WORDS[name]["title"] for name in TABLES},
-        tasks=TASK_LABELS,
-        estimators=[entry.id for entry in FOLLOWED],
+        titles={name: WORDS[name]["title"] for name in PLAN.tables},
+        tasks=RUN.task_labels,
+        estimators=[estimator.id for estimator in RUN.representative],
     message:
         "Describing the columns of the tables"
     script:

@@ -1,27 +1,34 @@
 # Tasks: a table of examples each, and their random splits.
-# reads   the task files, local data files, world/<family>.parquet
+# reads   the task files, local data files, world/<family>.parquet; of parts of answers, the other
+#         task's table and what that is made from
 # writes  tasks/{task}.parquet, splits/{task}.parquet
+
+from tracecal.tasks.prepared import task_digest
+from tracecal.tasks.rows import Rows
 
 # The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own,
 # or the code, changed is decided by the table that they make.
 TASK_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:
-        names = [part.name for part in task.parts()]
+        names = [piece.name for piece in task.pieces()]
         TASK_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
     elif task.source.world:
         TASK_ROWS[slug] = [f"<results>/world/{task.source.world}.parquet"]
-    else:
+    elif task.source.path:
         TASK_ROWS[slug] = ancient(task.local_files())
+for slug, parent in PARENTS.items():
+    TASK_ROWS[slug] = [f"<results>/tasks/{parent}.parquet", *TASK_ROWS[parent]]
 
 # A digest of the table that a task's rows make.
 TABLE_MADE = lambda slug: or_stop(
     task_digest,
     slug,
     TASKS[slug],
-    [file.replace("<results>", f"results/{CONFIG.run}") for file in TASK_ROWS[slug]],
+    [file.replace("<results>", FOLDER) for file in TASK_ROWS[slug]],
     CONFIG.seed,
     SCRIPTS / "tasks/prepare_task.py",
+    TASKS.get(PARENTS.get(slug)),
 )
 
 if workflow.is_main_process:
@@ -48,6 +55,7 @@ rule prepare_task:
         # Not recorded, as it depends on the threads: other code that makes the same table runs nothing.
         code=lambda wildcards, threads: code("tasks/prepare_task.py")(wildcards),
         spec=of_job(Rows),
+        parent=lambda wildcards: of_parent(wildcards.task, Rows),
         table=lambda wildcards: TABLE_MADE(wildcards.task),
         seed=CONFIG.seed,
     message:

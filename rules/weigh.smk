@@ -37,7 +37,9 @@ rule train_encoder:
         "../envs/inference.yaml"
     threads: 1
     params:
-        code=code("weigh/train_encoder.py", "tracecal.world.{encoder}"),
+        code=code(
+            "weigh/train_encoder.py", lambda wildcards: [f"tracecal.world.{wildcards.encoder}"]
+        ),
         training=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].train.model_dump()
         | {"seed": CONFIG.seed},
     message:
@@ -67,7 +69,7 @@ rule weigh_token_sar:
         model="<results>/models/{model}",
         encoder="<results>/encoders/similarity",
         traces="<results>/traces/{model}/{task}.arrow",
-        task="<results>/tasks/{task}.parquet",
+        task=subset,
     output:
         "<results>/weights/token_sar/{model}/{task}.arrow",
     log:
@@ -115,7 +117,7 @@ rule compare_samples:
         encoder="<results>/encoders/entailment",
         samples="<results>/samples/{model}/{task}.arrow",
         traces="<results>/traces/{model}/{task}.arrow",
-        task="<results>/tasks/{task}.parquet",
+        task=subset,
     output:
         "<results>/comparisons/{model}/{task}.arrow",
     log:

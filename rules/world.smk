@@ -2,7 +2,11 @@
 # reads   the config's `world` and `seed`
 # writes  world/corpus.parquet, world/discussions.parquet, world/<family>.parquet, world/tokenizer/
 
-WORLD_FAMILIES = get_args(Family)
+from typing import get_args
+
+from tracecal.config.sources import ASKED_ALONE, Family
+
+WORLD_FAMILIES = (*get_args(Family), ASKED_ALONE)
 WORLD = CONFIG.world and {
     "seed": CONFIG.seed,
     "size": CONFIG.world.corpus_examples,

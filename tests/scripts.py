@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tracecal.provenance import code_version
+from tracecal.jobs.provenance import code_version
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
 

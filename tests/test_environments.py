@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracecal.provenance import code_version
+from tracecal.inputs.files import read_yaml
+from tracecal.jobs.provenance import code_version
+from tracecal.plan.plan import plan
+from tracecal.plan.run import load_run
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "workflow_scripts/tracecal"
+PLAN = plan(load_run(read_yaml(ROOT / "config/config.yaml"), "config", ROOT))
 
 
 def pins(lines):
@@ -36,11 +39,16 @@ def jobs():
     for file in sorted((ROOT / "rules").glob("*.smk")):
         for body in re.findall(r"^rule \w+:\n((?:(?!^\S).*\n)*)", file.read_text(), re.M):
             if script := re.search(r'script:\n +"\.\./(.+)"', body):
-                named = re.findall(r'code\("[^"]+", "tracecal\.([^"]+)"', body)
-                patterns = [re.sub(r"\{.+?\}", "[!_]*", name).replace(".", "/") for name in named]
-                loaded = [path for one in patterns for path in PACKAGE.glob(f"{one}.py")]
-                modules = [f"tracecal.{path.parent.name}.{path.stem}" for path in loaded]
-                yield re.search(r"envs/(\w+)\.yaml", body)[1], ROOT / script[1], modules
+                modules = {
+                    one.module
+                    for results in re.findall(r"modules_of\(PLAN\.(\w+)", body)
+                    for one in getattr(PLAN, results).values()
+                }
+                if "tracecal.world.{wildcards.encoder}" in body:
+                    modules = {f"tracecal.world.{name}" for name, _ in PLAN.run.config.encoders}
+                # Where it is a function, one of the engine: the tested one is Transformers'.
+                stated = re.search(r'conda:\n +(?:"\.\./envs/(\w+)\.yaml"|ENGINES)', body)
+                yield stated[1] or "inference", ROOT / script[1], sorted(modules)
 
 
 @pytest.mark.parametrize(("name", "script", "modules"), list(jobs()))

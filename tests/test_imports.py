@@ -27,7 +27,7 @@ JOBS = {
     name: path
     for path in sorted(SCRIPTS.glob("*/*.py"))
     if (name := f"{path.parent.name}/{path.stem}") in LIGHT
-    or path.parent.name not in (*MODELS, "tracecal")
+    or path.parent.name not in (*MODELS, "commands", "tracecal")
 }
 # Loaded by name, one by each job of its rule.
 BY_NAME = [

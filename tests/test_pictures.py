@@ -4,20 +4,20 @@ import struct
 
 import pytest
 
-import pictures
+from commands import pictures
 from explore.chromium import installed
 from explore.synthetic import ESTIMATORS, MODELS, TASKS, answers
-from test_report import FIGURES
+from test_report import PLAN
 from tracecal.errors import InputError
 from tracecal.explore.contents import contents
 from tracecal.explore.page import page
-from tracecal.explore.pictures import PAGES, picture
+from tracecal.explore.pictures import PAGES, picture, with_findings
 
 
 def test_every_picture_that_is_shown_is_kept_and_made_from_a_run():
     names = pictures.shown()
     assert names == {path.name for path in pictures.FOLDER.iterdir()}
-    assert names <= {*PAGES, *(f"{figure}.svg" for figure in FIGURES)}
+    assert names <= {*PAGES, *(f"{figure}.svg" for figure in PLAN.figures)}
 
 
 def test_a_page_is_pictured_with_its_answers(tmp_path):
@@ -44,8 +44,10 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
 
 def test_findings_replace_what_stands_in_their_place():
     readme = pictures.README.read_text(encoding="utf-8")
-    told = pictures.with_findings(readme, "One " * 40 + "end.\nTwo.\n")
+    told = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
+    assert "-->\n**Keep all.**\n<!-- end" in told
     assert "- One One" in told and "\n  One" in told and "\n- Two.\n<!-- end" in told
-    assert pictures.with_findings(told, "Two.\n").count("- Two.") == 1
+    again = with_findings(told, "None.\nTwo.\n")
+    assert again.count("- Two.") == again.count("**None.**") == 1
     assert told.split("<!--")[0] == readme.split("<!--")[0]
     assert told.split("-->")[-1] == readme.split("-->")[-1]

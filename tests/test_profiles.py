@@ -37,8 +37,6 @@ DERIVED = {
     for file in (ROOT / "rules").glob("*.smk")
     for of, name in re.findall(r"^use rule (\w+) as (\w+) with", file.read_text(), re.M)
 }
-# Those that run a model too: as shards, or with another engine.
-ALSO = {name for name, of in DERIVED.items() if {of, DERIVED.get(of)} & ON_GPUS}
 SLURM = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
 
 
@@ -51,8 +49,8 @@ def test_every_rule_that_runs_a_model_asks_for_what_it_needs():
 
 
 def test_the_slurm_profile_sends_exactly_those_to_the_gpu_partition():
-    assert SLURM["set-resources"].keys() == ON_GPUS | ALSO
-    assert {name for name in DERIVED if name.endswith("_shard")} <= ALSO
+    assert SLURM["set-resources"].keys() == ON_GPUS
+    assert not ON_GPUS & {*DERIVED.values()}
     assert len({str(one) for one in SLURM["set-resources"].values()}) == 1
 
 

@@ -9,23 +9,14 @@ import yaml
 from docutils.core import publish_parts
 from jinja2 import Environment
 
+from tracecal.inputs.files import read_yaml
+from tracecal.plan.plan import plan
+from tracecal.plan.run import load_run
 from tracecal.tables.words import filled
 
 REPORT = Path(__file__).resolve().parents[1] / "report"
 CONTENTS = yaml.safe_load((REPORT / "contents.yaml").read_text(encoding="utf-8"))
-TABLES = """
-main_comparison cross_model bridge ablation semantic_fusion cross_task_transfer spike_strata
-spike_modeling trace_plus_features protocol_comparison cross_model_task_details broader_uq
-cross_model_best_estimators localized_global_errors operator_ablation hyperparameter_sensitivity
-position_shift localized_error_subtypes calibration_size reliability_selective length_stratified
-languages risk_coverage costs
-""".split()
-FIGURES = """
-performance_overview framework spike_evidence local_risk_aggregation model_landscape
-robustness_panels
-""".split()
-
-
+PLAN = plan(load_run(read_yaml(REPORT.parent / "config/config.yaml"), "config", REPORT.parent))
 WORDS = {name: words for shown in CONTENTS.values() for name, words in shown.items()}
 
 
@@ -38,7 +29,7 @@ def caption(words):
 
 def test_every_table_and_figure_is_listed_once():
     listed = Counter(name for shown in CONTENTS.values() for name in shown)
-    assert listed == Counter([*TABLES, *FIGURES, "explorer"])
+    assert listed == Counter([*PLAN.tables, *PLAN.figures, "costs", "explorer"])
 
 
 def test_titles_tell_the_results_of_a_page_apart():

@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "workflow_scripts"
 PACKAGE = SCRIPTS / "tracecal"
 ROOMS = (
-    "storage tasks logs config world stage decode weigh label operate learn estimate calibrate "
-    "analyse writers tables figures paper explore outside"
+    "inputs jobs storage registry parts tasks logs config world stage decode weigh label features "
+    "learn estimate calibrate watch analyse writers tables figures paper plan explore toolkit"
 ).split()
 MODULES = sorted(PACKAGE.rglob("*.py"))
 ADAPTERS = sorted({*SCRIPTS.rglob("*.py")} - {*MODULES})
@@ -51,7 +51,13 @@ def test_modules_stay_small_and_package_files_know_no_snakemake(path):
         assert "snakemake" not in {module.split(".")[0] for module in imports(path)}
 
 
-def test_a_rooms_init_file_is_empty():
-    inits = [path for path in MODULES if path.name == "__init__.py" and path.parent != PACKAGE]
-    assert len(inits) > 10
-    assert all(not path.read_text() for path in inits)
+def test_a_rooms_init_file_holds_one_sentence_that_says_what_the_room_is():
+    for room in ROOMS:
+        module = ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+        sentence = ast.get_docstring(module)
+        assert sentence and len(module.body) == 1, room
+        assert sentence.endswith(".") and ". " not in sentence and "\n" not in sentence, room
+
+
+def test_no_module_lies_loose_at_the_packages_root():
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "errors.py"}

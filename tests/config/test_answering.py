@@ -9,7 +9,7 @@ import yaml
 from tracecal.config.run import load_config, load_tasks
 from tracecal.config.selection import choose, chosen_for, missing_from_files
 from tracecal.errors import InputError
-from tracecal.registry import ESTIMATORS
+from tracecal.registry.estimators import ESTIMATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))

@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from tracecal.config.run import load_config, load_tasks, resolved_yaml
-from tracecal.config.selection import choose, chosen_for
+from tracecal.config.selection import choose, chosen_for, chosen_on_subset
 from tracecal.errors import InputError
-from tracecal.given import read_yaml
-from tracecal.registry import IDS
+from tracecal.inputs.files import read_yaml
+from tracecal.registry.estimators import IDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
@@ -25,7 +25,7 @@ def changed(**changes):
 def test_the_shipped_configurations_are_valid(name):
     config = load_config(yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()), name)
     assert load_tasks(config, ROOT).keys() == {task.slug for task in config.tasks}
-    assert config.pairs()
+    assert config.study.pairs()
 
 
 WRONG = {
@@ -272,8 +272,8 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
             "half a character",
         ),
         (
-            "label: A\nsource: {world: arithmetic}\ncorrectness: own.mine\n",
-            r"mine\.yaml: correctness: 'own\.mine' needs the key 'own_rules'",
+            "label: A\nsource: {world: arithmetic}\ncorrectness: custom.mine\n",
+            r"mine\.yaml: correctness: 'custom\.mine' needs the key 'custom_rules'",
         ),
         ("a0: &a0 [x]\n" + BOMB, r"its aliases stand for [\d,]+ values"),
         ("[" * 100_000, r"mine\.yaml.* not"),
@@ -332,9 +332,12 @@ correctness: alias
     ("source", "message"),
     [
         ("split: test", "'hub' needs 'revision'.*datasets/o/n/commits"),
-        ("revision: abc, languages: [en]", "'languages' and '{language}' in 'config' need each"),
-        ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' names no split"),
-        ("revision: abc, path: x.csv", "exactly one of 'world' .*'path' .* and 'hub'"),
+        (
+            "revision: abc, languages: [en]",
+            "'languages' and '{language}' in 'config' must be given together",
+        ),
+        ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' is no valid name"),
+        ("revision: abc, path: x.csv", "exactly one of 'world' .*'path' .*'hub'"),
     ],
 )
 def test_a_wrong_hub_source_of_a_task_is_said(tmp_path, monkeypatch, source, message):
@@ -354,7 +357,7 @@ def test_a_run_reads_local_files_instead_of_the_hub():
     assert (mlqa.source.hub, mlqa.source.revision, mlqa.source.path) == (None, None, path)
     assert mlqa.local_files()[:2] == ["data/test-ar.jsonl", "data/test-de.jsonl"]
     assert len(mlqa.local_files()) == 14
-    assert [part.name for part in svamp.parts()] == ["test"]
+    assert [part.name for part in svamp.pieces()] == ["test"]
     single = [{"slug": "svamp", "path": "rows.csv"}]
     with pytest.raises(InputError, match=r"'training_split' needs '\{split\}' .*'rows/\{split\}"):
         load_tasks(load_config(changed(tasks=single, study=study_of("svamp")), "c"), ROOT)
@@ -397,6 +400,17 @@ def test_unnamed_estimators_are_all_that_the_configuration_allows():
     assert {"seq_logp", "trace_plus", "p_true", "semantic_entropy"} <= ids
 
 
+def test_the_variant_of_semantic_entropy_that_is_configured_is_in_its_label():
+    def label(**sampling):
+        config = load_config(changed(sampling={"answers": 3} | sampling), "c")
+        estimators, _ = choose(config, load_tasks(config, ROOT))
+        return next(one.label for one in estimators if one.id == "semantic_entropy")
+
+    assert label() == "Semantic Entropy"
+    assert label(same_meaning="no_contradiction") == "Semantic Entropy (no contradiction)"
+    assert label(same_meaning="no_contradiction", equivalence="exact") == "Semantic Entropy"
+
+
 def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
     tasks = [{"slug": "arithmetic", "training_limit": 0}, {"slug": "extractive"}]
     study = {
@@ -418,6 +432,25 @@ def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
         chosen(estimators=["p_true"], study=study)
     study["cross"]["broader"] = True
     assert set(chosen(tasks=tasks, study=study)[1]) == {"lars", "internal_probe"}
+
+
+def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():
+    study = {
+        "main": {"model": "demo-small", "tasks": ["extractive"]},
+        "cross": {"models": ["demo-medium"], "tasks": ["extractive"]},
+    }
+    whole = load_config(changed(study=study), "c")
+    every, _ = choose(whole, load_tasks(whole, ROOT))
+    assert chosen_on_subset(every, whole) == []
+    config = load_config(changed(study=study | {"broader": {"answers": 30}}), "c")
+    assert chosen_on_subset(every, config) == every
+    for model in ("demo-small", "demo-medium"):
+        rest = {one.id for one in every} - {one.id for one in chosen_for(model, every, config)}
+        assert rest == {
+            *("beam_ratio", "beam_tail_thinness", "beam_entropy", "token_sar"),
+            *("token_sar_with_trace", "trace_plus_with_token_sar"),
+            *("p_true", "verbalized", "internal_probe", "semantic_entropy", "selfcheckgpt"),
+        }
 
 
 def test_named_estimators_that_cannot_be_computed_are_an_error():

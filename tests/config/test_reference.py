@@ -13,13 +13,15 @@ from tracecal.config.run import Config
 from tracecal.tasks.spec import TaskSpec
 
 ROOT = Path(__file__).resolve().parents[2]
-DESCRIBED = runpy.run_path(str(ROOT / "workflow_scripts/describe_config.py"))["described"]()
+DESCRIBED = runpy.run_path(str(ROOT / "workflow_scripts/commands/describe_config.py"))[
+    "described"
+]()
 
 
 @pytest.mark.parametrize("path", DESCRIBED, ids=lambda path: path.name)
 def test_the_files_are_what_the_code_says(path):
     assert path.read_text(encoding="utf-8") == DESCRIBED[path], (
-        "run: python workflow_scripts/describe_config.py"
+        "run: python workflow_scripts describe_config"
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tracecal.decode.answers import answer_task
 from tracecal.decode.batching import in_batches
-from tracecal.decode.beams import beam_task
+from tracecal.decode.beam import beam_task
 from tracecal.decode.hidden import hidden_task
 from tracecal.decode.p_true import judge_answers
 from tracecal.decode.prompt import ask
@@ -51,7 +51,7 @@ def test_a_prompt_that_never_fits_is_named():
     def work(batch):
         raise torch.OutOfMemoryError
 
-    with pytest.raises(InputError, match="does not hold example 'e0' on its own"):
+    with pytest.raises(InputError, match="example 'e0' alone does not fit"):
         in_batches(prompts_of([3]), 8, "answers", work)
 
 

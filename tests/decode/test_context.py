@@ -9,7 +9,7 @@ from transformers import DynamicCache
 
 from decode.tiny import ARCHITECTURES
 from tracecal.decode import context, greedy
-from tracecal.decode.context import Context, in_place, shared_prefix, started
+from tracecal.decode.context import Context, in_place, padded_context, shared_prefix
 from tracecal.decode.greedy import decode
 from tracecal.decode.sampling import Draws
 from tracecal.decode.stopping import StopStrings
@@ -110,7 +110,7 @@ def test_forward_passes_are_as_few_as_tokens_allow(make_model, tokenizer, prompt
 
 @torch.inference_mode()
 def test_a_context_keeps_its_buffer_while_there_is_room(make_model):
-    read, ids = started(make_model(), [[5, 6, 7], [8, 9]])
+    read, ids = padded_context(make_model(), [[5, 6, 7], [8, 9]])
     assert isinstance(read, Context)
     read.read(ids)
     before = read.cache.layers[0].room[0]

@@ -8,8 +8,8 @@ import pytest
 from scripts import run_script
 from tracecal.calibrate.fitted_on import fitted_on
 from tracecal.decode.traces import arrow_metadata, read_traces
+from tracecal.features.features import answer_features
 from tracecal.logs.options import Reading
-from tracecal.operate.features import answer_features
 from tracecal.storage.digest import digest
 from tracecal.storage.files import read_parquet, write_parquet
 from tracecal.tasks.roles import evaluated
@@ -105,7 +105,7 @@ def test_bounds_of_entropies_stand_beside_their_middle(read, file):
 
 
 WRONG = answer("b", surprisal=[-1.0, 0.5])
-UNTRACED = answer("b", surprisal=None)
+NOT_USABLE = answer("b", surprisal=None)
 TEXTLESS = answer("b", answer=None)
 
 
@@ -113,7 +113,7 @@ TEXTLESS = answer("b", answer=None)
     ("rows", "sentence"),
     [
         ([answer("a")], "no usable answer to 1 of 2 questions of the task, such as 'b'. An answer"),
-        ([answer("a"), UNTRACED], "the answer 'b': no log-probabilities are given"),
+        ([answer("a"), NOT_USABLE], "the answer 'b': no log-probabilities are given"),
         ([answer("a"), TEXTLESS], "the answer 'b': it has no text to judge, and no verdict"),
         ([answer("a"), WRONG], "line 2: token 1 has the surprisal -1"),
         (
@@ -129,7 +129,7 @@ def test_what_is_wrong_or_missing_stops_the_run(read, file, capsys, rows, senten
     assert sentence in refusal(capsys)
 
 
-@pytest.mark.parametrize("rows", [[], [UNTRACED], [TEXTLESS], [WRONG], [answer("x")]])
+@pytest.mark.parametrize("rows", [[], [NOT_USABLE], [TEXTLESS], [WRONG], [answer("x")]])
 def test_a_run_may_go_on_without_them(read, file, capsys, rows):
     path, questions = read(file(*rows, answer("a")), wrong_rows="skip")
     assert pl.read_ipc(path)["example_id"].to_list() == ["a"]
@@ -141,7 +141,7 @@ def test_a_run_may_go_on_without_them(read, file, capsys, rows):
 
 def test_a_file_without_any_usable_answer_stops_the_run_all_the_same(read, file, capsys):
     with pytest.raises(SystemExit):
-        read(file(UNTRACED, answer("a", surprisal=None)), wrong_rows="skip")
+        read(file(NOT_USABLE, answer("a", surprisal=None)), wrong_rows="skip")
     assert "no usable answer to 2 of 2 questions" in refusal(capsys)
 
 

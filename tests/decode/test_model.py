@@ -107,7 +107,7 @@ def test_rows_of_a_model_whose_files_change_while_it_works_are_not_kept(folder):
 def test_a_generation_config_that_cannot_be_read_or_names_no_token_is_said(folder):
     (folder / "generation_config.json").write_text('{"eos_token_id": "<end>"}')
     model = load_model(folder, "float32")
-    with pytest.raises(InputError, match="its eos_token_id '<end>' is no token's number"):
+    with pytest.raises(InputError, match="its eos_token_id '<end>' is not a token id"):
         end_tokens(model, load_tokenizer(folder))
     (folder / "generation_config.json").write_text('{"eos_token_id": ')
     with pytest.raises(InputError, match="not a loadable Transformers model .*generation_config"):

@@ -85,13 +85,15 @@ def test_layers_are_shared_where_heads_and_weights_allow_it(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     chosen = {
         "in_parallel": lambda count, *given: count,
-        "load_model": lambda folder, spread, **loading: "spread" if spread else "one device",
+        "load_model": lambda folder, across_gpus, **loading: (
+            "across_gpus" if across_gpus else "one device"
+        ),
     }
     for name, function in chosen.items():
         monkeypatch.setattr(parallel, name, function)
     loading = LOADING | {"quantization": quantization}
     given = on_model(lambda model: model, tmp_path, loading, 4)
-    assert given == (2 if shared else "spread")
+    assert given == (2 if shared else "across_gpus")
     assert on_model(lambda model: model, tmp_path, loading, 1) == "one device"
 
 

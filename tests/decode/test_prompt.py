@@ -5,7 +5,6 @@ import copy
 import polars as pl
 import pytest
 
-from tracecal.decode import prompt
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.prompt import ask, messages
 from tracecal.errors import InputError
@@ -62,6 +61,12 @@ def test_a_chat_template_writes_its_own_begin_token_once_and_thinking_is_off(cha
     )
     assert asked["prompt_token_ids"].count(chatty.bos_token_id) == 1
     assert chatty.decode(asked["prompt_token_ids"]) == asked["prompt"]
+
+
+def test_a_template_with_a_clock_is_told_the_same_day_always(chatty):
+    chatty.chat_template = "{{ strftime_now('%d %b %Y %H:%M') }}: " + CHAT
+    (asked,) = ask(chatty, TASK, ASKING)
+    assert asked["prompt"].startswith("26 Jul 2024 00:00: <begin>")
 
 
 def test_a_template_without_a_system_role_gets_the_text_before_the_first_question(chatty):
@@ -138,14 +143,10 @@ def test_a_missing_context_leaves_its_place_empty(tokenizer):
         ("{{ messages[0].content.text.more }}", "refuses the task's messages"),
         ("{{ 1 // 0 }}", "refuses the task's messages"),
         ("{{ messages + 1 }}", "refuses the task's messages"),
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "end"),
         ("{% for m in messages %}{{ m.content[0].text }}{% endfor %}<assistant>", "drops the ques"),
     ],
 )
-def test_a_template_that_fails_or_never_ends_or_drops_the_question_is_said(
-    chatty, monkeypatch, template, said
-):
-    monkeypatch.setattr(prompt, "PATIENCE", 0.5)
+def test_a_template_that_fails_or_drops_the_question_is_said(chatty, template, said):
     chatty.chat_template = template
     with pytest.raises(InputError, match=rf"chat template of .*{said}.*'chat: false'"):
         ask(chatty, TASK, Asking())

@@ -137,8 +137,8 @@ def test_whatever_the_scheduler_does_each_value_is_its_requests_own(make, seed, 
 
 def test_a_drawn_token_is_the_only_one_left_and_its_surprisal_the_models(make):
     processor = make()
-    plain, drawn = request("a"), request("b", [5, 5], draw="7\x1fe\x1f0", spread=0.5)
-    other = request("c", draw="7\x1fe\x1f1", spread=2.0)
+    plain, drawn = request("a"), request("b", [5, 5], draw="7\x1fe\x1f0", temperature=0.5)
+    other = request("c", draw="7\x1fe\x1f1", temperature=2.0)
     processor.update_state(BatchUpdate(added=[(0, *plain), (1, *drawn), (2, *other)]))
     logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(3))
     raw = logits.clone()

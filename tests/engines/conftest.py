@@ -15,7 +15,7 @@ import pytest
 from decode.tiny import initialise_model, train_tokenizer
 from tracecal.config.run import load_config
 from tracecal.decode.vllm_engine import installed
-from tracecal.given import read_yaml
+from tracecal.inputs.files import read_yaml
 from tracecal.stage.package import unpack_model
 from tracecal.storage.files import write_checked, write_parquet
 from tracecal.tasks.asking import Asking

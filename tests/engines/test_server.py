@@ -8,17 +8,16 @@ import time
 
 import httpx2 as httpx
 import pytest
-from starlette.testclient import TestClient
 
 from logs.rows import write
-from outside.made import fitted
+from toolkit.made import fitted
+from toolkit.running import proxied
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.replay import replay_answers
 from tracecal.logs.options import Reading
 from tracecal.logs.read import read_answers
-from tracecal.outside.confidence import Scorer
-from tracecal.outside.score import score_answers
-from tracecal.outside.serve import proxy
+from tracecal.toolkit.score import score_answers
+from tracecal.toolkit.serve.confidence import Scorer
 
 pytestmark = pytest.mark.vllm
 PORT = 8317
@@ -85,7 +84,8 @@ def streamed(client, path, asked):
 
 def test_confidence_is_what_scoring_the_same_answer_gives(server, answers):
     scored = score_answers(answers, calibrator := fitted()).rows_by_key("example_id", named=True)
-    with TestClient(proxy(SERVER, Scorer(calibrator, READING))) as client:
+    serving = proxied(Scorer(calibrator, READING), SERVER)
+    with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
         for name, (asked, _) in ASKED.items():
             path = f"/v1/{name}"
             whole = client.post(path, json=asked).json()["choices"][0]

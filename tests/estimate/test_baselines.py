@@ -23,8 +23,8 @@ from tracecal.estimate import (
     verbalized,
 )
 from tracecal.estimate.scores import family_scores, join_scores
-from tracecal.operate.features import answer_features
-from tracecal.registry import ESTIMATORS, FAMILIES
+from tracecal.features.features import answer_features
+from tracecal.registry.estimators import ESTIMATORS, FAMILIES
 
 FAMILY_SCORES = {
     "likelihood": likelihood.SCORES,

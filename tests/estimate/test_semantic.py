@@ -131,8 +131,11 @@ def comparisons(*rows):
     )
 
 
-def test_meanings_need_entailment_both_ways_with_the_first_of_a_meaning():
-    yes, no = (0.8, 0.1, 0.1), (0.3, 0.4, 0.3)
+ENTAILS, NEUTRAL, CONTRADICTS = (0.8, 0.1, 0.1), (0.3, 0.4, 0.3), (0.1, 0.2, 0.7)
+
+
+def test_mutual_entailment_joins_what_entails_the_first_of_a_cluster_and_is_entailed_by_it():
+    yes, no = ENTAILS, NEUTRAL
     given = comparisons(
         (0, 1, *yes), (1, 0, *yes),  # 1 says what 0 says
         (0, 2, *yes), (2, 0, *no),   # 2 is entailed by 0 but does not entail it
@@ -141,8 +144,67 @@ def test_meanings_need_entailment_both_ways_with_the_first_of_a_meaning():
         (2, 3, *yes), (3, 2, *yes),
         (0, None, *yes), (1, None, *yes), (2, None, *yes), (3, None, *yes),
     )  # fmt: skip
-    found = semantic_entropy.entailed_meanings(samples("a", "b", "c", "d"), given)
+    drawn = samples("a", "b", "c", "d")
+    found = semantic_entropy.compared_meanings(drawn, given, "mutual_entailment")
     assert found["meaning"].to_list() == [0, 0, 2, 2]
+    found = semantic_entropy.compared_meanings(drawn, given, "no_contradiction")
+    assert found["meaning"].to_list() == [0, 0, 0, 0]
+
+
+def test_one_contradiction_of_the_two_keeps_samples_apart_under_either_rule():
+    for first, second in ((ENTAILS, CONTRADICTS), (CONTRADICTS, ENTAILS)):
+        given = comparisons((0, 1, *first), (1, 0, *second))
+        for rule in semantic_entropy.AGREES:
+            found = semantic_entropy.compared_meanings(samples("a", "b"), given, rule)
+            assert found["meaning"].to_list() == [0, 1]
+
+
+def test_a_text_drawn_twice_has_one_meaning_whatever_the_model_says_of_it():
+    given = comparisons(
+        *((one, other, *CONTRADICTS) for one in range(3) for other in range(3) if one != other)
+    )
+    for rule in semantic_entropy.AGREES:
+        found = semantic_entropy.compared_meanings(samples("a", "b", "a"), given, rule)
+        assert found["meaning"].to_list() == [0, 1, 0]
+
+
+def restated(texts, relation, logp, rule):
+    """Semantic entropy from texts, a table of likeliest relations and mean log-probabilities."""
+    clusters = []
+    for text in dict.fromkeys(texts):
+        for cluster in clusters:
+            both = {relation[cluster[0], text], relation[text, cluster[0]]}
+            if both == {"e"} if rule == "mutual_entailment" else "c" not in both:
+                cluster.append(text)
+                break
+        else:
+            clusters.append([text])
+    masses = [
+        sum(exp(value) for text, value in zip(texts, logp, strict=True) if text in cluster)
+        for cluster in clusters
+    ]
+    return -np.mean(np.log(masses))
+
+
+@given(st.data(), st.sampled_from(["mutual_entailment", "no_contradiction"]))
+def test_semantic_entropy_from_texts_and_relations_agrees_with_a_restatement(data, rule):
+    texts = data.draw(st.lists(st.sampled_from("vwxyz"), min_size=2, max_size=7))
+    values = data.draw(st.lists(surprisal, min_size=len(texts), max_size=len(texts)))
+    pairs = [(one, other) for one in "vwxyz" for other in "vwxyz"]
+    relation = {pair: data.draw(st.sampled_from("enc")) for pair in pairs}
+    likeliest = {"e": ENTAILS, "n": NEUTRAL, "c": CONTRADICTS}
+    rows = [
+        (i, j, *likeliest[relation[texts[i], texts[j]]])
+        for i in range(len(texts))
+        for j in range(len(texts))
+        if i != j
+    ]
+    drawn = samples(*texts, surprisals=[[value] for value in values])
+    clustered = semantic_entropy.compared_meanings(drawn, comparisons(*rows), rule)
+    logp = [-float(np.float32(value)) for value in values]
+    expected = restated(texts, relation, logp, rule)
+    found = semantic_entropy.entropies(clustered)["nats"].to_list()
+    assert found == [pytest.approx(expected, rel=1e-6, abs=1e-9)]
 
 
 def test_selfcheckgpt_by_hand():

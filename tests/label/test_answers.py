@@ -16,7 +16,7 @@ from tracecal.label.answers import LABELS, label_answer, label_answers
 from tracecal.label.example import Example, Verdict
 from tracecal.label.kinds import abstains, is_incoherent
 from tracecal.label.rules import RULES
-from tracecal.own import own_code, own_rules
+from tracecal.registry.custom import custom_code, custom_rules
 from tracecal.storage.files import write_parquet
 from tracecal.tasks.judging import Judging
 from written import write_arrow
@@ -29,7 +29,7 @@ COUNT = Example("e", "How many?", ["8", "8.0"])
 CLAIM = Example("e", "What do seeds do?", ["Seeds pass through"], ["Seeds grow"])
 
 
-def spec_for(rule: str, **rest) -> Judging:
+def spec_for(rule: str | dict[str, str], **rest) -> Judging:
     return Judging.model_validate({"correctness": rule} | rest)
 
 
@@ -230,41 +230,41 @@ def test_a_given_verdict_stands():
     assert labels["error_kind"].is_null().to_list() == [False, True]
 
 
-OWN = own_rules(str(EXAMPLES / "own_rules.py"))
+OWN = custom_rules(str(EXAMPLES / "custom_rules.py"))
 
 
 @pytest.mark.parametrize(
     ("rule", "answer", "example", "correct", "error"),
     [
-        ("own.within_one", "nine", COUNT, True, None),
-        ("own.within_one", "10", COUNT, False, "number"),
-        ("own.within_one", "many", COUNT, False, "entity"),
-        ("own.begins_alike", "mark twain, of course", NAME, True, None),
-        ("own.begins_alike", "Poe", NAME, False, "entity"),
-        ("own.begins_alike", "I don't know", NAME, False, "global"),
+        ("custom.within_one", "nine", COUNT, True, None),
+        ("custom.within_one", "10", COUNT, False, "number"),
+        ("custom.within_one", "many", COUNT, False, "entity"),
+        ("custom.begins_alike", "mark twain, of course", NAME, True, None),
+        ("custom.begins_alike", "Poe", NAME, False, "entity"),
+        ("custom.begins_alike", "I don't know", NAME, False, "global"),
     ],
 )
 def test_the_documented_rules_of_ones_own_judge(rule, answer, example, correct, error):
-    found = label_answer(answer, example, spec_for(rule), own=OWN)
+    found = label_answer(answer, example, spec_for(rule), custom=OWN)
     assert found == ("e", answer, correct, error)
 
 
 def test_a_rule_of_ones_own_may_state_what_it_judged():
     own = {"last": lambda text, example: Verdict(text.split()[-1], text.endswith("8"))}
-    found = label_answer("I say 8", COUNT, spec_for("own.last"), own=own)
+    found = label_answer("I say 8", COUNT, spec_for("custom.last"), custom=own)
     assert found == ("e", "8", True, None)
 
 
 @pytest.mark.parametrize(
     ("rule", "sentence"),
     [
-        (lambda text, example: 1 / 0, "'own.r' fails on the answer '8' .*ZeroDivisionError"),
-        (lambda text, example: 0.5, "'own.r' returns 0.5; expected True, False or a Verdict"),
+        (lambda text, example: 1 / 0, "'custom.r' fails on the answer '8' .*ZeroDivisionError"),
+        (lambda text, example: 0.5, "'custom.r' returns 0.5; expected True, False or a Verdict"),
     ],
 )
 def test_a_rule_of_ones_own_that_fails_is_named(rule, sentence):
     with pytest.raises(InputError, match=sentence):
-        label_answer("8", COUNT, spec_for("own.r"), own={"r": rule})
+        label_answer("8", COUNT, spec_for("custom.r"), custom={"r": rule})
 
 
 @pytest.mark.parametrize(
@@ -272,26 +272,26 @@ def test_a_rule_of_ones_own_that_fails_is_named(rule, sentence):
     [
         ("1 / 0", "does not run .ZeroDivisionError"),
         ("RULES = {}", "expected a dict RULES"),
-        ("RULES = {'a b': print}", "'a b' is no name"),
+        ("RULES = {'a b': print}", "'a b' is not a valid name"),
         ("RULES = {'a': 3}", "the rule 'a' is not a function"),
     ],
 )
 def test_a_wrong_file_of_rules_is_one_sentence(tmp_path, text, sentence):
-    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    (tmp_path / "custom.py").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=sentence):
-        own_rules(str(tmp_path / "own.py"))
+        custom_rules(str(tmp_path / "custom.py"))
 
 
 def test_a_pipe_in_place_of_a_file_of_rules_is_refused_at_once(tmp_path):
-    os.mkfifo(tmp_path / "own.py")
-    for read in (own_rules, own_code):
+    os.mkfifo(tmp_path / "custom.py")
+    for read in (custom_rules, custom_code):
         with pytest.raises(InputError, match="is not a file"):
-            read(str(tmp_path / "own.py"))
+            read(str(tmp_path / "custom.py"))
 
 
 def test_a_task_names_a_rule_of_the_configured_file(tmp_path):
     task = tmp_path / "near.yaml"
-    task.write_text("label: A\nsource: {world: arithmetic}\ncorrectness: own.within_one\n")
+    task.write_text("label: A\nsource: {world: arithmetic}\ncorrectness: custom.within_one\n")
     value = {
         "run": "r",
         "world": {},
@@ -299,15 +299,15 @@ def test_a_task_names_a_rule_of_the_configured_file(tmp_path):
         "tasks": [{"slug": "near", "file": str(task)}],
         "study": {"main": {"model": "m", "tasks": ["near"]}},
     }
-    file = str(EXAMPLES / "own_rules.py")
-    named = load_config(value | {"own_rules": file}, "c")
-    assert load_tasks(named, ROOT)["near"].own_rule == "within_one"
-    with pytest.raises(InputError, match="'own.within_one' needs the key 'own_rules'"):
+    file = str(EXAMPLES / "custom_rules.py")
+    named = load_config(value | {"custom_rules": file}, "c")
+    assert load_tasks(named, ROOT)["near"].custom_rules == ["within_one"]
+    with pytest.raises(InputError, match="'custom.within_one' needs the key 'custom_rules'"):
         load_tasks(load_config(value, "c"), ROOT)
 
 
 def test_the_rule_runs_it_unless_it_was_edited(tmp_path, capsys):
-    file = str(EXAMPLES / "own_rules.py")
+    file = str(EXAMPLES / "custom_rules.py")
     rows = {name: [value] for name, value in vars(COUNT).items()} | {"language": ["en"]}
     write_parquet(pl.DataFrame(rows), tmp_path / "task.parquet")
     answers = [{name: None for name in TRACES.names} | {"example_id": "e", "answer": "9"}]
@@ -319,11 +319,32 @@ def test_the_rule_runs_it_unless_it_was_edited(tmp_path, capsys):
             tmp_path,
             input={"traces": tmp_path / "t.arrow", "task": tmp_path / "task.parquet"},
             output={"labels": tmp_path / "l.parquet"},
-            params={"spec": spec_for("own.within_one").model_dump_json(), "own": [file, held]},
+            params={
+                "spec": spec_for("custom.within_one").model_dump_json(),
+                "custom": [file, held],
+            },
         )
 
-    run(own_code(file))
+    run(custom_code(file))
     assert pl.read_parquet(tmp_path / "l.parquet")["correct"].to_list() == [True]
     with pytest.raises(SystemExit):
         run("another")
     assert "has changed since the run started" in capsys.readouterr().err
+
+
+def test_each_part_is_judged_by_a_rule_of_its_own():
+    """'About 51' is the number 51, and not the name '51'."""
+    names = [f"{one}/{part}" for part in ("code", "name") for one in "ab"]
+    task = pl.DataFrame(
+        {"example_id": names, "part": [name[2:] for name in names], "question": "q"}
+    ).with_columns(
+        references=pl.lit(["51"]), distractors=pl.lit([], pl.List(pl.String)), language=pl.lit("en")
+    )
+    traces = pl.DataFrame({"example_id": names[1:], "answer": "About 51"})
+    labels = label_answers(traces, task, spec_for({"code": "numeric", "name": "alias"}))
+    assert labels.schema == LABELS
+    assert labels.select("example_id", "correct").rows() == [
+        ("a/name", False),
+        ("b/code", True),
+        ("b/name", False),
+    ]

@@ -1,22 +1,14 @@
 """The training loop: early stopping, the best epoch's weights, batches."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
 
 from learn.toy import FITTING
-from tracecal.learn.fit import EarlyStopping, batches, fit
-
-
-def test_stopping_waits_as_long_as_its_patience():
-    stopping, seen = EarlyStopping(patience=2), []
-    for loss in (0.9, 0.5, 0.6, 0.4, 0.4, 0.7, 0.1):
-        seen.append(stopping.better(loss))
-        if stopping.done:
-            break
-    assert seen == [True, True, False, True, False, False]
-    assert stopping.best == 3
+from tracecal.learn import fit as module
+from tracecal.learn.fit import batches, fit
 
 
 class Drifting(torch.nn.Module):
@@ -25,6 +17,24 @@ class Drifting(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.tensor(-0.05))
+
+
+def test_stopping_waits_as_long_as_its_patience(monkeypatch):
+    losses, weights, model = [0.9, 0.5, 0.6, 0.4, 0.4, 0.7, 0.1], [], Drifting()
+
+    def scripted(*_):
+        weights.append(model.weight.item())
+        return losses[len(weights) - 1]
+
+    monkeypatch.setattr(module, "_loss", scripted)
+    settings = replace(FITTING, patience=2)
+    seen = fit(
+        model, lambda rows: model.weight.expand(len(rows)), [True] * 4, [False] * 3 + [True],
+        [0] * 4, settings,
+    )  # fmt: skip
+    assert seen == [0.9, 0.5, 0.6, 0.4, 0.4, 0.7]
+    assert len(set(weights)) == 6
+    assert model.weight.item() == weights[3], "the earliest of the lowest"
 
 
 def test_the_best_epochs_weights_are_kept():

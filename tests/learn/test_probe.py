@@ -9,7 +9,6 @@ import torch
 from safetensors.numpy import load_file
 
 from learn.toy import FITTING, states
-from tracecal.errors import InputError
 from tracecal.learn.probe import GatedProbe, probe_probabilities, train_probe
 
 
@@ -96,10 +95,3 @@ def test_one_class_gives_a_constant_and_no_weights(tmp_path):
     assert names == {"settings.json", ".settings.json.sha256"}
     scores = probe_probabilities(tmp_path / "constant", states(3))["probability"]
     assert scores.to_list() == pytest.approx([11 / 12] * 3)
-
-
-def test_states_of_another_layer_or_width_are_refused(trained):
-    with pytest.raises(InputError, match=r"6 wide, of layer 1; the probe .* expects 6, of layer 2"):
-        probe_probabilities(trained, states(4).with_columns(layer=pl.lit(1, pl.Int32)))
-    with pytest.raises(InputError, match="3 wide"):
-        probe_probabilities(trained, states(4, width=3))

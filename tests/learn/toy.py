@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from tracecal.learn.fit import Fitting
+from tracecal.learn.fit import Training
 
-FITTING = Fitting(
+FITTING = Training(
     learning_rate=1e-2,
     weight_decay=0.01,
     batch_size=16,

@@ -127,7 +127,7 @@ def test_ids_that_are_there_but_not_together_are_said_to_be_so():
 def test_a_run_with_nothing_in_common_lists_no_row_and_says_so(ours):
     table = side_by_side("main_comparison", ours, PAPER["main_comparison"])
     assert lines(table) == []
-    assert table.caption.startswith("This run has nothing in common with the paper's table")
+    assert table.caption.startswith("This run and the paper's table have no value in common")
     assert "210 of the paper's 210 values" in table.notes[0]
     assert "no model qwen2.5-7b-instruct" in table.notes[0]
     assert table.caption.replace("'", "&#39;") in html.render(table)

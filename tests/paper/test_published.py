@@ -6,11 +6,11 @@ from statistics import fmean
 import pytest
 
 from printed import read_paper, tabular
-from tracecal.config.run import CrossStudy, MainStudy
+from tracecal.config.study import CrossStudy, MainStudy
 from tracecal.errors import InputError
 from tracecal.paper import published
 from tracecal.paper.published import HEADER, PAPER
-from tracecal.registry import ESTIMATORS
+from tracecal.registry.estimators import ESTIMATORS
 
 TABLES = published.read()
 VALUES = {
@@ -284,7 +284,7 @@ def test_scopes_list_ids_in_the_order_of_our_tables():
         ("main_comparison,estimator=trace,brier,0.1", "line 2"),
         ("main_comparison,estimator=trace,brier,,,", "line 2"),
         ("main_comparison,trace,brier,0.1,,", "line 2"),
-        ("t,id=a,x,1,,\nt,id=a,x,2,,", "line 3.*given twice"),
+        ("t,id=a,x,1,,\nt,id=a,x,2,,", "line 3.*duplicate"),
     ],
 )
 def test_a_line_that_is_not_usable_is_named(tmp_path, line, sentence):

@@ -26,7 +26,7 @@ TARGETS = [
 # What an edit changes, and what it was before; each changes some result.
 EDITS = {
     "operators": (
-        "workflow_scripts/tracecal/operate/operators.py",
+        "workflow_scripts/tracecal/features/operators.py",
         ("ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20", "ALPHA, BETA, GAMMA = 0.50, 0.30, 0.20"),
     ),
     "prompt": (
@@ -39,6 +39,8 @@ EDITS = {
     ),
 }
 # What a run depends on; 0 is how it starts. What is given in place keeps its size and its time.
+# Python keeps what it compiled, whatever the machine's setting is.
+KEEPING = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
 START = dict.fromkeys([*EDITS, "rows", "weights", "splits"], 0)
 State = Mapping[str, int]
 
@@ -118,6 +120,7 @@ class Small:
             start_new_session=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env=KEEPING,
         )
 
     def finish(self, attempts: int = 6) -> str:

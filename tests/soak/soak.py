@@ -4,8 +4,9 @@ make soak [MINUTES=30] [ROUNDS=1000000] [SEED=1]
 
 A seed takes three of what a small run depends on (code, configuration, rows, weights in place), so
 that eight clean runs serve all its rounds. Each round changes one or two of them and does
-one of four things: nothing more; kills the run at a random moment; edits code while it runs and
-puts it back; flips a bit of a result. Then the run is brought to its end by what its messages say,
+one of seven things: nothing more; kills the run at a random moment; edits code while it runs and
+puts it back; flips a bit of a result; gives all code its old times; brings the results before the
+change back over those after it; lets Snakemake touch the results before it. Then the run is brought to its end by what its messages say,
 and every result is compared, byte by byte, with those of a clean run of the same state. A result
 that differs is wrong or stale, unless it is the flipped one that nothing has read: then a reader
 must refuse it.
@@ -13,7 +14,9 @@ must refuse it.
 
 import argparse
 import json
+import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +29,7 @@ from soak.small import EDITS, RESULTS, START, Small, kill
 from tracecal.errors import InputError
 from tracecal.storage.files import read_checked, read_sealed
 
-ROUNDS = ("change", "kill", "edit while it runs", "flip")
+ROUNDS = ("change", "kill", "edit while it runs", "flip", "keep times", "restore", "touch")
 
 
 def changed(state: dict[str, int], varied: list[str], rng: random.Random) -> dict[str, int]:
@@ -50,6 +53,11 @@ def disturb(small: Small, kind: str, rng: random.Random) -> str | None:
         pause(process, rng.uniform(0, 20))
         small.become(before)
         process.wait()
+    elif kind == "keep times":
+        for file, _ in EDITS.values():
+            os.utime(small.root / file, (1e9, 1e9))
+    elif kind == "touch":
+        small.run("--touch")
     elif kind == "flip":
         name = rng.choice([name for name in small.results() if not name.endswith(".html")])
         path = small.root / RESULTS / name
@@ -58,6 +66,20 @@ def disturb(small: Small, kind: str, rng: random.Random) -> str | None:
         path.write_bytes(content)
         return name
     return None
+
+
+def keep(small: Small) -> Path:
+    """A copy of the results as they are, as a backup takes it."""
+    backup = small.root / "backup"
+    shutil.rmtree(backup, ignore_errors=True)
+    shutil.copytree(small.root / RESULTS, backup, symlinks=True)
+    return backup
+
+
+def bring_back(small: Small, backup: Path) -> None:
+    """Put the results of the backup in place; Snakemake's records stay those of later ones."""
+    shutil.rmtree(small.root / RESULTS)
+    shutil.copytree(backup, small.root / RESULTS, symlinks=True)
 
 
 def pause(process: subprocess.Popen, seconds: float) -> None:
@@ -93,7 +115,11 @@ def soak(folder: Path, minutes: float, rounds: int, seed: int) -> Counter:
     end = time.monotonic() + 60 * minutes
     while sum(counts[kind] for kind in ROUNDS) < rounds and time.monotonic() < end:
         kind = rng.choice(ROUNDS)
+        before = keep(small) if kind == "restore" else None
         small.become(changed(dict(small.state), varied, rng))
+        if before:
+            small.finish()
+            bring_back(small, before)
         flipped = disturb(small, kind, rng)
         small.finish()
         key = json.dumps(small.state, sort_keys=True)

@@ -10,7 +10,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "workflow_scripts"
 PROGRAM = """
 import json, logging, sys
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 from tracecal.stage import hub
 from tracecal.stage.rows import stage_rows
 from tracecal.stage.weights import stage_model

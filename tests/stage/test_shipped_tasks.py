@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from stage.benchmarks import LANGUAGES, serve
-from tracecal.given import read_yaml
-from tracecal.schema import parse
+from tracecal.inputs.files import read_yaml
+from tracecal.inputs.schema import parse
 from tracecal.tasks.load import load_local
 from tracecal.tasks.spec import TaskSpec
 
@@ -28,9 +28,9 @@ def test_a_shipped_task_is_staged_and_read(hub, client, tmp_path, shared_data, n
     source = spec.source
     evaluation, training = EXPECTED[name]
     serve(hub, name, spec, shared_data)
-    paths = [str(tmp_path / f"{part.name}.parquet") for part in spec.parts()]
+    paths = [str(tmp_path / f"{part.name}.parquet") for part in spec.pieces()]
     calls = []
-    for part, path in zip(spec.parts(), paths, strict=True):
+    for part, path in zip(spec.pieces(), paths, strict=True):
         config = source.config and part.fill(source.config)
         calls.append(["rows", source.hub, config, source.revision, part.split, path])
     assert [result[0] for result in client.stage(*calls)] == ["ok"] * len(paths)

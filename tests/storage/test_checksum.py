@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tracecal.decode.traces import arrow_metadata, read_arrow
 from tracecal.errors import InputError
-from tracecal.provenance import MADE_WITH
+from tracecal.jobs.provenance import MADE_WITH
 from tracecal.storage import checksum as seal
 from tracecal.storage.checksum import read_sum
 from tracecal.storage.files import (

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.errors import InputError
-from tracecal.given import read_yaml
-from tracecal.schema import parse
+from tracecal.inputs.files import read_yaml
+from tracecal.inputs.schema import parse
 from tracecal.tasks.load import SCHEMA, finish, load_local, load_world, subsample
 from tracecal.tasks.read import read_rows
 from tracecal.tasks.rows import local_source
@@ -105,7 +105,7 @@ def test_blank_references_go_and_rows_without_any_are_dropped(tmp_path, caplog):
     )
     assert frame["references"].to_list() == [["x"]]
     assert "dropped 2 row(s) without a reference" in caplog.text
-    with pytest.raises(InputError, match="an empty task"):
+    with pytest.raises(InputError, match="the task is empty"):
         load(
             spec_for(
                 write_lines(tmp_path / "u.jsonl", rows[1:]), {"question": "q", "references": "r"}
@@ -198,7 +198,7 @@ def test_ids_survive_reordering_and_duplicates(tmp_path):
 
 def test_one_id_for_different_rows_is_refused(tmp_path):
     path = write_lines(tmp_path / "t.jsonl", [ROWS[0], ROWS[1] | {"id": "r0"}])
-    with pytest.raises(InputError, match="'r0' stands for different rows"):
+    with pytest.raises(InputError, match="'r0' is used by different rows"):
         load(spec_for(path))
 
 
@@ -260,7 +260,7 @@ def test_the_world_keeps_its_roles(tmp_path):
     frame = load_world(spec, rows, 1)
     assert frame.schema == SCHEMA
     assert frame["role"].to_list() == ["training", "evaluation"]
-    with pytest.raises(InputError, match="empty task"):
+    with pytest.raises(InputError, match="task is empty"):
         finish(frame.filter(role="training"), spec, 1)
     with pytest.raises(InputError, match="group_id"):
         load_world(spec, rows.drop("group_id"), 1)

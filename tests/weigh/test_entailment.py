@@ -13,7 +13,9 @@ def drawn(**texts):
     return pl.DataFrame(rows, schema=["example_id", "sample", "text"], orient="row")
 
 
-def test_every_pair_is_compared_and_agrees_with_one_at_a_time(make_encoder):
+def test_every_pair_is_compared_as_one_at_a_time_with_the_question_among_samples_alone(
+    make_encoder,
+):
     encoder = make_encoder("nli")
     samples = drawn(a=["Paris", "Rome", "Paris"], b=["42", "the river Seine"])
     asked = {"a": ("Which city?", "Paris."), "b": ("", "42")}
@@ -24,7 +26,9 @@ def test_every_pair_is_compared_and_agrees_with_one_at_a_time(make_encoder):
         question, answer = asked[row["example_id"]]
         sides = [texts[row["example_id"], row["premise"]]]
         sides.append(texts.get((row["example_id"], row["hypothesis"]), answer))
-        inputs = encoder.tokenizer(*(f"{question} {side}" for side in sides), return_tensors="pt")
+        if row["hypothesis"] is not None:
+            sides = [f"{question} {side}" for side in sides]
+        inputs = encoder.tokenizer(*sides, return_tensors="pt")
         with torch.no_grad():
             c, n, e = encoder.model(**inputs).logits[0].softmax(-1).tolist()
         assert row["entailment"] == pytest.approx(e, abs=1e-4)
@@ -34,9 +38,10 @@ def test_every_pair_is_compared_and_agrees_with_one_at_a_time(make_encoder):
 
 def test_a_long_question_leaves_the_answers_whole(make_encoder):
     asked = {"a": ("The river is long and wide. " * 60, "Rome")}
-    rows = compare_samples(make_encoder("nli"), drawn(a=["Paris", "Rome"]), asked, 4)
-    to_answer = {row["premise"]: row["entailment"] for row in rows if row["hypothesis"] is None}
-    assert to_answer[0] != to_answer[1]
+    rows = compare_samples(make_encoder("nli"), drawn(a=["Paris", "Rome", "42"]), asked, 4)
+    between = {(row["premise"], row["hypothesis"]): row["entailment"] for row in rows}
+    assert between[0, 1] != between[0, 2]
+    assert between[0, None] != between[1, None]
 
 
 def test_classes_are_found_by_name():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tracecal.decode.answers import token_texts
 from tracecal.errors import InputError
 from tracecal.weigh import relevance, similarity
-from tracecal.weigh.encoder import fitted_questions, is_cross_encoder
+from tracecal.weigh.encoder import is_cross_encoder, truncated_questions
 from tracecal.weigh.relevance import normalised_relevance, token_weights, without_each
 from tracecal.weigh.similarity import similarities
 from weigh.texts import ANSWERS
@@ -78,7 +78,7 @@ def test_a_question_longer_than_the_window_is_cut_and_the_answer_kept(make_encod
     long = "The river is long and wide and deep. " * 40 + "Where is Paris?"
     answer = "on the Seine"
     room = encoder.room(2 if kind == "cross" else 1)
-    (question,) = fitted_questions(encoder, [long], [answer], room)
+    (question,) = truncated_questions(encoder, [long], [answer], room)
     assert long.endswith(question) and len(question) < len(long)
     ids = encoder.tokenizer(f"{question} {answer}", add_special_tokens=False)["input_ids"]
     assert 0 < len(ids) <= room
@@ -89,7 +89,7 @@ def test_a_question_longer_than_the_window_is_cut_and_the_answer_kept(make_encod
 
 def test_texts_that_fit_are_left_alone(make_encoder):
     encoder = make_encoder("cross")
-    assert fitted_questions(encoder, ["Where?"], ["Paris"], encoder.room(2)) == ["Where?"]
+    assert truncated_questions(encoder, ["Where?"], ["Paris"], encoder.room(2)) == ["Where?"]
 
 
 def test_nothing_is_read_twice_nor_one_by_one(make_encoder, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from explore.test_page import unpacked
 from tracecal.decode.traces import arrow_metadata
-from tracecal.outside.fitted import load
+from tracecal.toolkit.fitted import load
 
 pytestmark = pytest.mark.workflow
 
@@ -18,7 +18,7 @@ RESULTS = "results/smoke"
 SHOW_OWN = set(
     "main_comparison broader_uq calibration_size reliability_selective length_stratified "
     "localized_global_errors localized_error_subtypes protocol_comparison "
-    "cross_model_task_details performance_overview robustness_panels".split()
+    "performance_overview robustness_panels".split()
 )
 LEFT_OUT = 3  # of the answers that are read
 
@@ -56,7 +56,7 @@ def mixed(broken):
         "mixed",
         models=smoke["models"] + models,
         study=smoke["study"],
-        own_estimators="examples/own_estimators.py",
+        custom_estimators="examples/custom_estimators.py",
     )
     return config, answers
 
@@ -105,7 +105,7 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     bridge = pl.read_csv(results / "tables/bridge.csv")
     assert {"trace", "trace_plus"} <= set(bridge.filter(pl.col("brier").is_null())["estimator"])
     figures = [results / f"figures/{name}.svg" for name in ("framework", "spike_evidence")]
-    assert all("No answer of the main study has" in path.read_text() for path in figures)
+    assert all("No answer in the main study has" in path.read_text() for path in figures)
     told = load(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
     assert (told.n, told.entropy, told.processed) == (n, "none", "unknown")
     told = load(results / "calibrators/replayed/arithmetic.json").fitted_on
@@ -127,10 +127,13 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
 
 def test_own_estimators_and_rules_run(broken):
     arithmetic = (broken.root / "config/tasks/arithmetic.yaml").read_text(encoding="utf-8")
-    own = arithmetic.replace("correctness: numeric", "correctness: own.within_one")
+    own = arithmetic.replace("correctness: numeric", "correctness: custom.within_one")
     (broken.root / "near.yaml").write_text(own, encoding="utf-8")
     tasks = [{"slug": "arithmetic", "file": "near.yaml"}, {"slug": "extractive"}]
-    files = {"own_estimators": "examples/own_estimators.py", "own_rules": "examples/own_rules.py"}
+    files = {
+        "custom_estimators": "examples/custom_estimators.py",
+        "custom_rules": "examples/custom_rules.py",
+    }
     config = broken.variant("own", tasks=tasks, **files)
     pair = "demo-small/arithmetic.parquet"
     before = pl.read_parquet(broken.root / RESULTS / "labels" / pair)["correct"]

@@ -44,7 +44,7 @@ def test_it_can_be_planned(checkout, command):
 
 def test_the_prompt_that_a_model_is_sent_is_shown(finished):
     (line,) = re.findall(
-        r"^python (workflow_scripts/show_prompt\.py MODEL TASK)", PAGES[0].read_text(), re.MULTILINE
+        r"^python (workflow_scripts show_prompt MODEL TASK)", PAGES[0].read_text(), re.MULTILINE
     )
     line = line.replace("MODEL", "demo-small").replace("TASK", "arithmetic")
     process = finished.call(sys.executable, *line.split(), "--configfile", "config/smoke.yaml")

@@ -44,7 +44,9 @@ def test_shards_agree_with_one_job_and_another_number_of_them_decodes_nothing(br
                 whole["traces"][name].explode().to_numpy(),
                 atol=1e-4,
             )
-        logs = list((run / "logs/generate/demo-small").glob(f"extractive.*-of-{count}.log"))
+        logs = list(
+            (run / "logs/generate/demo-small").glob(f"work/shards/*-of-{count}/extractive.log")
+        )
         assert len(logs) == count
         decoded = ["decoding" in log.read_text() for log in logs]
         assert decoded == [count == 3] * count

@@ -11,8 +11,8 @@ from stage.benchmarks import BENCHMARKS, serve
 from stage.client import environment
 from stage.hub_server import Hub, serving
 from tracecal.decode.traces import arrow_metadata
-from tracecal.given import read_yaml
-from tracecal.schema import parse
+from tracecal.inputs.files import read_yaml
+from tracecal.inputs.schema import parse
 from tracecal.stage.package import unpack_model
 from tracecal.tasks.spec import TaskSpec
 from workflow.checkout import copied_repository

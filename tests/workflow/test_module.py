@@ -1,5 +1,7 @@
 """The workflow as a module of another one, in a folder whose name has a space."""
 
+import re
+
 import pytest
 
 from workflow.checkout import REPOSITORY, Checkout, copied_repository
@@ -28,10 +30,10 @@ def test_braces_in_the_workflows_own_folder_are_refused_in_a_sentence(tmp_path):
     assert "Snakemake reads braces as wildcards; rename the folder" in process.stdout
 
 
-def outer_workflow(folder, snakefile, renamed=""):
+def outer_workflow(folder, snakefile, renamed="", more=""):
     """A workflow that uses this one, with the smoke configuration as its own."""
     folder.mkdir()
-    (folder / "Snakefile").write_text(OUTER.format(snakefile=snakefile, renamed=renamed))
+    (folder / "Snakefile").write_text(OUTER.format(snakefile=snakefile, renamed=renamed) + more)
     (folder / "config.yaml").write_bytes((REPOSITORY / "config/smoke.yaml").read_bytes())
     return Checkout(folder)
 
@@ -48,6 +50,21 @@ def test_rules_of_the_module_run_and_write_below_the_outer_workflow(tmp_path, re
     run_some(outer)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     assert f"{renamed.strip().removeprefix('as ').removesuffix('*')}calibrate" in listed
+
+
+ALL = """
+rule all:
+    default_target: True
+    input: rules.trace_all.input
+"""
+
+
+def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(tmp_path):
+    snakefile = repr(str(REPOSITORY / "Snakefile"))
+    outer = outer_workflow(tmp_path / "outer", snakefile, " as trace_*", ALL)
+    listed = outer.snakemake("--dry-run", config="config.yaml").stdout
+    jobs = dict(re.findall(r"^trace_(\w+) +(\d+)$", listed, re.M))
+    assert (jobs["control_risk"], jobs["tabulate"], jobs["draw"]) == ("3", "24", "8")
 
 
 def test_a_module_that_snakemake_clones_brings_its_package_along(tmp_path, monkeypatch):

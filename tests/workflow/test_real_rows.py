@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tracecal.registry import ESTIMATORS
+from tracecal.registry.estimators import ESTIMATORS
 
 pytestmark = pytest.mark.workflow
 

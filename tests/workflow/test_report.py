@@ -107,6 +107,10 @@ def test_it_opens_with_all_of_its_introduction_in_sight(browser):
     assert navigation <= box[0] and box[1] >= 0
     assert box[2] <= width and box[3] <= height
 
+    browser.wait_for("document.querySelector('#rulegraph canvas')")
+    graph = browser.ask("document.querySelector('#rulegraph').getBoundingClientRect().top")
+    assert box[3] <= graph, "the graph takes none of the introduction's width"
+
 
 def test_its_links_lead_where_they_say(browser):
     link = "[...document.querySelectorAll('.prose a')].find((one) => one.textContent === {!r})"
@@ -122,3 +126,27 @@ def test_its_links_lead_where_they_say(browser):
     browser.wait_for("document.querySelector('iframe')")
     assert browser.ask("document.querySelector('iframe').src").endswith("/explorer.html")
     assert browser.complaints == []
+
+
+def test_a_page_shows_how_to_open_its_results_in_place_of_the_findings(browser):
+    shown = "document.querySelector('.prose').innerText"
+    browser.ask("app.setView({content: 'rulegraph', navbarMode: 'menu'})")
+    browser.wait_for("document.querySelector('.prose')")
+    assert "AUROC" in browser.ask(shown) and "Choose" not in browser.ask(shown)
+    browser.ask("app.showCategory('1 Which estimator wins, and by how much?')")
+    browser.wait_for(f"{shown}.startsWith('Choose a result')")
+    assert "AUROC" not in browser.ask(shown)
+    assert browser.ask("document.querySelector('#rulegraph').getClientRects().length") == 0
+
+
+def test_what_a_result_is_said_to_be_holds_no_parameters(browser):
+    style = json.dumps((REPORT / "style.css").read_text(encoding="utf-8"))
+    browser.ask(f"document.head.append(Object.assign(document.createElement('style'),"
+                f"{{textContent: {style}}}))")  # fmt: skip
+    browser.ask(
+        "app.showResultInfo(Object.keys(results).find((path) => /main_comparison.html/.test(path)))"
+    )
+    said = "document.querySelector('nav').innerText.toLowerCase()"
+    browser.wait_for(f"{said}.includes('snakemake rule')")
+    assert "tabulate" in browser.ask(said)
+    assert "parameters" not in browser.ask(said) and "code=" not in browser.ask(said)

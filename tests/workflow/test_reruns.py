@@ -5,55 +5,52 @@ downstream edit.
 import os
 import shutil
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 import yaml
 
-from tracecal.provenance import import_closure
-from workflow.checkout import copied_repository
+from tracecal.inputs.files import read_yaml
+from tracecal.jobs.provenance import import_closure
+from tracecal.plan.plan import plan
+from tracecal.plan.results import PerPair
+from tracecal.plan.run import load_run
+from workflow.checkout import REPOSITORY, SMOKE, copied_repository
 
 pytestmark = pytest.mark.workflow
 
-# Rules that join all pairs; how many tables there are is not this file's business.
-AGGREGATES = {
+PLAN = plan(load_run(read_yaml(REPOSITORY / SMOKE), SMOKE, REPOSITORY))
+# The jobs that make the plan's analyses and figures, as `Checkout.scheduled` names them.
+PLANNED = {
+    **PLAN.analyses,
+    **{f"draw_{name}": figure for name, figure in PLAN.figures.items()},
+    PLAN.transfer.name: PLAN.transfer,
+}
+
+
+def reads(result, study):
+    """Whether a result is made from files of a study's pairs, directly or not."""
+    return any(
+        given.study == study
+        if isinstance(given, PerPair)
+        else (given.endswith("/metrics.parquet") and study == "all")
+        or ((name := Path(given).stem) in PLANNED and reads(PLANNED[name], study))
+        for given in result.inputs.values()
+    )
+
+
+# What joins the main study's pairs alone: what touches none of them need not rerun these.
+OF_MAIN = {
+    name for name, result in PLANNED.items() if reads(result, "main") and not reads(result, "all")
+}
+# What joins all pairs; how many tables there are is not this file's business.
+AGGREGATES = PLANNED.keys() - OF_MAIN | {
     "accuracy",
-    "averages",
     "collect_metrics",
     "describe_tables",
-    "draw_model_landscape",
-    "draw_performance_overview",
-    "improvements",
-    "language_averages",
-    "language_improvements",
     "make_explorer",
-    "risk_coverage",
     "tabulate",
     "tell_findings",
-}
-# Rules that join the main study's pairs: what touches none of them need not rerun these.
-OF_MAIN = {
-    "calibration_size",
-    "calibration_size_averages",
-    "cross_task_transfer",
-    "draw_framework",
-    "draw_local_risk_aggregation",
-    "draw_spike_evidence",
-    "draw_robustness_panels",
-    "hyperparameter_sensitivity",
-    "length_stratified",
-    "length_stratified_averages",
-    "local_risk",
-    "localized_error_subtypes",
-    "localized_global_errors",
-    "position_shift",
-    "reliability_bins",
-    "reliability_selective",
-    "reliability_selective_averages",
-    "risk_coverage_curve",
-    "spike_modeling",
-    "spike_modeling_averages",
-    "spike_quintiles",
-    "spike_strata",
 }
 PER_PAIR = (
     "generate audit_traces search_beams label_answers compute_features join_scores calibrate "
@@ -139,7 +136,7 @@ def test_the_learning_code_never_reruns_what_decodes(finished):
 
 
 def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
-    registry = "workflow_scripts/tracecal/registry.py"
+    registry = "workflow_scripts/tracecal/registry/estimators.py"
     line = '    Estimator("min_prob"'
     new = '    Estimator("max_prob", "MaxProb", "likelihood", "baseline", "someone2026"),\n'
     module = "workflow_scripts/tracecal/estimate/likelihood.py"
@@ -169,6 +166,15 @@ def test_a_semantic_estimator_reruns_itself_alone(finished):
     assert families == {"estimate_mars"}
 
 
+def test_a_subset_for_what_costs_most_decodes_no_answer_again(finished):
+    study = finished.smoke()["study"] | {"broader": {"answers": 30}}
+    scheduled = finished.scheduled(finished.variant("subset", study=study))
+    assert scheduled["draw_subset"] == scheduled["calibrate_on_subset"] == 2
+    assert scheduled["draw_samples"] == scheduled["search_beams"] == 2
+    again = {"generate", "audit_traces", "label_answers", "compute_features", "weigh_mars"}
+    assert not again & set(scheduled)
+
+
 def test_more_samples_rerun_what_is_made_of_samples(finished):
     config = finished.variant("more", sampling={"answers": 4, "equivalence": "nli"})
     scheduled = finished.scheduled(config)
@@ -189,7 +195,7 @@ def test_each_encoder_of_the_world_is_trained_by_its_own_code(finished):
 
 
 def test_the_operators_never_rerun_generation(finished):
-    operators = "workflow_scripts/tracecal/operate/operators.py"
+    operators = "workflow_scripts/tracecal/features/operators.py"
     with finished.edited(
         operators,
         "LOW_PROBABILITY, HIGH_PROBABILITY = 0.1",
@@ -255,7 +261,7 @@ def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
 
 
 WORDS = [
-    ("workflow_scripts/tracecal/operate/operators.py", '"""Mean over', '"""The mean over'),
+    ("workflow_scripts/tracecal/features/operators.py", '"""Mean over', '"""The mean over'),
     ("workflow_scripts/tracecal/decode/greedy.py", '"""One decoded', '"""A decoded'),
     ("workflow_scripts/decode/generate.py", '"""Decode', '"""Greedily decode'),
     (
@@ -263,9 +269,9 @@ WORDS = [
         "import torch\n",
         "# A comment.\nimport torch\n",
     ),
-    ("workflow_scripts/tracecal/progress.py", "every: float = 5.0", "every: float = 9.0"),
-    ("workflow_scripts/tracecal/job.py", '"unexpected error"', '"an unexpected error"'),
-    ("workflow_scripts/tracecal/schema.py", '"is required"', '"is needed"'),
+    ("workflow_scripts/tracecal/jobs/progress.py", "every: float = 5.0", "every: float = 9.0"),
+    ("workflow_scripts/tracecal/jobs/job.py", '"unexpected error"', '"an unexpected error"'),
+    ("workflow_scripts/tracecal/inputs/schema.py", '"is required"', '"is needed"'),
     ("workflow_scripts/tracecal/storage/files.py", "cannot be written", "could not be written"),
     ("workflow_scripts/tracecal/tasks/asking.py", "strings that end an answer", "what ends one"),
     ("README.md", "\n", "\n\n"),
@@ -281,7 +287,8 @@ def test_words_and_layout_rerun_nothing(finished):
 
 def test_another_wished_error_rate_fits_nothing(finished):
     config = finished.variant("rates", risk_control={"error_rates": [0.15]})
-    expected = ["risk_coverage", "tabulate", "describe_tables", "resolve_config"]
+    shown = ["risk_coverage", "tabulate", "describe_tables", "tell_findings"]
+    expected = [*shown, "resolve_config"]
     assert finished.scheduled(config) == dict.fromkeys(expected, 1) | {"control_risk": 3}
 
 
@@ -357,9 +364,8 @@ def test_reordering_the_config_reruns_nothing_but_the_display_of_models(finished
     path.write_text(yaml.safe_dump(reordered, sort_keys=False), encoding="utf-8")
     again = finished.scheduled(path)
     display = {"tabulate", "compare_with_paper", "describe_tables", "tell_findings"}
-    assert set(again) <= display | {
-        f"draw_{name}" for name in ("performance_overview", "model_landscape")
-    }
+    of_models = ("performance_overview", "model_landscape", "paired_differences")
+    assert set(again) <= display | {f"draw_{name}" for name in of_models}
     assert again["draw_model_landscape"] == 1
     assert 0 < again["tabulate"] < 10, "the tables that show several models"
 
@@ -395,7 +401,6 @@ def test_the_import_closure_of_generate_is_pinned(finished):
         "tracecal/decode/prompt.py",
         "tracecal/decode/record.py",
         "tracecal/decode/stopping.py",
-        "tracecal/decode/timed.py",
         "tracecal/decode/traces.py",
         "tracecal/storage/checksum.py",
         "tracecal/storage/digest.py",

@@ -13,7 +13,8 @@ def show(checkout, *arguments):
     return subprocess.run(
         [
             sys.executable,
-            "workflow_scripts/show_prompt.py",
+            "workflow_scripts",
+            "show_prompt",
             *arguments,
             "--configfile",
             "config/smoke.yaml",

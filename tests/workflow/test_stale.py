@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 
+import polars as pl
 import pytest
 
 from soak.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
@@ -118,14 +119,67 @@ def test_a_copy_that_lost_its_times_reruns_nothing_once_it_is_touched(small, tmp
     assert set(copy.scheduled("small.yaml")) == finished
 
 
-def test_lost_records_are_told_of_in_a_sentence(small):
-    records = small.root / ".snakemake/metadata"
+def test_without_records_the_results_say_what_made_them(small):
+    finished, records = scheduled(small), small.root / ".snakemake/metadata"
     records.rename(small.root / "records")
     try:
-        said = small.run("--dry-run", *[str(RESULTS / "calibrators/m/sums.json")]).stdout
-        assert "there is no record in .snakemake/metadata of what made them" in said
+        assert scheduled(small) == finished
+        small.become(START | {"splits": 1})
+        assert {"draw_splits", "calibrate"} <= scheduled(small)
     finally:
+        small.become(START)
         shutil.rmtree(records, ignore_errors=True)
         (small.root / "records").rename(records)
-    said = small.run("--dry-run", *[str(RESULTS / "calibrators/m/sums.json")]).stdout
-    assert "there is no record" not in said
+
+
+def test_what_another_configuration_made_is_not_taken_for_this_ones(small):
+    """A results folder that was copied, or brought back, or touched, after an edit."""
+    finished, results = scheduled(small), small.root / RESULTS
+    (small.root / "other.yaml").write_text(
+        (small.root / "small.yaml")
+        .read_text(encoding="utf-8")
+        .replace("run: small", "run: other")
+        .replace("count: 2", "count: 3")
+    )
+    shutil.copytree(results, results.with_name("other"), symlinks=True)
+    planned = set(small.checkout.scheduled("other.yaml"))
+    assert {"draw_splits", "calibrate"} <= planned
+    assert "generate" not in planned, "which has the same settings"
+
+    small.become(START | {"splits": 1})
+    small.run("--touch")
+    assert {"draw_splits", "calibrate"} <= scheduled(small)
+
+    shutil.copytree(results, small.root / "backup", symlinks=True)
+    small.finish()
+    assert "draw_splits" not in scheduled(small)
+    shutil.rmtree(results)
+    shutil.copytree(small.root / "backup", results, symlinks=True)
+    assert {"draw_splits", "calibrate"} <= scheduled(small)
+    small.become(START)
+    small.finish()
+    assert scheduled(small) == finished
+
+
+def test_code_that_keeps_its_size_and_time_is_seen_and_run(small):
+    """As `cp -p` and archives put it there, beside what Python compiled of the old code."""
+    compiled = {"PYTHONDONTWRITEBYTECODE": ""}
+    target, path = str(RESULTS / "features/m/sums.parquet"), small.root / EDITS["operators"][0]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in compiled.items():
+            patch.setenv(name, value)
+        assert small.run(target, "--forcerun", "compute_features").returncode == 0
+        before, times = (small.root / target).read_bytes(), path.stat()
+        small.become(START | {"operators": 1})
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert path.stat().st_size == times.st_size
+        assert small.run(target).returncode == 0
+        assert read(small, target) != pl.read_parquet(before).to_dicts()
+        small.become(START)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert small.run(target).returncode == 0
+        assert (small.root / target).read_bytes() == before
+
+
+def read(small, target):
+    return pl.read_parquet(small.root / target).to_dicts()

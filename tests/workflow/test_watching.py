@@ -35,7 +35,13 @@ def half(finished, tmp_path):
 
 def status(checkout):
     return subprocess.run(
-        [sys.executable, "workflow_scripts/status.py", "--configfile", "config/smoke.yaml"],
+        [
+            sys.executable,
+            "workflow_scripts",
+            "status",
+            "--configfile",
+            "config/smoke.yaml",
+        ],
         cwd=checkout.root,
         check=True,
         capture_output=True,

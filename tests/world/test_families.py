@@ -10,7 +10,13 @@ from countryinfo import CountryInfo
 from tracecal.label.contains import contains
 from tracecal.label.example import Example
 from tracecal.world.arithmetic import LARGEST, WITHIN, make_arithmetic
-from tracecal.world.closed_book import known_facts, make_closed_book, power_law
+from tracecal.world.closed_book import (
+    WORDINGS,
+    choose_facts,
+    known_facts,
+    make_closed_book,
+    power_law,
+)
 from tracecal.world.countries import countries, share_a_word
 from tracecal.world.extractive import SENTENCES, draw_scenario, make_extractive, subjects, value
 from tracecal.world.family import Sizes
@@ -122,9 +128,58 @@ def test_the_frequency_of_facts_is_a_power_law():
 
 
 def test_closed_book_asks_as_much_of_each_relation(families):
-    asked = Counter(row.group.split("-")[0] for row in families["closed_book"].questions)
+    of_wording = {
+        wording.split("{s}")[0]: relation
+        for relation, wordings in WORDINGS.items()
+        for wording in wordings
+    }
+    asked = Counter(
+        of_wording[next(start for start in of_wording if row.question.startswith(start))]
+        for row in families["closed_book"].questions
+    )
     assert asked == {"capital": 40, "country": 40, "currency": 40}
-    assert len({row.group for row in families["closed_book"].questions}) == 120
+
+
+def test_no_country_has_more_cities_than_its_turn():
+    """The draw goes round the countries: no third city of one before a second of another."""
+    cities = known_facts()["country"]
+    chosen = choose_facts([cities], 300)
+    counts = Counter(fact.values[0] for fact in chosen)
+    available = Counter(fact.values[0] for fact in cities)
+    most = max(counts.values())
+    assert len(chosen) == 300 and most <= 4
+    assert all(count >= min(most - 1, available[name]) for name, count in counts.items())
+
+
+def test_questions_on_one_place_share_a_group_and_a_role_in_all_families(families):
+    roles: dict[str, set[str]] = {}
+    shared: dict[str, set[str]] = {}
+    for family in ("closed_book", "misconceptions"):
+        for row in families[family].questions:
+            roles.setdefault(row.group, set()).add(row.role)
+            shared.setdefault(row.group, set()).add(family)
+    assert {len(found) for found in roles.values()} == {1}
+    assert max(map(len, shared.values())) == 2
+    turkey = [one for facts in known_facts().values() for one in facts if one.subject == "Turkey"]
+    place = next(one for one in known_places() if one.names["en"] == "Turkey")
+    assert {fact.group for fact in turkey} == {place.group}
+
+
+def test_a_run_of_the_demos_size_has_groups_enough():
+    sizes = Sizes(corpus=6000, evaluation=300, training=30)
+    for make in (make_arithmetic, make_closed_book, make_extractive):
+        rows = [row for row in make(2026, sizes).questions if row.role == "evaluation"]
+        assert len(rows) == 300
+        assert len({row.group for row in rows}) >= 150, make.__name__
+
+
+def test_every_country_is_in_as_many_texts_as_any_other():
+    family = make_extractive(3, Sizes(corpus=10, evaluation=284, training=0))
+    codes = Counter(
+        code for group in {row.group for row in family.questions} for code in group.split("-")[1:]
+    )
+    assert len(codes) == len(subjects())
+    assert max(codes.values()) - min(codes.values()) <= 2
 
 
 def test_facts_of_a_city_name_its_only_country():
@@ -132,8 +187,10 @@ def test_facts_of_a_city_name_its_only_country():
     assert min(map(len, facts.values())) > 60
     names = [fact.subject for fact in facts["country"]]
     assert len(names) == len(set(names)) > 200
-    lima = next(fact for fact in facts["country"] if fact.subject == "Lima")
-    assert lima.values[0] == "Peru"
+    osaka = next(fact for fact in facts["country"] if fact.subject == "Osaka")
+    assert osaka.values[0] == "Japan"
+    capitals = {country.capital.name for country in countries()}
+    assert not capitals & set(names)
 
 
 def test_the_answer_is_a_span_of_the_context_and_so_is_the_mistaken_one(families):
@@ -148,7 +205,7 @@ def test_translations_of_a_scenario_share_its_group(families):
     languages: dict[str, list[str]] = {}
     for row in families["extractive"].questions:
         languages.setdefault(row.group, []).append(row.language)
-    assert {tuple(found) for found in languages.values()} == {("en", "de", "es")}
+    assert {*map(tuple, languages.values())} == {("en", "de"), ("de", "es"), ("es", "en")}
 
 
 def test_texts_state_what_the_gazetteer_says():
@@ -200,5 +257,8 @@ def test_the_corpus_tells_both_the_truth_and_the_misconception_of_every_place(fa
 def test_where_facts_run_out_there_are_fewer_rows():
     made = make_misconceptions(1, Sizes(corpus=3000, evaluation=5000, training=1000))
     roles = Counter(row.role for row in made.questions)
-    assert roles["evaluation"] == 4 * round(len(known_places()) * 5 / 6)
+    assert roles["evaluation"] == 4 * len(
+        {one.group for one in made.questions if one.role == "evaluation"}
+    )
+    assert 0.7 < roles["evaluation"] / sum(roles.values()) < 0.95  # 5 of 6
     assert sum(roles.values()) == 4 * len(known_places())

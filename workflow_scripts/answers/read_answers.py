@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
-from tracecal.decode.foreign import FOREIGN, answers_to, as_traces, entropies_of, kind_of
+from tracecal.decode.foreign import IMPORTED, answers_to, as_traces, entropies_of, kind_of
 from tracecal.decode.traces import write_table
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.logs.options import Reading
 from tracecal.storage.files import write_parquet
 
@@ -14,5 +14,5 @@ with job(snakemake):
     answers, questions = answers_to(inputs.task, inputs.answers, params.held, reading)
     made = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}
     metadata = made | kind_of(answers) | entropies_of(answers, reading)
-    write_table(pa.Table.from_pylist(as_traces(answers), schema=FOREIGN), metadata, output.traces)
+    write_table(pa.Table.from_pylist(as_traces(answers), schema=IMPORTED), metadata, output.traces)
     write_parquet(questions, output.questions)

@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from tracecal.decode.foreign import FOREIGN, UNREPLAYABLE, answers_to, kind_of
+from tracecal.decode.foreign import IMPORTED, NOT_REPLAYABLE, answers_to, kind_of
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.record import record
 from tracecal.decode.replay import replay_traces, tokenisation, tokenised
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.logs.options import Reading
 from tracecal.logs.record import RECORDS
 from tracecal.storage.files import write_parquet
@@ -14,12 +14,14 @@ from tracecal.storage.files import write_parquet
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     reading = Reading.model_validate_json(params.reading)
-    answers, questions = answers_to(paths.task, paths.answers, params.held, reading, UNREPLAYABLE)
+    answers, questions = answers_to(paths.task, paths.answers, params.held, reading, NOT_REPLAYABLE)
     tokenizer = load_tokenizer(paths.model)
     prompts = tokenised(tokenizer, answers, params.end_token)
     metadata = kind_of(pl.DataFrame(prompts, schema=RECORDS))
     metadata |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
     policy = f"replay of {paths.answers}"
     arguments = tokenizer, resources.batch_size
-    record(snakemake, prompts, FOREIGN, policy, replay_traces, *arguments, notes=lambda _: metadata)
+    record(
+        snakemake, prompts, IMPORTED, policy, replay_traces, *arguments, notes=lambda _: metadata
+    )
     write_parquet(questions.drop("lacks"), snakemake.output.questions)

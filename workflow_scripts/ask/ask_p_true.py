@@ -4,7 +4,7 @@ from tracecal.decode.model import load_tokenizer
 from tracecal.decode.p_true import P_TRUE, judge_answers, judging_prompts
 from tracecal.decode.record import record
 from tracecal.decode.self_evaluation import decoded_answers
-from tracecal.job import job
+from tracecal.jobs.job import job
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources

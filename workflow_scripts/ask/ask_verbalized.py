@@ -4,8 +4,8 @@ from tracecal.decode.model import load_tokenizer
 from tracecal.decode.record import record
 from tracecal.decode.self_evaluation import decoded_answers
 from tracecal.decode.verbalized import VERBALIZED, confidence_replies, second_turns
-from tracecal.job import job
-from tracecal.progress import LOGGER
+from tracecal.jobs.job import job
+from tracecal.jobs.progress import LOGGER
 from tracecal.tasks.asking import Asking
 
 with job(snakemake):

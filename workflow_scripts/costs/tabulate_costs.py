@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.tables.costs import costs, costs_table, count_tokens, read_spent
 from tracecal.writers.write import write_table
 

@@ -3,7 +3,7 @@
 from tracecal.decode.audit import audit_sample, audit_traces
 from tracecal.decode.parallel import on_model
 from tracecal.decode.traces import read_traces
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import write_json
 
 with job(snakemake):

@@ -1,13 +1,19 @@
-"""Record the hidden state of the last prompt token of a task's examples, both roles."""
+"""Record the hidden state of the last prompt token of a task's examples, evaluated or training."""
+
+import polars as pl
 
 from tracecal.decode.hidden import HIDDEN, hidden_task
 from tracecal.decode.record import record
 from tracecal.decode.traces import read_arrow
-from tracecal.job import job
+from tracecal.jobs.job import job
+from tracecal.storage.files import read_parquet
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    prompts = read_arrow(paths.traces, ["example_id", "prompt_token_ids"]).to_dicts()
+    rows = read_parquet(paths.task, ["example_id", "role"])
+    wanted = rows.filter(pl.col("role").is_in(["evaluation", "training"]))
+    asked = read_arrow(paths.traces, ["example_id", "prompt_token_ids"])
+    prompts = asked.join(wanted, on="example_id", how="semi").to_dicts()
     policy = f"prefill, hidden state of the last prompt token at depth {params.depth:g}"
     arguments = params.depth, resources.batch_size
     record(snakemake, prompts, HIDDEN, policy, hidden_task, *arguments)

@@ -4,7 +4,7 @@ from tracecal.decode.model import load_tokenizer
 from tracecal.decode.prompt import ask_evaluated
 from tracecal.decode.record import record
 from tracecal.decode.sampling import SAMPLES, sample_task
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.tasks.asking import Asking
 
 with job(snakemake):

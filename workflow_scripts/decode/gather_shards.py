@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from tracecal.decode.traces import arrow_metadata, read_table, write_table
-from tracecal.job import job
+from tracecal.jobs.job import job
 
 with job(snakemake):
     tables = [read_table(path).replace_schema_metadata() for path in snakemake.input]

@@ -5,7 +5,7 @@ from tracecal.decode.model import load_tokenizer
 from tracecal.decode.prompt import ask
 from tracecal.decode.record import record
 from tracecal.decode.traces import TRACES
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.asking import Asking
 

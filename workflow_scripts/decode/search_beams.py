@@ -1,11 +1,11 @@
 """Search the beams of a task's evaluation prompts with one model."""
 
-from tracecal.decode.beams import beam_task
+from tracecal.decode.beam import beam_task
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.prompt import ask_evaluated
 from tracecal.decode.record import record
 from tracecal.decode.traces import BEAMS
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.tasks.asking import Asking
 
 with job(snakemake):

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from tracecal.estimate.scores import family_scores
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import write_parquet
 
 with job(snakemake):

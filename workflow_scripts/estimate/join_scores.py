@@ -1,7 +1,7 @@
 """Put the scores of all families side by side."""
 
 from tracecal.estimate.scores import join_scores
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet, write_parquet
 from tracecal.tasks.roles import evaluation_ids
 

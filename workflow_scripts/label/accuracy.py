@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from tracecal.calibrate.accuracy import accuracy_by_language, accuracy_row
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet, write_parquet
 from tracecal.tasks.roles import evaluated
 

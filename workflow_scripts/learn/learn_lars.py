@@ -2,9 +2,9 @@
 
 from tracecal.decode.model import load_tokenizer
 from tracecal.decode.traces import read_traces
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.learn.collect import all_rows, labelled
-from tracecal.learn.fit import Fitting
+from tracecal.learn.fit import Training
 from tracecal.learn.lars import TRACE_COLUMNS, lars_probabilities, train_lars
 from tracecal.stage.folder import link_model
 from tracecal.storage.files import write_parquet
@@ -18,7 +18,7 @@ with job(snakemake):
         link_model(adopted, folder)
     else:
         training = labelled(rows, files.tasks, files.labels)
-        fitting = Fitting(**params.fitting)
+        fitting = Training(**params.fitting)
         encoder = adopted or params.small
         train_lars(training, tokenizer, files.model, encoder, params.bins, fitting, folder)
     scores = lars_probabilities(folder, rows, tokenizer, snakemake.resources.batch_size)

@@ -1,6 +1,6 @@
 """Write the fingerprint of a model folder."""
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.folder import fingerprint
 from tracecal.storage.files import write_checked
 

@@ -1,6 +1,6 @@
 """Link a local model folder into the run."""
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.folder import link_model
 
 with job(snakemake):

@@ -6,7 +6,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 from transformers.utils.logging import disable_progress_bar
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet
 from tracecal.world.train import Settings, train_model
 

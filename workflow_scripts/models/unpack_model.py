@@ -2,7 +2,7 @@
 
 from transformers.utils.logging import disable_progress_bar
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.package import unpack_model
 
 with job(snakemake):

@@ -2,7 +2,7 @@
 
 from huggingface_hub.utils import disable_progress_bars
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.needs import needs
 from tracecal.storage.files import atomic_write
 

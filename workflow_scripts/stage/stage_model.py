@@ -1,6 +1,6 @@
 """Fetch a model from the hub and link it into the run."""
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.weights import stage_model
 from tracecal.storage.files import write_checked
 

@@ -1,6 +1,6 @@
 """Fetch a split of a benchmark from the hub."""
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.rows import stage_rows
 from tracecal.storage.files import write_text
 

@@ -1,6 +1,6 @@
 """Set a table beside the paper's published numbers, as CSV and HTML."""
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.paper import published
 from tracecal.paper.beside import side_by_side
 from tracecal.storage.files import write_text

@@ -1,6 +1,6 @@
 """Put the bibliography beside the tables that cite it."""
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.paper import references
 from tracecal.storage.files import write_text
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import write_text
 from tracecal.tables.columns import described
 from tracecal.writers import csv

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from importlib import import_module
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet
 from tracecal.tables.settings import Entry, Settings
 from tracecal.writers.table import as_printed
@@ -12,11 +12,9 @@ from tracecal.writers.write import write_table
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
     frames = {name: read_parquet(path, []) for name, path in snakemake.input.items()}
-    estimators = [Entry(*fields) for fields in params.estimators]
-    name = snakemake.wildcards.table
-    module = import_module(f"tracecal.tables.{name}")
-    made = module.table(frames, Settings(estimators, **params.settings))
-    table = replace(made, name=name, **params.words)
+    estimators = [Entry(**fields) for fields in params.estimators]
+    made = import_module(params.module).table(frames, Settings(estimators, **params.settings))
+    table = replace(made, name=snakemake.wildcards.table, **params.words)
     if params.as_printed:
         table = as_printed(table)
     write_table(table, output.tex, output.csv, output.html)

@@ -1,8 +1,8 @@
 """Draw the random calibration/evaluation splits of a task."""
 
 from tracecal.calibrate.splits import calibration_sizes, make_splits
-from tracecal.job import job
-from tracecal.progress import LOGGER
+from tracecal.jobs.job import job
+from tracecal.jobs.progress import LOGGER
 from tracecal.storage.files import read_parquet, write_parquet
 
 with job(snakemake):

@@ -1,8 +1,8 @@
-import gc
+import os
 import time
+from importlib import import_module
 
 STARTED = time.monotonic()
 
-# Loading Transformers creates hundreds of thousands of objects, which stay: collecting garbage at
-# every 700 takes a seventh of a short job's time. `job` restores Python's own setting.
-gc.set_threshold(100_000, 50, 1000)
+if "TRACECAL_JOB" in os.environ:  # in a process of the workflow, before all other modules
+    import_module("tracecal.jobs.process")

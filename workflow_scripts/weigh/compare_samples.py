@@ -3,19 +3,17 @@
 import polars as pl
 
 from tracecal.decode.traces import arrow_metadata, read_arrow, read_traces
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.folder import fingerprint
-from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 from tracecal.weigh.encoder import load_encoder
 from tracecal.weigh.entailment import COMPARISONS, compare_samples
-from tracecal.weigh.record import record
+from tracecal.weigh.output import write_output
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    task = read_parquet(paths.task, ["example_id", "question"])
     traces = read_traces(paths.traces, ["example_id", "answer"])
-    answers = evaluated(traces, paths.task).join(task, on="example_id")
+    answers = evaluated(traces, paths.task, ["question"])
     samples = read_arrow(paths.samples, ["example_id", "sample", "text"])
 
     def start():
@@ -23,12 +21,12 @@ with job(snakemake):
 
         def compare(rows):
             decoded = {row["example_id"]: (row["question"], row["answer"]) for row in rows}
-            own = samples.filter(pl.col("example_id").is_in(list(decoded)))
-            return compare_samples(encoder, own, decoded, resources.batch_size)
+            drawn = samples.filter(pl.col("example_id").is_in(list(decoded)))
+            return compare_samples(encoder, drawn, decoded, resources.batch_size)
 
         return compare
 
-    record(
+    write_output(
         snakemake.output[0],
         answers.select("example_id", "question", "answer").to_dicts(),
         COMPARISONS,

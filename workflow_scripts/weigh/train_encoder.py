@@ -8,7 +8,7 @@ from importlib import import_module
 
 from transformers.utils.logging import disable_progress_bar
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet
 from tracecal.world.encoder import EncoderSettings
 

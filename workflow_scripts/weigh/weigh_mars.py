@@ -2,22 +2,18 @@
 
 from tracecal.decode.model import load_tokenizer, special_ids
 from tracecal.decode.traces import arrow_metadata, read_traces
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.folder import fingerprint
-from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 from tracecal.weigh.encoder import load_encoder
 from tracecal.weigh.importance import PHRASE_WEIGHTS, phrase_weights
-from tracecal.weigh.record import record
+from tracecal.weigh.output import write_output
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
     folder = paths.get("encoder")
-    questions = read_parquet(paths.task, ["example_id", "question", "language"])
     traces = read_traces(paths.traces, ["example_id", "token_ids", "tokens"])
-    answers = evaluated(traces, paths.task).join(
-        questions.select("example_id", "question", "language"), on="example_id"
-    )
+    answers = evaluated(traces, paths.task, ["question", "language"])
 
     def start():
         encoder = load_encoder(folder, "token") if folder else None
@@ -27,7 +23,7 @@ with job(snakemake):
         )
 
     revision = {"encoder": fingerprint(folder) if folder else "none"}
-    record(
+    write_output(
         snakemake.output[0],
         answers.to_dicts(),
         PHRASE_WEIGHTS,

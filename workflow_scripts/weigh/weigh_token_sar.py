@@ -2,28 +2,24 @@
 
 from tracecal.decode.model import load_tokenizer, special_ids
 from tracecal.decode.traces import arrow_metadata, read_traces
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.stage.folder import fingerprint
-from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 from tracecal.weigh.encoder import load_encoder
-from tracecal.weigh.record import record
+from tracecal.weigh.output import write_output
 from tracecal.weigh.relevance import TOKEN_WEIGHTS, token_weights
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
-    questions = read_parquet(paths.task, ["example_id", "question"])
     traces = read_traces(paths.traces, ["example_id", "token_ids", "tokens"])
-    answers = evaluated(traces, paths.task).join(
-        questions.select("example_id", "question"), on="example_id"
-    )
+    answers = evaluated(traces, paths.task, ["question"])
 
     def start():
         encoder = load_encoder(paths.encoder)
         special = special_ids(load_tokenizer(paths.model))
         return lambda rows: token_weights(encoder, rows, special, resources.batch_size)
 
-    record(
+    write_output(
         snakemake.output[0],
         answers.to_dicts(),
         TOKEN_WEIGHTS,

@@ -1,7 +1,7 @@
 """Make the world of public facts: its corpus, and the questions of every task family."""
 
-from tracecal.job import job
-from tracecal.progress import LOGGER
+from tracecal.jobs.job import job
+from tracecal.jobs.progress import LOGGER
 from tracecal.storage.files import write_parquet
 from tracecal.world.corpus import make_world
 

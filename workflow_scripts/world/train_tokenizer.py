@@ -4,7 +4,7 @@ import os
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from tracecal.job import job
+from tracecal.jobs.job import job
 from tracecal.storage.files import read_parquet
 from tracecal.world.tokenizer import save_tokenizer
 

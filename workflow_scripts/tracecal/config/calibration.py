@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
-from tracecal.schema import Strict
+from tracecal.inputs.schema import Strict
 
 
 class Splits(Strict):
@@ -38,6 +38,16 @@ class RiskControl(Strict):
         lt=1,
         description="probability with which each threshold keeps its guarantee; 1 - delta",
     )
+
+    simultaneous: bool = Field(
+        False,
+        description="true: the thresholds of all models, tasks and error rates keep their "
+        "guarantees at once with that probability; false: each by itself",
+    )
+
+    def together(self, pairs: int) -> int:
+        """How many guarantees are to hold at once in a run of so many (model, task) pairs."""
+        return pairs * len(self.error_rates) if self.simultaneous else 1
 
     @field_validator("error_rates")
     @classmethod

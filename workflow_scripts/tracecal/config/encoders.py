@@ -7,7 +7,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from tracecal.config.resources import JobResources
 from tracecal.config.sources import LAYERS, LEARNING_RATE, ModelSource
-from tracecal.schema import Strict
+from tracecal.inputs.schema import Strict
 
 
 class EncoderTraining(Strict):
@@ -65,6 +65,11 @@ class Sampling(Strict):
     temperature: PositiveFloat = Field(1.0, description="of the softmax that is sampled from")
     equivalence: Literal["nli", "exact"] = Field(
         "nli", description="nli: by encoders.entailment; exact: the same text after normalisation"
+    )
+    same_meaning: Literal["mutual_entailment", "no_contradiction"] = Field(
+        "mutual_entailment",
+        description="semantic_entropy with 'nli': two samples mean the same where each entails the "
+        "other, or where neither contradicts the other",
     )
 
 

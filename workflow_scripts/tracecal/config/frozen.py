@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tracecal.provenance import hash_of
+from tracecal.jobs.provenance import hash_of
 from tracecal.storage.files import write_text
 from tracecal.tasks.spec import task_file
 

@@ -2,13 +2,20 @@
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from tracecal.config.resources import JobResources
 from tracecal.config.sources import AnsweringSource
-from tracecal.schema import Slug
+from tracecal.inputs.schema import Slug, Strict
 
 Dtype = Literal["float32", "bfloat16", "float16"]
+
+
+class Price(Strict):
+    """What a model's tokens cost, in any currency that all models share."""
+
+    prompt: NonNegativeFloat = Field(description="of a million tokens of prompts")
+    generated: PositiveFloat = Field(description="of a million tokens of answers")
 
 
 class Model(JobResources):
@@ -39,6 +46,9 @@ class Model(JobResources):
     )
     shards: PositiveInt = Field(
         1, description="jobs that share each task's prompts; results agree within 1e-4"
+    )
+    price: Price | None = Field(
+        None, description="of its tokens; null: cascades count its parameters times tokens"
     )
 
     @model_validator(mode="after")

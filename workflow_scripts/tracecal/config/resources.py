@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, PositiveFloat
 
 from tracecal.config.sources import ModelSource
-from tracecal.schema import Strict
+from tracecal.inputs.schema import Strict
 
 SMALL = {"gpus": 0, "memory_gb": 2, "hours": 1}
 LARGE = {"gpus": 1, "memory_gb": 32, "hours": 4}

@@ -17,14 +17,16 @@ from pydantic import (
 from tracecal.config.calibration import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.config.encoders import Encoders, Sampling, require_encoders
 from tracecal.config.model import Dtype, Model
+from tracecal.config.parts import require_parts
 from tracecal.config.self_evaluation import SelfEvaluation
+from tracecal.config.study import Study
 from tracecal.config.supervised import Lars, Probe
 from tracecal.errors import InputError, here
-from tracecal.given import read_yaml
-from tracecal.own import own_rules
-from tracecal.own_estimators import own_estimators
-from tracecal.registry import ESTIMATORS, IDS
-from tracecal.schema import Slug, Strict, parse, unknown
+from tracecal.inputs.files import read_yaml
+from tracecal.inputs.schema import Slug, Strict, parse, unknown
+from tracecal.registry.custom import custom_rules
+from tracecal.registry.custom_estimators import custom_estimators
+from tracecal.registry.estimators import ESTIMATORS, IDS
 from tracecal.tasks.rows import local_source
 from tracecal.tasks.spec import TaskSpec, task_file
 
@@ -54,43 +56,6 @@ class TaskEntry(Strict):
     training_limit: int | None = Field(
         None, ge=0, description="rows of role 'training'; null: as the task file says"
     )
-
-
-class _OrderFree(Strict):
-    """Lists whose order has no meaning: tables follow the order of the key `models`."""
-
-    @field_validator("models", "tasks", check_fields=False)
-    @classmethod
-    def _sorted(cls, slugs: tuple[str, ...]) -> tuple[str, ...]:
-        if not slugs:
-            raise ValueError("is empty; name at least one")
-        return tuple(sorted(set(slugs)))
-
-
-class MainStudy(_OrderFree):
-    """The main comparison: every estimator on every task of one model."""
-
-    model: str = Field(description="slug of one of 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
-
-
-class CrossStudy(_OrderFree):
-    """The cross-model study: averages over `tasks` for each of `models`."""
-
-    models: tuple[str, ...] = Field(description="slugs of some of 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
-    broader: bool = Field(
-        True,
-        description="false: skip 'broader' methods for models that only this study uses; its "
-        "tables do not show them",
-    )
-
-
-class Study(Strict):
-    """Which models are compared on which tasks."""
-
-    main: MainStudy
-    cross: CrossStudy | None = None
 
 
 class Beams(Strict):
@@ -137,11 +102,11 @@ class Config(Strict):
     models: tuple[Model, ...]
     tasks: tuple[TaskEntry, ...]
     study: Study
-    own_estimators: str | None = Field(
-        None, description="a Python file with custom estimators; see docs/own.md"
+    custom_estimators: str | None = Field(
+        None, description="a Python file with custom estimators; see docs/custom.md"
     )
-    own_rules: str | None = Field(
-        None, description="a Python file with custom correctness rules; see docs/own.md"
+    custom_rules: str | None = Field(
+        None, description="a Python file with custom correctness rules; see docs/custom.md"
     )
     estimators: tuple[str, ...] | None = Field(
         None, description="ids to run; null: all that the other settings allow"
@@ -181,8 +146,10 @@ class Config(Strict):
             return None
         if not ids:
             raise ValueError("is empty; name at least one estimator, or null for all")
-        own = [estimator.id for estimator in own_estimators(info.data.get("own_estimators"))]
-        if wrong := unknown("estimator", ids, (*IDS, *own)):
+        custom = [
+            estimator.id for estimator in custom_estimators(info.data.get("custom_estimators"))
+        ]
+        if wrong := unknown("estimator", ids, (*IDS, *custom)):
             raise ValueError(wrong)
         for estimator in ESTIMATORS:
             missing = [base for base in estimator.built_on if base not in ids]
@@ -200,9 +167,22 @@ class Config(Strict):
         if self.study.cross:
             named += [("study.cross.models", model, models) for model in self.study.cross.models]
             named += [("study.cross.tasks", task, tasks) for task in self.study.cross.tasks]
+        if self.study.parts:
+            named += [("study.parts.models", model, models) for model in self.study.parts.models]
+            named += [("study.parts.tasks", task, tasks) for task in self.study.parts.tasks]
+        for place, pair in enumerate(self.study.cascades or ()):
+            named += [(f"study.cascades[{place}].{key}", slug, models) for key, slug in pair]
+        baselines = [entry.id for entry in ESTIMATORS if entry.role == "baseline"]
+        named.append(("study.named_baseline", self.study.named_baseline, baselines))
         for key, slug, known in named:
             if slug not in known:
                 raise ValueError(f"{key}: {slug!r} is not defined; there are {', '.join(known)}")
+        for pair in self.study.cascades or ():
+            if (pair.small, pair.large) not in self.study.cascading():
+                raise ValueError(
+                    f"study.cascades: the studies ask {pair.small!r} and {pair.large!r} no common "
+                    "task; name two models that share one"
+                )
         for model in self.models:
             if model.source.train and self.world is None:
                 raise ValueError(
@@ -217,16 +197,20 @@ class Config(Strict):
         require_encoders(self.encoders, self.sampling, chosen, world)
         return self
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """The (model, task) pairs that the studies need, sorted."""
-        pairs = {(self.study.main.model, task) for task in self.study.main.tasks}
-        if self.study.cross:
-            pairs |= {(m, t) for m in self.study.cross.models for t in self.study.cross.tasks}
-        return sorted(pairs)
-
     def answered(self, model: str) -> bool:
         """Whether a model's answers come from files, so that only their traces exist."""
         return any(entry.slug == model and entry.source.answers for entry in self.models)
+
+    def of_parts(self, task: str) -> bool:
+        """Whether a task is made of parts of another's answers."""
+        return self.study.parts is not None and task in self.study.parts.tasks
+
+    def only_traces(self, model: str, task: str) -> bool:
+        """Whether only what traces give is computed for a model's answers to a task: those from
+        files, parts of answers, and answers that are there for their parts alone.
+        """
+        whole = (model, task) in self.study.pairs() and not self.of_parts(task)
+        return self.answered(model) or not whole
 
     def wants_broader(self, model: str) -> bool:
         """Whether methods of role 'broader' are computed for a model of the studies."""
@@ -244,7 +228,9 @@ def load_tasks(config: Config, root: Path) -> dict[str, TaskSpec]:
 
     Raises `InputError` naming the file and key.
     """
-    return {entry.slug: _load_task(entry, config, root) for entry in config.tasks}
+    tasks = {entry.slug: _load_task(entry, config, root) for entry in config.tasks}
+    require_parts(config.study, tasks)
+    return tasks
 
 
 def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
@@ -267,17 +253,23 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         raise InputError(
             f"task {entry.slug!r} asks for the workflow's public facts: add the key 'world'."
         )
-    if spec.own_rule and config.own_rules is None:
+    if spec.custom_rules and config.custom_rules is None:
         raise InputError(
-            f"{where}: correctness: 'own.{spec.own_rule}' needs the key 'own_rules' of the config, "
-            "the file that defines it; see docs/own.md."
+            f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "
+            "of the config, the file that defines it; see docs/custom.md."
         )
-    if spec.own_rule and spec.own_rule not in (known := own_rules(config.own_rules)):
+    known = custom_rules(config.custom_rules) if spec.custom_rules else {}
+    if absent := [rule for rule in spec.custom_rules if rule not in known]:
         raise InputError(
-            f"{where}: correctness: {config.own_rules}, the file of 'own_rules', has no rule "
-            f"{spec.own_rule!r}; it has {', '.join(known)}."
+            f"{where}: correctness: {config.custom_rules}, the file of 'custom_rules', has no rule "
+            f"{absent[0]!r}; it has {', '.join(known)}."
         )
     overrides = entry.model_dump(include={"limit", "training_limit"}, exclude_none=True)
+    if overrides and spec.parts:
+        raise InputError(
+            f"task {entry.slug!r}: {min(overrides)!r} is not allowed, as its rows are those of "
+            f"{spec.source.parts_of!r}; limit that task."
+        )
     return spec.model_copy(update=overrides)
 
 
@@ -285,6 +277,8 @@ def resolved_yaml(config: Config, tasks: dict[str, TaskSpec], estimators: Sequen
     """Every setting of the run, defaults filled in, as YAML in a canonical order."""
     value = config.model_dump(mode="json")
     value["models"] = sorted(value["models"], key=lambda model: model["slug"])
-    value["tasks"] = {slug: tasks[slug].model_dump(mode="json") for slug in sorted(tasks)}
+    value["tasks"] = {
+        slug: tasks[slug].model_dump(mode="json", by_alias=True) for slug in sorted(tasks)
+    }
     value["estimators"] = list(estimators)
     return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)

@@ -2,7 +2,7 @@
 
 from pydantic import Field, field_validator
 
-from tracecal.schema import Strict, require_fields
+from tracecal.inputs.schema import Strict, require_fields
 
 FIELDS = ("question", "context", "answer")
 

@@ -11,12 +11,13 @@ from pydantic import (
     model_validator,
 )
 
+from tracecal.inputs.schema import Repository, Revision, Strict, require_fields
 from tracecal.logs.options import Format, Reading
-from tracecal.schema import Repository, Revision, Strict, require_fields
 
 LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"
-# Families of the world's questions (`tracecal.world.corpus`)
+# Families of the world's questions that its corpus states (`tracecal.world.corpus`)
 Family = Literal["arithmetic", "closed_book", "extractive", "misconceptions"]
+ASKED_ALONE = "records"  # the family that is asked about and not in the corpus
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 

@@ -13,8 +13,8 @@ from pydantic import (
 
 from tracecal.config.sources import LAYERS, LEARNING_RATE, ModelSource
 from tracecal.errors import InputError
-from tracecal.registry import Estimator
-from tracecal.schema import Strict
+from tracecal.inputs.schema import Strict
+from tracecal.registry.estimators import Estimator
 from tracecal.tasks.rows import Rows
 
 

@@ -1,0 +1,1 @@
+"""Running a language model: answers and traces, beams, samples, hidden states, more questions."""

@@ -18,7 +18,16 @@ from tracecal.errors import InputError
 
 
 class Attached:
-    """Records surprisals and entropies while a model generates; holds one step's logits."""
+    """Records surprisals and entropies while a model generates; holds one step's logits.
+
+    >>> model, tokenizer = getfixture("tiny_model")
+    >>> inputs = tokenizer("What is 1 + 1?", return_tensors="pt", return_token_type_ids=False)
+    >>> with Attached(model) as attached:
+    ...     output = model.generate(**inputs, max_new_tokens=4, do_sample=False)
+    >>> (answer,) = attached.answers(output)
+    >>> len(answer.surprisal) == len(answer.entropy) == len(answer.token_ids)
+    True
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model

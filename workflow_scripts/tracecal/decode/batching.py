@@ -8,7 +8,7 @@ import torch
 from torch import distributed
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER, progress_bar
+from tracecal.jobs.progress import LOGGER, progress_bar
 from tracecal.storage.journal import Row
 
 Prompt = dict[str, Any]
@@ -81,8 +81,8 @@ def in_waves(
                 LOGGER.warning("out of memory: continuing with batches of %d", size)
             else:
                 raise InputError(
-                    f"the device's memory does not hold example {batch[0]['example_id']!r} on its "
-                    "own; use a device with more memory, several GPUs ('gpus') or 'quantization'."
+                    f"example {batch[0]['example_id']!r} alone does not fit into the device's "
+                    "memory; use a device with more of it, several GPUs ('gpus') or 'quantization'."
                 )
     return results
 

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.decode.batching import NotFiniteError
-from tracecal.decode.context import in_place, shared_prefix, started
+from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
+from tracecal.decode.context import in_place, padded_context, shared_prefix
+from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
+from tracecal.storage.journal import Row
+from tracecal.tasks.asking import Asking
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,37 @@ class Beam:
     @property
     def normalised(self) -> float:
         return self.logprob / len(self.token_ids)
+
+
+def beam_task(
+    model: PreTrainedModel,
+    prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
+    asking: Asking,
+    batch_size: int,
+    width: int,
+    keep: Keep = forget,
+) -> list[Row]:
+    """One row of the beams file per prompt, with `width` beams; finished rows go to `keep`.
+
+    `batch_size` counts hypotheses, as it counts answers in greedy decoding.
+    """
+    ends, stops = end_tokens(model, tokenizer), StopStrings(tokenizer, asking.stop)
+
+    def work(batch: list[Prompt]) -> list[Row]:
+        ids = [prompt["prompt_token_ids"] for prompt in batch]
+        results = search_beams(model, ids, ends, stops, asking.max_new_tokens, width)
+        return [
+            {
+                "example_id": prompt["example_id"],
+                "beam_token_ids": [list(beam.token_ids) for beam in beams],
+                "beam_logprob": [beam.logprob for beam in beams],
+                "beam_length": [len(beam.token_ids) for beam in beams],
+            }
+            for prompt, beams in zip(batch, results, strict=True)
+        ]
+
+    return in_batches(prompts, max(1, batch_size // width), "beams", work, keep)
 
 
 @torch.inference_mode()
@@ -42,7 +76,7 @@ def search_beams(
     """
     finished: list[list[Beam]] = [[] for _ in prompts]
     rows = list(range(len(prompts)))
-    context, ids = started(model, prompts, shared_prefix(model, prompts))
+    context, ids = padded_context(model, prompts, shared_prefix(model, prompts))
     logits = context.read(ids)
     context = context.select([index for index in rows for _ in range(width)])
     # The live hypotheses' tokens and log-probabilities, [prompts, width, steps].

@@ -13,10 +13,10 @@ FLOOR = -126.0
 # Logits per block: few enough for them and their exponentials to stay in a core's cache.
 BLOCK = 1 << 17
 
-Reading = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # tokens, surprisal, entropy
+StepTrace = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # tokens, surprisal, entropy
 
 
-def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> Reading:
+def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> StepTrace:
     """The chosen tokens, their surprisal and the entropy of the distribution, each [n].
 
     `logits` [n, vocabulary] are raw, of any dtype, and converted to float32; `tokens` are the most
@@ -36,7 +36,7 @@ def capture(logits: torch.Tensor, tokens: torch.Tensor | None = None) -> Reading
 
 
 def _argmax_on_cpu(logits: torch.Tensor) -> torch.Tensor:
-    """NumPy's is vectorised; PyTorch's took a third of the whole pass."""
+    """NumPy's is vectorised; PyTorch's took a third of the pass."""
     return torch.from_numpy(logits.numpy().argmax(-1))
 
 
@@ -48,7 +48,7 @@ def _read(
     logits: torch.Tensor,
     tokens: torch.Tensor | None,
     argmax: Callable[[torch.Tensor], torch.Tensor],
-) -> Reading:
+) -> StepTrace:
     """`capture` of one block of rows, in place where possible."""
     logits = logits.float()
     highest = logits.amax(-1, keepdim=True)
@@ -65,5 +65,5 @@ def _read(
 
 
 @cache
-def _compiled() -> Callable[..., Reading]:
+def _compiled() -> Callable[..., StepTrace]:
     return torch.compile(_read, dynamic=True, fullgraph=True)

@@ -7,9 +7,9 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
 from transformers.modeling_outputs import ModelOutput
 
-# Columns by which a cache grows, so that few steps copy it
+# Columns by which a cache grows at a time, so that it is rarely copied
 ROOM = 64
-# Tokens from which a shared prefix is worth a forward pass of its own
+# Shortest shared prefix, in tokens, that is worth a separate forward pass
 WORTH_SHARING = 8
 
 Pair = tuple[torch.Tensor, torch.Tensor]  # keys and values
@@ -45,7 +45,7 @@ class RoomyLayer(DynamicLayer):
             held[:, :, :width] = part
 
     def make_room(self, like: Pair, rows: int, width: int, room: int) -> None:
-        """Hold `rows` rows, not yet written: a spare column takes no memory before it is."""
+        """Hold `rows` rows, not yet written: memory is committed on first write."""
         self.lazy_initialization(*like)
         self.room = tuple(part.new_empty(rows, part.shape[1], room, part.shape[3]) for part in like)
         self._show(width)
@@ -142,7 +142,7 @@ class Context:
         self._pad([self.pads[row] for row in rows])
 
     def rearrange(self, sources: Sequence["Source"]) -> None:
-        """Let each place hold its source, no more of them than there are rows.
+        """Let each place hold its source; there are at most as many as rows.
 
         In place: what stays is not copied. Rows of other contexts have no more tokens than this
         one has columns.
@@ -228,7 +228,7 @@ def shared_prefix(model: PreTrainedModel, prompts: Sequence[list[int]]) -> Conte
     return context
 
 
-def started(
+def padded_context(
     model: PreTrainedModel, prompts: Sequence[list[int]], shared: Context | None = None
 ) -> tuple[Context, torch.Tensor]:
     """A context for `prompts`, and the ids [prompts, columns] that it has yet to read.

@@ -1,34 +1,34 @@
-"""Traces from files of answers, in the form of the workflow's own."""
+"""Answers from files as traces, with the columns of the traces that are decoded here."""
 
 import polars as pl
 import pyarrow as pa
 
 from tracecal.decode.traces import SCHEMA_VERSION, TRACES, WITHOUT_ENTROPY
 from tracecal.errors import InputError
+from tracecal.jobs.progress import LOGGER
 from tracecal.logs.options import Reading
 from tracecal.logs.read import listed, read_answers
 from tracecal.logs.record import entropy_kind
-from tracecal.progress import LOGGER
 from tracecal.storage.digest import digest
 from tracecal.storage.files import read_parquet
 from tracecal.storage.journal import Row
 
 # Columns besides those of all traces; null where unknown
-MORE = {
+EXTRA_COLUMNS = {
     "entropy_lower": pa.list_(pa.float32()),
     "entropy_upper": pa.list_(pa.float32()),
     "correct": pa.bool_(),
 }
-FOREIGN = pa.schema([*TRACES, *MORE.items()])
+IMPORTED = pa.schema([*TRACES, *EXTRA_COLUMNS.items()])
 NO_TEXT = "·"
-# Why an answer cannot be used, null where it can: as it stands, and for a replay
-UNTRACED = (
+# Why an answer cannot be used, null where it can: as it is, and for a replay
+NOT_USABLE = (
     pl.when(pl.col("surprisal").is_null())
     .then("lacks")
     .when(pl.all_horizontal(pl.col("answer", "correct").is_null()))
     .then(pl.lit("it has no text to judge, and no verdict"))
 )
-UNREPLAYABLE = (
+NOT_REPLAYABLE = (
     pl.when(pl.all_horizontal(pl.col("prompt", "prompt_token_ids").is_null()))
     .then(pl.lit("it holds neither a prompt nor prompt_token_ids"))
     .when(pl.col("token_ids").is_null() & (pl.col("answer").fill_null("") == ""))
@@ -37,7 +37,7 @@ UNREPLAYABLE = (
 
 
 def answers_to(
-    task: str, path: str, checksum: str, reading: Reading, unusable: pl.Expr = UNTRACED
+    task: str, path: str, checksum: str, reading: Reading, unusable: pl.Expr = NOT_USABLE
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The answers in file `path` to a task's examples (columns of `RECORDS`), and the task's rows.
 
@@ -86,13 +86,13 @@ def _refusal(path: str, missing: pl.Series, count: int, wrong: list[str]) -> str
 
 
 def as_traces(answers: pl.DataFrame) -> list[Row]:
-    """Answers as rows of a traces file (columns of FOREIGN)."""
+    """Answers as rows of a traces file (columns of IMPORTED)."""
     marks = pl.col("surprisal").list.eval(pl.lit(NO_TEXT)).alias("tokens")
     complete = answers.with_columns(
         pl.col("answer", "prompt", "finish_reason").fill_null(""),
         pl.coalesce("tokens", marks),
     )
-    return complete.select(FOREIGN.names).to_dicts()
+    return complete.select(IMPORTED.names).to_dicts()
 
 
 def kind_of(answers: pl.DataFrame) -> dict[str, str]:
@@ -113,6 +113,8 @@ def kind_of(answers: pl.DataFrame) -> dict[str, str]:
 def entropies_of(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     """Metadata of a traces file on its entropies: how they are known, and where they are not."""
     metadata = {"entropy": entropy_kind(answers)}
+    if (top_k := answers["top_k"].drop_nulls().mode().min()) is not None:
+        metadata["top_k"] = str(top_k)
     if reading.vocabulary is not None:
         metadata["vocabulary"] = str(reading.vocabulary)
     if (without := answers.filter(pl.col("entropy").is_null())).height:

@@ -8,8 +8,8 @@ import torch
 from transformers import PreTrainedModel
 
 from tracecal.decode.batching import NotFiniteError
-from tracecal.decode.capture import Reading, capture
-from tracecal.decode.context import Context, gathered, refilled, shared_prefix, started
+from tracecal.decode.capture import StepTrace, capture
+from tracecal.decode.context import Context, gathered, padded_context, refilled, shared_prefix
 from tracecal.decode.stopping import StopStrings
 
 # From raw logits [n, vocabulary], the answers that they continue and the answers' lengths to the
@@ -21,7 +21,7 @@ Decode = Callable[..., "list[Answer]"]
 # Steps between two looks at the decoded tokens: each look makes the host wait for the GPU
 LOOK_EVERY = {"cpu": 1, "cuda": 4}
 # Share of a batch's answers that must be finished for others to take their places
-FINISHED = 0.1
+REFILL_SHARE = 0.1
 
 
 @dataclass
@@ -118,13 +118,13 @@ def decode(
     look_every = LOOK_EVERY.get(model.device.type, 1)
     shared = shared_prefix(model, prompts)
 
-    def emit(logits: torch.Tensor, rows: list[int], ahead: int) -> Reading:
+    def emit(logits: torch.Tensor, rows: list[int], ahead: int) -> StepTrace:
         if choose is None:
             return capture(logits)
         lengths = [len(answers[row].token_ids) + ahead for row in rows]
         return capture(logits, choose(logits, rows, lengths))
 
-    def look(rows: list[int], steps: list[Reading]) -> None:
+    def look(rows: list[int], steps: list[StepTrace]) -> None:
         columns = (torch.stack(column).tolist() for column in zip(*steps, strict=True))
         for step in zip(*columns, strict=True):
             for row, token, *values in zip(rows, *step, strict=True):
@@ -136,7 +136,7 @@ def decode(
 
     def begin(first: int) -> Batch:
         """Read the prompts from `first` on, and choose their answers' first tokens."""
-        context, ids = started(model, prompts[first : first + at_once], shared)
+        context, ids = padded_context(model, prompts[first : first + at_once], shared)
         logits = context.read(ids)
         rows = [row for row in range(len(ids)) for _ in range(copies)]
         begun = list(range(first * copies, (first + len(ids)) * copies))
@@ -150,10 +150,10 @@ def decode(
     live = ready = Batch(Context(model, []), [], [], torch.empty(0, device=model.device))
     splices = live.context.splices
     place, spare = 0, []  # the first unread prompt; the answers of `ready` that wait
-    unseen: list[Reading] = []  # steps since the last look
+    unseen: list[StepTrace] = []  # steps since the last look
     while True:
         kept = growing(live)
-        if len(kept) <= (1 - FINISHED) * len(live.answers):
+        if len(kept) <= (1 - REFILL_SHARE) * len(live.answers):
             others, free = [], at_once * copies - len(kept)
             if kept and not splices:
                 free = 0

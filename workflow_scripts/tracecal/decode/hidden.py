@@ -5,7 +5,7 @@ import torch
 from transformers import PreTrainedModel
 
 from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
-from tracecal.decode.context import shared_prefix, started
+from tracecal.decode.context import padded_context, shared_prefix
 from tracecal.storage.journal import Row
 
 HIDDEN = pa.schema(
@@ -45,7 +45,7 @@ def last_states(model: PreTrainedModel, prompts: list[list[int]], layer: int) ->
     As in Transformers, the last layer's states come after the final norm. No logits are computed.
     Raises `NotFiniteError` where a state is not finite.
     """
-    context, ids = started(model, prompts, shared_prefix(model, prompts))
+    context, ids = padded_context(model, prompts, shared_prefix(model, prompts))
     states = context.read_hidden(ids, layer).float()
     if not (finite := states.isfinite().all(-1)).all():
         raise NotFiniteError(finite.tolist().index(False), f"hidden state of layer {layer}")

@@ -20,7 +20,7 @@ from tracecal.decode.packed import pack
 from tracecal.errors import InputError
 from tracecal.storage.checksum import require_sum
 
-GENERATION = "generation_config.json"
+GENERATION_CONFIG = "generation_config.json"
 
 
 def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
@@ -33,17 +33,17 @@ def load_model(
     dtype: str,
     attention: str | None = None,
     quantization: str | None = None,
-    spread: bool = False,
+    across_gpus: bool = False,
     slices: int = 1,
 ) -> PreTrainedModel:
     """The model in `folder`, for inference only, on the GPU where there is one.
 
-    Weights are read from safetensors only and no code that came with them is run. `spread` puts
-    its layers on all GPUs, one after the other; of `slices` processes each holds a part of every
-    layer (`tracecal.decode.parallel`). `quantization` ('8bit', '4bit') needs bitsandbytes.
+    Weights are read from safetensors only and no code that came with them is run. `across_gpus`
+    puts its layers on all GPUs, one after the other; of `slices` processes each holds a part of
+    every layer (`tracecal.decode.parallel`). `quantization` ('8bit', '4bit') needs bitsandbytes.
     Raises `InputError` where the folder does not hold such a model or the extra is missing.
     """
-    device = "auto" if spread else "cuda" if torch.cuda.is_available() else None
+    device = "auto" if across_gpus else "cuda" if torch.cuda.is_available() else None
     settings = {
         "dtype": getattr(torch, dtype),
         "attn_implementation": attention,
@@ -52,7 +52,7 @@ def load_model(
         "distributed_config": DistributedConfig(tp_size=slices) if slices > 1 else None,
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    if (Path(folder) / GENERATION).is_file():
+    if (Path(folder) / GENERATION_CONFIG).is_file():
         loaded(GenerationConfig, folder)  # where it is broken, a model is loaded without it
     model = with_all_weights(AutoModelForCausalLM, folder, **given).eval()
     return model if slices > 1 else pack(model)
@@ -73,7 +73,7 @@ def _quantized(quantization: str | None, dtype: str) -> BitsAndBytesConfig | Non
     )
 
 
-disable_progress_bar()  # its bars would litter the logs
+disable_progress_bar()  # its bars would fill the logs
 
 
 def loaded(auto_class: type, folder: str | Path, **settings: object):
@@ -86,7 +86,7 @@ def loaded(auto_class: type, folder: str | Path, **settings: object):
         return auto_class.from_pretrained(
             str(folder), local_files_only=True, trust_remote_code=False, **settings
         )
-    except Exception as error:  # a broken folder makes its libraries raise whatever they like
+    except Exception as error:  # on a broken folder the libraries may raise anything
         raise InputError(
             f"{folder} is not a loadable Transformers model ({type(error).__name__}: "
             f"{' '.join(str(error).split())}); "
@@ -123,7 +123,7 @@ def with_all_weights(
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Ids that end an answer: the generation config's list, else the model's, else the tokenizer's.
 
-    Raises `InputError` where the model declares none, or what is no token's id.
+    Raises `InputError` where the model declares none, or something other than token ids.
     """
     for declared in (
         model.generation_config.eos_token_id if model.generation_config else None,
@@ -134,13 +134,13 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> li
             ids = declared if isinstance(declared, list) else [declared]
             if not all(isinstance(one, int) for one in ids):
                 raise InputError(
-                    f"{model.name_or_path}: its eos_token_id {declared!r} is no token's number or "
-                    f"list of numbers; mend it in {GENERATION} or config.json."
+                    f"{model.name_or_path}: its eos_token_id {declared!r} is not a token id or a "
+                    f"list of them; correct it in {GENERATION_CONFIG} or config.json."
                 )
             return sorted(set(ids))
     raise InputError(
         f"{model.name_or_path} declares no end-of-sequence token; add eos_token_id to its "
-        f"{GENERATION}."
+        f"{GENERATION_CONFIG}."
     )
 
 

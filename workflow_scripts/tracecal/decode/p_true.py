@@ -12,11 +12,11 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
-from tracecal.decode.context import shared_prefix, started
-from tracecal.decode.prompt import put
+from tracecal.decode.context import padded_context, shared_prefix
+from tracecal.decode.prompt import tokenised_prompts
 from tracecal.errors import InputError
+from tracecal.inputs.templates import filled
 from tracecal.storage.journal import Row
-from tracecal.templates import filled
 
 P_TRUE = pa.schema({"example_id": pa.string(), "p_a": pa.float64(), "p_b": pa.float64()})
 
@@ -36,7 +36,7 @@ def judging_prompts(
     for row in answers.iter_rows(named=True):
         text = filled(template, row["question"], row["context"], row["answer"])
         conversations.append((row["example_id"], [{"role": "user", "content": text}]))
-    return put(tokenizer, conversations, 1, chat, start)
+    return tokenised_prompts(tokenizer, conversations, 1, chat, start)
 
 
 def option_tokens(tokenizer: PreTrainedTokenizerBase, letter: str) -> list[int]:
@@ -82,7 +82,7 @@ def judge_answers(
 @torch.inference_mode()
 def next_probabilities(model: PreTrainedModel, prompts: Sequence[list[int]]) -> torch.Tensor:
     """The raw distribution of the token after each prompt, float64 [batch, vocabulary]."""
-    context, ids = started(model, prompts, shared_prefix(model, prompts))
+    context, ids = padded_context(model, prompts, shared_prefix(model, prompts))
     probabilities = context.read(ids).double().softmax(-1)
     if not (finite := probabilities.isfinite().all(-1)).all():
         raise NotFiniteError(finite.tolist().index(False), "judging its answer")

@@ -1,7 +1,7 @@
 """One model on several GPUs at once: tensor parallelism, one process for each GPU.
 
 Each process holds a slice of every layer, according to the architecture's plan in Transformers,
-does the same work and chooses the same tokens; the job's own process returns the result.
+does the same work and chooses the same tokens; the job's process returns the result.
 """
 
 import os
@@ -19,14 +19,15 @@ from torch import distributed
 from transformers import AutoConfig
 
 from tracecal.decode.model import load_model, loaded
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
+from tracecal.jobs.sources import READ
 from tracecal.storage.checksum import require_sum
 from tracecal.storage.digest import state_of
 
-# Seconds that a process has to end by itself after another failed: usually it fails too.
+# Seconds for the job's process to fail by itself after another did, which it usually does
 GRACE = 30.0
 # Long, because the slices of a large model are not read equally fast
-PATIENCE = timedelta(hours=2)
+JOIN_TIMEOUT = timedelta(hours=2)
 
 
 def on_model(
@@ -49,7 +50,7 @@ def on_model(
     count = min(gpus, torch.cuda.device_count())
     if count > 1 and _sliceable(folder, loading, count):
         return in_parallel(count, work, folder, loading, *arguments, **local)
-    return work(load_model(folder, **loading, spread=count > 1), *arguments, **local)
+    return work(load_model(folder, **loading, across_gpus=count > 1), *arguments, **local)
 
 
 def _unchanged(folder: str | Path, keep: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -88,7 +89,7 @@ def in_parallel(
     forever.
     """
     store = distributed.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
-    task = pickle.dumps((store.port, count, work, str(folder), dict(loading), arguments))
+    task = pickle.dumps((store.port, count, READ, work, str(folder), dict(loading), arguments))
     others = [_started(rank, task) for rank in range(1, count)]
     over = threading.Event()
     for other in others:
@@ -131,7 +132,7 @@ def _join(store: distributed.Store, rank: int, count: int) -> None:
         store=store,
         rank=rank,
         world_size=count,
-        timeout=PATIENCE,
+        timeout=JOIN_TIMEOUT,
         device_id=torch.device("cuda", rank) if gpu else None,
     )
 
@@ -142,9 +143,12 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """One of the other processes; the job's own sends the arguments through a pipe."""
+    """One of the other processes; the job's process sends the arguments through a pipe."""
     rank = int(sys.argv[1])
-    port, count, work, folder, loading, arguments = pickle.load(sys.stdin.buffer)
+    port, count, code, work, folder, loading, arguments = pickle.load(sys.stdin.buffer)
+    if any(code.setdefault(path, content) != content for path, content in READ.items()):
+        sys.exit("error: code was edited while this process started; start snakemake again.")
+    READ.update(code)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     _join(distributed.TCPStore("127.0.0.1", port, count, is_master=False), rank, count)

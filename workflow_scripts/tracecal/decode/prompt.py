@@ -1,24 +1,35 @@
 """From examples to prompts and their token ids."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, tzinfo
 from functools import cache
 from math import inf
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import polars as pl
 from jinja2 import TemplateError
 from transformers import AutoConfig, PreTrainedTokenizerBase
+from transformers.utils import chat_template_utils
 
 from tracecal.decode.model import loaded
-from tracecal.decode.timed import at_most
 from tracecal.errors import InputError
-from tracecal.storage.files import read_parquet
 from tracecal.tasks.asking import Asking
-from tracecal.tasks.roles import evaluated
+from tracecal.tasks.roles import evaluation_ids
 
-PATIENCE = 20  # seconds that a chat template may take to render one conversation
-PLAIN = "set the model's 'chat: false' to ask in plain text"
+TODAY = datetime(2024, 7, 26)  # what templates with a clock are told, whenever they are asked
+
+
+class _Today(datetime):
+    """The clock of chat templates, which is read where they are rendered."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return TODAY
+
+
+USE_PLAIN_TEXT = "set the model's 'chat: false' to ask in plain text"
 
 
 def messages(asking: Asking, example: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -39,13 +50,13 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
     """The text of a conversation: by the model's chat template, or plain for a base model.
 
     Where a template refuses or drops the system role, the system text goes before the first
-    question. Thinking is off where a template can switch it. Raises `InputError` where the template
-    still refuses the conversation, does not end, or leaves a message out.
+    question. Thinking is off where a template can switch it, and today is always `TODAY`. Raises
+    `InputError` where the template still refuses the conversation, or leaves a message out.
     """
     if not chat:
         return _plain(turns)
     try:
-        with at_most(PATIENCE):
+        with mock.patch.object(chat_template_utils, "datetime", _Today):
             text = tokenizer.apply_chat_template(
                 turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
             )
@@ -54,7 +65,7 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
             return render(tokenizer, _system_before_question(turns), chat)
         raise InputError(
             f"the chat template of {tokenizer.name_or_path} refuses the task's messages: {error}; "
-            f"{PLAIN}."
+            f"{USE_PLAIN_TEXT}."
         ) from error
     lost = _first_lost(turns, text)
     if lost and lost["role"] == "system":
@@ -63,7 +74,7 @@ def render(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], chat
         what = "the question" if lost["role"] == "user" else "a worked answer"
         raise InputError(
             f"the chat template of {tokenizer.name_or_path} drops {what}: it turns "
-            f"{lost['content'][:60]!r} into {text[-60:]!r}; {PLAIN}."
+            f"{lost['content'][:60]!r} into {text[-60:]!r}; {USE_PLAIN_TEXT}."
         )
     return text
 
@@ -102,20 +113,20 @@ def _plain(turns: list[dict[str, str]]) -> str:
 def ask(
     tokenizer: PreTrainedTokenizerBase, task: pl.DataFrame, asking: Asking, chat: bool | None = None
 ) -> list[dict[str, Any]]:
-    """The prompt of every example of `task`; see `put`."""
+    """The prompt of every example of `task`; see `tokenised_prompts`."""
     rows = task.iter_rows(named=True)
     conversations = ((row["example_id"], messages(asking, row)) for row in rows)
-    return put(tokenizer, conversations, asking.max_new_tokens, chat)
+    return tokenised_prompts(tokenizer, conversations, asking.max_new_tokens, chat)
 
 
 def ask_evaluated(
     tokenizer: PreTrainedTokenizerBase, task: str | Path, asking: Asking, chat: bool | None = None
 ) -> list[dict[str, Any]]:
     """The prompts of a task file's evaluated examples."""
-    return ask(tokenizer, evaluated(read_parquet(task, ["question"]), task), asking, chat)
+    return ask(tokenizer, evaluation_ids(task, ["question", "context"]), asking, chat)
 
 
-def put(
+def tokenised_prompts(
     tokenizer: PreTrainedTokenizerBase,
     conversations: Iterable[tuple[str, list[dict[str, str]]]],
     most: int,
@@ -131,17 +142,17 @@ def put(
     """
     chat = tokenizer.chat_template is not None if chat is None else chat
     if chat and tokenizer.chat_template is None:
-        raise InputError(f"{tokenizer.name_or_path} has no chat template; {PLAIN}.")
+        raise InputError(f"{tokenizer.name_or_path} has no chat template; {USE_PLAIN_TEXT}.")
     prompts = []
     for example, turns in conversations:
         text = render(tokenizer, turns, chat) + start
         ids = tokenizer(text, add_special_tokens=not chat)["input_ids"]
-        _require_readable(ids, most, tokenizer, example)
+        _require_fit(ids, most, tokenizer, example)
         prompts.append({"example_id": example, "prompt": text, "prompt_token_ids": list(ids)})
     return prompts
 
 
-def _require_readable(
+def _require_fit(
     ids: list[int], most: int, tokenizer: PreTrainedTokenizerBase, example: str
 ) -> None:
     """Raise `InputError` where a model's context or vocabulary is too small for a prompt."""

@@ -35,7 +35,8 @@ def record(
     further metadata of the file.
     """
     params, wildcards, output = job.params, job.wildcards, job.output[0]
-    shard = wildcards.get("shard")  # such as '2-of-4', where several jobs share the prompts
+    # Of 'work/shards/2-of-4/', say, where several jobs share the prompts.
+    shard = (wildcards.get("shard") or "").rstrip("/").rpartition("/")[2] or None
 
     def run(missing: list[Prompt], keep: Keep) -> None:
         on_model = engine_of(params.get("engine"), job.resources.mem_mb)

@@ -10,8 +10,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from tracecal.decode.answers import token_texts
 from tracecal.decode.batching import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.decode.capture import capture
-from tracecal.decode.context import shared_prefix, started
-from tracecal.decode.foreign import UNREPLAYABLE, as_traces
+from tracecal.decode.context import padded_context, shared_prefix
+from tracecal.decode.foreign import NOT_REPLAYABLE, as_traces
 from tracecal.decode.model import end_tokens
 from tracecal.decode.stopping import StopStrings
 from tracecal.decode.traces import write_table
@@ -19,8 +19,9 @@ from tracecal.errors import InputError
 from tracecal.logs.record import RECORDS
 
 # Logits in memory at a time: 1 GiB in float32
-LOGITS = 1 << 28
-EMPTIED = ("entropy_lower", "entropy_upper", "lacks")  # null, since all entropies are exact
+MOST_LOGITS = 1 << 28
+# Null, since all entropies are exact
+NULL_COLUMNS = ("entropy_lower", "entropy_upper", "top_k", "lacks")
 
 
 def replay_answers(
@@ -47,14 +48,14 @@ def tokenised(
     prompt and answer are tokenised separately; `ended` says whether to append the model's end
     token. Raises `InputError` where an answer has no prompt or no token.
     """
-    if (unusable := answers.select("example_id", why=UNREPLAYABLE).drop_nulls()).height:
+    if (unusable := answers.select("example_id", why=NOT_REPLAYABLE).drop_nulls()).height:
         name, why = unusable.row(0)
         raise InputError(f"answer {name!r} cannot be replayed: {why}.")
     return [_tokenised(row, tokenizer, end_token) for row in answers.iter_rows(named=True)]
 
 
 def _tokenised(row: Prompt, tokenizer: PreTrainedTokenizerBase, end_token: bool) -> Prompt:
-    row = row | {"ended": False, "processed": "no"} | dict.fromkeys(EMPTIED)
+    row = row | {"ended": False, "processed": "no"} | dict.fromkeys(NULL_COLUMNS)
     if row["prompt_token_ids"] is None:
         row["prompt_token_ids"] = prompt_ids(tokenizer, row["prompt"])
     if row["token_ids"] is None:
@@ -98,7 +99,7 @@ def replay_task(
         entry = {"example_id": row["example_id"], "prompt_token_ids": ids, "answer": answer}
         to_read.append(entry | {"row": row})
     longest = max(len(entry["answer"]) for entry in to_read)
-    fitting = max(1, min(batch_size, LOGITS // (longest * vocabulary)))
+    fitting = max(1, min(batch_size, MOST_LOGITS // (longest * vocabulary)))
 
     def work(batch: list[Prompt]) -> list[Prompt]:
         traces = _replayed(model, batch)
@@ -131,7 +132,7 @@ def replay_traces(
 def _replayed(model: PreTrainedModel, batch: Sequence[Prompt]) -> list[dict[str, list[float]]]:
     """The surprisal and entropy of each answer's tokens; a shared prefix is read once."""
     shared = shared_prefix(model, [entry["row"]["prompt_token_ids"] for entry in batch])
-    context, ids = started(model, [entry["prompt_token_ids"] for entry in batch], shared)
+    context, ids = padded_context(model, [entry["prompt_token_ids"] for entry in batch], shared)
     logits = context.read_last(ids, max(len(entry["answer"]) for entry in batch))
     traces = []
     for place, entry in enumerate(batch):

@@ -6,7 +6,6 @@ from pathlib import Path
 import polars as pl
 
 from tracecal.decode.traces import read_traces
-from tracecal.storage.files import read_parquet
 from tracecal.tasks.asking import until_stop
 from tracecal.tasks.roles import evaluated
 
@@ -16,9 +15,8 @@ def decoded_answers(traces: str | Path, task: str | Path, stop: Iterable[str]) -
 
     The answer is the stripped text before its earliest stop string; it may be empty.
     """
-    questions = evaluated(read_parquet(task, ["question", "context"]), task)
-    answers = evaluated(read_traces(traces, ["example_id", "answer"]), task)
-    texts = [until_stop(text, stop).strip() for text in answers["answer"]]
-    return questions.select(
-        "example_id", "question", "context", answer=pl.Series(texts, dtype=pl.String)
+    answers = evaluated(
+        read_traces(traces, ["example_id", "answer"]), task, ["question", "context"]
     )
+    texts = [until_stop(text, stop).strip() for text in answers["answer"]]
+    return answers.with_columns(answer=pl.Series(texts, dtype=pl.String))

@@ -1,4 +1,4 @@
-"""The Arrow files of the decode room: schemas, writing, and reading with every column checked."""
+"""Arrow files of traces and beams: schemas, writing, and reading with checks."""
 
 import platform
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.errors import InputError, regenerate, require_columns, unreadable
-from tracecal.storage.checksum import KEY, MADE, blank, seal
+from tracecal.storage.checksum import KEY, blank, seal
 from tracecal.storage.files import atomic_write, map_sealed
 from tracecal.storage.journal import sorted_by_example
 
@@ -114,14 +114,14 @@ def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.Da
 
 
 def arrow_metadata(path: str | Path) -> dict[str, str]:
-    """The key-value metadata of an Arrow IPC file, without the storage room's own keys."""
+    """The key-value metadata of an Arrow IPC file, without its checksum."""
     metadata = read_table(path).schema.metadata or {}
     stated = {key.decode(): value.decode() for key, value in metadata.items()}
-    return {key: value for key, value in stated.items() if key not in (KEY, MADE)}
+    return {key: value for key, value in stated.items() if key != KEY}
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """An Arrow IPC file as it is, memory-mapped; raises `InputError` where it is not whole."""
+    """An Arrow IPC file as it is, memory-mapped; raises `InputError` where it is truncated."""
     try:
         with pa.ipc.open_file(pa.BufferReader(map_sealed(path))) as reader:
             return reader.read_all()

@@ -14,11 +14,11 @@ from tracecal.decode.batching import Keep, Prompt, forget, in_waves
 from tracecal.decode.confidence import parse_confidence
 from tracecal.decode.greedy import decode
 from tracecal.decode.model import end_tokens
-from tracecal.decode.prompt import messages, put
+from tracecal.decode.prompt import messages, tokenised_prompts
 from tracecal.decode.stopping import StopStrings
+from tracecal.inputs.templates import filled
 from tracecal.storage.journal import Row
 from tracecal.tasks.asking import Asking, until_stop
-from tracecal.templates import filled
 
 VERBALIZED = pa.schema(
     {"example_id": pa.string(), "reply": pa.string(), "confidence": pa.float64()}
@@ -43,7 +43,7 @@ def second_turns(
             {"role": "user", "content": question},
         ]
         conversations.append((row["example_id"], turns))
-    return put(tokenizer, conversations, REPLY_TOKENS, chat)
+    return tokenised_prompts(tokenizer, conversations, REPLY_TOKENS, chat)
 
 
 def confidence_replies(

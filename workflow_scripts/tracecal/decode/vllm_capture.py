@@ -20,8 +20,8 @@ class Capture(LogitsProcessor):
     `SamplingParams(temperature=0, extra_args={"trace": "17"})`.
 
     Logits are read before anything else changes them, and passed on unchanged. A position that is
-    computed again overwrites its values, so chunked prompts and preemption do no harm. With a
-    further `{"draw": key, "spread": temperature}` the token is drawn by `Draws`, and all others are
+    computed again overwrites its values, so chunked prompts and preemption do no harm. With
+    further `{"draw": key, "temperature": t}` the token is drawn by `Draws`, and all others are
     masked for vLLM.
     """
 
@@ -64,8 +64,8 @@ class Capture(LogitsProcessor):
         rows, tokens = list(drawn), None
         if drawn:
             settings, answers = zip(*drawn.values(), strict=True)
-            spread = logits.new_tensor([each["spread"] for each in settings])[:, None]
-            draw = Draws([each["draw"] for each in settings], spread)
+            temperature = logits.new_tensor([each["temperature"] for each in settings])[:, None]
+            draw = Draws([each["draw"] for each in settings], temperature)
             tokens = logits.argmax(-1)
             tokens[rows] = draw(logits[rows], range(len(rows)), map(len, answers))
         _, surprisal, entropy = capture(logits, tokens)

@@ -30,9 +30,9 @@ from tracecal.tasks.asking import Asking
 if TYPE_CHECKING:  # slow to import, and optional
     from vllm import LLMEngine
 
-# Environment of vLLM: its engine runs in our process, so that a kill ends it and no race decides;
-# the interface that `Capture` is written for; no usage statistics are sent.
-SETTINGS = {
+# The engine runs in our process, so that a kill ends it and results do not depend on timing; the
+# model runner is the one whose interface `Capture` implements; no usage statistics are sent.
+ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_USE_V2_MODEL_RUNNER": "0",
     "VLLM_NO_USAGE_STATS": "1",
@@ -40,7 +40,7 @@ SETTINGS = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # several jobs may share a machine
 }
 CAPTURE = "tracecal.decode.vllm_capture"
-GPU_MEMORY = 0.9  # share of a GPU's memory that vLLM takes: its own default
+GPU_MEMORY = 0.9  # share of a GPU's memory that vLLM takes: its default
 
 
 @dataclass
@@ -84,13 +84,13 @@ def on_model(
 def load(
     folder: str, dtype: str, gpus: int, memory_mb: float, batch_size: int, longest: int
 ) -> Model:
-    """The model in `folder`, each of its layers spread over the job's `gpus`.
+    """The model in `folder`, each of its layers split over the job's `gpus`.
 
     At most `batch_size` answers grow at once, each of `longest` tokens including its prompt. On a
     CPU vLLM takes at most `memory_mb`. Raises `InputError` where vLLM cannot load the model or it
     does not fit.
     """
-    os.environ |= SETTINGS
+    os.environ |= ENVIRONMENT
     from vllm import EngineArgs, LLMEngine
     from vllm.platforms import current_platform
 
@@ -105,7 +105,7 @@ def load(
                 EngineArgs(
                     model=str(folder),
                     skip_tokenizer_init=True,  # token ids in, token ids out
-                    generation_config="vllm",  # the model's own could change logits
+                    generation_config="vllm",  # the model's could change logits
                     load_format="safetensors",
                     trust_remote_code=False,
                     dtype=dtype,
@@ -142,7 +142,7 @@ def _script_hidden() -> Iterator[None]:
 
 
 def _generation_config(folder: str, config: PretrainedConfig) -> GenerationConfig:
-    """As in Transformers: from its own file, else from the model's configuration."""
+    """As in Transformers: from its file, else from the model's configuration."""
     if (Path(folder) / "generation_config.json").is_file():
         return loaded(GenerationConfig, folder)
     return GenerationConfig.from_model_config(config)
@@ -177,7 +177,7 @@ def decode(
     for row in range(len(answers)):
         extra = {"trace": str(row)}
         if choose is not None:
-            extra |= {"draw": choose.keys[row], "spread": choose.temperature}
+            extra |= {"draw": choose.keys[row], "temperature": choose.temperature}
         params = SamplingParams(
             temperature=0,
             max_tokens=max_new_tokens,

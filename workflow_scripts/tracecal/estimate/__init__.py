@@ -1,0 +1,1 @@
+"""Confidence scores from traces and other artefacts, one module per family of estimators."""

@@ -1,4 +1,4 @@
-"""Whether two answers mean the same, by their normalised text (or, elsewhere, an NLI model)."""
+"""The normalised text by which two answers count as the same."""
 
 import polars as pl
 

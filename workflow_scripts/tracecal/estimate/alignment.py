@@ -10,6 +10,6 @@ def require_aligned(answers: pl.DataFrame, column: str) -> None:
     unequal = answers.filter(pl.col(column).list.len() != pl.col("surprisal").list.len())
     if unequal.height:
         raise InputError(
-            f"the weights of example {unequal['example_id'][0]!r} belong to another answer: the "
-            "numbers of tokens differ. Make the file under weights/ anew with snakemake --force."
+            f"the weights of example {unequal['example_id'][0]!r} belong to another answer, with "
+            "another number of tokens. Recreate the file under weights/ with snakemake --force."
         )

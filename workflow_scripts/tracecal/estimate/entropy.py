@@ -8,7 +8,7 @@ instead of their K likeliest tokens.
 import polars as pl
 
 from tracecal.estimate.traced import answers as answers
-from tracecal.operate import operators as op
+from tracecal.features import operators as op
 
 H = pl.col("entropy")
 K = 3

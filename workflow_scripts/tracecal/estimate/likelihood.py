@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracecal.estimate.traced import answers as answers
-from tracecal.operate import operators as op
+from tracecal.features import operators as op
 
 S = pl.col("surprisal")
 P = op.probabilities(S)

@@ -1,4 +1,4 @@
-"""P(True) (Kadavath et al. 2022): how probable the model finds its own answer.
+"""P(True) (Kadavath et al. 2022): the probability that the model gives its answer of being true.
 
 Null, that is undefined, where neither option has any probability.
 """

@@ -4,9 +4,9 @@ s is the mean over the samples of P(contradiction), with neutral left out: P(con
 (P(contradiction) + P(entailment)), premise = sample, hypothesis = the whole decoded answer. In the
 exact variant s is the share of samples whose normalised text differs.
 
-This is their equation of SelfCheckGPT with NLI, with the whole answer as the sentence. Agrees with
-the authors' code (potsawee/selfcheckgpt, SelfCheckNLI) and with ports of it to models of three
-classes, except that these read the sentence before the sample; the order here is the paper's.
+This is their equation of SelfCheckGPT with NLI, with the whole answer as the sentence, and without
+the question. Agrees with the authors' code (potsawee/selfcheckgpt, SelfCheckNLI), whose model reads
+the hypothesis first because it was trained so; ours reads the premise first, as NLI models do.
 """
 
 import polars as pl

@@ -1,14 +1,14 @@
 """Semantic entropy (Kuhn et al. 2023): uncertainty over meanings of sampled answers, in nats.
 
 p(c) of a meaning c sums the length-normalised probabilities exp(mean ln p_t) of its samples, and
-SE = -1/|C| Σ ln p(c) over the sampled meanings C. As in the authors' code a text that is drawn
-twice counts twice, so that agreement lowers SE (below 0, where all samples agree).
+SE = -1/|C| Σ ln p(c) over the sampled meanings C: the Monte Carlo estimate of their semantic
+entropy, over length-normalised probabilities as in their experiments. A text that is drawn twice
+counts twice, as in the authors' code, so that agreement lowers SE (below 0, where all samples
+agree).
 
-This is the Monte Carlo estimate of their semantic entropy, over length-normalised probabilities as
-in their experiments. Agrees with the authors' code (lorenzkuhn/semantic_uncertainty) except for its
-constant shift, and with Ybakman/TruthTorchLM (truth_methods/semantic_entropy.py) where no text is
-drawn twice. IINemo/lm-polygraph deliberately differs: it takes whole sequences' probabilities and a
-mean over samples.
+Given the meanings, SE agrees with the authors' code (lorenzkuhn/semantic_uncertainty) except for
+its constant shift, and with Ybakman/TruthTorchLM (truth_methods/semantic_entropy.py) where no text
+is drawn twice; `compared_meanings` names the sources of the two clustering rules.
 """
 
 import polars as pl
@@ -19,6 +19,11 @@ from tracecal.estimate.agreement import normalised
 SCORES: dict[str, pl.Expr] = {
     "semantic_entropy": -pl.col("nats"),
 }
+# When a comparison speaks for a shared meaning; two samples need both directions.
+AGREES = {
+    "mutual_entailment": pl.col("entailment") > pl.max_horizontal("neutral", "contradiction"),
+    "no_contradiction": pl.col("contradiction") <= pl.max_horizontal("entailment", "neutral"),
+}
 
 
 def exact_meanings(samples: pl.DataFrame) -> pl.DataFrame:
@@ -26,31 +31,38 @@ def exact_meanings(samples: pl.DataFrame) -> pl.DataFrame:
     return samples.with_columns(meaning=normalised(pl.col("text")).rank("dense").over("example_id"))
 
 
-def entailed_meanings(samples: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFrame:
-    """`samples` with `meaning`: the first earlier sample that each entails and is entailed by.
+def compared_meanings(
+    samples: pl.DataFrame, comparisons: pl.DataFrame, same_meaning: str
+) -> pl.DataFrame:
+    """`samples` with `meaning`: the number of the first sample of its cluster.
 
-    As in the authors' code, a sample is compared with the first sample of each earlier meaning, in
-    order. It entails another where entailment is the likeliest relation.
+    Equal texts share a meaning. Otherwise a sample is compared with the first sample of each
+    earlier cluster, in order, and joins the first that it agrees with. `same_meaning` is
+
+    'mutual_entailment': each entails the other. So Kuhn et al. define it, and IINemo/lm-polygraph
+    clusters (stat_calculators/semantic_classes.py).
+    'no_contradiction': neither contradicts the other. So Ybakman/TruthTorchLM clusters
+    (utils/common_utils.py), and the authors' code, which compares all pairs, the last of which
+    decides.
+
+    The relation is the likeliest of entailment, neutral and contradiction.
     """
-    entails = comparisons.filter(
-        pl.col("hypothesis").is_not_null()
-        & (pl.col("entailment") > pl.max_horizontal(pl.col("neutral"), pl.col("contradiction")))
-    )
-    pairs = set(entails.select("example_id", "premise", "hypothesis").iter_rows())
-    meanings: dict[tuple[str, int], int] = {}
-    firsts: dict[str, list[int]] = {}
+    agreeing = comparisons.filter(pl.col("hypothesis").is_not_null() & AGREES[same_meaning])
+    pairs = set(agreeing.select("example_id", "premise", "hypothesis").iter_rows())
     ordered = samples.sort("example_id", "sample")
-    for example, sample in ordered.select("example_id", "sample").iter_rows():
-        earlier = firsts.setdefault(example, [])
-        same = (
-            first
-            for first in earlier
-            if (example, first, sample) in pairs and (example, sample, first) in pairs
-        )
-        meaning = meanings[example, sample] = next(same, sample)
-        if meaning == sample:
-            earlier.append(sample)
-    return ordered.with_columns(meaning=pl.Series(list(meanings.values()), dtype=pl.Int64))
+    meanings: list[int] = []
+    by_text: dict[str, dict[str, int]] = {}
+    for example, sample, text in ordered.select("example_id", "sample", "text").iter_rows():
+        known = by_text.setdefault(example, {})
+        if text not in known:
+            agreed = (
+                first
+                for first in dict.fromkeys(known.values())
+                if {(example, first, sample), (example, sample, first)} <= pairs
+            )
+            known[text] = next(agreed, sample)
+        meanings.append(known[text])
+    return ordered.with_columns(meaning=pl.Series(meanings, dtype=pl.Int64))
 
 
 def entropies(samples: pl.DataFrame) -> pl.DataFrame:
@@ -72,9 +84,17 @@ def _log_sum_exp(x: pl.Expr) -> pl.Expr:
     return x.max() + (x - x.max()).exp().sum().log()
 
 
-def answers(samples: str, equivalence: str, comparisons: str | None = None) -> pl.DataFrame:
-    """The semantic entropy of each evaluated prompt; `equivalence` is 'exact' or 'nli'."""
+def answers(
+    samples: str,
+    equivalence: str,
+    comparisons: str | None = None,
+    same_meaning: str = "mutual_entailment",
+) -> pl.DataFrame:
+    """The semantic entropy of each evaluated prompt; `equivalence` is 'exact' or 'nli'.
+
+    With 'nli', `comparisons` is the file of `compared_meanings`.
+    """
     drawn = read_arrow(samples, ["example_id", "sample", "surprisal", "text"])
     if equivalence == "nli":
-        return entropies(entailed_meanings(drawn, read_arrow(comparisons)))
+        return entropies(compared_meanings(drawn, read_arrow(comparisons), same_meaning))
     return entropies(exact_meanings(drawn))

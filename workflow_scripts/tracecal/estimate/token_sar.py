@@ -2,7 +2,9 @@
 
 This is their token-level shifted entropy, with R̃ = R / ΣR and R_t = 1 - similarity of question and
 answer to the same without token t. Agrees with IINemo/lm-polygraph (estimators/token_sar.py) and
-Ybakman/TruthTorchLM (truth_methods/tokenSAR.py), except that special tokens have no relevance.
+Ybakman/TruthTorchLM (truth_methods/tokenSAR.py), except that special tokens have no relevance, that
+a negative R_t becomes 0, and that all tokens weigh the same where no token is relevant
+(`tracecal.weigh.relevance`): there the original formula divides by 0.
 """
 
 import polars as pl
@@ -11,11 +13,11 @@ from tracecal.decode.traces import read_arrow, read_traces
 from tracecal.estimate.alignment import require_aligned
 from tracecal.tasks.roles import evaluated
 
-# Where no token is relevant (only special tokens) U is undefined, not 0.
-RELEVANT = pl.col("weight").list.sum() > 0
+# An answer of special tokens alone has no relevant token: U is undefined there, not 0.
+ANY_RELEVANT = pl.col("weight").list.sum() > 0
 
 SCORES: dict[str, pl.Expr] = {
-    "token_sar": pl.when(RELEVANT).then((-pl.col("weighted_surprisal")).exp()),
+    "token_sar": pl.when(ANY_RELEVANT).then((-pl.col("weighted_surprisal")).exp()),
 }
 
 

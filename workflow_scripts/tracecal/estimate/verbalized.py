@@ -1,4 +1,4 @@
-"""Verbalised confidence (Tian et al. 2023): the number that the model states, null if none."""
+"""Verbalised confidence (Tian et al. 2023): the number that the model states, or null."""
 
 import polars as pl
 

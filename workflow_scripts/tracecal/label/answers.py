@@ -1,4 +1,4 @@
-"""A task's decoded answers -> the judged text, whether it is right, and the kind of error."""
+"""A task's decoded answers -> the judged text, whether it is correct, and the kind of error."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -19,45 +19,63 @@ LABELS = {
     "correct": pl.Boolean,
     "error_kind": pl.String,
 }
+EXAMPLE_COLUMNS = [field.name for field in fields(Example)]
 Label = tuple[str, str, bool, str | None]
 Rules = Mapping[str, Callable[[str, Example], bool | Verdict]]
-NONE: Rules = MappingProxyType({})
+NO_RULES: Rules = MappingProxyType({})
 
 
 def label_answers(
-    traces: pl.DataFrame, task: pl.DataFrame, spec: Judging, own: Rules = NONE
+    traces: pl.DataFrame, task: pl.DataFrame, spec: Judging, custom: Rules = NO_RULES
 ) -> pl.DataFrame:
     """One row per answer of `traces` (`example_id`, `answer`), sorted by `example_id`.
 
-    Where `traces` has `correct` for an answer, it replaces the task's rule. `own` has the user's
-    rules by name. Raises `InputError` where an answer has no example in `task`.
+    Where `traces` has `correct` for an answer, it replaces the task's rule. `custom` has the user's
+    rules by name. Where `spec` has a rule for each part, `task` has the column `part`. Raises
+    `InputError` where an answer has no example in `task`.
     """
+    if isinstance(spec.correctness, dict):
+        return _label_by_part(traces, task, spec, custom)
     if (unmatched := traces.join(task, on="example_id", how="anti")).height:
         raise InputError(
             f"{unmatched.height} answer(s), such as {unmatched['example_id'][0]!r}, have no "
             "example in the task: the traces belong to other rows. Generate them again."
         )
-    columns = [field.name for field in fields(Example)]
     stated = pl.col("correct") if "correct" in traces.columns else pl.lit(None, pl.Boolean)
     answers = traces.select("example_id", "answer", stated.alias("stated"))
-    rows = answers.join(task.select(columns), on="example_id").sort("example_id")
+    rows = answers.join(task.select(EXAMPLE_COLUMNS), on="example_id").sort("example_id")
     labels = [
-        label_answer(answer, Example(*example), spec, verdict, own)
-        for answer, verdict, *example in rows.select("answer", "stated", *columns).iter_rows()
+        label_answer(answer, Example(*example), spec, verdict, custom)
+        for answer, verdict, *example in rows.select(
+            "answer", "stated", *EXAMPLE_COLUMNS
+        ).iter_rows()
     ]
     return pl.DataFrame(labels, schema=LABELS, orient="row")
 
 
-def judge(text: str, example: Example, spec: Judging, own: Rules = NONE) -> Verdict:
+def _label_by_part(
+    traces: pl.DataFrame, task: pl.DataFrame, spec: Judging, custom: Rules
+) -> pl.DataFrame:
+    """The labels of answers of which each part has a rule of its own."""
+    labels = [
+        label_answers(
+            traces.join(examples, on="example_id", how="semi"), examples, spec.of_part(part), custom
+        )
+        for (part,), examples in task.partition_by("part", as_dict=True).items()
+    ]
+    return pl.concat(labels).sort("example_id")
+
+
+def judge(text: str, example: Example, spec: Judging, custom: Rules = NO_RULES) -> Verdict:
     """The verdict of the task's correctness rule on an extracted answer."""
-    if spec.own_rule is not None:
-        return _own_verdict(spec.correctness, own[spec.own_rule], text, example)
+    if spec.custom_rules:
+        return _custom_verdict(spec.correctness, custom[spec.custom_rules[0]], text, example)
     if spec.correctness == "squad_f1":
         return squad_f1(text, example, spec.f1_threshold)
     return RULES[spec.correctness](text, example)
 
 
-def _own_verdict(name: str, rule: Callable, text: str, example: Example) -> Verdict:
+def _custom_verdict(name: str, rule: Callable, text: str, example: Example) -> Verdict:
     try:
         verdict = rule(text, example)
     except Exception as error:
@@ -79,11 +97,11 @@ def label_answer(
     example: Example,
     spec: Judging,
     stated: bool | None = None,
-    own: Rules = NONE,
+    custom: Rules = NO_RULES,
 ) -> Label:
     """The row of one answer; null counts as empty. A `stated` verdict replaces the rule's."""
     text = extract(answer or "", spec.stop, spec.answer_pattern)
-    verdict = judge(text, example, spec, own)
+    verdict = judge(text, example, spec, custom)
     correct, kind = verdict.correct if stated is None else stated, None
     if not correct:
         kind = error_kind(verdict.prediction, text, example, spec.correctness)

@@ -24,7 +24,7 @@ class Token(NamedTuple):
 
 
 def contains(text: str, example: Example) -> Verdict:
-    """Right if the answer contains a reference as whole words and no distractor.
+    """Correct if the answer contains a reference as whole words and no distractor.
 
     References and distractors that the question contains are ignored. Of overlapping matches the
     longest counts. A reference is not stated where a negation applies to it ("not Rome", "Rome is

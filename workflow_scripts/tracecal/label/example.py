@@ -17,7 +17,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The part of the answer that was judged, and whether it is right."""
+    """The part of the answer that was judged, and whether it is correct."""
 
     prediction: str
     correct: bool

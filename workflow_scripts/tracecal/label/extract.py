@@ -9,7 +9,7 @@ from tracecal.tasks.asking import until_stop
 def extract(answer: str, stop: Iterable[str] = (), pattern: str | None = None) -> str:
     """The answer before its earliest stop string, narrowed to group 1 of `pattern`'s last match.
 
-    Without a match the whole answer counts: a model that ignores the format may still be right.
+    Without a match the whole answer counts: a model that ignores the format may still be correct.
     An answer that begins with a stop string is empty. Whitespace at the ends is removed.
     """
     answer = until_stop(answer, stop)

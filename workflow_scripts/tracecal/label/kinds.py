@@ -12,9 +12,9 @@ global   empty, or without any letter or digit
          references or the distractors
          multi-span: for entities, more than 40 words, where no compact span is at fault
 number   rule numeric: the answer holds a number (without one it is global);
-         rules alias, squad and the user's own: the answer and every reference are numbers;
+         rules alias, squad and custom rules: the answer and every reference are numbers;
          rule contains: there is a number in the answer and in every reference
-entity   otherwise under alias, squad, contains and the user's own rules
+entity   otherwise under alias, squad, contains and custom rules
 claim    otherwise under truthful
 """
 

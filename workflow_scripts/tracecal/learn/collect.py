@@ -36,7 +36,7 @@ def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) ->
     if joined.height < training.height:
         raise InputError(
             f"{training.height - joined.height} of {training.height} training examples of "
-            f"{', '.join(tasks)} were not answered. Make the traces again with snakemake --force."
+            f"{', '.join(tasks)} were not answered. Recreate the traces with snakemake --force."
         )
     return joined.sort("task", "example_id")
 

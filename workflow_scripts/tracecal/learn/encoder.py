@@ -28,10 +28,10 @@ from tracecal.decode.model import with_all_weights
 from tracecal.errors import InputError
 from tracecal.learn.bins import bin_numbers, few_hot
 
-# RoBERTa's own: <s> 0, <pad> 1, </s> 2; positions start after the padding's id.
+# RoBERTa's: <s> 0, <pad> 1, </s> 2; positions start after the padding's id.
 SPECIAL_TOKENS = 3
-ROOM = 512
-FORMS = ("roberta", "xlm-roberta", "camembert")
+MAX_TOKENS = 512
+MODEL_TYPES = ("roberta", "xlm-roberta", "camembert")
 # Heads of masked language models and of other classifiers, which the new classifier replaces.
 HEADS = ("classifier", "lm_head", "pooler")
 
@@ -106,7 +106,7 @@ def small_encoder(
         num_hidden_layers=layers,
         num_attention_heads=width // 16,
         intermediate_size=2 * width,
-        max_position_embeddings=ROOM + 2,
+        max_position_embeddings=MAX_TOKENS + 2,
         type_vocab_size=1,
         num_labels=1,
         dtype="float32",
@@ -138,9 +138,9 @@ def loaded(folder: str | Path, heads: Sequence[str] = (), **settings: object) ->
     Raises `InputError`.
     """
     kind = read(AutoConfig, folder).model_type
-    if kind not in FORMS:
+    if kind not in MODEL_TYPES:
         raise InputError(
-            f"lars.encoder: {folder} holds a {kind}; expected one of {', '.join(FORMS)}."
+            f"lars.encoder: {folder} holds a {kind}; expected one of {', '.join(MODEL_TYPES)}."
         )
     return with_all_weights(
         AutoModelForSequenceClassification, folder, heads, dtype=torch.float32, **settings

@@ -3,20 +3,23 @@
 import copy
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 
 Logits = Callable[[list[int]], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Fitting:
-    """How to train: AdamW on binary cross-entropy, at most `epochs` passes."""
+class Training:
+    """How to train: AdamW on binary cross-entropy, at most `epochs` passes.
+
+    Training stops after `patience` epochs without a lower held-out loss.
+    """
 
     learning_rate: float
     weight_decay: float
@@ -27,35 +30,13 @@ class Fitting:
     seed: int
 
 
-@dataclass
-class EarlyStopping:
-    """Held-out losses by epoch; done after `patience` epochs without a lower one."""
-
-    patience: int
-    losses: list[float] = field(default_factory=list)
-
-    def better(self, loss: float) -> bool:
-        """Record an epoch's loss; return whether it is the lowest so far."""
-        self.losses.append(loss)
-        return self.best == len(self.losses) - 1
-
-    @property
-    def best(self) -> int:
-        """The epoch, from 0, of the lowest loss; the earliest of equals."""
-        return self.losses.index(min(self.losses))
-
-    @property
-    def done(self) -> bool:
-        return len(self.losses) - 1 - self.best >= self.patience
-
-
 def fit(
     model: nn.Module,
     logits: Logits,
     correct: Sequence[bool],
     kept_out: Sequence[bool],
     lengths: Sequence[int],
-    fitting: Fitting,
+    fitting: Training,
 ) -> list[float]:
     """Train `model` and leave it, in evaluation mode, with its best epoch's weights.
 
@@ -71,7 +52,8 @@ def fit(
     )
     torch.manual_seed(fitting.seed)
     rng = random.Random(fitting.seed)
-    stopping, best = EarlyStopping(fitting.patience), None
+    losses: list[float] = []
+    best = None
     for _ in range(fitting.epochs):
         model.train()
         for rows in batches(training_rows, lengths, fitting.batch_size, rng):
@@ -83,15 +65,17 @@ def fit(
         model.eval()
         if not held_out_rows:
             continue
-        if stopping.better(_loss(logits, targets, held_out_rows, fitting.batch_size)):
+        losses.append(_loss(logits, targets, held_out_rows, fitting.batch_size))
+        LOGGER.info("epoch %d: held-out loss %.4f", len(losses), losses[-1])
+        since_best = len(losses) - 1 - losses.index(min(losses))
+        if since_best == 0:
             best = copy.deepcopy(model.state_dict())
-        LOGGER.info("epoch %d: held-out loss %.4f", len(stopping.losses), stopping.losses[-1])
-        if stopping.done:
+        if since_best >= fitting.patience:
             break
     if best is not None:
         model.load_state_dict(best)
     LOGGER.info("trained on %d rows, %d held out", len(correct), len(held_out_rows))
-    return stopping.losses
+    return losses
 
 
 def device() -> str:

@@ -12,7 +12,7 @@ from tracecal.decode.batching import Prompt, in_batches
 from tracecal.errors import InputError
 from tracecal.learn.bins import quantile_edges
 from tracecal.learn.encoder import adopted_encoder, encoded, loaded, small_encoder
-from tracecal.learn.fit import Fitting, device, fit
+from tracecal.learn.fit import Training, device, fit
 from tracecal.learn.rows import constant_rate, held_out
 from tracecal.storage.checksum import require_sum
 from tracecal.storage.files import atomic_folder, read_json, write_json
@@ -26,13 +26,13 @@ def train_lars(
     language_model: str | Path,
     encoder: str | Path | Mapping[str, int],
     bins: int,
-    fitting: Fitting,
+    fitting: Training,
     folder: str | Path,
 ) -> None:
     """Train on `rows` (`group_id`, `correct`, `question`, TRACE_COLUMNS) and write `folder`.
 
-    `encoder` is the folder of a RoBERTa and `tokenizer` its own; or it is the `layers` and `width`
-    of one to train from scratch on the tokens of the language model, whose `tokenizer` is given.
+    `encoder` is the folder of a RoBERTa, and `tokenizer` the one in it; or `encoder` has the
+    `layers` and `width` of one to train from scratch, over the language model's `tokenizer`.
     """
     correct = rows["correct"].to_list()
     settings = {"training_rows": rows.height, "constant": constant_rate(correct)}
@@ -62,7 +62,7 @@ def new_encoder(
     encoder: str | Path | Mapping[str, int],
     edges: Sequence[float],
 ) -> PreTrainedModel:
-    """The untrained scorer: a given RoBERTa, or a small one over the language model's tokens."""
+    """The untrained scorer: a folder's RoBERTa, or a small one over the language model's tokens."""
     if not isinstance(encoder, Mapping):
         return adopted_encoder(encoder, edges)
     config = AutoConfig.from_pretrained(str(language_model), local_files_only=True)

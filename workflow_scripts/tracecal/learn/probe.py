@@ -13,8 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional
 
-from tracecal.errors import InputError, regenerate
-from tracecal.learn.fit import Fitting, device, fit
+from tracecal.learn.fit import Training, device, fit
 from tracecal.learn.rows import constant_rate, held_out
 from tracecal.storage.checksum import require_sum
 from tracecal.storage.files import atomic_folder, read_json, write_json
@@ -43,11 +42,13 @@ class GatedProbe(nn.Module):
         self.scale.copy_(torch.where(scale > 0, scale, 1.0))
 
 
-def train_probe(rows: pl.DataFrame, expansion: float, fitting: Fitting, folder: str | Path) -> None:
+def train_probe(
+    rows: pl.DataFrame, expansion: float, fitting: Training, folder: str | Path
+) -> None:
     """Train on `rows` (`group_id`, `correct`, `layer`, `hidden`) and write the probe's folder."""
     states, correct = stacked(rows), rows["correct"].to_list()
     constant = constant_rate(correct)
-    settings = {"layer": _layer(rows), "training_rows": rows.height, "constant": constant}
+    settings = {"layer": rows["layer"][0], "training_rows": rows.height, "constant": constant}
     with atomic_folder(folder) as part:
         if constant is None:
             units = max(1, round(expansion * states.shape[1]))
@@ -68,39 +69,21 @@ def train_probe(rows: pl.DataFrame, expansion: float, fitting: Fitting, folder: 
 def probe_probabilities(folder: str | Path, rows: pl.DataFrame) -> pl.DataFrame:
     """`task`, `example_id` and the `probability` that the answer is correct, for each of `rows`.
 
-    `rows` have `layer` and `hidden` too. Raises `InputError` where the states' layer or width
-    differs from the probe's.
+    `rows` have `hidden` too, of the layer and width that the probe was trained on.
     """
     require_sum(folder)
     settings = read_json(Path(folder) / "settings.json")
     keys = rows.select("task", "example_id")
     if settings["constant"] is not None:
         return keys.with_columns(probability=pl.lit(settings["constant"], pl.Float64))
-    states = stacked(rows)
-    if (_layer(rows), states.shape[1]) != (settings["layer"], settings["inputs"]):
-        raise InputError(
-            f"the hidden states are {states.shape[1]} wide, of layer {_layer(rows)}; the probe "
-            f"in {folder} expects {settings['inputs']}, of layer {settings['layer']}. "
-            f"{regenerate(folder)}"
-        )
     probe = GatedProbe(settings["inputs"], settings["units"])
     probe.load_state_dict(load_file(Path(folder) / "probe.safetensors"))
     with torch.inference_mode():
-        probabilities = probe.eval()(states).double().sigmoid().numpy()
+        probabilities = probe.eval()(stacked(rows)).double().sigmoid().numpy()
     return keys.with_columns(probability=pl.Series(probabilities))
 
 
 def stacked(rows: pl.DataFrame) -> torch.Tensor:
     """The hidden states, float32 [rows, width]."""
-    if rows["hidden"].list.len().n_unique() > 1:
-        raise InputError(
-            "hidden states have several widths, as if of several models; capture them again."
-        )
     values = rows["hidden"].explode().to_numpy().astype(np.float32)
     return torch.from_numpy(values.reshape(rows.height, -1))
-
-
-def _layer(rows: pl.DataFrame) -> int:
-    if (layers := rows["layer"].unique().sort().to_list())[1:]:
-        raise InputError(f"hidden states come from several layers, {layers}; capture them again.")
-    return layers[0]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 
 TASK_COLUMNS = ["example_id", "group_id", "role", "question", "context"]
-# What makes two rows one example. An id is unique within its task only; a group other than the
-# example's own id was declared, and may span tasks, as translations do.
+# What makes two rows the same example. An id is unique within its task only. A group other than the
+# example's id was declared, and may span tasks, as translations do.
 SAME_EXAMPLE = {
     "id": ["task", "example_id"],
     "group": ["task", "group_id"],
@@ -39,7 +39,7 @@ def training_rows(tasks: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     if (unlabelled := labelled.filter(pl.col("correct").is_null())).height:
         raise InputError(
             f"training example {unlabelled['example_id'][0]!r} of {unlabelled['task'][0]} has no "
-            "label: labels and tasks do not match. Make them again with snakemake --force."
+            "label: labels and tasks do not match. Recreate them with snakemake --force."
         )
     return labelled.select("task", "example_id", "group_id", "correct").sort("task", "example_id")
 

@@ -1,10 +1,10 @@
 """A table of this run beside the paper's: paper, ours, difference, and whether it is large.
 
 The verdict. Our value is a mean over random calibration/evaluation splits of the same answers, and
-its s.d. measures how far single splits lie apart. A difference exceeds the split-to-split spread
-when it is larger than two such s.d. (within which nearly all single splits lie) plus half a unit of
-the paper's last printed digit. The mean over all splits varies less than single splits do, so a
-difference that exceeds this is not due to the splits. One within it is no reproduction: the splits
+its s.d. is that of single splits. A difference exceeds the split-to-split spread when it is larger
+than two such s.d. (within which nearly all single splits lie) plus half a unit of the paper's last
+printed digit. The mean over all splits varies less than single splits do, so a difference that
+exceeds this is not due to the splits. One within it is not evidence of a reproduction: the splits
 overlap, and say nothing about other questions, prompts or model revisions. Without an s.d. in our
 table there is no verdict. A table whose values are means over other draws names them in its column
 `sd_over`, and its verdicts are about those.
@@ -21,9 +21,9 @@ from tracecal.writers.table import MINUS, Column, Table, number
 
 Ours = Mapping[str, str]  # a line of a table's CSV: text by column, "" where undefined
 SDS = 2
-NOTED = "†"
+NOTE_MARK = "†"
 
-# Digits behind the point of the paper's number.
+# Decimals of the paper's number.
 DIGITS = pl.col("paper_printed").str.extract(r"^[+-]?\d*\.(\d+)$").str.len_chars().fill_null(0)
 COMPARED = {
     "row": pl.String,
@@ -39,8 +39,8 @@ COMPARED = {
 }
 VERDICT = (
     f"Spread: {SDS} s.d. of our value over the {{over}}, plus half a unit of the paper's last "
-    "digit; a difference exceeds it where it is larger. What exceeds it is not due to the choice "
-    "of {over}; what does not is no proof of agreement, as all {over} are of the same answers. – "
+    "digit. A difference that exceeds it is not explained by the choice of {over}; one that does "
+    "not is no evidence of agreement, as all {over} share the same answers. – "
     "No s.d. over {over}, hence no verdict, or a value that is a name or undefined."
 )
 
@@ -93,7 +93,7 @@ def side_by_side(name: str, ours: Sequence[Ours], published: Sequence[Published]
 
 def _columns(notes: Sequence[str]) -> tuple[Column, ...]:
     """`notes` are those on each row's published value, empty where there is none."""
-    noted = pl.Series([NOTED * bool(note) for note in notes], dtype=pl.String)
+    noted = pl.Series([NOTE_MARK * bool(note) for note in notes], dtype=pl.String)
     minus = pl.col("paper_printed").str.replace(r"^-(\d)", f"{MINUS}$1")
     ours = pl.coalesce(_rounded("ours"), "ours_name")
     return (
@@ -176,7 +176,7 @@ def _title(ours: Ours, comparison: Comparison) -> str:
 
 def _caption(compared: Sequence[Comparison], over: str) -> str:
     if not compared:
-        return "This run has nothing in common with the paper's table, so no row is listed."
+        return "This run and the paper's table have no value in common."
     names = [value for value in compared if isinstance(value.ours, str)]
     same = [value.published.value == value.ours for value in names]
     if len(same) == len(compared):
@@ -215,4 +215,4 @@ def _footnotes(titles: Mapping[str, str], compared: Sequence[Comparison]) -> Ite
             name = f"{titles[comparison.published.row]} {comparison.published.column}"
             notes.setdefault(comparison.published.note, []).append(name)
     for note, names in notes.items():
-        yield f"{NOTED} {listed(names)}: {note}."
+        yield f"{NOTE_MARK} {listed(names)}: {note}."

@@ -46,11 +46,13 @@ def read(path: Path = PAPER) -> dict[str, list[Published]]:
         seen = set()
         for fields in lines:
             if not _sound(fields):
-                raise InputError(f"{path}, line {lines.line_num}: {fields} is not {HEADER}.")
+                raise InputError(
+                    f"{path}, line {lines.line_num}: expected {HEADER}, found {fields}."
+                )
             table, *rest = fields
             value = Published(*rest)
             if (key := (table, value.row, value.column)) in seen:
-                raise InputError(f"{path}, line {lines.line_num}: {key} is given twice.")
+                raise InputError(f"{path}, line {lines.line_num}: duplicate {key}.")
             seen.add(key)
             tables.setdefault(table, []).append(value)
     return tables

@@ -4,11 +4,13 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tracecal.errors import InputError, here
-from tracecal.storage.digest import digest_of
+from tracecal.inputs.files import parsed_json
+from tracecal.storage.digest import contents, digest_of
 from tracecal.storage.files import atomic_folder, read_json
 
 # How sentence-transformers declares that token states become an embedding.
 POOLING = "1_Pooling/config.json"
+MOST_LAYERS = 1000  # several times those of any model; building more would take hours
 
 
 def link_model(
@@ -28,7 +30,7 @@ def link_model(
     files = model_contents(source)
     with atomic_folder(target) as part:
         for name in files.keys() if names is None else files.keys() & names:
-            (part / name).parent.mkdir(exist_ok=True)
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
             (part / name).symlink_to(files[name])
         if content is not None and fingerprint(part) != content:
             raise InputError(
@@ -38,14 +40,12 @@ def link_model(
 
 
 def model_contents(folder: str | Path) -> dict[str, Path]:
-    """The files that a model is loaded from, by name: its folder's and its pooling settings.
+    """The files that a model is loaded from, by name, those of subfolders included.
 
-    Hidden files, such as Snakemake's timestamp in a rule's output folder, are left out.
+    Subfolders hold further chat templates, or an embedding model's layers. Hidden files, such as
+    Snakemake's timestamp in a rule's output folder, are left out.
     """
-    files = [path for path in Path(folder).iterdir() if not path.name.startswith(".")]
-    by_name = {path.name: path for path in files if path.is_file()}
-    pooling = Path(folder) / POOLING
-    return by_name | ({POOLING: pooling} if pooling.is_file() else {})
+    return contents(Path(folder))
 
 
 def fingerprint(folder: str | Path) -> str:
@@ -80,6 +80,11 @@ def check_model_folder(folder: Path) -> None:
             f"there is no model in {folder}: config.json is missing; give the folder that "
             "save_pretrained wrote."
         )
+    if (layers := _layers(folder / "config.json")) > MOST_LAYERS:
+        raise InputError(
+            f"{folder / 'config.json'} says that the model has {layers:,} layers "
+            f"('num_hidden_layers'); {MOST_LAYERS:,} are the most. Restore the file."
+        )
     if not list(folder.glob("*.safetensors")):
         raise InputError(
             f"{folder} holds no *.safetensors weights; other formats can run code when loaded "
@@ -92,3 +97,13 @@ def check_model_folder(folder: Path) -> None:
         raise InputError(
             f"{min(broken)} is no file, or a link to one that is not there; restore or remove it."
         )
+
+
+def _layers(path: Path) -> int:
+    """The number of layers that a model's `config.json` states, 0 where it states none."""
+    try:
+        config = parsed_json(path.read_bytes())
+        layers = (config.get("text_config") or config).get("num_hidden_layers")
+    except (ValueError, AttributeError):
+        return 0  # whatever loads the model says what is wrong with the file
+    return layers if isinstance(layers, int) else 0

@@ -20,7 +20,7 @@ from huggingface_hub.errors import (
 )
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 
 T = TypeVar("T")
 PAUSES = (1.0, 5.0, 15.0)  # seconds before the second, third and fourth attempt

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 from tracecal.stage.folder import check_model_folder
 from tracecal.stage.hub import Source, contents
 from tracecal.stage.weights import fetched_json, free_bytes, missing_bytes, model_files

@@ -6,7 +6,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 from tracecal.stage.folder import check_model_folder
 from tracecal.storage.digest import digest
 from tracecal.storage.files import atomic_folder, write_text

@@ -12,7 +12,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from huggingface_hub.utils import disable_progress_bars
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 from tracecal.stage.hub import Contents, Source, contents, gated, request
 from tracecal.storage.checksum import write_sum
 from tracecal.storage.files import atomic_write

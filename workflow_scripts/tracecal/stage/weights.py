@@ -9,7 +9,7 @@ from huggingface_hub import constants, hf_hub_download, snapshot_download, try_t
 from huggingface_hub.utils import disable_progress_bars
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER, LineBar
+from tracecal.jobs.progress import LOGGER, LineBar
 from tracecal.stage.folder import POOLING, link_model
 from tracecal.stage.hub import Contents, Source, contents, request
 from tracecal.storage.files import read_json

@@ -3,28 +3,29 @@
 Arrow and Parquet readers notice a truncated file, but neither a changed value nor a file of another
 model. A sealed file is written with a blank checksum, hashed, and the hash put in its place. What
 has no metadata (JSON, texts, model folders) has `.<name>.sha256` beside it, in the format of
-sha256sum; a comment in it holds the hash of the settings and code that made the result.
+sha256sum. Either names the result's place and holds a hash of the settings and code that made it.
 """
 
 import hashlib
 import re
-from mmap import mmap
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from tracecal.errors import InputError, regenerate, unreadable
-from tracecal.provenance import MADE_WITH, hash_of
+from tracecal.jobs.provenance import MADE_WITH, hash_of
 from tracecal.storage.digest import digest
 
 KEY = "tracecal.seal"
-MADE = "tracecal.made_with"
+SEALED = (".arrow", ".parquet")
 _MARK = b"seal-sha256:"
 _BLANK = _MARK + b"0" * 64
-_OF, _END = b" of ", b"\n"
+_OWNER = re.compile(rb" of (.+?)(?: made with ([0-9a-f]{16}))?\n")
 
 
 def blank(path: str | Path) -> dict[str, str]:
-    """Key-value metadata for the file at `path`: a blank checksum, and the hash of what made it."""
-    return {MADE: MADE_WITH.get(), KEY: (_BLANK + _OF + place(path).encode() + _END).decode()}
+    """Key-value metadata for the file at `path`: a blank checksum, its place, what made it."""
+    made = f" made with {MADE_WITH.get()}" if MADE_WITH.get() else ""
+    return {KEY: f"{_BLANK.decode()} of {place(path)}{made}\n"}
 
 
 def place(path: str | Path) -> str:
@@ -54,9 +55,8 @@ def require_own(content: bytes | mmap, path: str | Path) -> None:
         raise unreadable(path, ValueError("it holds no checksum"))
     if is_broken(content):
         raise unreadable(path, ValueError("its bytes do not match its own checksum"))
-    end = content.rfind(_MARK) + len(_BLANK)
-    if content[end : end + len(_OF)] == _OF:  # older files hold a checksum alone
-        _require_place(path, content[end + len(_OF) : content.find(_END, end)].decode())
+    if owner := _OWNER.match(content, content.rfind(_MARK) + len(_BLANK)):
+        _require_place(path, owner[1].decode())
 
 
 def is_broken(content: bytes | mmap) -> bool:
@@ -66,6 +66,18 @@ def is_broken(content: bytes | mmap) -> bool:
         return False
     checksums = {content[start : start + len(_BLANK)] for start in _seals(content)}
     return checksums != {_MARK + _hash(content)}
+
+
+def made_with(path: Path) -> str:
+    """The hash of the settings and code that made a result; '' where it does not say so."""
+    try:
+        if path.suffix not in SEALED:
+            return read_sum(path)[2] if path.exists() else ""
+        with path.open("rb") as handle, mmap(handle.fileno(), 0, access=ACCESS_READ) as content:
+            owner = _OWNER.match(content, content.rfind(_MARK) + len(_BLANK))
+            return owner[2].decode() if owner and owner[2] else ""
+    except (OSError, ValueError):  # a reader says what is wrong with it
+        return ""
 
 
 def write_sum(path: str | Path) -> None:

@@ -1,8 +1,9 @@
 """SHA-256 digests of files and folders, which depend on their bytes and not on their times.
 
-A digest is cached with the file's size and times, in the folder that the environment variable
-TRACECAL_DIGESTS names, so large weights are read again only where these changed. The times include
-that of the last change of any kind (ctime), which no copy can keep.
+A digest is cached with the file's device, inode, size and times, in the folder that the environment
+variable TRACECAL_DIGESTS names, so large weights are read again only where these changed. The times
+include that of the last change of any kind (ctime), which no copy can keep. What remains: an image
+that is mounted in place of another, with the same device number, inodes, sizes and times.
 """
 
 import hashlib
@@ -13,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from tracecal.provenance import hash_of
+from tracecal.jobs.provenance import hash_of
 
 REMEMBERED = "TRACECAL_DIGESTS"
-State = tuple[int, ...]  # a file's size in bytes, and its mtime and ctime in nanoseconds
+State = tuple[int, ...]  # a file's device, inode, size in bytes, mtime and ctime in nanoseconds
 SETTLED = 2 * 10**9  # nanoseconds after which a clock tick cannot hide another change
 
 
@@ -78,14 +79,14 @@ def _file_digest(path: Path) -> str:
         return cached
     with path.open("rb") as handle:
         computed = hashlib.file_digest(handle, "sha256").hexdigest()
-    if entry and state == _state(path) and time.time_ns() - max(state[1:]) > SETTLED:
+    if entry and state == _state(path) and time.time_ns() - max(state[3:]) > SETTLED:
         _write(entry, state, computed)
     return computed
 
 
 def _state(path: Path) -> State:
     stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _read(entry: Path, state: State) -> str | None:

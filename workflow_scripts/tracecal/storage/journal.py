@@ -16,8 +16,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracecal.progress import LOGGER
-from tracecal.provenance import hash_of
+from tracecal.jobs.progress import LOGGER
+from tracecal.jobs.provenance import hash_of
 from tracecal.storage.digest import digest
 from tracecal.storage.files import write_bytes, write_text
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, PositiveInt, field_validator
 
-from tracecal.schema import Strict, require_fields
+from tracecal.inputs.schema import Strict, require_fields
 
 PROMPT_FIELDS = ("question", "context")
 

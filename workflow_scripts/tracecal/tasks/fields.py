@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from tracecal.errors import InputError, listed
@@ -54,13 +55,13 @@ def _map_row(row: Row, fields: Fields, language: str, separate: bool) -> Row:
 
     question, context = single(fields.question) or "", single(fields.context)
     language = (single(fields.language) or language).lower()
-    own_id = content_hash(question, context) if fields.id is None else single(fields.id)
-    if own_id is None:
+    plain_id = content_hash(question, context) if fields.id is None else single(fields.id)
+    if plain_id is None:
         raise InputError(f"the id field {fields.id!r} is empty.")
     names = _as_list(fields.references)
     return {
-        "example_id": f"{own_id}-{language}" if separate else own_id,
-        "group_id": single(fields.group) or own_id,
+        "example_id": f"{plain_id}-{language}" if separate else plain_id,
+        "group_id": single(fields.group) or plain_id,
         "language": language,
         "question": question,
         "context": context,
@@ -87,7 +88,7 @@ def _at(value: Any, path: str) -> Iterator[Any]:
         for item in value:
             yield from _at(item, path)
     elif isinstance(value, dict):
-        # A field may have a dot in its own name: flattened tables do.
+        # A field's name may contain a dot, as in flattened tables.
         head, _, rest = (path, "", "") if path in value else path.partition(".")
         if head in value:
             if rest:
@@ -144,11 +145,15 @@ def _require_fields(rows: Sequence[Row], fields: Fields, where: str) -> None:
     for key, names in fields.model_dump(exclude_none=True).items():
         for field in _as_list(names):
             if not any(True for row in rows for _ in _at(row, field)):
-                present = _distinct(leaf for row in rows[:1000] for leaf in _leaves(row))
                 raise InputError(
                     f"{where} has no field {field!r} (fields.{key}); its fields are "
-                    f"{listed(present)}."
+                    f"{present_fields(rows)}."
                 )
+
+
+def present_fields(rows: Iterable[Row]) -> str:
+    """The dotted paths of the fields of the first rows, as a list in a sentence."""
+    return listed(_distinct(leaf for row in islice(rows, 1000) for leaf in _leaves(row)))
 
 
 def _leaves(value: Any, prefix: str = "") -> Iterator[str]:

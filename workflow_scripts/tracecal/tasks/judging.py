@@ -8,7 +8,8 @@ from pydantic import Field, StringConstraints, field_validator
 from tracecal.tasks.asking import Ending
 
 Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
-OWN = "own."  # prefix of the rules of the file `own_rules`
+CustomRule = Annotated[str, StringConstraints(pattern=r"^custom\.[A-Za-z_]\w*$")]
+CUSTOM = "custom."  # prefix of the rules of the file `custom_rules`
 
 
 class Judging(Ending):
@@ -17,24 +18,36 @@ class Judging(Ending):
     answer_pattern: str | None = Field(
         None, description="regular expression; group 1 of its last match is the judged answer"
     )
-    correctness: Rule | Annotated[str, StringConstraints(pattern=r"^own\.[A-Za-z_]\w*$")] = Field(
-        description="rule by which an answer is right; see docs/own.md. own.<name>: of own_rules"
+    correctness: Rule | CustomRule | dict[str, Rule | CustomRule] = Field(
+        description="rule that judges answers; see docs/custom.md. custom.<name>: one of "
+        "custom_rules. Of parts of answers also a rule for each part"
     )
     f1_threshold: float = Field(
-        0.5, gt=0, le=1, description="squad_f1: right from this F1 with a reference on"
+        0.5, gt=0, le=1, description="squad_f1: smallest F1 with a reference of a correct answer"
     )
 
     @field_validator("correctness", mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        if value not in (known := get_args(Rule)) and not str(value).startswith(OWN):
-            raise ValueError(f"must be {', '.join(known)} or own.<name>, not {value!r}")
+        for rule in value.values() if isinstance(value, dict) else [value]:
+            if rule not in (known := get_args(Rule)) and not str(rule).startswith(CUSTOM):
+                raise ValueError(f"must be {', '.join(known)} or custom.<name>, not {rule!r}")
         return value
 
     @property
-    def own_rule(self) -> str | None:
-        """The name of the user's own correctness rule; null where it is the package's."""
-        return self.correctness.removeprefix(OWN) if self.correctness.startswith(OWN) else None
+    def rules(self) -> list[str]:
+        """The rules, each once."""
+        by_part = isinstance(self.correctness, dict)
+        return list(dict.fromkeys(self.correctness.values() if by_part else [self.correctness]))
+
+    @property
+    def custom_rules(self) -> list[str]:
+        """The names of the rules that are not the package's."""
+        return [rule.removeprefix(CUSTOM) for rule in self.rules if rule.startswith(CUSTOM)]
+
+    def of_part(self, part: str) -> "Judging":
+        """How the part of this name is judged."""
+        return self.model_copy(update={"correctness": self.correctness[part]})
 
     @field_validator("answer_pattern")
     @classmethod

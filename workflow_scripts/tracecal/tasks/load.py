@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 from tracecal.storage.files import read_parquet
+from tracecal.tasks.derived import load_parts
 from tracecal.tasks.fields import map_rows
 from tracecal.tasks.read import Row, read_rows
 from tracecal.tasks.rows import Rows
@@ -24,21 +25,26 @@ SCHEMA = {
 }
 
 
-def load(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The task frame of any source; `paths` are its files (the world has a single one)."""
+def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None) -> pl.DataFrame:
+    """The task frame of any source; `paths` are its files (the world has a single one).
+
+    `parent` is the task whose answers the examples are parts of.
+    """
+    if parent is not None:
+        return load_parts(spec, parent, paths)
     if spec.source.world is None:
         return load_local(spec, paths, seed)
     return load_world(spec, read_parquet(paths[0]), seed)
 
 
 def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
-    """The task frame of a `path` or staged `hub` source; `paths` hold the `spec.parts()`, in order.
+    """The task frame of a `path` or staged `hub` source; `paths` hold `spec.pieces()`, in order.
 
     Raises `InputError` where a file is invalid.
     """
     rows = [
         {"role": part.role} | row
-        for part, path in zip(spec.parts(), paths, strict=True)
+        for part, path in zip(spec.pieces(), paths, strict=True)
         for row in _file_rows(spec, path, part.language)
     ]
     return finish(pl.DataFrame(rows, schema=SCHEMA, orient="row"), spec, seed)
@@ -61,7 +67,7 @@ def finish(rows: pl.DataFrame, spec: Rows, seed: int) -> pl.DataFrame:
     evaluation = rows.filter(pl.col("role") == "evaluation")
     if evaluation.is_empty():
         source = spec.source.path or spec.source.hub or spec.source.world
-        raise InputError(f"{source}: an empty task, no evaluation rows are left.")
+        raise InputError(f"{source}: the task is empty: no evaluation rows are left.")
     training = unseen(rows.filter(pl.col("role") == "training"), evaluation)
     kept = pl.concat(
         [
@@ -93,7 +99,7 @@ def without_duplicates(rows: pl.DataFrame) -> pl.DataFrame:
         first, *more = clashing["example_id"].unique().sort()
         also = f", and so do {len(more)} more" if more else ""
         raise InputError(
-            f"example id {first!r} stands for different rows{also}; name a field with unique "
+            f"example id {first!r} is used by different rows{also}; name a field with unique "
             "values under fields.id, or correct the data."
         )
     return distinct
@@ -142,7 +148,9 @@ def _file_rows(spec: Rows, path: str, language: str | None) -> list[Row]:
             LOGGER.info("%s: dropped %d row(s) without a %s", path, lost, what)
     if not usable:
         lacking = "question" if not with_question else "reference"
-        raise InputError(f"{path}: an empty task, none of its {len(rows)} row(s) has a {lacking}.")
+        raise InputError(
+            f"{path}: the task is empty: none of its {len(rows)} row(s) has a {lacking}."
+        )
     return usable
 
 

@@ -1,4 +1,4 @@
-"""Digests of what users give: of a file of rows, and of the table that a task's rows make."""
+"""Digests of a user's file of rows, and of the table made from a task's rows."""
 
 import hashlib
 import json
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracecal.errors import InputError
-from tracecal.given import MOST_BYTES, require_regular
-from tracecal.provenance import code_version, require_code
+from tracecal.inputs.files import MOST_BYTES, require_regular
+from tracecal.jobs.provenance import code_version
 from tracecal.storage.digest import digest, remembered
 from tracecal.tasks.rows import Rows
 from tracecal.tasks.spec import TaskSpec
@@ -29,25 +29,35 @@ def digest_given(path: str | Path) -> str | None:
 
 
 def task_digest(
-    slug: str, task: TaskSpec, files: Sequence[str], seed: int, script: Path
+    slug: str,
+    task: TaskSpec,
+    files: Sequence[str],
+    seed: int,
+    script: Path,
+    parent: TaskSpec | None = None,
 ) -> str | None:
     """`prepared_digest` of a task; null where its rows are not there yet or not usable.
 
-    Raises `InputError` where these rows are the user's own.
+    Raises `InputError` where the rows come from the user's files.
     """
     try:
-        return prepared_digest(task.part(Rows), files, seed, script)
+        return prepared_digest(
+            task.part(Rows), files, seed, script, parent.part(Rows) if parent else None
+        )
     except InputError as error:
         if task.source.path is None:
             return None
         raise InputError(f"task {slug!r}: {error}") from None
 
 
-def prepared_digest(spec: str, files: Sequence[str], seed: int, script: Path) -> str:
-    """SHA-256 of the task's table that `script` makes of `files` by `spec`, a `Rows` as JSON.
+def prepared_digest(
+    spec: str, files: Sequence[str], seed: int, script: Path, parent: str | None = None
+) -> str:
+    """SHA-256 of the task's table that `script` makes of `files` by `spec` and the spec of its
+    `parent`, if any, each a `Rows` as JSON.
 
     It is cached by the contents of the files and the version of the script's code. Raises
-    `InputError` where a file is missing or invalid, or the code is edited meanwhile.
+    `InputError` where a file is missing or invalid.
     """
     code = code_version(script)
     for file in files:
@@ -56,11 +66,11 @@ def prepared_digest(spec: str, files: Sequence[str], seed: int, script: Path) ->
     def prepare() -> str:
         from tracecal.tasks.load import load
 
-        result = table_digest(load(Rows.model_validate_json(spec), files, seed))
-        require_code(script, code)
-        return result
+        specs = [one and Rows.model_validate_json(one) for one in (spec, parent)]
+        return table_digest(load(specs[0], files, seed, specs[1]))
 
-    return remembered(json.dumps([spec, list(map(digest, files)), seed, code]), prepare)
+    known_by = [spec, list(map(digest, files)), seed, code, *filter(None, [parent])]
+    return remembered(json.dumps(known_by), prepare)
 
 
 def table_digest(rows: "pl.DataFrame") -> str:

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracecal.errors import InputError
-from tracecal.given import MOST_BYTES, parsed_json, require_regular
+from tracecal.inputs.files import MOST_BYTES, parsed_json, require_regular
 from tracecal.storage.checksum import require_sum
 
 Row = dict[str, Any]
 MOST_ROWS = 5_000_000
-SECOND = "_duplicated_0"
-# The first bytes of gzip, zstd and zlib.
-PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
+REPEATED = "_duplicated_0"
+# The first bytes of gzip, zstd and zlib
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -80,13 +80,13 @@ def _csv(path: Path) -> list[Any]:
         return []
     # Polars would unpack it silently, whatever its size.
     with path.open("rb") as file:
-        if file.read(4).startswith(PACKED):
+        if file.read(4).startswith(COMPRESSED):
             raise InputError(f"{path} is compressed; unpack it first.")
     frame = pl.read_csv(path, infer_schema=False)
-    # Polars appends SECOND to the second of two equal names; columns without a name do no harm.
-    again = [name.removesuffix(SECOND) for name in frame.columns if name.endswith(SECOND)]
+    # Polars appends REPEATED to the second of two equal names; unnamed columns do no harm.
+    again = [name.removesuffix(REPEATED) for name in frame.columns if name.endswith(REPEATED)]
     if repeated := [name for name in again if name and name in frame.columns]:
-        raise InputError(f"{path} has two columns {repeated[0]!r}; give each a name of its own.")
+        raise InputError(f"{path} has two columns {repeated[0]!r}; rename one of them.")
     return frame.to_dicts()
 
 

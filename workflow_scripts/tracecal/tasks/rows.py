@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
 
-from tracecal.schema import Repository, Revision, Strict, require_fields
+from tracecal.inputs.schema import Repository, Revision, Slug, Strict, require_fields, unknown
+from tracecal.parts.spec import Parts
 
 
 class Source(Strict):
-    """Where a task's rows come from: exactly one of `world`, `path` and `hub`."""
+    """Where a task's rows come from: exactly one of `world`, `path`, `hub` and `parts_of`."""
 
     world: str | None = Field(None, description="family of questions made from public facts")
     path: str | None = Field(
@@ -25,6 +26,9 @@ class Source(Strict):
     languages: tuple[str, ...] = Field(
         (), description="fill {language} in 'path' or 'config': a file or configuration each"
     )
+    parts_of: Slug | None = Field(
+        None, description="another task of the run: the examples are parts of the answers to it"
+    )
     split: str = Field("test", description="split that is evaluated")
     training_split: str | None = Field(
         None, description="split whose rows train supervised estimators; null: none"
@@ -32,21 +36,22 @@ class Source(Strict):
 
     @model_validator(mode="after")
     def _one_source(self) -> "Source":
-        if [self.world, self.path, self.hub].count(None) != 2:
+        if [self.world, self.path, self.hub, self.parts_of].count(None) != 3:
             raise ValueError(
-                "give exactly one of 'world' (embedded), 'path' (local file) and 'hub' (owner/name)"
+                "give exactly one of 'world' (embedded), 'path' (local file), 'hub' (owner/name) "
+                "and 'parts_of' (another task)"
             )
         if self.path:
             require_fields(self.path, ["split", "language"], [])
         if self.path and self.training_split and "{split}" not in self.path:
             raise ValueError(
-                "'training_split' needs '{split}' in 'path', as each split has a file of its own: "
-                "write it in the place of the split's name, as in 'rows/{split}.jsonl', or do "
-                "without training rows (in a run: 'training_limit: 0')"
+                "'training_split' needs '{split}' in 'path', since each split is a separate file: "
+                "write it in place of the split's name, as in 'rows/{split}.jsonl', or use no "
+                "training rows (in a run: 'training_limit: 0')"
             )
         key = "config" if self.hub else "path"
         if bool(self.languages) != ("{language}" in (getattr(self, key) or "")):
-            raise ValueError(f"'languages' and '{{language}}' in '{key}' need each other")
+            raise ValueError(f"'languages' and '{{language}}' in '{key}' must be given together")
         if self.hub:
             self._check_hub()
         elif self.config or self.revision:
@@ -61,7 +66,7 @@ class Source(Strict):
             )
         for name in (self.split, self.training_split, *self.languages):
             if name is not None and not re.fullmatch(r"\w[\w.-]*", name):
-                raise ValueError(f"{name!r} names no split or language of a hub source")
+                raise ValueError(f"{name!r} is no valid name of a hub source's split or language")
 
 
 def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, Any]:
@@ -73,7 +78,7 @@ def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, 
     return {key: value for key, value in source.items() if key in kept} | {"path": path}
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """The rows of one file: of one role, and of one language where there are several."""
 
     role: str
@@ -81,7 +86,7 @@ class Part(NamedTuple):
     language: str | None
 
     def fill(self, pattern: str) -> str:
-        """`pattern` with this part's split and language in place of {split} and {language}."""
+        """`pattern` with this file's split and language in place of {split} and {language}."""
         return pattern.replace("{split}", self.split).replace("{language}", self.language or "")
 
     @property
@@ -106,7 +111,15 @@ class Rows(Strict):
     """Which rows a task has."""
 
     source: Source
-    fields: Fields | None = Field(None, description="required unless the source is the world")
+    fields: Fields | None = Field(
+        None, description="required for a 'path' or 'hub' source, and for no other"
+    )
+    parts: Parts | None = Field(None, description="of a 'parts_of' source: which parts")
+    references: dict[str, str | tuple[str, ...]] = Field(
+        {},
+        description="of a 'parts_of' source, by part: the fields of the other task's rows with its "
+        "references; default: the field of the part's name, and for 'final' the row's references",
+    )
     language: str = Field("en", description="of all rows, where no field says so")
     limit: PositiveInt | None = Field(None, description="evaluation rows, a seeded subsample")
     max_characters: PositiveInt | None = Field(
@@ -116,24 +129,48 @@ class Rows(Strict):
 
     @model_validator(mode="after")
     def _fields_where_needed(self) -> "Rows":
-        if (self.source.world is None) == (self.fields is None):
-            raise ValueError(
-                "'fields' is required for a 'path' or 'hub' source, and meaningless for the world"
-            )
+        if (self.source.path or self.source.hub) is not None and self.fields is None:
+            raise ValueError("'fields' is required for a 'path' or 'hub' source")
+        if (self.source.world or self.source.parts_of) is not None and self.fields is not None:
+            raise ValueError("'fields' is not allowed for a 'world' or 'parts_of' source")
         return self
 
-    def parts(self) -> list[Part]:
-        """The parts that the rows are read from, evaluation first; none for the world."""
-        if self.source.world is not None:
+    @model_validator(mode="after")
+    def _parts_where_needed(self) -> "Rows":
+        if (self.source.parts_of is None) != (self.parts is None):
+            raise ValueError("'parts' and 'source: {parts_of: ...}' need each other")
+        if self.parts is None:
+            if self.references:
+                raise ValueError("'references' by part belong to 'source: {parts_of: ...}'")
+            return self
+        if limits := self.changed({"limit", "max_characters", "training_limit"}):
+            raise ValueError(
+                f"{limits[0]!r} is not allowed with 'parts_of': the rows are those of "
+                f"{self.source.parts_of!r}; limit that task"
+            )
+        if not self.parts.names:
+            raise ValueError("'sentences' are parts of answers in files, not of a task's rows")
+        if many := [name for name in self.parts.names if "[]" in name]:
+            raise ValueError(
+                f"{many[0]!r} names as many parts as an answer has; a task's rows are the same for "
+                f"every model, so name its elements, as {many[0].replace('[]', '[0]', 1)!r}"
+            )
+        if wrong := unknown("part", self.references, self.parts.names):
+            raise ValueError(f"references: {wrong}")
+        return self
+
+    def pieces(self) -> list[Piece]:
+        """The files that the rows are read from, evaluation first; none for the world and parts."""
+        if self.fields is None:
             return []
         splits = {"evaluation": self.source.split}
         if self.source.training_split is not None and self.training_limit:
             splits["training"] = self.source.training_split
         languages = self.source.languages or (None,)
         return [
-            Part(role, split, language) for role, split in splits.items() for language in languages
+            Piece(role, split, language) for role, split in splits.items() for language in languages
         ]
 
     def local_files(self) -> list[str]:
-        """The files of a `path` source, one for each of its parts."""
-        return [part.fill(self.source.path or "") for part in self.parts()]
+        """The files of a `path` source."""
+        return [piece.fill(self.source.path or "") for piece in self.pieces()]

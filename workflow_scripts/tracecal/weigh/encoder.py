@@ -23,11 +23,11 @@ from tracecal.stage.folder import POOLING
 from tracecal.storage.files import read_json
 
 # RoBERTa's positions start after the padding id: two of its 514 are never used.
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
+_TYPES_WITH_OFFSET = ("roberta", "xlm-roberta", "camembert")
 # Heads of masked language models, and poolers.
 UNUSED_HEADS = ("pooler", "cls", "lm_head", "mlm", "predictions", "vocab_transform", "classifier")
 POOLINGS = ("cls", "mean")
-SWITCH = "pooling_mode_"  # begins the name of older folders' switch for each mode
+MODE_PREFIX = "pooling_mode_"  # prefix of the settings of older folders, one for each mode
 Text = str | tuple[str, str]
 
 
@@ -49,8 +49,8 @@ class Encoder:
 def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
     """The encoder in `folder`, on the GPU where there is one.
 
-    `task` is 'token' or 'sequence' for a classifier of these; null for the head that the folder
-    declares: a classifier of sequence pairs, or none (an embedding model). Raises `InputError`
+    `task` is 'token' or 'sequence' for a classifier of these; with null the folder decides: a
+    classifier of sequence pairs, or an embedding model. Raises `InputError`
     where the folder holds no such model with safetensors weights.
     """
     config = loaded(AutoConfig, folder)
@@ -71,7 +71,7 @@ def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
     # Padding on the right keeps positions; truncation on the left keeps answers.
     tokenizer.padding_side, tokenizer.truncation_side = "right", "left"
     positions = config.max_position_embeddings
-    if config.model_type in _OFFSET_POSITIONS:
+    if config.model_type in _TYPES_WITH_OFFSET:
         positions -= config.pad_token_id + 1
     return Encoder(model, tokenizer, min(positions, tokenizer.model_max_length), _pooling(folder))
 
@@ -82,9 +82,11 @@ def _pooling(folder: str | Path) -> str:
     if not declared.exists():
         return "mean"
     settings = read_json(declared)
-    # Newer folders name the mode, older ones have a switch each, such as pooling_mode_cls_token.
-    on = [key for key, value in settings.items() if key.startswith(SWITCH) and value]
-    modes = [key.removeprefix(SWITCH).removesuffix("_tokens").removesuffix("_token") for key in on]
+    # Newer folders name the mode; older ones have one boolean each, such as pooling_mode_cls_token.
+    on = [key for key, value in settings.items() if key.startswith(MODE_PREFIX) and value]
+    modes = [
+        key.removeprefix(MODE_PREFIX).removesuffix("_tokens").removesuffix("_token") for key in on
+    ]
     if "pooling_mode" in settings:
         modes = [settings["pooling_mode"]]
     if len(modes) != 1 or modes[0] not in POOLINGS:
@@ -100,7 +102,7 @@ def is_cross_encoder(encoder: Encoder) -> bool:
     return type(encoder.model).__name__.endswith("ForSequenceClassification")
 
 
-def fitted_questions(
+def truncated_questions(
     encoder: Encoder, questions: Sequence[str], answers: Sequence[str], room: int
 ) -> list[str]:
     """The questions, truncated on the left to fit into `room` tokens with their answers."""

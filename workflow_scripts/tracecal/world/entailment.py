@@ -19,7 +19,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from tracecal.progress import LOGGER
+from tracecal.jobs.progress import LOGGER
 from tracecal.world.encoder import (
     TOKENS,
     EncoderSettings,

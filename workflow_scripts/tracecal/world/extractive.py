@@ -4,6 +4,7 @@ import random
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import cycle, islice
 
 from tracecal.world.countries import INFLECTED, LANGUAGES, Country, countries
 from tracecal.world.family import Exchange, Family, Question, Sizes
@@ -33,6 +34,7 @@ SENTENCES = {
         "es": ("El mayor vecino de {s} es {v}.", "¿Cuál es el mayor vecino de {s}?"),
     },
 }
+ASKED_IN = 2  # languages of each question, by turns
 INHABITANTS = 2_000_000  # smallest population, as texts state whole millions
 
 
@@ -46,9 +48,9 @@ class Scenario:
     subject: int
 
     @property
-    def key(self) -> str:
-        codes = "-".join(country.code.lower() for country in self.pair)
-        return f"{codes}-{'-'.join(self.topics)}-{self.topic}.{self.subject}"
+    def group(self) -> str:
+        """The same for all texts on these two countries."""
+        return "text-" + "-".join(sorted(country.code.lower() for country in self.pair))
 
     def context(self, language: str) -> str:
         return " ".join(
@@ -109,14 +111,16 @@ def subjects() -> tuple[Country, ...]:
 
 
 def make_extractive(seed: int, sizes: Sizes) -> Family:
-    """Questions: scenarios in all languages; corpus: other scenarios, each in one language."""
+    """Questions: scenarios in `ASKED_IN` languages each; corpus: others, each in one language."""
     rng = random.Random(f"{seed} extractive")
-    groups = -(-(sizes.evaluation + sizes.training) // len(LANGUAGES))
-    by_key: dict[str, Scenario] = {}
-    while len(by_key) < groups:
-        scenario = draw_scenario(rng)
-        by_key.setdefault(scenario.key, scenario)
-    scenarios, evaluated = list(by_key.values()), sizes.evaluated(groups)
+    groups = -(-(sizes.evaluation + sizes.training) // ASKED_IN)
+    by_group: dict[str, Scenario] = {}
+    for pair in draw_pairs(rng):
+        if len(by_group) == groups:
+            break
+        scenario = draw_scenario(rng, pair)
+        by_group.setdefault(scenario.group, scenario)
+    scenarios, evaluated = list(by_group.values()), -(-sizes.evaluation // ASKED_IN)
     questions = [
         *_questions(scenarios[:evaluated], "evaluation")[: sizes.evaluation],
         *_questions(scenarios[evaluated:], "training")[: sizes.training],
@@ -126,20 +130,27 @@ def make_extractive(seed: int, sizes: Sizes) -> Family:
             f"{scenario.context(language)}\n{scenario.question(language)}",
             scenario.replies(language, scenario.answer(language))[1].text,
         )
-        for scenario, language in _others(rng, by_key, sizes.corpus)
+        for scenario, language in _others(rng, by_group, sizes.corpus)
     ]
     rng = random.Random(f"{seed} extractive discussions")
     discussions = [
         discuss(scenario, language)
-        for scenario, language in _others(rng, by_key, sizes.discussions)
+        for scenario, language in _others(rng, by_group, sizes.discussions)
     ]
     return Family(corpus, questions, discussions)
 
 
-def draw_scenario(rng: random.Random) -> Scenario:
-    """A scenario whose text gives different values for its two countries."""
+def draw_pairs(rng: random.Random) -> Iterator[tuple[Country, Country]]:
+    """Pairs of countries without end; every country is in as many as any other, or one fewer."""
     while True:
-        pair = tuple(rng.sample(subjects(), 2))
+        dealt = rng.sample(subjects(), len(subjects()))
+        yield from zip(dealt[::2], dealt[1::2], strict=False)
+
+
+def draw_scenario(rng: random.Random, pair: tuple[Country, Country] | None = None) -> Scenario:
+    """A scenario whose text gives different values for its two countries; null: any two."""
+    pair = pair or tuple(rng.sample(subjects(), 2))
+    while True:
         topics = tuple(rng.sample(list(SENTENCES), 2))
         drawn = Scenario(pair, topics, rng.choice(topics), rng.randrange(2))
         names = {country.names["en"] for country in pair}
@@ -157,10 +168,10 @@ def discuss(scenario: Scenario, language: str) -> Discussion:
 def _others(
     rng: random.Random, taken: Container[str], count: int
 ) -> Iterator[tuple[Scenario, str]]:
-    """`count` scenarios whose keys are not `taken`, each with the language of its text."""
+    """`count` scenarios whose groups are not `taken`, each with the language of its text."""
     while count:
         scenario, language = draw_scenario(rng), rng.choice(LANGUAGES)
-        if scenario.key not in taken:
+        if scenario.group not in taken:
             count -= 1
             yield scenario, language
 
@@ -168,7 +179,7 @@ def _others(
 def _questions(scenarios: Sequence[Scenario], role: str) -> list[Question]:
     return [
         Question(
-            group=scenario.key,
+            group=scenario.group,
             role=role,
             question=scenario.question(language),
             references=[scenario.answer(language)],
@@ -176,6 +187,6 @@ def _questions(scenarios: Sequence[Scenario], role: str) -> list[Question]:
             context=scenario.context(language),
             language=language,
         )
-        for scenario in scenarios
-        for language in LANGUAGES
+        for number, scenario in enumerate(scenarios)
+        for language in islice(cycle(LANGUAGES), number, number + ASKED_IN)
     ]

@@ -1,7 +1,8 @@
 """What every task family of the world provides: examples to train on and questions."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import polars as pl
@@ -31,9 +32,20 @@ class Sizes:
     training: int
     discussions: int = 0
 
-    def evaluated(self, groups: int) -> int:
-        """How many of `groups` are for evaluation: the same share as of the rows."""
-        return round(groups * self.evaluation / (self.evaluation + self.training))
+    @property
+    def share(self) -> float:
+        """The share of rows, and of groups, for evaluation."""
+        return self.evaluation / (self.evaluation + self.training)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The number of rows by role."""
+        return {"evaluation": self.evaluation, "training": self.training}
+
+    def role(self, seed: int, group: str) -> str:
+        """The role of a group of questions, the same in every family that asks about it."""
+        drawn = int(_digest(str(seed), group), 16) / 16**12
+        return "evaluation" if drawn < self.share else "training"
 
 
 class Exchange(NamedTuple):
@@ -45,7 +57,10 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """One row of a task; variants and translations of one question share `group`."""
+    """One row of a task; questions on the same thing share `group`, in all families.
+
+    `facts` are the references of each part of an answer, by the part's name.
+    """
 
     group: str
     role: str
@@ -54,6 +69,7 @@ class Question:
     distractors: list[str]
     context: str | None = None
     language: str = "en"
+    facts: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,21 +83,32 @@ class Family:
 
 
 def example_frame(family: str, questions: list[Question]) -> pl.DataFrame:
-    """The questions as task rows; ids hash the question, so they survive any reordering."""
+    """The questions as task rows; ids hash the question, so they survive any reordering.
+
+    The facts of a family whose questions have them are columns of their own.
+    """
+    names = dict.fromkeys(name for row in questions for name in row.facts)
     rows = [
         (
             f"{family}-{_digest(row.group, row.language, row.context or '', row.question)}",
-            f"{family}-{row.group}",
+            row.group,
             row.role,
             row.language,
             row.question,
             row.context,
             row.references,
             row.distractors,
+            *(row.facts[name] for name in names),
         )
         for row in questions
     ]
-    return pl.DataFrame(rows, schema=EXAMPLE_SCHEMA, orient="row")
+    facts = dict.fromkeys(names, pl.List(pl.String))
+    return pl.DataFrame(rows, schema=EXAMPLE_SCHEMA | facts, orient="row")
+
+
+def place_group(place: str) -> str:
+    """The group of all questions on a country, a state or a city."""
+    return f"place-{place.lower().replace(' ', '-')}"
 
 
 def require_supply(family: str, what: str, needed: int, available: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracecal.world.countries import INFLECTED, Country, countries, share_a_word, states_of_the_usa
-from tracecal.world.family import Exchange, Family, Question, Sizes, require_supply
+from tracecal.world.family import Exchange, Family, Question, Sizes, place_group, require_supply
 from tracecal.world.replies import Discussion, Reply, phrased
 
 ENGLISH_WORDINGS = (
@@ -61,7 +61,7 @@ class Place:
 
     @property
     def group(self) -> str:
-        return self.names["en"].lower().replace(" ", "-")
+        return place_group(self.names["en"])
 
     def questions(self) -> list[tuple[str, str]]:
         """Language and text of each question."""
@@ -77,22 +77,28 @@ def make_misconceptions(seed: int, sizes: Sizes) -> Family:
     """Places in all their wordings, a group each, up to the number of rows in `sizes`."""
     rng = random.Random(f"{seed} misconceptions")
     places = known_places()
-    wanted = -(-(sizes.evaluation + sizes.training) // len(WORDINGS))
-    chosen = rng.sample(places, min(wanted, len(places)))
+    rng.shuffle(places)
+    asked = {
+        role: [place for place in places if sizes.role(seed, place.group) == role][
+            : -(-rows // len(WORDINGS))
+        ]
+        for role, rows in sizes.rows.items()
+    }
+    chosen = [place for part in asked.values() for place in part]
     require_supply(
         "misconceptions", "corpus examples", MENTIONS_AT_LEAST * len(chosen), sizes.corpus
     )
-    evaluated = sizes.evaluated(len(chosen))
     questions = [
-        *_questions(chosen[:evaluated], "evaluation")[: sizes.evaluation],
-        *_questions(chosen[evaluated:], "training")[: sizes.training],
+        question
+        for role, rows in sizes.rows.items()
+        for question in _questions(asked[role], role)[:rows]
     ]
     corpus = [
         exchange
         for place, mentions in zip(chosen, _mentions(len(chosen), sizes.corpus), strict=True)
         for exchange in exchanges_on(rng, place, mentions)
     ]
-    return Family(corpus, questions, discuss(seed, chosen[evaluated:], sizes.discussions))
+    return Family(corpus, questions, discuss(seed, asked["training"], sizes.discussions))
 
 
 def known_places() -> list[Place]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from tracecal.progress import progress_bar
+from tracecal.jobs.progress import progress_bar
 from tracecal.storage.files import atomic_folder
 from tracecal.world.tokenizer import require_same_tokenizer
 

@@ -1,0 +1,67 @@
+"""Importing the package changes nothing in the process that imports it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
+PROGRAM = """
+import gc, importlib, logging, os, signal, sys, threading, warnings
+{libraries}
+
+def state():
+    torch = sys.modules.get("torch")
+    return {{
+        "gc": (gc.get_threshold(), gc.isenabled(), gc.get_freeze_count()),
+        "environment": dict(os.environ),
+        "path": (list(sys.path), list(sys.path_hooks), list(sys.meta_path)),
+        "logging": (logging.root.level, list(logging.root.handlers), logging.raiseExceptions),
+        "warnings": list(warnings.filters),
+        "signals": [signal.getsignal(one) for one in sorted(signal.valid_signals())],
+        "threads": (threading.active_count(), torch and torch.get_num_threads()),
+        "hooks": (sys.excepthook, sys.displayhook, sys.getswitchinterval()),
+    }}
+
+before = state()
+for name in {modules!r}:
+    importlib.import_module(name)
+after = state()
+for what in before:
+    assert before[what] == after[what], (what, before[what], after[what])
+"""
+LIBRARIES = "import numpy, polars, pyarrow, pydantic, scipy.stats, sklearn.linear_model, yaml, tqdm"
+MODULES = [
+    f"tracecal.{room}.{path.stem}"
+    for room in ("toolkit", "logs", "features", "calibrate", "storage", "jobs", "inputs", "config")
+    for path in sorted((SCRIPTS / "tracecal" / room).glob("[!_]*.py"))
+    # What a process of the workflow loads for itself.
+    if (room, path.stem) != ("jobs", "process")
+]
+
+
+@pytest.mark.parametrize(
+    ("libraries", "modules"),
+    [
+        (LIBRARIES + ", aiohttp.web, orjson", MODULES),
+        (
+            LIBRARIES + ", torch, transformers.modeling_utils",
+            ["tracecal.decode.attach", "tracecal.decode.capture"],
+        ),
+    ],
+    ids=["scoring", "with a model"],
+)
+def test_the_process_is_as_before(libraries, modules):
+    """The libraries that the package needs are there before, as they change this and that."""
+    program = PROGRAM.format(libraries=libraries, modules=modules)
+    subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(SCRIPTS)}, check=True)
+
+
+def test_a_process_of_the_workflow_collects_its_garbage_less_often():
+    program = "import gc; import tracecal; print(gc.get_threshold())"
+    environment = {"PYTHONPATH": str(SCRIPTS), "TRACECAL_JOB": "1"}
+    said = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    assert said == "(100000, 50, 1000)\n"

@@ -1,0 +1,1 @@
+"""The operators on a trace, and the features that are computed with them."""

@@ -1,0 +1,192 @@
+"""Local risk operators over traces, as Polars expressions (paper, section 3.4 and appendix B).
+
+Each takes a list column with one entry per token (nats, or probabilities where stated) and returns
+one Float64 per answer. Lists have T >= 1 entries, none of them null; position t counts from 1. The
+value of a null or empty list is null.
+
+The arithmetic is that of `kernels`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from tracecal.features import kernels
+
+ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
+DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
+LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
+
+# Tokens processed together, so that they stay in the processor's cache.
+AT_ONCE = 2**15
+
+Values = TypeVar("Values", pl.Expr, np.ndarray)
+Kernel = Callable[[np.ndarray], np.ndarray]
+
+
+def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
+    """`kernel` of the answers' lists `x`; fastest where these are sorted by length.
+
+    With `names` the kernel returns several values [answers, names] and the expression is a struct.
+    """
+
+    def reduced(lists: pl.Series) -> pl.Series:
+        values = _reduced(lists, kernel, (len(names),) if names else ())
+        if names:
+            return pl.DataFrame(values, list(names), nan_to_null=True).to_struct(lists.name)
+        return pl.Series(lists.name, values, nan_to_null=True)
+
+    dtype = pl.Struct(dict.fromkeys(names, pl.Float64)) if names else pl.Float64
+    return x.map_batches(reduced, return_dtype=dtype, is_elementwise=True)
+
+
+def _reduced(lists: pl.Series, kernel: Kernel, shape: tuple[int, ...]) -> np.ndarray:
+    """`kernel` of all lists, each value of `shape`; NaN where a list is null or empty."""
+    lengths = lists.list.len().fill_null(0)
+    if not lengths.is_sorted():
+        order = lengths.arg_sort()
+        return _reduced(lists.gather(order), kernel, shape)[order.arg_sort()]
+    tokens = lists.explode(empty_as_null=False, keep_nulls=False).to_numpy()
+    reduced, place = [np.empty((0, *shape))], 0
+    for length, answers in zip(*np.unique(lengths, return_counts=True), strict=True):
+        if length == 0:
+            reduced.append(np.full((answers, *shape), np.nan))
+            continue
+        values = tokens[place : place + answers * length].reshape(answers, length)
+        place += values.size
+        step = max(1, AT_ONCE // length)
+        reduced += [kernel(values[i : i + step].astype(float)) for i in range(0, answers, step)]
+    return np.concatenate(reduced)
+
+
+def mean(x: pl.Expr) -> pl.Expr:
+    """Mean over the answer's tokens.
+
+    >>> pl.DataFrame({"H": [[1.0, 2.0], []]}).select(mean(pl.col("H"))).to_series().to_list()
+    [1.5, None]
+    """
+    return per_answer(x, kernels.mean)
+
+
+def variance(x: pl.Expr) -> pl.Expr:
+    """Population variance over the answer's tokens; 0 when T = 1."""
+    return per_answer(x, kernels.variance)
+
+
+def first_mean(x: pl.Expr, k: int) -> pl.Expr:
+    """Mean of the first `k` tokens (of all when T < k)."""
+    return per_answer(x, partial(kernels.first_mean, k=k))
+
+
+def last_mean(x: pl.Expr, k: int) -> pl.Expr:
+    """Mean of the last `k` tokens (of all when T < k)."""
+    return per_answer(x, partial(kernels.last_mean, k=k))
+
+
+def slope(x: pl.Expr) -> pl.Expr:
+    """Least-squares slope of the values on t; 0 when T = 1.
+
+    >>> traces = pl.DataFrame({"H": [[1.0, 3.0, 5.0], [7.0]]})
+    >>> traces.select(slope(pl.col("H"))).to_series().to_list()
+    [2.0, 0.0]
+    """
+    return per_answer(x, kernels.slope)
+
+
+def decayed(x: pl.Expr, decay: float) -> pl.Expr:
+    """D_λ(x) = Σ w_t x_t / Σ w_t with w_t = exp(-(t-1)/λ), λ = `decay` tokens.
+
+    Early tokens weigh most:
+
+    >>> traces = pl.DataFrame({"H": [[2.0, 0.0], [0.0, 2.0]]})
+    >>> traces.select(decayed(pl.col("H"), 2).round(3)).to_series().to_list()
+    [1.245, 0.755]
+    """
+    return per_answer(x, partial(kernels.decayed, decay=decay))
+
+
+def window_peak(x: pl.Expr, window: int) -> pl.Expr:
+    """M_x^(w): the largest mean over `window` consecutive tokens (over all when T < window).
+
+    >>> traces = pl.DataFrame({"H": [[0.0, 4.0, 2.0, 0.0], [1.0]]})
+    >>> traces.select(window_peak(pl.col("H"), 2)).to_series().to_list()
+    [3.0, 1.0]
+    """
+    return per_answer(x, partial(kernels.window_peak, window=window))
+
+
+def window_start(x: pl.Expr, window: int) -> pl.Expr:
+    """The number of tokens before the window of M_x^(w), 0 when T < window.
+
+    Of several windows with the largest mean it is the first.
+    """
+    return per_answer(x, partial(kernels.window_start, window=window))
+
+
+def length_normalised(surprisal: pl.Expr, exponent: float) -> pl.Expr:
+    """L_ρ(s) = Σ s_t / T^ρ with ρ = `exponent`.
+
+    >>> traces = pl.DataFrame({"s": [[1.0] * 16]})
+    >>> traces.select(length_normalised(pl.col("s"), 0.25)).to_series().to_list()
+    [8.0]
+    """
+    return per_answer(surprisal, partial(kernels.length_normalised, exponent=exponent))
+
+
+def probabilities(surprisal: pl.Expr) -> pl.Expr:
+    """Selected-token probabilities p_t = exp(-s_t), a list column."""
+    return surprisal.list.eval((-pl.element().cast(pl.Float64)).exp())
+
+
+def rate(x: pl.Expr, condition: Callable[[np.ndarray], np.ndarray]) -> pl.Expr:
+    """Share of the tokens whose value meets `condition`, a function of an array of values."""
+    return per_answer(x, partial(kernels.rate, condition=condition))
+
+
+def mixture(
+    decayed_entropy: Values,
+    window_entropy: Values,
+    normalised_surprisal: Values,
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    gamma: float = GAMMA,
+) -> Values:
+    """R = α D + β M + γ L (paper, equation 1) of columns or arrays.
+
+    Raises `ValueError` unless the weights are non-negative and sum to 1.
+    """
+    weights = (alpha, beta, gamma)
+    if min(weights) < 0 or not math.isclose(sum(weights), 1.0):
+        raise ValueError(f"mixture weights must be non-negative and sum to 1, not {weights}")
+    return alpha * decayed_entropy + beta * window_entropy + gamma * normalised_surprisal
+
+
+def trace_risk(
+    surprisal: pl.Expr,
+    entropy: pl.Expr,
+    *,
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    gamma: float = GAMMA,
+    decay: float = DECAY,
+    window: int = WINDOW,
+    exponent: float = LENGTH_EXPONENT,
+) -> pl.Expr:
+    """R = α D_λ(H) + β M_H^(w) + γ L_ρ(s) (paper, equation 1; defaults of appendix B).
+
+    >>> traces = pl.DataFrame({"s": [[0.5]], "H": [[2.0]]})
+    >>> traces.select(trace_risk(pl.col("s"), pl.col("H")).round(6)).item()
+    1.7
+    """
+    return mixture(
+        decayed(entropy, decay),
+        window_peak(entropy, window),
+        length_normalised(surprisal, exponent),
+        alpha,
+        beta,
+        gamma,
+    )

@@ -1,0 +1,1 @@
+"""What users give: files read within bounds, settings checked, templates filled in."""

@@ -1,0 +1,115 @@
+"""Progress of a run, from the events that Snakemake logs: steps done, jobs running, time left."""
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from logging import ERROR, LogRecord
+from pathlib import Path
+from statistics import fmean
+
+from tracecal.errors import InputError
+from tracecal.inputs.files import read_yaml
+from tracecal.jobs.status import error_in
+
+
+class RunProgress:
+    """The state of a run by the events so far; times are in seconds.
+
+    `targets` are rules that make nothing, such as `all`, and count as no step.
+    """
+
+    def __init__(self, targets: Sequence[str] = ()) -> None:
+        self.targets = {"all", *targets}
+        self.jobs: Counter[str] = Counter()
+        self.done: Counter[str] = Counter()
+        self.running: dict[int, tuple[float, str, str]] = {}  # start, rule, message
+        self.outputs: dict[int, Sequence[str]] = {}
+        self.took: dict[str, list[float]] = defaultdict(list)
+        self.begun: float | None = None
+        self.parallel = 1
+        self.failed = False
+        self.labelled: list[Path] = []  # the labels that were made first, until they are told
+
+    def read(self, record: LogRecord, now: float) -> str | None:
+        """Update the state by one event; return the text of an error to show at once."""
+        match str(getattr(record, "event", "")):
+            case "run_info" if not self.jobs:
+                self.begun = now
+                self.jobs.update(record.stats)
+                for name in (*self.targets, "total"):
+                    self.jobs.pop(name, None)
+            case "resources_info":
+                self.parallel = getattr(record, "cores", None) or self.parallel
+            case "job_info" if record.rule_name in self.jobs:
+                message = record.rule_msg or record.rule_name
+                self.running[record.jobid] = (now, record.rule_name, message)
+                self.outputs[record.jobid] = getattr(record, "output", None) or ()
+            case "job_finished" if record.job_id in self.running:
+                began, rule, _ = self.running.pop(record.job_id)
+                self.done[rule] += 1
+                self.took[rule].append(now - began)
+                if rule == "label_answers" and self.done[rule] == 1:
+                    self.labelled.append(Path(self.outputs[record.job_id][0]))
+            case "job_error":
+                self.running.pop(record.jobid, None)
+                self.failed = True
+                return _failure(record)
+            case _ if record.levelno >= ERROR and self.begun is not None:
+                # What else Snakemake says of a failed job names its command, and no reason.
+                of_job = self.failed or record.getMessage().startswith("RuleException")
+                return None if of_job else record.getMessage()
+        return None
+
+    def left(self) -> float | None:
+        """Seconds left, from the mean time of each rule's finished jobs; None before ten finish.
+
+        A rule without a finished job counts with the mean of all jobs.
+        """
+        times = [seconds for rule in self.took.values() for seconds in rule]
+        if len(times) < 10:
+            return None
+        work = sum(
+            (count - self.done[rule]) * fmean(self.took.get(rule) or times)
+            for rule, count in self.jobs.items()
+        )
+        return work / self.parallel
+
+    def line(self, now: float) -> str:
+        """A line of progress: time, share of steps done, time left, and up to two running jobs."""
+        total, finished = sum(self.jobs.values()), sum(self.done.values())
+        parts = [_clock(now - (now if self.begun is None else self.begun))]
+        parts += [f"{finished:>4} of {total} steps ({100 * finished / max(1, total):.0f} %)"]
+        left = self.left()
+        parts += [f"about {_clock(left)} left" if left is not None else "estimating time left"]
+        parts += sorted(message for *_, message in list(self.running.values()))[:2]
+        return "  ".join(parts)
+
+
+def _failure(record: LogRecord) -> str:
+    """Which job failed, and why by its own log."""
+    logs = [Path(log) for log in record.log or ()]
+    reasons = [error_in(log) for log in logs if log.exists()]
+    return f"{record.rule_name} failed: {next(filter(None, reasons), 'it logged no error')}"
+
+
+def log_of(arguments: Sequence[str]) -> Path:
+    """The file for a run's output, results/<run>/logs/run.log, by Snakemake's arguments.
+
+    Raises `InputError` where a configuration file is missing or holds no mapping in YAML: Snakemake
+    would not say which file, or where in it.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", default=["config/config.yaml"])
+    files = parser.parse_known_args(arguments)[0].configfile
+    run = ""
+    for path in files:
+        settings = read_yaml(path)
+        if not isinstance(settings, dict):
+            raise InputError(f"{path} holds no settings; write keys and values, as run: mine")
+        run = settings.get("run", run)
+    return Path("results", Path(str(run)).name, "logs/run.log")
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

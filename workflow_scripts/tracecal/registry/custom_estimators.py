@@ -1,0 +1,36 @@
+"""Custom estimators, from a Python file that the configuration names (docs/custom.md)."""
+
+from typing import Any
+
+from tracecal.errors import InputError
+from tracecal.inputs.schema import Strict, parse
+from tracecal.registry.custom import declared_in
+from tracecal.registry.estimators import IDS, Estimator
+
+
+class Entry(Strict):
+    """An estimator as a file defines it."""
+
+    label: str
+    score: Any  # a Polars expression over trace columns and features; larger: more confident
+    citation: str = ""
+
+
+def custom_estimators(path: str | None) -> list[Estimator]:
+    """Registry entries, all baselines, for the estimators of a file; none without a file.
+
+    Raises `InputError` where the file does not run or an id is another estimator's.
+    """
+    return [
+        Estimator(name, entry.label, "custom", "baseline", entry.citation)
+        for name, entry in custom_entries(path).items()
+    ]
+
+
+def custom_entries(path: str | None) -> dict[str, Entry]:
+    """The estimators of a file by id, as it defines them; raises as `custom_estimators`."""
+    expected = "id: {'label': 'Name', 'score': a Polars expression}"
+    declared = declared_in(path, "ESTIMATORS", expected)
+    if taken := [name for name in declared if name in IDS]:
+        raise InputError(f"{path}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
+    return {name: parse(Entry, entry, f"{path}: {name}") for name, entry in declared.items()}
