@@ -15,17 +15,17 @@ demo: .venv/installed ## set up .venv and run the demo
 	@$(MAKE) --no-print-directory run CONFIG=config/config.yaml
 
 run: .venv/installed ## run your configuration: CONFIG=config/mine.yaml
-	@$(BIN)/python workflow_scripts/run.py --cores $(CORES) all costs --configfile $(CONFIG)
-	@$(BIN)/python workflow_scripts/headline.py --configfile $(CONFIG)
+	@$(BIN)/python workflow_scripts run --cores $(CORES) all costs --configfile $(CONFIG)
+	@$(BIN)/python workflow_scripts headline --configfile $(CONFIG)
 
 report: demo ## write the demo's tables and figures as web pages to report.zip
 	$(BIN)/snakemake all costs --report report.zip --report-stylesheet report/style.css
 
 pictures: demo ## write README's findings and the pictures of README and docs, with Chromium
-	$(BIN)/python workflow_scripts/pictures.py
+	$(BIN)/python workflow_scripts pictures
 
 status: .venv/installed ## list jobs done, running, failed, remaining: CONFIG=config/mine.yaml
-	@$(BIN)/python workflow_scripts/status.py --configfile $(CONFIG)
+	@$(BIN)/python workflow_scripts status all costs --configfile $(CONFIG)
 
 # A file's tests stay together in one of two processes.
 test: .venv/installed ## run the tests

@@ -1,4 +1,4 @@
-"""Estimators of one's own; name this file in the configuration as `own_estimators`.
+"""Estimators of one's own; name this file in the configuration as `custom_estimators`.
 
 Expressions may use the columns of traces (surprisal, entropy, tokens, ..., one list per answer)
 and of features; larger means more confident.
@@ -6,7 +6,7 @@ and of features; larger means more confident.
 
 import polars as pl
 
-from tracecal.operate import operators as op
+from tracecal.features import operators as op
 
 ESTIMATORS = {
     "late_entropy": {

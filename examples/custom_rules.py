@@ -1,8 +1,8 @@
-"""Correctness rules of one's own; name this file in the configuration as `own_rules`.
+"""Correctness rules of one's own; name this file in the configuration as `custom_rules`.
 
 A rule is given the extracted answer and its example (`question`, `references`, `distractors`,
-`language`), and says whether the answer is right. A task file asks for one with
-`correctness: own.within_one`.
+`language`), and says whether the answer is correct. A task file asks for one with
+`correctness: custom.within_one`.
 """
 
 from tracecal.label.number import answer_number
