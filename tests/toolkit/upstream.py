@@ -118,7 +118,8 @@ class Upstream:
         self.application = web.Application(client_max_size=2**30)
         for path in ANSWERS:
             self.application.router.add_post(path, self._watched)
-        self.application.router.add_get("/v1/models", self._models)
+        for path in ("/v1/models", "/metrics"):
+            self.application.router.add_get(path, self._models)
 
     def serving(self):
         return Background(self.application, handler_cancellation=True, auto_decompress=False)

@@ -16,6 +16,7 @@ from tracecal.watch.monitors import ERROR
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # seconds
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 
 
 class Metrics:
@@ -31,7 +32,7 @@ class Metrics:
         """Answer the two paths, count the others, and watch while the application runs."""
         application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/watch", self._watch)
-        application.middlewares.append(web.middleware(self._counted))
+        application.middlewares.append(self._counting())
         application.on_startup.append(self._start)
         application.on_cleanup.append(self._stop)
 
@@ -41,16 +42,20 @@ class Metrics:
     async def _stop(self, application: web.Application) -> None:
         await asyncio.to_thread(self.watcher.stop)
 
-    async def _counted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path in ("/metrics", "/watch"):
-            return await handler(request)
-        begun = time.perf_counter()
-        response = await handler(request)
-        took = time.perf_counter() - begun
-        self.statuses[response.status] += 1
-        self.buckets[bisect_left(BOUNDS, took)] += 1
-        self.seconds += took
-        return response
+    def _counting(self) -> Middleware:
+        @web.middleware
+        async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if request.path in ("/metrics", "/watch"):
+                return await handler(request)
+            begun = time.perf_counter()
+            response = await handler(request)
+            took = time.perf_counter() - begun
+            self.statuses[response.status] += 1
+            self.buckets[bisect_left(BOUNDS, took)] += 1
+            self.seconds += took
+            return response
+
+        return counted
 
     async def _metrics(self, request: web.Request) -> web.Response:
         body = "\n".join([*self._lines(), ""]).encode()
