@@ -32,10 +32,13 @@ class FittedOn(Strict):
     ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
+    first: PositiveInt | None = Field(
+        None, description="how many of an answer's first tokens it looks at; null: all"
+    )
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
-        left_out = {"parts"} if self.parts is None else set()
+        left_out = {name for name in ("parts", "first") if getattr(self, name) is None}
         return self.model_dump(mode="json", by_alias=True, exclude=left_out)
 
 

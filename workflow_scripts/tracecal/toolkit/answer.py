@@ -79,6 +79,7 @@ def score_answer(
         raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
     if not all(np.isfinite(values).all() and (values >= 0).all() for values in arrays):
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
+    arrays = [values[: fitted.fitted_on.first] for values in arrays]
     s, h = arrays[:2]
     bounded = lower is not None and upper is not None
     x = _inputs(fitted, s, np.stack([h, *_extremes(*arrays[2:])] if bounded else [h]))

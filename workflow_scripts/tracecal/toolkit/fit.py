@@ -21,7 +21,7 @@ from tracecal.registry.estimators import ESTIMATORS, OwnFit
 from tracecal.toolkit.agree import fingerprints
 from tracecal.toolkit.fitted import default_estimator
 from tracecal.toolkit.groups import grouped
-from tracecal.toolkit.inputs import inputs
+from tracecal.toolkit.inputs import first_tokens, inputs
 
 FEWEST = 20
 FOLDS = 5
@@ -91,15 +91,17 @@ def calibrate_answers(
     revision: str | None = None,
     vocabulary: int | None = None,
     parts: Parts | None = None,
+    first: int | None = None,
 ) -> dict[str, object]:
     """The calibrators of all estimators that need only a trace, as plain JSON.
 
     `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
-    `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
-    `InputError` where too few remain, where they mix models or kinds of trace, where none names
-    its model, or where equal answers have different labels.
+    `parts` of answers, as `part_answers` makes them, one calibrator serves all names. With `first`
+    it looks at so many of an answer's first tokens. Raises `InputError` where too few remain, where
+    they mix models or kinds of trace, where none names its model, or where equal answers have
+    different labels.
     """
-    known = labelled(answers, task, settings, parts)
+    known = labelled(answers, task, settings, parts, first)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     method = settings.calibration.method
@@ -111,14 +113,14 @@ def calibrate_answers(
         known.fits(),
         part_names=known.part_names,
     )
-    first = known.splits.filter(pl.col("split") == 0)
+    split = known.splits.filter(pl.col("split") == 0)
     rates, confidence = settings.risk_control.error_rates, settings.risk_control.confidence
     for name, columns in known.estimators.items():
         values = {column.split(".", 1)[1]: column for column in columns}
         rows = known.frame.select("example_id", "correct", **values)
-        control = risk_control(calibrators[name], rows, first, rates, confidence)
+        control = risk_control(calibrators[name], rows, split, rates, confidence)
         calibrators[name]["risk_control"] = control
-        calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, first)
+        calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, split)
     ranking = _ranking(known, settings)
     default = default_estimator({"fitted_on": {"ranking": ranking}, **calibrators})
     calibrators[default]["held_out"] = _held_out(known, default, settings)
@@ -137,6 +139,7 @@ def calibrate_answers(
         ranking=tuple(ranking),
         answers=tuple(fingerprints(usable).drop_nulls()),
         parts=parts,
+        first=first,
     )
     return {"fitted_on": fitted_on.stored(), **calibrators}
 
@@ -160,11 +163,16 @@ def _reference(
 
 
 def labelled(
-    answers: pl.DataFrame, task: str, settings: FitSettings, parts: Parts | None = None
+    answers: pl.DataFrame,
+    task: str,
+    settings: FitSettings,
+    parts: Parts | None = None,
+    first: int | None = None,
 ) -> Labelled:
     """The labelled ones of `answers`, their inputs, the estimators and the splits.
 
-    Of `parts` of answers the groups are those of the answers.
+    Of `parts` of answers the groups are those of the answers; inputs are those of their `first`
+    tokens.
     """
     judged = answers.filter(pl.col("correct").is_not_null()).sort("example_id")
     if judged.height < FEWEST:
@@ -179,7 +187,7 @@ def labelled(
         )
     groups = judged.select("example_id", "group_id") if parts else grouped(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    frame = frame.join(inputs(judged), on="example_id", validate="1:1")
+    frame = frame.join(inputs(first_tokens(judged, first)), on="example_id", validate="1:1")
     count, share = settings.splits.count, settings.splits.calibration_share
     splits = make_splits(groups, task, settings.seed, count, share)
     estimators = _computable(frame, judged)

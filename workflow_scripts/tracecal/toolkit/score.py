@@ -14,7 +14,7 @@ from tracecal.toolkit.agree import (
     run_on,
 )
 from tracecal.toolkit.fitted import Fitted, interval
-from tracecal.toolkit.inputs import KNOWN, NEED_ENTROPY, input_bounds, inputs
+from tracecal.toolkit.inputs import KNOWN, NEED_ENTROPY, first_tokens, input_bounds, inputs
 
 SCORED = {
     "example_id": pl.String,
@@ -51,14 +51,15 @@ def score_answers(
             f"{fitted.estimator} needs {missing[0]}, which traces do not provide: only the "
             "workflow can compute it. Choose trace_plus or another estimator of traces."
         )
-    known = inputs(answers, columns)
+    seen = first_tokens(answers, fitted.fitted_on.first)
+    known = inputs(seen, columns)
     defined = known.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
     x, low, high = (
         fitted.with_part(
             frame.filter(defined).select(columns).to_numpy(order="c"),  # NaN where null
             answers.filter(defined)["part"] if fitted.by_part else (),
         )
-        for frame in (known, *input_bounds(answers, columns))
+        for frame in (known, *input_bounds(seen, columns))
     )
     lower, upper = interval(fitted.final, low, high)
     kept = fitted.keeps(x, error_rate) if error_rate is not None else None

@@ -16,7 +16,7 @@ from tracecal.logs.read import Answers
 from tracecal.registry.estimators import ESTIMATORS, entries
 from tracecal.toolkit.agree import fingerprints, open_questions, require_same_kind
 from tracecal.toolkit.fitted import Fitted, from_stored
-from tracecal.toolkit.inputs import KNOWN, OF_FEATURES, OF_TRACES, inputs
+from tracecal.toolkit.inputs import KNOWN, OF_FEATURES, OF_TRACES, first_tokens, inputs
 
 UNKNOWN = "unknown model"
 
@@ -89,15 +89,16 @@ def _confidence(
     """
     # A calibrator's fits are of one model, task and set of labels.
     known_labels: tuple[str, ...] = ()
+    first = None
     for fitted in list(calibrators.values())[:1]:
-        known_labels = fitted.fitted_on.answers
+        known_labels, first = fitted.fitted_on.answers, fitted.fitted_on.first
         require_same_kind(records, fitted.fitted_on, task)
         for warning in open_questions(records, fitted.fitted_on):
             LOGGER.warning("%s", warning)
     seen = fingerprints(records).is_in(list(known_labels)).fill_null(False)
     judged = records["correct"].is_not_null() & ~seen
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
-    known = inputs(records)
+    known = inputs(first_tokens(records, first))
     columns = {}
     for name in calibrators or [*OF_TRACES, *OF_FEATURES]:
         probability = _probabilities(known, calibrators[name]) if calibrators else nothing
