@@ -13,8 +13,9 @@ from aiohttp import web
 
 from logs.rows import chat
 from toolkit import load
-from toolkit.running import ASK, CHAT, proxied
+from toolkit.running import ASK, CHAT, READING, proxied
 from toolkit.upstream import Upstream
+from tracecal.toolkit.serve.confidence import Scorer
 
 PROMPTLY = 5.0  # seconds that nothing here may take
 
@@ -108,13 +109,15 @@ def test_a_path_stays_escaped_as_it_is(client, path):
     assert upstream.asked[0][0] == path
 
 
-def test_an_http_proxy_of_the_environment_is_not_asked_for_a_server_on_this_machine(monkeypatch):
+def test_an_http_proxy_of_the_environment_is_not_asked_for_a_server_on_this_machine(
+    of_top_k, monkeypatch
+):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
     with (
         Upstream().serving() as before,
-        proxied(None, before.url) as serving,
+        proxied(Scorer(of_top_k, READING), before.url) as serving,
         httpx.Client(trust_env=False) as http,
     ):
         assert http.get(f"{serving.url}/v1/models").text == "models"

@@ -32,19 +32,8 @@ if TYPE_CHECKING:  # it imports settings and SQLite, which scoring does without
 UNDECODED = "\ufffd"  # part of a character, as servers write it
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """Gives answers their confidence. `keep` is null wherever there is a `reason`."""
-
-    fitted: Fitted
-    reading: Reading
-    error_rate: float | None = None
-    watcher: "Watcher | None" = None
-
-    def __post_init__(self) -> None:
-        """Raises `InputError` where the calibrator was not tested for the error rate."""
-        if self.error_rate is not None:
-            self.fitted.require_tested(self.error_rate)
+class Unscored:
+    """Gives the answers of a model without a calibrator an unknown confidence."""
 
     def add(self, answer: Object, request: Object) -> None:
         """Set `confidence` in every choice of an answer, or in the Responses object itself."""
@@ -57,6 +46,29 @@ class Scorer:
 
     def of_answer(self, answer: Object, request: Object) -> Object:
         """The confidence of an answer of one choice, as plain JSON."""
+        return self.unknown("the model that gave it has no calibrator here")
+
+    def unknown(self, reason: str) -> Object:
+        """The confidence of an answer that cannot be scored."""
+        return vars(Confidence(None, reason=reason)) | {"error_rate": None}
+
+
+@dataclass(frozen=True)
+class Scorer(Unscored):
+    """Gives answers their confidence. `keep` is null wherever there is a `reason`."""
+
+    fitted: Fitted
+    reading: Reading
+    error_rate: float | None = None
+    watcher: "Watcher | None" = None
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` where the calibrator was not tested for the error rate."""
+        if self.error_rate is not None:
+            self.fitted.require_tested(self.error_rate)
+
+    def of_answer(self, answer: Object, request: Object) -> Object:
+        """As `Unscored`, with its probability."""
         scored: list[Record] = []
         confidence = self._of_answer(answer, request, scored)
         if self.watcher is None:
@@ -75,7 +87,7 @@ class Scorer:
         return self._plain(*confidence)
 
     def unknown(self, reason: str) -> Object:
-        """The confidence of an answer that cannot be scored."""
+        """As `Unscored`, at the target error rate."""
         return self._plain(Confidence(None, reason=reason), [])
 
     def _plain(self, confidence: Confidence, parts: Sequence[ScoredPart]) -> Object:

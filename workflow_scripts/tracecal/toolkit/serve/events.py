@@ -51,10 +51,19 @@ class Choice:
     reasoning: bool = False
     lists: dict[str, list[Any]] = field(default_factory=dict)
 
+    @property
+    def tokens(self) -> int:
+        """How many tokens came with log-probabilities."""
+        return max(map(len, self.lists.values()), default=0)
+
 
 @dataclass
 class Stream:
-    """Passes on a streamed answer's events, and adds each choice's confidence as it ends."""
+    """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
+
+    `chunk` is the last event that held a choice, `usage` what the server says that it counted, and
+    `failed` whether it sent an error.
+    """
 
     scorer: Scorer
     request: Object
@@ -62,6 +71,10 @@ class Stream:
     most: int
     size: int = 0
     choices: dict[Any, Choice] = field(default_factory=dict)
+    confidences: list[Object] = field(default_factory=list)
+    usage: Object | None = None
+    failed: bool = False
+    chunk: Object = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.most_likely = self.form.client_top(self.request)
@@ -96,12 +109,19 @@ class Stream:
 
     def _add(self, value: Object) -> None:
         choices, whole = value.get("choices"), value.get("response")
+        self.failed |= bool(value.get("error"))
+        if isinstance(value.get("usage"), dict):
+            self.usage = value["usage"]
         if isinstance(choices, list):
+            self.chunk = value if choices else self.chunk
             for choice in choices:
                 if isinstance(choice, dict):
                     self._choice(choice, value)
         elif value.get("type") in ENDED and isinstance(whole, dict):
             self.scorer.add(whole, self.request)
+            self.usage = whole.get("usage")
+            if "confidence" in whole:
+                self.confidences.append(whole["confidence"])
 
     def _choice(self, choice: Object, chunk: Object) -> None:
         """Collect a choice's piece; with the last one, set its `confidence`.
@@ -119,17 +139,27 @@ class Stream:
         if choice.get("finish_reason") is None:
             return
         choice["confidence"] = self._confidence(choice, chunk, held)
+        self.confidences.append(choice["confidence"])
         if choice.get("delta") is delta:
             delta["confidence"] = choice["confidence"]
 
     def _confidence(self, choice: Object, chunk: Object, held: Choice) -> Object:
         if self.size > self.most:
             return self.scorer.unknown(f"the answer is larger than {self.most / 1e6:g} MB")
+        return self.scorer.of_answer(self.answer(choice, chunk, held), self.request)
+
+    def so_far(self) -> Object | None:
+        """The only choice's beginning as a whole answer that was cut off; null without one."""
+        if len(self.choices) != 1 or self.size > self.most:
+            return None
+        ((_, held),) = self.choices.items()
+        return self.answer({"finish_reason": "length"}, self.chunk, held)
+
+    def answer(self, choice: Object, chunk: Object, held: Choice) -> Object:
+        """What was streamed of a choice as a whole answer, which ends as `choice` says."""
         whole = self.form.join("".join(held.texts), held.lists)
         if held.reasoning and "message" in whole:
             whole["message"]["reasoning"] = "streamed"
         whole |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         whole["index"] = choice.get("index", 0)
-        answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
-        answer["choices"] = [whole]
-        return self.scorer.of_answer(answer, self.request)
+        return {name: chunk.get(name) for name in ("id", "model", "usage")} | {"choices": [whole]}

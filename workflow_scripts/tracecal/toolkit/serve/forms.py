@@ -10,7 +10,7 @@ INCLUDED = "message.output_text.logprobs"
 
 @dataclass(frozen=True)
 class Form:
-    """One endpoint.
+    """One endpoint, at `path`.
 
     `additions(request, top)` are the settings that request log-probabilities; null where the
     request's own are invalid, for the server to refuse. `client_top(request)` is how many of the
@@ -18,10 +18,16 @@ class Form:
     returns the text of a streamed choice, `join` a whole choice of its text and its lists.
     """
 
+    path: str
     additions: Callable[[Object, int], Object | None]
     client_top: Callable[[Object], int | None]
     piece: Callable[[Object], str] = lambda choice: ""
     join: Callable[[str, Object], Object] = lambda text, lists: {}
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether answers are lists of choices, which are streamed piece by piece."""
+        return self.path != "/v1/responses"
 
 
 def trim(value: Any, most: int | None) -> None:
@@ -91,18 +97,21 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-FORMS = {
-    "/v1/chat/completions": Form(
+OF_PATHS = (
+    Form(
+        "/v1/chat/completions",
         _chat_additions,
         lambda request: _count(request, "top_logprobs") if request.get("logprobs") else None,
         _delta_text,
         lambda text, lists: {"message": {"content": text}, "logprobs": lists},
     ),
-    "/v1/completions": Form(
+    Form(
+        "/v1/completions",
         _completion_additions,
         lambda request: None if request.get("logprobs") is None else _count(request, "logprobs"),
         lambda choice: _text(choice.get("text")),
         lambda text, lists: {"text": text, "logprobs": lists or None},
     ),
-    "/v1/responses": Form(_response_additions, _response_top),
-}
+    Form("/v1/responses", _response_additions, _response_top),
+)
+FORMS = {form.path: form for form in OF_PATHS}

@@ -15,6 +15,10 @@ OF_BODY = {"content-length", "content-encoding"}  # do not fit a body that was c
 FAILURES = (ClientError, TimeoutError, UnreadableError)
 
 
+class LargeServerError(UnreadableError):
+    """The server that answers are escalated to failed; the message is the whole sentence."""
+
+
 def passing(headers: CIMultiDict, dropped: set[str] = frozenset()) -> CIMultiDict:
     """The headers to pass on, repeated ones too, in their order."""
     named = {
@@ -34,10 +38,12 @@ def failed(error: Exception) -> web.Response:
     return web.Response(body=message(error), status=status, content_type="application/json")
 
 
-def sentence(error: Exception) -> str:
+def sentence(error: Exception, which: str = "the upstream server") -> str:
     """What failed; an error's own text might hold an address with a key, except for ours."""
+    if isinstance(error, LargeServerError):
+        return str(error)
     reason = str(error) if isinstance(error, UnreadableError) else type(error).__name__
-    return f"the upstream server failed ({reason})"
+    return f"{which} failed ({reason})"
 
 
 def message(error: Exception) -> bytes:

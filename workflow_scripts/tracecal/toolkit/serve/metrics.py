@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from aiohttp import web
 
 from tracecal.errors import InputError
+from tracecal.toolkit.serve.escalation import OUTCOMES
 from tracecal.toolkit.serve.pictures import page
 from tracecal.toolkit.serve.watcher import Watcher
 from tracecal.watch.monitors import ERROR
@@ -22,8 +23,9 @@ Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 class Metrics:
     """Requests of this process: how many by status, and how long they took."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, escalated: Counter[str] | None = None) -> None:
         self.watcher = watcher
+        self.escalated = escalated  # answers by what became of them; null: nothing is escalated
         self.statuses: Counter[int] = Counter()
         self.buckets = [0] * (len(BOUNDS) + 1)
         self.seconds = 0.0
@@ -83,6 +85,10 @@ class Metrics:
         yield from _told("answers_total", "counter", "answers by keep; unknown: no probability")
         for kind in ("true", "false", "none", "unknown"):
             yield f'tracecal_answers_total{{keep="{kind}"}} {watcher.answers[kind]}'
+        if self.escalated is not None:
+            yield from _told("escalations_total", "counter", "answers by what became of them")
+            for kind in OUTCOMES:
+                yield f'tracecal_escalations_total{{outcome="{kind}"}} {self.escalated[kind]}'
         yield from _told("unwatched_total", "counter", "answers that monitors never saw")
         yield f"tracecal_unwatched_total {watcher.unwatched}"
         yield from _told("watching", "gauge", "0: the monitors' state fails, see the log")

@@ -8,37 +8,25 @@ never logged. A client that leaves ends its request to the server, whose connect
 """
 
 import asyncio
-import urllib.request
-from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import orjson
-from aiohttp import (
-    ClientConnectionError,
-    ClientConnectionResetError,
-    ClientConnectorError,
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    TCPConnector,
-    web,
-)
-from multidict import CIMultiDict
-from yarl import URL
+from aiohttp import ClientConnectionResetError, ClientResponse, web
 
 from tracecal.jobs.progress import LOGGER
+from tracecal.toolkit.serve.answers import events, whole
 from tracecal.toolkit.serve.bodies import (
     TooLargeError,
     UnreadableError,
     json_object,
-    mentions_logprobs,
     read,
     unpacked,
 )
 from tracecal.toolkit.serve.confidence import Scorer
-from tracecal.toolkit.serve.events import Events, Stream
-from tracecal.toolkit.serve.forms import FORMS, Form, Object, trim
+from tracecal.toolkit.serve.escalation import Escalation
+from tracecal.toolkit.serve.events import Stream
+from tracecal.toolkit.serve.forms import FORMS, Form, Object
 from tracecal.toolkit.serve.messages import (
     FAILURES,
     OF_BODY,
@@ -49,13 +37,10 @@ from tracecal.toolkit.serve.messages import (
     sentence,
 )
 from tracecal.toolkit.serve.metrics import Metrics
+from tracecal.toolkit.serve.server import Server
 from tracecal.toolkit.serve.settings import Settings
 
 REFUSED = (400, 422)  # perhaps because of the additions: then the request is sent again without
-# Servers close idle connections after 5 s or more; one that closes under a request loses it.
-IDLE = 2.0
-OWN_THREAD = 2**20  # bytes of an answer whose scoring would keep other clients waiting
-AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # of the library's own
 
 
 @dataclass
@@ -64,30 +49,24 @@ class Proxy:
 
     scorer: Scorer
     settings: Settings
+    escalation: Escalation | None = None
     running: int = 0
+
+    def __post_init__(self) -> None:
+        self.server = Server(self.settings.upstream, self.settings)
 
     def application(self) -> web.Application:
         """Answers every path and method."""
         application = web.Application()
-        application.cleanup_ctx.append(self._connected)
+        application.cleanup_ctx.append(self.server.connected)
+        counts = None
+        if self.escalation is not None:
+            application.cleanup_ctx.append(self.escalation.server.connected)
+            counts = self.escalation.counts
         if self.scorer.watcher is not None:
-            Metrics(self.scorer.watcher).install(application)
+            Metrics(self.scorer.watcher, counts).install(application)
         application.router.add_route("*", "/{path:.*}", self.answer)
         return application
-
-    async def _connected(self, application: web.Application) -> AsyncIterator[None]:
-        settings = self.settings
-        async with ClientSession(
-            connector=TCPConnector(limit=0, keepalive_timeout=IDLE),
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(
-                None, sock_connect=settings.connect_timeout, sock_read=settings.timeout
-            ),
-            auto_decompress=False,
-            skip_auto_headers=AUTOMATIC,
-            proxy=_outer_proxy(settings),
-        ) as self.session:
-            yield
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """The answer to any request; an error that names its kind where there is none."""
@@ -113,7 +92,8 @@ class Proxy:
         """The server's response to the request as it is, neither held in memory."""
         headers = passing(request.headers)
         body = request.content.iter_any() if request.body_exists else None
-        return await self._pass_on(request, await self._send(request, body, headers))
+        response = await self.server.send(request.method, request.raw_path, body, headers)
+        return await self._pass_on(request, response)
 
     async def _scored(self, request: web.Request, form: Form) -> web.StreamResponse:
         """The server's answer with confidence."""
@@ -125,17 +105,18 @@ class Proxy:
             return error_response(400, f"the request cannot be read: {error}")
         except TimeoutError:
             return error_response(408, "the request did not arrive in time (--client-timeout)")
+        to = request.method, request.raw_path
         headers = passing(request.headers, OF_BODY)
         headers["Accept-Encoding"] = "identity"
         settings = json_object(content)
         additions = settings and form.additions(settings, self.settings.top)
         if not additions:  # the server says what is wrong with it
-            return await self._pass_on(request, await self._send(request, content, headers))
-        response = await self._send(request, orjson.dumps(settings | additions), headers)
+            return await self._pass_on(request, await self.server.send(*to, content, headers))
+        response = await self.server.send(*to, orjson.dumps(settings | additions), headers)
         if response.status in REFUSED:
             response.close()
             LOGGER.warning("the server may refuse the log-probabilities: asking without; see --top")
-            response = await self._send(request, content, headers)
+            response = await self.server.send(*to, content, headers)
         if response.status == 200 and _is_stream(response, settings):
             return await self._stream(
                 request, response, Stream(self.scorer, settings, form, self.settings.most_bytes)
@@ -150,51 +131,17 @@ class Proxy:
         async with asyncio.timeout(self.settings.client_timeout):
             return await read(chunks, self.settings.most_bytes)
 
-    async def _send(
-        self, request: web.Request, body: bytes | AsyncIterator[bytes] | None, headers: CIMultiDict
-    ) -> ClientResponse:
-        """The server's response; its body is still unread.
-
-        A body at hand is sent once more where the server closed a kept connection meanwhile.
-        """
-        url = URL(self.settings.base + request.raw_path, encoded=True)
-        options = {"data": body, "headers": headers, "allow_redirects": False}
-        try:
-            return await self.session.request(request.method, url, **options)
-        except ClientConnectionError as error:
-            if isinstance(error, ClientConnectorError | TimeoutError) or not isinstance(
-                body, bytes
-            ):
-                raise
-        return await self.session.request(request.method, url, **options)
-
     async def _whole(self, response: ClientResponse, request: Object, form: Form) -> web.Response:
-        """The server's answer with confidence and only the log-probabilities requested."""
-        async with response:
-            chunks = unpacked(response.content.iter_any(), _encoding(response))
-            content = await read(chunks, self.settings.most_bytes)
-        if len(content) < OWN_THREAD:
-            content = self._scored_content(content, request, form, response.status)
-        else:
-            content = await asyncio.to_thread(
-                self._scored_content, content, request, form, response.status
-            )
+        """The server's answer with confidence."""
         headers = passing(response.headers, OF_BODY)
+        async with response:
+            most = self.settings.most_bytes
+            small = whole(response, self.scorer, request, form, most)
+            if self.escalation is not None and response.status == 200:
+                content = await self.escalation.whole(small, request, form)
+            else:
+                content = await small
         return web.Response(body=content, status=response.status, headers=headers)
-
-    def _scored_content(self, content: bytes, request: Object, form: Form, status: int) -> bytes:
-        """An answer's bytes with confidence; those of an error without log-probabilities."""
-        answer, most = json_object(content), form.client_top(request)
-        if answer is None:
-            if status == 200 and most is None and mentions_logprobs(content):
-                raise UnreadableError("its answer is not valid JSON")
-            return content
-        if status == 200:
-            self.scorer.add(answer, request)
-        elif not mentions_logprobs(content):
-            return content
-        trim(answer, most)
-        return orjson.dumps(answer)
 
     async def _stream(
         self, request: web.Request, response: ClientResponse, stream: Stream
@@ -203,14 +150,12 @@ class Proxy:
         headers = passing(response.headers, OF_BODY)
         outgoing = web.StreamResponse(status=response.status, headers=headers)
         await outgoing.prepare(request)
-        events = Events(self.settings.most_bytes)
-        async with response:
+        escalation = self.escalation
+        answer = escalation.stream(response, stream) if escalation else events(response, stream)
+        async with response, aclosing(answer):
             try:
-                async for chunk in unpacked(response.content.iter_any(), _encoding(response)):
-                    await self._write(
-                        request, outgoing, b"".join(map(stream.event, events.feed(chunk)))
-                    )
-                await self._write(request, outgoing, stream.event(events.rest()))
+                async for arrived in answer:
+                    await self._write(request, outgoing, b"".join(arrived))
             except ConnectionResetError:
                 raise
             except FAILURES as error:
@@ -252,18 +197,6 @@ def _abort(request: web.Request) -> None:
         request.transport.abort()
 
 
-def _outer_proxy(settings: Settings) -> str | None:
-    """The HTTP proxy that the environment names for the server; none for one on this machine."""
-    url = URL(settings.base)
-    if settings.is_local or urllib.request.proxy_bypass(url.host or ""):
-        return None
-    return urllib.request.getproxies().get(url.scheme)
-
-
 def _is_stream(response: ClientResponse, request: Object) -> bool:
     kind = response.content_type
     return kind == "text/event-stream" or (bool(request.get("stream")) and "json" not in kind)
-
-
-def _encoding(response: ClientResponse) -> str:
-    return response.headers.get("Content-Encoding", "")

@@ -5,6 +5,7 @@ import asyncio
 import logging
 import multiprocessing
 import multiprocessing.connection
+import os
 import resource
 import signal
 import socket
@@ -22,9 +23,11 @@ from tracecal.jobs.progress import LOGGER
 from tracecal.logs.options import Reading
 from tracecal.toolkit.agree import vocabulary_for
 from tracecal.toolkit.fitted import load
-from tracecal.toolkit.serve.confidence import Scorer
+from tracecal.toolkit.serve.confidence import Scorer, Unscored
+from tracecal.toolkit.serve.escalation import Escalation
 from tracecal.toolkit.serve.proxy import Proxy
-from tracecal.toolkit.serve.settings import Settings
+from tracecal.toolkit.serve.server import Server
+from tracecal.toolkit.serve.settings import KEY_ENV, Settings
 from tracecal.toolkit.serve.watcher import Watcher
 
 STOPPING = 20.0  # seconds that requests may take to end when the proxy is stopped
@@ -35,15 +38,76 @@ def run(args: argparse.Namespace) -> None:
     settings = parse(
         Settings, {name: getattr(args, name) for name in Settings.model_fields}, "options"
     )
-    proxy = Proxy(_scorer(args, settings), settings)
+    proxy = _proxy(args, settings)
     listening = _listen(settings)
     _allow_connections(settings)
     host, port = listening.getsockname()[:2]
     LOGGER.info("http://%s:%d answers for %s", host, port, settings.upstream)
+    if settings.escalate is not None:
+        LOGGER.info("%s is asked what no answer is kept for", settings.escalate)
     if settings.workers == 1:
         _serve(proxy, listening)
     else:
         _serve_in_processes(args, settings, listening)
+
+
+def _proxy(args: argparse.Namespace, settings: Settings) -> Proxy:
+    scorer = _scorer(args, settings)
+    return Proxy(scorer, settings, escalation(settings, scorer))
+
+
+def escalation(settings: Settings, small: Scorer) -> Escalation | None:
+    """To the large server of the settings, if they name one. Raises `InputError` where it cannot
+    be decided what to escalate.
+    """
+    if settings.escalate is None:
+        return None
+    if small.error_rate is None:
+        raise InputError("--escalate needs --error-rate, which says what answers are kept.")
+    if (why := small.fitted.why_not(small.error_rate)) is not None:
+        raise InputError(f"no answer would be kept, and all be escalated: {why}.")
+    fitted_on = small.fitted.fitted_on
+    if fitted_on.parts is not None:
+        raise InputError("the calibrator is of parts of answers: whole answers are escalated.")
+    same = Server(settings.escalate, settings).base == Server(settings.upstream, settings).base
+    if same and settings.escalate_model in (fitted_on.model, *fitted_on.known_as):
+        raise InputError(
+            f"--escalate is {settings.escalate_model!r} at --upstream itself: name a larger model."
+        )
+    large = Unscored()
+    if settings.escalate_calibrator is not None:
+        fitted = load(settings.escalate_calibrator)
+        reading = Reading(vocabulary=fitted.fitted_on.vocabulary, processed=small.reading.processed)
+        large = Scorer(fitted, reading, small.error_rate)
+    return Escalation(settings, large, _early(settings, small), _key(settings.escalate_key_env))
+
+
+def _early(settings: Settings, small: Scorer) -> Scorer | None:
+    if settings.early_calibrator is None:
+        return None
+    fitted = load(settings.early_calibrator)
+    if fitted.fitted_on.first != settings.early:
+        raise InputError(
+            f"{settings.early_calibrator} is not of the first {settings.early} tokens: make it "
+            f"with 'tracecal calibrate --first {settings.early}'."
+        )
+    if fitted.fitted_on.model != small.fitted.fitted_on.model:
+        raise InputError(
+            f"{settings.early_calibrator} was fitted on answers of {fitted.fitted_on.model!r}, and "
+            f"--calibrator on those of {small.fitted.fitted_on.model!r}: give two of one model."
+        )
+    LOGGER.warning("--error-rate promises nothing of the answers that --early leaves")
+    return replace(small, fitted=fitted, error_rate=None)
+
+
+def _key(variable: str) -> str | None:
+    """The large server's key; null where the default variable is not set."""
+    key = os.environ.get(variable, "").strip()
+    if not key and variable != KEY_ENV:
+        raise InputError(f"the environment has no {variable}, named by --escalate-key-env.")
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(f"{variable} holds letters that no key has.")
+    return key or None
 
 
 def _scorer(args: argparse.Namespace, settings: Settings) -> Scorer:
@@ -79,8 +143,8 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 def _allow_connections(settings: Settings) -> None:
-    """Raise this process's limit of open files to two connections for each request."""
-    needed = 2 * settings.max_requests + 200
+    """Raise this process's limit of open files to the connections that each request needs."""
+    needed = (2 if settings.escalate is None else 3) * settings.max_requests + 200
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
@@ -170,4 +234,4 @@ def _serve_in_processes(
 
 def _worker(args: argparse.Namespace, settings: Settings, listening: socket.socket) -> None:
     logging.basicConfig(format="tracecal: %(message)s", stream=sys.stderr)
-    _serve(Proxy(_scorer(args, settings), settings), listening)
+    _serve(_proxy(args, settings), listening)

@@ -1,12 +1,14 @@
 """The settings of `tracecal serve`, checked before it starts."""
 
-from ipaddress import ip_address
+import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from tracecal.toolkit.watch.options import Watching
+
+KEY_ENV = "TRACECAL_ESCALATE_KEY"
 
 
 class Settings(Watching):
@@ -32,10 +34,36 @@ class Settings(Watching):
     on_alarm: Literal["withhold", "warn"] = Field(
         "withhold", description="after an alarm of --watch, keep is null; or only the log says so"
     )
+    escalate: str | None = Field(
+        None, description="a large server, asked what no answer is kept for: docs/cascades.md"
+    )
+    escalate_model: str | None = Field(None, description="the large model's name there")
+    escalate_key_env: str = Field(
+        KEY_ENV, description="environment variable that holds the large server's key, if it has one"
+    )
+    escalate_calibrator: str | None = Field(
+        None, description="the large model's own calibrator, for the confidence of its answers"
+    )
+    escalate_stream: Literal["hold", "pass"] = Field(
+        "hold",
+        description="hold streamed answers back until they are kept; or pass them on at once, and "
+        "then the large model's as a second choice",
+    )
+    early: PositiveInt | None = Field(
+        None, description="escalate a streamed answer after so many tokens, if they say so"
+    )
+    early_calibrator: str | None = Field(
+        None, description="the one of --early, made by 'tracecal calibrate --first K'"
+    )
+    early_below: float | None = Field(
+        None, gt=0, le=1, description="the probability below which --early escalates"
+    )
 
-    @field_validator("upstream")
+    @field_validator("upstream", "escalate")
     @classmethod
-    def _is_an_address(cls, value: str) -> str:
+    def _is_an_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
         try:
             parts = urlsplit(value)
             host, _ = parts.hostname, parts.port
@@ -44,24 +72,38 @@ class Settings(Watching):
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
             raise ValueError(f"{value!r} is not an address such as http://localhost:8000")
         if parts.username or parts.password:
-            raise ValueError("must not hold a password: clients send their own keys")
+            raise ValueError("must not hold a password: keys are sent in requests' headers")
         return value
 
-    @property
-    def base(self) -> str:
-        """The server's address, to which a request's path is appended."""
-        return self.upstream.rstrip("/").removesuffix("/v1")
+    @field_validator("escalate_key_env")
+    @classmethod
+    def _is_a_variable(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII):
+            raise ValueError("is no name of a variable; put the key itself into the environment")
+        return value
+
+    @model_validator(mode="after")
+    def _escalates_wholly_or_not_at_all(self) -> "Settings":
+        of_escalation = [
+            name for name in type(self).model_fields if name.startswith(("escalate_", "early"))
+        ]
+        if self.escalate is None and (given := self.changed(of_escalation)):
+            raise ValueError(f"--{given[0].replace('_', '-')} needs --escalate, the large server")
+        if self.escalate is not None and self.escalate_model is None:
+            raise ValueError("--escalate needs --escalate-model, the large model's name there")
+        early = [
+            getattr(self, name) is None for name in ("early", "early_calibrator", "early_below")
+        ]
+        if any(early) and not all(early):
+            raise ValueError("give --early, --early-calibrator and --early-below, or none of them")
+        if self.early is not None and self.watch is not None:
+            raise ValueError(
+                "--watch is of whole answers, of which --early leaves the surer ones, so that it "
+                "would raise false alarms: leave out one of the two"
+            )
+        return self
 
     @property
     def most_bytes(self) -> int:
         """`max_body` in bytes."""
         return int(self.max_body * 1e6)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the server runs on this machine, so that no HTTP proxy stands before it."""
-        host = urlsplit(self.upstream).hostname or ""
-        try:
-            return ip_address(host).is_loopback
-        except ValueError:
-            return host == "localhost" or host.endswith(".localhost")
