@@ -30,6 +30,7 @@ class FittedOn(Strict):
     n: int = Field(ge=1)
     base_rate: float = Field(ge=0, le=1, description="the share of correct answers")
     ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
+    estimator: str | None = Field(None, description="the one to use; null: TRACE+")
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
     first: PositiveInt | None = Field(
@@ -38,7 +39,8 @@ class FittedOn(Strict):
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
-        left_out = {name for name in ("parts", "first") if getattr(self, name) is None}
+        optional = ("estimator", "parts", "first")
+        left_out = {name for name in optional if getattr(self, name) is None}
         return self.model_dump(mode="json", by_alias=True, exclude=left_out)
 
 

@@ -149,10 +149,11 @@ class Proxy:
         """The server's event stream with confidence added; where it fails, an error event."""
         headers = passing(response.headers, OF_BODY)
         outgoing = web.StreamResponse(status=response.status, headers=headers)
-        await outgoing.prepare(request)
         escalation = self.escalation
         answer = escalation.stream(response, stream) if escalation else events(response, stream)
+        # Both are closed, too, where the client has left before the first byte.
         async with response, aclosing(answer):
+            await outgoing.prepare(request)
             try:
                 async for arrived in answer:
                     await self._write(request, outgoing, b"".join(arrived))
