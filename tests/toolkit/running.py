@@ -14,12 +14,13 @@ import httpx2 as httpx
 from toolkit.upstream import Background
 from tracecal.logs.options import Reading
 from tracecal.toolkit.serve.proxy import Proxy
-from tracecal.toolkit.serve.run import server_options
+from tracecal.toolkit.serve.run import escalation, server_options
 from tracecal.toolkit.serve.settings import Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 READING = Reading(vocabulary=1000, processed="no")
 KEY = "sk-very-secret"
+PROMPTLY = 15.0  # seconds that nothing here may take, on a busy machine
 CHAT = "/v1/chat/completions"
 ASK = {"model": "m", "messages": [{"role": "user", "content": "how many?"}]}
 
@@ -49,7 +50,7 @@ def command(content, folder, *options):
 def proxied(scorer, upstream, **settings):
     """A proxy before an upstream's address, in the background."""
     settings = Settings(upstream=upstream, **settings)
-    proxy = Proxy(scorer, settings)
+    proxy = Proxy(scorer, settings, escalation(settings, scorer))
     serving = Background(proxy.application(), **server_options(settings) | {"shutdown_timeout": 1})
     serving.proxy = proxy
     return serving
@@ -72,3 +73,24 @@ def events(response):
     lines = [line for line in response.text.split("\n") if line.startswith("data:")]
     assert lines[-1] == "data: [DONE]"
     return [json.loads(line.removeprefix("data:")) for line in lines[:-1]]
+
+
+def by_hand(url, content):
+    """A connection to a server, with `content` sent."""
+    host, port = url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=30)
+    connection.sendall(content)
+    return connection
+
+
+def asked_by_hand(path, *headers, body=b"", method="GET"):
+    lines = [f"{method} {path} HTTP/1.1", "Host: x", *headers, f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def until(condition):
+    """Wait until a condition holds; whether it came to hold."""
+    end = time.monotonic() + PROMPTLY
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()

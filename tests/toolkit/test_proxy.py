@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import json
-import socket
 import time
 import zlib
 
@@ -13,12 +12,10 @@ from aiohttp import web
 
 from logs.rows import chat
 from toolkit import load
-from toolkit.running import ASK, CHAT, READING, proxied
+from toolkit.running import ASK, CHAT, PROMPTLY, READING, asked_by_hand, by_hand, proxied, until
 from toolkit.upstream import Upstream
 from tracecal.toolkit.serve.confidence import Scorer
 from tracecal.toolkit.serve.proxy import Proxy
-
-PROMPTLY = 15.0  # seconds that nothing here may take, on a busy machine
 
 
 class Answering(Upstream):
@@ -32,27 +29,6 @@ class Answering(Upstream):
 
     async def _answered(self, request, content):
         return await self.answer(request, content)
-
-
-def by_hand(url, content):
-    """A connection to a server, with `content` sent."""
-    host, port = url.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)), timeout=30)
-    connection.sendall(content)
-    return connection
-
-
-def asked_by_hand(path, *headers, body=b"", method="GET"):
-    lines = [f"{method} {path} HTTP/1.1", "Host: x", *headers, f"Content-Length: {len(body)}"]
-    return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-def until(condition):
-    """Wait until a condition holds; whether it came to hold."""
-    end = time.monotonic() + PROMPTLY
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 # Headers and paths.

@@ -39,6 +39,7 @@ from tracecal.toolkit.serve.messages import (
 from tracecal.toolkit.serve.metrics import Metrics
 from tracecal.toolkit.serve.server import Server
 from tracecal.toolkit.serve.settings import Settings
+from tracecal.toolkit.serve.streamed import Streamed
 
 REFUSED = (400, 422)  # perhaps because of the additions: then the request is sent again without
 
@@ -150,7 +151,9 @@ class Proxy:
         headers = passing(response.headers, OF_BODY)
         outgoing = web.StreamResponse(status=response.status, headers=headers)
         escalation = self.escalation
-        answer = escalation.stream(response, stream) if escalation else events(response, stream)
+        answer = events(response, stream)
+        if escalation is not None:
+            answer = Streamed(escalation, stream).events(response)
         # Both are closed, too, where the client has left before the first byte.
         async with response, aclosing(answer):
             await outgoing.prepare(request)
