@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from logs.rows import END, TWO, chat, token
+from toolkit import load
 from toolkit.made import answers
 from toolkit.running import (
     ASK,
@@ -66,7 +67,7 @@ class Model(Upstream):
             return web.json_response({"error": {"message": f"wrong key {LARGE_KEY}"}}, status=401)
         asked = json.loads(content)
         if self.trouble == "wrong JSON":
-            kind = "text/event-stream" if asked.get("stream") else "application/json"
+            kind = "text/event-stream" if asked.get("stream") else "text/html"
             return web.Response(text="{oh no", headers={"content-type": kind})
         if asked.get("stream"):
             return await self._streamed(request, asked)
@@ -427,6 +428,8 @@ def test_a_large_server_that_fails_midway_ends_the_stream_with_an_error(both):
 def test_what_is_no_answer_of_the_small_server_is_escalated(both, trouble, stream):
     with both(small(trouble=trouble), large()) as http:
         response = http.post(CHAT, json=ASK | {"stream": stream})
+    kind = "text/event-stream" if stream else "application/json"
+    assert response.headers["content-type"].startswith(kind)
     assert "72" in response.text
     assert '"escalated":true' in response.text
 
@@ -494,6 +497,19 @@ def test_what_is_too_large_to_hold_back_is_passed_on_unescalated(both):
     assert text_of(told) == "a" * 160
     assert "too large" in confidence_of(told)["escalation"]["why"]
     assert not other.asked
+
+
+def test_under_load_no_living_client_loses_its_request_and_nothing_crosses(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACECAL_ESCALATE_KEY", load.LARGE_KEY)
+    result, (before, after), memory, log = load.run(30, 4, tmp_path, escalates=True)
+    assert result.lost == []
+    assert result.crossed == []
+    assert result.happened["answered"] > 30
+    assert result.happened["large: slow"] > 20
+    assert result.answering == 0
+    assert after <= before
+    assert memory[-1] < memory[0] + 100
+    assert "Traceback" not in log
 
 
 # The command.
@@ -580,7 +596,7 @@ def test_metrics_count_escalations(both, of_top_k, tmp_path):
 def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     text = (REPOSITORY / "docs/cascades.md").read_text(encoding="utf-8")
     told = re.findall(r"^ {4}tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
-    read = [parser().parse_args(shlex.split(one)) for one in told]
+    read = [parser().parse_args(shlex.split(one.replace("\\\n", " "))) for one in told]
     assert len(read) == 4
     serving = [args for args in read if hasattr(args, "upstream")]
     for args in serving:

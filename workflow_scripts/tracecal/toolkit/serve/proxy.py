@@ -140,6 +140,8 @@ class Proxy:
             small = whole(response, self.scorer, request, form, most)
             if self.escalation is not None and response.status == 200:
                 content = await self.escalation.whole(small, request, form)
+                if content.startswith(b"{"):  # perhaps in the place of what was no JSON
+                    headers["Content-Type"] = "application/json"
             else:
                 content = await small
         return web.Response(body=content, status=response.status, headers=headers)

@@ -107,7 +107,7 @@ class Streamed:
     def _spent(self) -> Object:
         probability = first_probability(self.small.confidences)
         probability = self.early if probability is None else probability
-        return spent(probability, self.small.usage, _tokens(self.small))
+        return spent(probability, self.small.usage, _tokens(self.small) or None)
 
     def _is_doubtful(self) -> bool:
         """Whether the first tokens say so; asked once, as soon as there are enough."""
