@@ -13,6 +13,11 @@ import pytest
 from toolkit.wheel import install
 
 QUESTIONS = Path(__file__).with_name("questions.py")
+OWN = {
+    "tracecal": "-m tracecal.toolkit.command",
+    "lm_eval_models": "-m tracecal.toolkit.lm_eval_models",
+    "harness": str(Path(__file__).with_name("harness.py")),
+}
 
 
 def made(n, seed):
@@ -62,10 +67,8 @@ def run(environment):
 
     def run(folder, command, *arguments, fails=False):
         program = [str(Path(sys.executable).parent / command)]
-        if command == "tracecal":
-            program = [sys.executable, "-m", "tracecal.toolkit.command"]
-        elif command == "lm_eval":
-            program = [sys.executable, "-m", "tracecal.toolkit.lm_eval_models"]
+        if command in OWN:
+            program = [sys.executable, *OWN[command].split()]
         said = subprocess.run(
             [*program, *map(str, arguments)],
             env=environment,
