@@ -160,7 +160,7 @@ def test_a_response_that_lm_eval_kept_gives_the_trace(tmp_path):
 @pytest.mark.parametrize("response", [{}, {"choices": {}}, {"choices": [5]}])
 def test_a_kept_response_without_a_choice_is_one_sentence(tmp_path, response):
     arguments = {"gen_args_0": {"arg_0": "Q:", "arg_1": {"response": response}}}
-    with pytest.raises(InputError, match="line 1: as lm_eval, choices"):
+    with pytest.raises(InputError, match="row 1: as lm_eval, choices"):
         read_answers(write(tmp_path / "a.jsonl", [lm_eval(arguments=arguments)]))
 
 
