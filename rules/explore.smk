@@ -48,7 +48,11 @@ rule make_explorer:
 
 # Guarantees are those of TRACE+, which a run may leave out.
 TOLD = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
-TOLD += [name for name in ("risk_coverage", "early_doubt", "cascades") if name in PLAN.tables]
+TOLD += [
+    name
+    for name in ("risk_coverage", "localisation", "early_doubt", "cascades")
+    if name in PLAN.tables
+]
 
 
 rule tell_findings:

@@ -167,6 +167,20 @@ def test_whether_position_matters_is_asked_and_answered(difference, verdict):
     assert sentence.endswith(f"{verdict}.")
 
 
+@pytest.mark.parametrize("low", [0.86, None])
+def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
+    own = {"model": "m", "task": "svamp", "pointed": 89, "level": 0.95, "high": 0.97}
+    shares = {"window": 0.92, "random_window": 0.52, "failing_name": 0.97}
+    rows = [own | {"pointer": name, "value": one, "low": low} for name, one in shares.items()]
+    found = told(improvements({}), means(), localisation=pl.DataFrame(rows))
+    sentences = [one for one in found if one.startswith("Does risk peak where")]
+    assert sentences == [
+        "Does risk peak where an answer is wrong? Of 89 answers of Model M with right and wrong "
+        "parts (SVAMP), the window of peak risk lies in a wrong one in 92% (95% interval 86% to "
+        "97%), a random window in 52%; the part that fails most often is wrong in 97%."
+    ] * (low is not None)
+
+
 def test_a_guarantee_comes_first_the_strictest_that_keeps_enough():
     own = {"model": "m", "task": "svamp", "confidence": 0.9}
     rows = [

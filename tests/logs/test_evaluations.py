@@ -142,6 +142,28 @@ def test_lm_eval_gives_prompt_text_and_label_and_no_trace(tmp_path):
     assert row["lacks"] == "no log-probabilities are given"
 
 
+def test_a_response_that_lm_eval_kept_gives_the_trace(tmp_path):
+    tokens = {"content": [token("51", -0.25, TWO)]}
+    chat = {"message": {"content": "51"}, "finish_reason": "stop", "logprobs": tokens}
+    old = {"tokens": ["51"], "token_logprobs": [-0.25], "top_logprobs": [dict(TWO)]}
+    for choice in (chat, {"text": "51", "finish_reason": "stop", "logprobs": old}):
+        kept = {"response": {"model": "m", "choices": [choice]}}
+        arguments = {"gen_args_0": {"arg_0": "Q:", "arg_1": {"until": ["\n"]}, "arg_2": kept}}
+        path = write(tmp_path / "a.jsonl", [lm_eval(arguments=arguments)])
+        row = read_answers(path, Reading(vocabulary=1000)).frame.row(0, named=True)
+        assert row["surprisal"] == pytest.approx([0.25])
+        assert row["entropy"] is not None
+        assert (row["prompt"], row["answer"], row["model"]) == ("Q:", "51", "m")
+        assert row["correct"] is True
+
+
+@pytest.mark.parametrize("response", [{}, {"choices": {}}, {"choices": [5]}])
+def test_a_kept_response_without_a_choice_is_one_sentence(tmp_path, response):
+    arguments = {"gen_args_0": {"arg_0": "Q:", "arg_1": {"response": response}}}
+    with pytest.raises(InputError, match="row 1: as lm_eval, choices"):
+        read_answers(write(tmp_path / "a.jsonl", [lm_eval(arguments=arguments)]))
+
+
 def test_older_files_of_lm_eval_list_the_arguments(tmp_path):
     old = lm_eval(arguments=[["Q: how many?\nA:", {"until": ["\n"]}]])
     found = read_answers(write(tmp_path / "a.jsonl", [old]))

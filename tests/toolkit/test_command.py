@@ -1,8 +1,11 @@
 """The command `tracecal`: what it prints, its help, and the files it writes."""
 
+import json
+
 import polars as pl
 import pytest
 
+from logs.rows import write
 from toolkit.made import answers
 from tracecal.toolkit import report
 from tracecal.toolkit.command import main, parser
@@ -98,6 +101,29 @@ def test_scores_keep_the_order_of_the_file_and_csv_cells_are_no_formulas(files, 
     assert pl.read_ndjson("s.jsonl")["example_id"].to_list() == ["z", "=1+1", "b", "-2", "@c", "a"]
     ids = pl.read_csv("s.csv")["example_id"].to_list()
     assert ids == ["z", "'=1+1", "b", "'-2", "'@c", "a"]
+
+
+def test_confidence_is_written_beside_the_rows_of_a_file(files, caplog):
+    main(CALIBRATE)
+    samples = [{"doc_id": one, "resps": [["x"]], "filter": "none"} for one in ("b", "missing", "z")]
+    write(files / "samples.jsonl", samples)
+    assert main([*SCORE, "--beside", "samples.jsonl", "--output", "s.jsonl"]) == 0
+    assert "1 rows of samples.jsonl are not in new.jsonl" in caplog.text
+    assert main([*SCORE, "--output", "plain.jsonl"]) == 0
+    plain = {row.pop("example_id"): row for row in pl.read_ndjson("plain.jsonl").to_dicts()}
+    lines = (files / "s.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        row | {"confidence": plain.get(row["doc_id"])} for row in samples
+    ]
+
+
+def test_without_log_probabilities_nothing_is_written_beside(files, caplog):
+    main(CALIBRATE)
+    write(files / "samples.jsonl", [{"doc_id": 1, "resps": [["x"]], "filter": "none"}])
+    beside = ["--answers", "samples.jsonl", "--beside", "samples.jsonl", "--output", "s.jsonl"]
+    assert main([*SCORE, *beside]) == 1
+    assert "samples.jsonl: no answer has log-probabilities" in caplog.text
+    assert not (files / "s.jsonl").exists()
 
 
 def test_tables_as_csv_hold_no_formulas():

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,26 +10,14 @@ from pathlib import Path
 import pytest
 
 from toolkit.made import answers
-
-REPOSITORY = Path(__file__).resolve().parents[2]
+from toolkit.wheel import REPOSITORY, install
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """A folder that holds the installed package and its command, built without a network."""
     folder = tmp_path_factory.mktemp("package")
-    source = folder / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(REPOSITORY / name, source)
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(REPOSITORY / "workflow_scripts", source / "workflow_scripts", ignore=ignored)
-    offline = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    pip = [sys.executable, "-m", "pip", "-q"]
-    subprocess.run([*pip, "wheel", *offline, "-w", str(folder), str(source)], check=True)
-    (wheel,) = folder.glob("*.whl")
-    target = ["--target", str(folder / "site")]
-    subprocess.run([*pip, "install", *offline, *target, str(wheel)], check=True)
+    wheel = install(folder, folder / "site")
     return folder, wheel
 
 

@@ -50,6 +50,7 @@ def findings(frames: Frames, settings: Settings) -> list[str]:
         *answered.notes(frames, settings),
         *compared,
         *(_position(frames["position_shift"]) if "position_shift" in frames else []),
+        *(_located(frames["localisation"], settings) if "localisation" in frames else []),
         *not_kept(frames, settings.models),
         *_others(others, labels),
         *([HINDSIGHT] if compared else []),
@@ -153,6 +154,26 @@ def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
         f"AUROC of TRACE+ less that of the picked baseline, task by task: {'; '.join(results)}."
     )
     return [sentence] if results else []
+
+
+def _located(found: pl.DataFrame, settings: Settings) -> list[str]:
+    """How often the window of peak risk lies in a wrong part, beside chance, for each pair."""
+    pairs = found.select("model", "task").unique(maintain_order=True)
+    told = []
+    for pair in pairs.iter_rows(named=True):
+        rows = {row["pointer"]: row for row in found.filter(**pair).iter_rows(named=True)}
+        peak, window, name = (rows[one] for one in ("window", "random_window", "failing_name"))
+        if peak["value"] is None or peak["low"] is None:
+            continue
+        told.append(
+            f"Does risk peak where an answer is wrong? Of {peak['pointed']} answers of "
+            f"{settings.models[pair['model']]} with right and wrong parts "
+            f"({settings.tasks[pair['task']]}), the window of peak risk lies in a wrong one in "
+            f"{peak['value']:.0%} ({100 * peak['level']:g}% interval {peak['low']:.0%} to "
+            f"{peak['high']:.0%}), a random window in {window['value']:.0%}; the part that fails "
+            f"most often is wrong in {name['value']:.0%}."
+        )
+    return told
 
 
 def _position(shift: pl.DataFrame) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tracecal.analyse.cascades import KEYS
 from tracecal.analyse.gains import TRACE_PLUS
@@ -87,6 +88,7 @@ def _panel(
             ends = (accuracy[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
             axes.fill_between(x.to_numpy(), *ends, color=look.color, alpha=0.12, lw=0)
     axes.grid(axis="y")
+    axes.xaxis.set_major_locator(MaxNLocator(3))
     words = "share escalated" if large_cost is None else "cost, of the large model's"
     axes.set_xlabel(words, fontsize=style.SMALL, color=style.MUTED)
     axes.set_ylabel("accuracy", fontsize=style.SMALL, color=style.MUTED)

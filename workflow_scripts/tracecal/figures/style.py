@@ -121,9 +121,14 @@ def sentence(text: str, width: float, height: float) -> Figure:
 
 def legend(figure: Figure, handles: Sequence[Line2D], title: str = "") -> None:
     """One legend below all panels, on as few lines as possible, under a shared title."""
-    across = 8 if figure.get_figwidth() > COLUMN_WIDTH else 3
-    columns = min(across, len(handles))
-    drawn = figure.legend(handles=handles, loc="outside lower center", ncols=columns, title=title)
+    for lines in range(1, len(handles) + 1):
+        columns = -(-len(handles) // lines)
+        drawn = figure.legend(
+            handles=handles, loc="outside lower center", ncols=columns, title=title
+        )
+        if drawn.get_window_extent().width <= figure.bbox.width or columns == 1:
+            break
+        drawn.remove()
     drawn.get_title().set(fontsize=SMALL, color=MUTED)
 
 

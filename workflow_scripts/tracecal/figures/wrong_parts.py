@@ -39,7 +39,7 @@ def draw(
         chosen = [entry for entry in entries if entry.id in REVIEWS]
         for (where, review), (model, task) in zip(panels, pairs, strict=True):
             own = {"model": model, "task": task}
-            name = f"{models[model]}, {tasks[task]}"
+            name = f"{models[model]},\n{tasks[task]}"
             _pointers(where, pointed.filter(**own))
             _reviews(review, scores.filter(**own), chosen)
             style.panel_title(where, "a", name)

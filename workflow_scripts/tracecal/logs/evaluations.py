@@ -1,9 +1,11 @@
 """Answers with verdicts from the logs of evaluation harnesses."""
 
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, Field
 
+from tracecal.logs.openai import first_choice, read_chat, read_completion
 from tracecal.logs.raw import RawAnswer, stop_token
 from tracecal.logs.steps import WrongRow
 from tracecal.logs.tokens import Logprobs, token_steps
@@ -11,6 +13,7 @@ from tracecal.logs.tokens import Logprobs, token_steps
 CORRECT = ("C", "correct", "true", "True", "1", 1)
 INCORRECT = ("I", "incorrect", "false", "False", "0", 0)
 VERDICTS = dict.fromkeys(CORRECT, True) | dict.fromkeys(INCORRECT, False)  # 1 equals True and 1.0
+KEPT = "response"  # under which `tracecal.toolkit.lm_eval_models` keeps a server's response
 
 
 class InspectChoice(BaseModel):
@@ -70,28 +73,34 @@ def _inspect_verdict(scores: dict[str, dict[str, Any]], label: str | None) -> bo
 
 
 def read_lm_eval(body: dict[str, Any], label: str | None) -> RawAnswer:
-    """A row's first response and prompt; the verdict is the first metric, unless `label` is set."""
+    """A row's first response and prompt; the verdict is the first metric, unless `label` is set.
+
+    There are log-probabilities where the model that answered kept its server's response.
+    """
     sample = LmEvalSample.model_validate(body)
     text = sample.resps[0][0]
     if not isinstance(text, str):
         raise WrongRow("its response is not text: its task generates none")
     metric = sample.metrics[0] if sample.metrics and label is None else None
-    return RawAnswer(
-        answer=text,
-        prompt=_prompt(sample.arguments),
+    arguments = _arguments(sample.arguments)
+    kept = next((one[KEPT] for one in arguments if isinstance(one, dict) and KEPT in one), None)
+    return replace(
+        _kept(kept) if isinstance(kept, dict) else RawAnswer(answer=text),
+        prompt=arguments[0] if arguments and isinstance(arguments[0], str) else None,
         correct=verdict(body.get(metric)) if metric else None,
     )
 
 
-def _prompt(arguments: Any) -> str | None:
-    """The prompt in a request's arguments, as newer and older versions store them."""
-    if isinstance(arguments, dict):
-        arguments = [list(call.values()) for call in arguments.values() if isinstance(call, dict)]
-    try:
-        prompt = arguments[0][0]
-    except (TypeError, IndexError, KeyError):
-        return None
-    return prompt if isinstance(prompt, str) else None
+def _kept(response: dict[str, Any]) -> RawAnswer:
+    """The answer of a server's response with one choice."""
+    return (read_chat if "message" in first_choice(response) else read_completion)(response)
+
+
+def _arguments(calls: Any) -> list[Any]:
+    """What a document's first request was made with, as newer and older versions store it."""
+    if isinstance(calls, dict):
+        calls = [list(call.values()) for call in calls.values() if isinstance(call, dict)]
+    return calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], list) else []
 
 
 def _text(content: Any) -> str | None:

@@ -6,16 +6,10 @@ from typing import Any
 from tracecal.logs.columns import TRACE, read_columns
 from tracecal.logs.engines import read_llama_cpp, read_ollama, read_sglang
 from tracecal.logs.evaluations import read_inspect, read_lm_eval
-from tracecal.logs.openai import read_chat, read_completion, read_response
+from tracecal.logs.openai import first_choice, read_chat, read_completion, read_response
 from tracecal.logs.raw import RawAnswer
 
 Row = dict[str, Any]
-
-
-def _choice(body: Row) -> Row:
-    choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
 
 
 def _simple(read: Callable[[Row], RawAnswer]) -> Callable[[Row, str | None], RawAnswer]:
@@ -36,8 +30,11 @@ FORMATS: dict[str, tuple[Callable[[Row], bool], Callable[[Row, str | None], RawA
         read_inspect,
     ),
     "lm_eval": (lambda body: "resps" in body and "doc_id" in body, read_lm_eval),
-    "openai_chat": (lambda body: "message" in _choice(body), _simple(read_chat)),
-    "openai_completions": (lambda body: "text" in _choice(body), _simple(read_completion)),
+    "openai_chat": (lambda body: "message" in first_choice(body), _simple(read_chat)),
+    "openai_completions": (
+        lambda body: "text" in first_choice(body),
+        _simple(read_completion),
+    ),
     "openai_responses": (lambda body: isinstance(body.get("output"), list), _simple(read_response)),
     "llama_cpp": (
         lambda body: "completion_probabilities" in body or "generation_settings" in body,

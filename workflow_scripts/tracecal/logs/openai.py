@@ -19,6 +19,13 @@ from tracecal.logs.tokens import (
 )
 
 
+def first_choice(body: dict[str, Any]) -> dict[str, Any]:
+    """The first of a body's choices; empty where it has none."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
 class Message(BaseModel):
     content: str | None = None
 

@@ -116,7 +116,13 @@ def score_response(
     >>> score_response(fitted, {"logprobs": [-0.05, -0.4], "entropy": [0.2, 0.9]}).probability > 0.5
     True
     """
-    record = read_response(fitted, response, request, reading or Reading())
+    return score_record(
+        fitted, read_response(fitted, response, request, reading or Reading()), error_rate
+    )
+
+
+def score_record(fitted: Fitted, record: Record, error_rate: float | None = None) -> Confidence:
+    """The confidence of an answer of the calibrator's kind (`require_same_kind`), as read."""
     if record.surprisal is None:
         return Confidence(None, reason=record.lacks)
     if record.entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):

@@ -17,7 +17,7 @@ from tracecal.storage.files import write_json, write_text
 from tracecal.toolkit import labelling
 from tracecal.toolkit.escalate import add_cascade
 from tracecal.toolkit.options import add_answers, add_options, read_given
-from tracecal.toolkit.output import write_scored
+from tracecal.toolkit.output import write_beside, write_scored
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.watch.options import add_watch
 
@@ -123,6 +123,11 @@ def parser() -> argparse.ArgumentParser:
     score.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
     score.add_argument("--task", help="the calibrator's task, where the answers name it otherwise")
     score.add_argument("--output", help=".jsonl, .csv or .parquet (default: JSON Lines to stdout)")
+    score.add_argument(
+        "--beside",
+        metavar="FILE",
+        help="JSON Lines of the same answers, read as they are: write its rows with `confidence`",
+    )
     _add_parts(score, "by default those of the calibrator")
     add_answers(score)
     score.set_defaults(run=_score)
@@ -183,11 +188,25 @@ def _score(args: argparse.Namespace) -> None:
         LOGGER.warning("without entropies %s is not defined; using %s", estimator, fitted.estimator)
     task = args.task or answers.metadata.get("task")
     of_parts = given_parts(args.parts) if args.parts else fitted.fitted_on.parts
+    if args.beside and of_parts:
+        raise InputError("--beside writes the confidence of whole answers, not of parts.")
     if of_parts:
         write_scored(score_parts(frame, fitted, args.error_rate, task, of_parts), args.output)
         return
+    if args.beside and frame["surprisal"].is_null().all():
+        raise InputError(
+            f"{args.answers}: no answer has log-probabilities, so none has a confidence to write "
+            f"({'; '.join(frame['lacks'].drop_nulls().unique().sort())}). Replay the answers with "
+            "'tracecal replay', or have them kept where they are made (docs/evaluators.md)."
+        )
     scored = score_answers(frame, fitted, args.error_rate, task)
-    write_scored(scored, args.output)
+    if args.beside:
+        rows = read_given(args, with_rows=True, path=args.beside)
+        without = write_beside(scored, rows.frame["example_id"].to_list(), rows.rows, args.output)
+        if without:
+            LOGGER.warning("%d rows of %s are not in %s", without, args.beside, args.answers)
+    else:
+        write_scored(scored, args.output)
     for column, what in (("probability", "no probability"), ("keep", "no decision")):
         if column == "keep" and args.error_rate is None:
             continue

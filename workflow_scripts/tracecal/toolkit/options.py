@@ -43,9 +43,13 @@ def add_options(
 
 
 def read_given(
-    args: argparse.Namespace, vocabulary: int | None = None, with_rows: bool = False
+    args: argparse.Namespace,
+    vocabulary: int | None = None,
+    with_rows: bool = False,
+    path: str | None = None,
 ) -> Answers:
-    """The answers of the file that a command names, read as its options say; raises `InputError`.
+    """The answers of a file, by default the one that a command names, read as its options say;
+    raises `InputError`.
 
     `vocabulary` counts where the options name none; `with_rows` as in `read_answers`.
     """
@@ -58,7 +62,8 @@ def read_given(
                 f"--columns {wrong[0]}: expected COLUMN=PATH, such as answer=output.text."
             )
         options["columns"] = {name: path for name, _, path in pairs}
-    answers = read_answers(args.answers, parse(Reading, options, "options"), with_rows=with_rows)
+    path = path or args.answers
+    answers = read_answers(path, parse(Reading, options, "options"), with_rows=with_rows)
     if answers.wrong:
-        LOGGER.warning("%s: left out %s", args.answers, listed(answers.wrong))
+        LOGGER.warning("%s: left out %s", path, listed(answers.wrong))
     return answers

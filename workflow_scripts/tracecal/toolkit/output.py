@@ -1,7 +1,10 @@
 """Scored answers as a file, or on the standard output."""
 
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -32,3 +35,24 @@ def write_scored(scored: pl.DataFrame, output: str | None) -> None:
         write_text(scored.with_columns(guarded).write_csv(), output)
     else:
         write_text(scored.write_ndjson(), output)
+
+
+def write_beside(
+    scored: pl.DataFrame, ids: Sequence[str], rows: Sequence[Mapping[str, Any]], output: str | None
+) -> int:
+    """Write `rows` of answers with these `ids`, each with its `confidence` of `scored` or null, as
+    JSON Lines; `output` null: to the standard output. Returns for how many it is null.
+    """
+    if output and Path(output).suffix != ".jsonl":
+        raise InputError(f"{output}: expected a name that ends in .jsonl.")
+    known = {row.pop("example_id"): row for row in scored.iter_rows(named=True)}
+    found = [known.get(example_id) for example_id in ids]
+    lines = [
+        json.dumps({**row, "confidence": one}, ensure_ascii=False) + "\n"
+        for row, one in zip(rows, found, strict=True)
+    ]
+    if output:
+        write_text("".join(lines), output)
+    else:
+        sys.stdout.write("".join(lines))
+    return found.count(None)
