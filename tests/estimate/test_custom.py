@@ -1,5 +1,6 @@
 """Estimators of one's own: the documented example works, and wrong files are one sentence."""
 
+import itertools
 from pathlib import Path
 
 import polars as pl
@@ -13,8 +14,6 @@ from tracecal.errors import InputError
 from tracecal.estimate.custom import SCORES, answers
 from tracecal.estimate.scores import family_scores
 from tracecal.features.features import answer_features
-from tracecal.jobs.provenance import _canonical, _modules, _syntax, code_hash
-from tracecal.jobs.sources import READ
 from tracecal.registry.custom import custom_code
 from tracecal.registry.custom_estimators import custom_estimators
 from tracecal.storage.files import write_parquet
@@ -103,12 +102,12 @@ def test_a_file_that_changed_during_the_run_is_refused(files):
 
 
 def test_the_hash_of_a_file_is_of_its_code_and_of_what_it_imports(tmp_path):
-    path = tmp_path / "own.py"
+    paths = (tmp_path / str(number) / "own.py" for number in itertools.count())
 
     def hashed(text):
+        path = next(paths)  # a process reads a file once
+        path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
-        code_hash.cache_clear(), READ.clear()
-        _canonical.cache_clear(), _modules.cache_clear(), _syntax.cache_clear()
         return custom_code(str(path))
 
     plain = hashed("X = 1\n")

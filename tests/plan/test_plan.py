@@ -126,7 +126,7 @@ def test_the_rows_of_answers_from_files_are_those_that_were_answered():
 def test_what_a_study_lacks_is_not_planned():
     alone = planned(study=smoke_study(cross=None))
     crossed = {"cross_model", "cross_model_task_details", "cross_model_best_estimators"}
-    assert SMOKE.tables.keys() - alone.tables.keys() == crossed | {"cascades"}
+    assert SMOKE.tables.keys() - alone.tables.keys() == crossed | {"cascades", "cascade_promises"}
     drawn = {"model_landscape", "cost_and_accuracy"}
     assert SMOKE.figures.keys() - alone.figures.keys() == drawn
     few = planned(estimators=["mean_prob", "trace"])
@@ -150,7 +150,10 @@ def test_cascades_are_those_of_models_that_share_tasks():
     told = planned(models=priced, study=smoke_study(cascades=named)).analyses["cascades"]
     assert told.settings["cascades"] == [pair[::-1]] and told.settings["chosen"]
     assert told.settings["prices"].keys() == {*pair} and "models" not in told.inputs
-    assert "cascades" not in planned(study=smoke_study(cascades=[])).analyses
+    assert SMOKE.analyses["cascade_promises"].settings["cascades"] == [pair, pair[::-1]]
+    assert not {"cascades", "cascade_promises"} & {
+        *planned(study=smoke_study(cascades=[])).analyses
+    }
     with pytest.raises(InputError, match="no common task"):
         planned(study=smoke_study(cascades=[{"small": pair[0], "large": pair[0]}]))
     with pytest.raises(InputError, match=r"cascades\[0\].large: 'none' is not defined"):

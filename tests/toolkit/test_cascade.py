@@ -10,6 +10,7 @@ from toolkit.made import answers
 from tracecal.errors import InputError
 from tracecal.toolkit import cascade
 from tracecal.toolkit.command import main
+from tracecal.toolkit.fit import FitSettings
 
 SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
 
@@ -24,7 +25,7 @@ def pair(n=300):
 
 @pytest.fixture(scope="module")
 def found():
-    return cascade.cascade_answers(*pair(), cascade.CascadeSettings(**SETTINGS))
+    return cascade.cascade_answers(*pair(), FitSettings(**SETTINGS))
 
 
 def value(found, column="value", **where):
@@ -61,7 +62,7 @@ def test_prices_give_costs():
         frame.with_columns(prompt_token_ids=pl.lit([1, 2, 3], pl.List(pl.Int32)))
         for frame in pair(120)
     )
-    found = cascade.cascade_answers(small, large, cascade.CascadeSettings(**SETTINGS), told)
+    found = cascade.cascade_answers(small, large, FitSettings(**SETTINGS), told)
     cost = found.found.filter(metric="cost", router="random").sort("share")["value"]
     ends = [value(found, metric=name) for name in ("small_cost", "large_cost")]
     assert (cost[0], cost[-1]) == pytest.approx((ends[0], sum(ends)))
@@ -73,9 +74,9 @@ def test_files_that_share_no_question_and_wrong_shares_are_refused():
     small, large = pair(60)
     other = large.with_columns(pl.col("example_id") + "x")
     with pytest.raises(InputError, match="share no question"):
-        cascade.cascade_answers(small, other, cascade.CascadeSettings())
-    with pytest.raises(ValueError, match="no share between 0 and 1"):
-        cascade.CascadeSettings(below=(1.5,))
+        cascade.cascade_answers(small, other, FitSettings())
+    with pytest.raises(ValueError, match="less than 1"):
+        FitSettings(risk_control={"cascades": {"below": (1.5,)}})
 
 
 def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
@@ -84,7 +85,9 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     monkeypatch.chdir(tmp_path)
     for name, frame in zip(("small", "large"), pair(120), strict=True):
         frame.write_ndjson(f"{name}.jsonl")
-    (tmp_path / "c.yaml").write_text(json.dumps(SETTINGS | {"at_least": [0.5]}))
+    (tmp_path / "c.yaml").write_text(
+        json.dumps(SETTINGS | {"risk_control": {"cascades": {"at_least": [0.5]}}})
+    )
     start = ["cascade", "--small", "small.jsonl", "--large", "large.jsonl", "--config", "c.yaml"]
     assert main([*start, "--output", "C.json", "--picture", "p.svg"]) == 0
     printed = capsys.readouterr().out

@@ -13,10 +13,12 @@ from aiohttp import web
 
 from logs.rows import chat
 from toolkit import load
-from toolkit.running import ASK, CHAT, proxied
+from toolkit.running import ASK, CHAT, READING, proxied
 from toolkit.upstream import Upstream
+from tracecal.toolkit.serve.confidence import Scorer
+from tracecal.toolkit.serve.proxy import Proxy
 
-PROMPTLY = 5.0  # seconds that nothing here may take
+PROMPTLY = 15.0  # seconds that nothing here may take, on a busy machine
 
 
 class Answering(Upstream):
@@ -108,13 +110,15 @@ def test_a_path_stays_escaped_as_it_is(client, path):
     assert upstream.asked[0][0] == path
 
 
-def test_an_http_proxy_of_the_environment_is_not_asked_for_a_server_on_this_machine(monkeypatch):
+def test_an_http_proxy_of_the_environment_is_not_asked_for_a_server_on_this_machine(
+    monkeypatch, of_top_k
+):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
     with (
         Upstream().serving() as before,
-        proxied(None, before.url) as serving,
+        proxied(Scorer(of_top_k, READING, 0.3), before.url) as serving,
         httpx.Client(trust_env=False) as http,
     ):
         assert http.get(f"{serving.url}/v1/models").text == "models"
@@ -158,6 +162,23 @@ def test_a_client_that_leaves_ends_its_request_to_the_server(client, path, strea
                 assert until(lambda count=count: len(upstream.asked) > count)
         assert until(lambda: upstream.left == 3)
         assert http.proxy.running == 0
+
+
+def test_a_client_that_leaves_before_the_first_byte_ends_its_stream(client, monkeypatch):
+    stream = Proxy._stream
+
+    async def left(proxy, request, *answer):
+        request.transport.close()
+        return await stream(proxy, request, *answer)
+
+    monkeypatch.setattr(Proxy, "_stream", left)
+    upstream = Answering(_hang)
+    body = json.dumps(ASK | {"stream": True}).encode()
+    with (
+        client(upstream) as http,
+        by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST")),
+    ):
+        assert until(lambda: upstream.left == 1)
 
 
 def test_a_full_proxy_says_so_at_once_and_recovers(client):

@@ -279,6 +279,19 @@ def test_an_error_rate_that_cannot_be_certified_says_why():
     assert len(found["reason"][0]) > 40
 
 
+def test_few_labels_choose_the_stack_and_the_file_says_so(tmp_path):
+    few, enough = (stored(answers(number)) for number in (99, 100))
+    assert few["fitted_on"]["estimator"] == "stack"
+    write_json(few, tmp_path / "C.json")
+    calibrator = load(tmp_path / "C.json")
+    assert calibrator.estimator == "stack"
+    found = score_answers(answers(3, seed=1), calibrator)
+    assert found.equals(score_answers(answers(3, seed=1), from_stored(few, "stack", "x")))
+    assert "held_out" in few["stack"]
+    assert "estimator" not in enough["fitted_on"]
+    assert from_stored(enough, None, "x").estimator == "trace_plus"
+
+
 def test_answers_to_another_task_are_refused(calibrator):
     with pytest.raises(InputError, match="task 't', but the answers are of 'other'"):
         score_answers(answers(5), calibrator, None, "other")

@@ -287,9 +287,9 @@ def test_words_and_layout_rerun_nothing(finished):
 
 def test_another_wished_error_rate_fits_nothing(finished):
     config = finished.variant("rates", risk_control={"error_rates": [0.15]})
-    shown = ["risk_coverage", "tabulate", "describe_tables", "tell_findings"]
-    expected = [*shown, "resolve_config"]
-    assert finished.scheduled(config) == dict.fromkeys(expected, 1) | {"control_risk": 3}
+    shown = ["risk_coverage", "shift_alarms", "describe_tables", "tell_findings"]
+    expected = dict.fromkeys([*shown, "resolve_config"], 1) | {"control_risk": 3, "tabulate": 2}
+    assert finished.scheduled(config) == expected
 
 
 def test_an_analysis_code_makes_that_analysis_anew(finished):
@@ -364,7 +364,10 @@ def test_reordering_the_config_reruns_nothing_but_the_display_of_models(finished
     path.write_text(yaml.safe_dump(reordered, sort_keys=False), encoding="utf-8")
     again = finished.scheduled(path)
     display = {"tabulate", "compare_with_paper", "describe_tables", "tell_findings"}
-    of_models = ("performance_overview", "model_landscape", "paired_differences")
+    of_models = (
+        *("performance_overview", "model_landscape", "paired_differences"),
+        "cost_and_accuracy",
+    )
     assert set(again) <= display | {f"draw_{name}" for name in of_models}
     assert again["draw_model_landscape"] == 1
     assert 0 < again["tabulate"] < 10, "the tables that show several models"

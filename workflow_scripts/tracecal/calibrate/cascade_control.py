@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
 from tracecal.calibrate.evidence import bets_pass, group_means
 from tracecal.calibrate.risk_control import STEP, sufficing
@@ -72,6 +73,21 @@ class CascadeGuarantee:
     small_accuracy: float | None
     large_accuracy: float | None
     reason: str | None
+
+
+def paired_parts(answers: pl.DataFrame) -> tuple[PairedPart, PairedPart]:
+    """The calibration and the evaluation part of a split's `answers`.
+
+    They have `example_id`, `rank`, `part`, `probability` (null counts as the least), `small` and
+    `large`.
+    """
+    rows = answers.with_columns(pl.col("probability").fill_null(-1.0)).sort("rank", "example_id")
+    parts = (rows.filter(part=part) for part in ("calibration", "evaluation"))
+    seen, tested = (
+        PairedPart(*(own[name].to_numpy() for name in ("rank", "probability", "small", "large")))
+        for own in parts
+    )
+    return seen, tested
 
 
 def cascade_guarantee(

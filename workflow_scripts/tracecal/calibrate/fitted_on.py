@@ -31,12 +31,13 @@ class FittedOn(Strict):
     n: int = Field(ge=1)
     base_rate: float = Field(ge=0, le=1, description="the share of correct answers")
     ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
+    estimator: str | None = Field(None, description="the one to use; null: TRACE+")
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
-        usual = {"parts": None, "reasoning": "none"}
+        usual = {"estimator": None, "parts": None, "reasoning": "none"}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         return self.model_dump(mode="json", by_alias=True, exclude=left_out)
 

@@ -24,10 +24,31 @@ class Calibration(Strict):
     )
 
 
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class CascadePromises(Strict):
+    """Promises about a cascade of two models, each of which gets a threshold."""
+
+    below: tuple[Share, ...] = Field(
+        (0.01, 0.02, 0.05), description="ε: right at most so much less often than the large model"
+    )
+    at_least: tuple[Share, ...] = Field((), description="r: right with at least this probability")
+
+    @field_validator("below", "at_least")
+    @classmethod
+    def _sorted(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(set(values)))
+
+    def listed(self) -> list[tuple[str, float]]:
+        """Each promise's kind and number."""
+        return [(kind, value) for kind, values in self for value in values]
+
+
 class RiskControl(Strict):
     """Thresholds on TRACE+ with a guarantee on the errors among the answers kept."""
 
-    error_rates: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+    error_rates: tuple[Share, ...] = Field(
         (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
         min_length=1,
         description="target error rates among kept answers (selective risk), one threshold each",
@@ -44,6 +65,7 @@ class RiskControl(Strict):
         description="true: the thresholds of all models, tasks and error rates keep their "
         "guarantees at once with that probability; false: each by itself",
     )
+    cascades: CascadePromises = CascadePromises()
 
     def together(self, pairs: int) -> int:
         """How many guarantees are to hold at once in a run of so many (model, task) pairs."""

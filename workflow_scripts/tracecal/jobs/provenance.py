@@ -130,7 +130,15 @@ def _root(script: Path) -> Path:
 @cache
 def _imports(path: Path, root: Path) -> frozenset[Path]:
     """The package files that run when `path` is imported: modules and their packages."""
-    return _files(_modules(path, root) - WITHOUT_EFFECT, root)
+    return _files(
+        (
+            module
+            for module in _modules(path, root)
+            # An attribute of a module is written as a module in it.
+            if WITHOUT_EFFECT.isdisjoint({module, module.rpartition(".")[0]})
+        ),
+        root,
+    )
 
 
 def _files(modules: Iterable[str], root: Path) -> frozenset[Path]:

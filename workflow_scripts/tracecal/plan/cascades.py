@@ -1,6 +1,6 @@
 """What to do with the answers that are not kept: how early one can tell, and cascades of models."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tracecal.analyse.early_doubt import ON_PREFIX
@@ -68,3 +68,27 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
     yield Table("cascades", ["cascades"], ["all"], run.compared, shown)
     drawn = {"entries": entries(run.compared), "models": run.model_labels} | shown
     yield Figure("cost_and_accuracy", {"found": analysed("cascades")}, drawn)
+    yield from _promises(run, pairs)
+
+
+def _promises(run: Run, pairs: Sequence[tuple[str, str]]) -> Iterator[Result | Table]:
+    """The thresholds of cascades, of the pairs whose small model has TRACE+."""
+    config = run.config
+    plus = {e.id: e for e in run.chosen}.get("trace_plus")
+    kept = [
+        list(pair) for pair in pairs if plus and plus in chosen_for(pair[0], run.chosen, config)
+    ]
+    if not kept:
+        return
+    settings = {
+        "inputs": plus.inputs,
+        "method": config.calibration.method,
+        "cascades": kept,
+        "chosen": run.config.study.cascades is not None,
+        "promises": config.risk_control.cascades.listed(),
+        "confidence": config.risk_control.confidence,
+    }
+    kinds = ("labels", "scores", "features", "splits", "questions")
+    files = {kind: replace(FILES[kind], study="whole") for kind in kinds}
+    yield Analysis("cascade_promises", files, settings, pairs="whole")
+    yield Table("cascade_promises", ["cascade_promises"], ["all"])

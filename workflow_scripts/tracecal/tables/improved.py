@@ -116,7 +116,7 @@ def right_columns(accuracy: bool = True) -> list[Column]:
     """How many answers are right, of how many."""
     group = "Answers"
     share = [Column(("accuracy",), "Acc.", group, added=True)] if accuracy else []
-    return [*share, Column(("right", "answers"), "Right", group, added=True)]
+    return [*share, Column(("right", "answers"), "Correct", group, added=True)]
 
 
 def columns_of(*names: str, metrics: Sequence[str] = METRICS) -> list[str]:

@@ -37,7 +37,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             Column(("language",), "Language", align="left"),
             Column(("n",), "n", decimals=0),
             Column(("accuracy",), "Acc."),
-            Column(("right", "answers"), "Right"),
+            Column(("right", "answers"), "Correct"),
             *(
                 Column(
                     (f"{key}_{metric}",),

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field, field_validator
 
 from tracecal.analyse.answer_costs import answer_costs
 from tracecal.analyse.cascade import BELOW, BEST, KEPT_AT, cascade
 from tracecal.analyse.cascades import routed
 from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.analyse.routing import ORACLE, RANDOM
-from tracecal.calibrate.cascade_control import PairedPart, cascade_guarantee
+from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
 from tracecal.calibrate.picked import PICKED, picks, with_picked
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import from_json
@@ -34,22 +33,6 @@ SHOWN = {
 FORMATS = (".svg", ".pdf", ".png")
 
 
-class CascadeSettings(FitSettings):
-    """How a cascade is fitted and measured: as a calibrator, with the promises to test."""
-
-    below: tuple[float, ...] = Field(
-        (0.01, 0.02, 0.05), description="ε: at most so much less right"
-    )
-    at_least: tuple[float, ...] = Field((), description="r: right with at least this probability")
-
-    @field_validator("below", "at_least")
-    @classmethod
-    def _are_shares(cls, values: tuple[float, ...]) -> tuple[float, ...]:
-        if wrong := [value for value in values if not 0 < value < 1]:
-            raise ValueError(f"{wrong[0]:g} is no share between 0 and 1")
-        return tuple(sorted(set(values)))
-
-
 class Cascaded(NamedTuple):
     """`found` has the rows of `analyse.cascade.ROWS`; `stored` is plain JSON: the router, its fit
     and the thresholds.
@@ -62,7 +45,7 @@ class Cascaded(NamedTuple):
 def cascade_answers(
     small: pl.DataFrame,
     large: pl.DataFrame,
-    settings: CascadeSettings,
+    settings: FitSettings,
     prices: Sequence[Price] | None = None,
 ) -> Cascaded:
     """The cascade of two models that answered the same questions, matched by `example_id`.
@@ -92,10 +75,8 @@ def cascade_answers(
     )
     found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
     router = TRACE_PLUS if TRACE_PLUS in known.estimators else chosen["baseline"][0]
-    seen, tested = _parts(known, answers, router, fits[router])
+    seen, tested = paired_parts(_first_split(known, answers, router, fits[router]))
     level = round(1 - settings.risk_control.confidence, 12)
-    promises = [("below", value) for value in settings.below]
-    promises += [("at_least", value) for value in settings.at_least]
     stored = {
         "models": [_name(small), _name(large)],
         "estimator": router,
@@ -104,7 +85,7 @@ def cascade_answers(
         "confidence": settings.risk_control.confidence,
         "thresholds": [
             asdict(cascade_guarantee(seen, tested, promise, value, level))
-            for promise, value in promises
+            for promise, value in settings.risk_control.cascades.listed()
         ],
     }
     return Cascaded(found.filter(pl.col("task").is_null()), stored)
@@ -130,27 +111,20 @@ def _paired(
     return frame
 
 
-def _parts(
+def _first_split(
     known: Labelled, answers: pl.DataFrame, router: str, fits: Mapping[str, Any]
-) -> tuple[PairedPart, PairedPart]:
-    """The calibration and the evaluation part of the first split. An answer without a probability
-    counts as the least probable.
-    """
+) -> pl.DataFrame:
+    """`answers` in the first split, with the probability of its fit; null where there is none."""
     columns = known.estimators[router]
     x = known.frame.select(columns).cast(pl.Float64).to_numpy()
     complete = np.isfinite(x).all(axis=1)
-    told = from_json(fits["splits"]["0"]).predict(np.where(complete[:, None], x, 0.0))
-    probability = pl.Series("probability", np.where(complete, told, -1.0))
-    rows = answers.join(
-        known.frame.select("example_id").with_columns(probability), on="example_id", validate="1:1"
+    probability = np.full(len(x), np.nan)
+    probability[complete] = from_json(fits["splits"]["0"]).predict(x[complete])
+    return answers.join(
+        known.frame.select("example_id", probability=pl.Series(probability).fill_nan(None)),
+        on="example_id",
+        validate="1:1",
     ).join(known.splits.filter(split=0), on="example_id", validate="1:1")
-
-    def of(part: str) -> PairedPart:
-        own = rows.filter(part=part).sort("rank", "example_id")
-        names = ("rank", "probability", "small", "large")
-        return PairedPart(*(own[name].to_numpy() for name in names))
-
-    return of("calibration"), of("evaluation")
 
 
 def _name(answers: pl.DataFrame) -> str:

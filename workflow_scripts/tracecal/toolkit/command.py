@@ -114,8 +114,8 @@ def parser() -> argparse.ArgumentParser:
     score.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
     score.add_argument(
         "--estimator",
-        help="one of the calibrator's file (default: trace_plus; for answers without entropies the "
-        "estimator of log-probabilities alone that predicted best)",
+        help="one of the calibrator's file (default: trace_plus, of few labels stack; for answers "
+        "without entropies the estimator of log-probabilities alone that predicted best)",
     )
     score.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
     score.add_argument("--task", help="the calibrator's task, where the answers name it otherwise")
@@ -164,7 +164,7 @@ def _add_parts(command: argparse.ArgumentParser, more: str) -> None:
 
 def _score(args: argparse.Namespace) -> None:
     from tracecal.toolkit.agree import vocabulary_for
-    from tracecal.toolkit.fitted import DEFAULT, default_estimator, from_stored, stored_in
+    from tracecal.toolkit.fitted import default_estimator, from_stored, stored_in
     from tracecal.toolkit.parts import given_parts, score_parts
     from tracecal.toolkit.score import score_answers
 
@@ -176,8 +176,8 @@ def _score(args: argparse.Namespace) -> None:
     frame = answers.frame
     if args.estimator is None and frame["entropy"].is_null().all():
         fitted = from_stored(stored, default_estimator(stored, entropies=False), args.calibrator)
-    if args.estimator is None and fitted.estimator != DEFAULT:
-        LOGGER.warning("without entropies %s is not defined; using %s", DEFAULT, fitted.estimator)
+    if fitted.estimator != estimator:
+        LOGGER.warning("without entropies %s is not defined; using %s", estimator, fitted.estimator)
     task = args.task or answers.metadata.get("task")
     of_parts = given_parts(args.parts) if args.parts else fitted.fitted_on.parts
     if of_parts:

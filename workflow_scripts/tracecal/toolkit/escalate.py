@@ -32,7 +32,7 @@ def add_cascade(command: Callable[[str, str, str], argparse.ArgumentParser]) -> 
     cascade.add_argument("--picture", help="a picture: .svg, .pdf or .png")
     cascade.add_argument(
         "--config",
-        help="YAML with seed, splits, calibration, risk_control, bootstrap, below, at_least",
+        help="YAML with seed, splits, calibration, risk_control, bootstrap",
     )
     add_options(cascade, Reading, READING)
     cascade.set_defaults(run=_run)
@@ -41,9 +41,10 @@ def add_cascade(command: Callable[[str, str, str], argparse.ArgumentParser]) -> 
 def _run(args: argparse.Namespace) -> None:
     from tracecal.inputs.files import read_yaml
     from tracecal.toolkit import cascade
+    from tracecal.toolkit.fit import FitSettings
 
     given = read_yaml(args.config) if args.config else None
-    settings = parse(cascade.CascadeSettings, given or {}, args.config)
+    settings = parse(FitSettings, given or {}, args.config)
     prices = [cascade.price(values) for values in (args.small_price, args.large_price)]
     if prices.count(None) == 1:
         raise InputError("give prices of both models: --small-price and --large-price.")

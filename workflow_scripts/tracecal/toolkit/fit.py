@@ -19,7 +19,7 @@ from tracecal.logs.record import ENTROPY_KIND
 from tracecal.parts.spec import Parts
 from tracecal.registry.estimators import ESTIMATORS, OwnFit
 from tracecal.toolkit.agree import fingerprints
-from tracecal.toolkit.fitted import default_estimator
+from tracecal.toolkit.fitted import FEW_LABELS, WITH_FEW_LABELS, default_estimator
 from tracecal.toolkit.groups import grouped
 from tracecal.toolkit.inputs import inputs
 
@@ -120,7 +120,9 @@ def calibrate_answers(
         calibrators[name]["risk_control"] = control
         calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, first)
     ranking = _ranking(known, settings)
-    default = default_estimator({"fitted_on": {"ranking": ranking}, **calibrators})
+    few = usable.height < FEW_LABELS and WITH_FEW_LABELS in calibrators
+    chosen = {"ranking": tuple(ranking), "estimator": WITH_FEW_LABELS if few else None}
+    default = default_estimator({"fitted_on": chosen, **calibrators})
     calibrators[default]["held_out"] = _held_out(known, default, settings)
     fitted_on = FittedOn(
         model=_one(usable, "model", "models"),
@@ -135,7 +137,7 @@ def calibrate_answers(
         vocabulary=vocabulary,
         n=usable.height,
         base_rate=float(usable["correct"].mean()),
-        ranking=tuple(ranking),
+        **chosen,
         answers=tuple(fingerprints(usable).drop_nulls()),
         parts=parts,
     )

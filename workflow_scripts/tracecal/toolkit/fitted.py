@@ -20,6 +20,8 @@ from tracecal.toolkit.inputs import NEED_ENTROPY
 from tracecal.watch.monitors import Reference
 
 DEFAULT = "trace_plus"
+# Below so many labels the stack of seven predicts better than TRACE+ (docs/few_labels.md).
+FEW_LABELS, WITH_FEW_LABELS = 100, "stack"
 # For calibrators that do not say which estimators predicted best: the paper's strongest baseline.
 FALLBACK = ("seq_logp", "len_norm_logp")
 
@@ -169,11 +171,13 @@ def _require_unchanged(path: str | Path) -> None:
 
 
 def default_estimator(stored: Mapping[str, Any], entropies: bool = True) -> str:
-    """TRACE+ where the calibrator has it and the answers have `entropies`; otherwise the estimator
-    of log-probabilities alone that predicted best where it was fitted.
+    """The estimator that the file names, or TRACE+, where the calibrator has it and the answers
+    have `entropies`; otherwise that of log-probabilities alone that predicted best where it was
+    fitted.
     """
-    if entropies and DEFAULT in stored:
-        return DEFAULT
+    usual = stored["fitted_on"].get("estimator") or DEFAULT
+    if entropies and usual in stored:
+        return usual
     ranked = [*stored["fitted_on"].get("ranking", ()), *FALLBACK]
     held = [entry for name in ranked for entry in ESTIMATORS if entry.id == name and name in stored]
     usable = [entry.id for entry in held if NEED_ENTROPY.isdisjoint(entry.inputs)]

@@ -10,6 +10,7 @@ import polars as pl
 from tracecal.analyse import bootstrap
 from tracecal.calibrate.metrics import bin_index, weighted_auroc, weighted_brier
 from tracecal.toolkit.fit import FitSettings, Labelled
+from tracecal.toolkit.fitted import FEW_LABELS
 
 QUALITY = {
     "estimator": pl.String,
@@ -144,6 +145,11 @@ def advice(fitted_on: Mapping[str, Any], estimator: str) -> str:
     """Which estimator to use."""
     best = fitted_on["ranking"][0]
     chosen = "chosen on answers that no threshold was tested on"
+    if fitted_on.get("estimator") == estimator:
+        return (
+            f"Use {estimator}: of fits to fewer than {FEW_LABELS} labels it predicts best "
+            "(docs/few_labels.md)."
+        )
     if best == estimator:
         return f"Use {estimator}: it has the smallest Brier score ({chosen})."
     return (

@@ -202,9 +202,9 @@ class Proxy:
         """The server's event stream with confidence added; where it fails, an error event."""
         headers = passing(response.headers, OF_BODY)
         outgoing = web.StreamResponse(status=response.status, headers=headers)
-        await outgoing.prepare(request)
         events = Events(self.settings.most_bytes)
-        async with response:
+        async with response:  # closed, too, where the client has left before its first byte
+            await outgoing.prepare(request)
             try:
                 async for chunk in unpacked(response.content.iter_any(), _encoding(response)):
                     await self._write(

@@ -1,0 +1,95 @@
+"""From which probability to keep a small model's answer, so that a promise holds.
+
+For ordered pairs of models and each task that both have answered: the thresholds of
+`tracecal.calibrate.cascade_control` on TRACE+ of the small model, by the fit of the first split,
+which is the first in its calibrators' file.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import polars as pl
+
+from tracecal.analyse.pairs import Pairs, Paths
+from tracecal.calibrate.answers import read_answers
+from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
+from tracecal.calibrate.predict import calibrate_all
+from tracecal.calibrate.protocol import Method, from_json
+from tracecal.storage.files import read_parquet
+
+CASCADE_PROMISES = {
+    **dict.fromkeys(("small", "large", "task", "promise"), pl.String),
+    **dict.fromkeys(("promised", "confidence", "threshold"), pl.Float64),
+    **dict.fromkeys(("n", "groups"), pl.Int64),
+    **dict.fromkeys(("escalated", "accuracy", "small_accuracy", "large_accuracy"), pl.Float64),
+    "reason": pl.String,
+}
+
+
+def analysis(
+    labels: Paths,
+    scores: Paths,
+    features: Paths,
+    splits: Paths,
+    questions: Paths,
+    pairs: Pairs,
+    *,
+    inputs: Sequence[str],
+    method: Method,
+    cascades: Sequence[Sequence[str]],
+    chosen: bool,
+    promises: Sequence[tuple[str, float]],
+    confidence: float,
+) -> pl.DataFrame:
+    """Columns of CASCADE_PROMISES, a row per promise, task and pair of `cascades`, (small, large).
+
+    `inputs` are TRACE+'s columns. Unless the cascades were `chosen`, those whose large model is
+    more often right, on average over the tasks that both have answered, are taken.
+    """
+    files = {
+        tuple(pair): dict(zip(("labels", "scores", "features", "splits", "task"), own, strict=True))
+        for pair, *own in zip(pairs, labels, scores, features, splits, questions, strict=True)
+    }
+    models = {small for small, _ in cascades}
+    rated = {pair: _rated(own, inputs, method) for pair, own in files.items() if pair[0] in models}
+    rows = []
+    for small, large in cascades:
+        both = {
+            task: _both(own, files[large, task]["labels"])
+            for (model, task), own in rated.items()
+            if model == small and (large, task) in files
+        }
+        gains = [(own["large"].mean() - own["small"].mean()) for own in both.values()]
+        if not chosen and sum(gains) <= 0:
+            continue
+        for task, answers in both.items():
+            named = {"small": small, "large": large, "task": task, "confidence": confidence}
+            parts = paired_parts(answers)
+            for promise in promises:
+                found = cascade_guarantee(*parts, *promise, level=round(1 - confidence, 12))
+                rows.append(named | asdict(found))
+    return pl.DataFrame(rows, schema=CASCADE_PROMISES)
+
+
+def _both(small: pl.DataFrame, large: str) -> pl.DataFrame:
+    """The answers of `_rated`, with `large`: whether the other model's is correct."""
+    own = read_parquet(large, ["example_id", "correct"]).select("example_id", large="correct")
+    return small.join(own, on="example_id", validate="1:1")
+
+
+def _rated(own: Mapping[str, str], inputs: Sequence[str], method: Method) -> pl.DataFrame:
+    """A model's answers to a task in the first split: `example_id`, `rank`, `part`, `small`,
+    whether it is correct, and `probability`, null where TRACE+ is undefined.
+    """
+    answers = read_answers(own["labels"], own["task"], own["scores"], own["features"])
+    splits = read_parquet(own["splits"], ["example_id", "split", "rank", "part"])
+    first = splits.filter(pl.col("split") == splits["split"].min())
+    _, found = calibrate_all(answers, first, {"trace_plus": inputs}, method)
+    (stored,) = found["trace_plus"]["splits"].values()
+    known = answers.drop_nulls(inputs)
+    x = known.select(inputs).cast(pl.Float64).to_numpy()
+    probability = known.select("example_id", probability=pl.Series(from_json(stored).predict(x)))
+    rows = answers.select("example_id", small="correct").join(
+        probability, on="example_id", how="left", validate="1:1"
+    )
+    return rows.join(first.drop("split"), on="example_id", validate="1:1")
