@@ -75,7 +75,7 @@ function tokens(answers, at, { shade, by }) {
       ...(parts.length ? [element("span", {}, "part: ",
         ...[["correct", "✓ right"], ["wrong", "✗ wrong"]].flatMap(([kind, words]) =>
           [element("span", { class: `part ${kind}` }, words), " "]),
-        "with its confidence; the darker its upper edge, the lower")] : [])));
+        "with its confidence; the stronger its upper edge, the less probable")] : [])));
 }
 
 // Half of the colour scale, which follows the square root, as most tokens are nearly certain.

@@ -88,7 +88,7 @@ function partInWords(answers, { row }, by) {
   return [sign(answers.columns.correct[row]), ...known].join("\u00a0");
 }
 
-// The element that outlines a part's tokens; its upper edge is darker the less sure the part is.
+// The element that outlines a part's tokens; its upper edge is stronger the less probable it is.
 function outline(answers, part, at, by) {
   const { row, name } = part;
   const probability = answers.probability(by, row);
