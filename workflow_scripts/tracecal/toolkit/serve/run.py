@@ -52,6 +52,8 @@ def _scorer(args: argparse.Namespace, settings: Settings) -> Scorer:
     options["vocabulary"] = vocabulary_for(
         fitted.fitted_on, int(args.vocabulary) if args.vocabulary else None
     )
+    kept = fitted.fitted_on.reasoning
+    options["reasoning"] = "apart" if kept == "none" else kept
     if options["vocabulary"] is None:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
     if options["processed"] == "auto":
