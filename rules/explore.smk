@@ -6,6 +6,8 @@
 from tracecal.explore.page import SOURCES
 from tracecal.registry.estimators import entries
 
+TRACES = "<results>/traces/{model}/{task}.arrow"
+
 
 localrules:
     tell_findings,
@@ -13,7 +15,12 @@ localrules:
 
 rule make_explorer:
     input:
-        traces=pairs("<results>/traces/{model}/{task}.arrow"),
+        traces=pairs(TRACES),
+        # Parts are shown within their answers.
+        wholes=lambda wildcards: [
+            PLAN.path(TRACES, model=model, task=PARENTS.get(task, task))
+            for model, task in wanted_pairs()
+        ],
         tasks=pairs(QUESTIONS),
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         scores=pairs("<results>/scores/{model}/{task}.parquet"),
@@ -32,6 +39,7 @@ rule make_explorer:
         code=code("explore/make_explorer.py"),
         page=[text_hash(source) for source in SOURCES],
         pairs=lambda wildcards: wanted_pairs(),
+        parents=PARENTS,
         estimators=entries(RUN.chosen),
         models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
         tasks=lambda wildcards: RUN.task_labels,

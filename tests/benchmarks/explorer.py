@@ -1,4 +1,5 @@
-"""How the explorer bears 10,000 answers: its size, and what a reader waits for.
+"""How the explorer bears 10,000 answers, half of them parts of others: its size, and what a reader
+waits for.
 
 Run as a program, with the packages `tracecal` and `explore` (of the tests) on the path:
     PYTHONPATH=workflow_scripts:tests python tests/benchmarks/explorer.py
@@ -11,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from explore.chromium import Chromium, installed
-from explore.synthetic import MODELS, TASKS, answers
+from explore.synthetic import MODELS, TASKS, answers, in_parts
 from tracecal.explore.contents import contents
 from tracecal.explore.page import page
 from tracecal.registry.estimators import ESTIMATORS, entries
@@ -32,10 +33,11 @@ CHANGE = (
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "explorer.html"
-        frame = answers(ANSWERS // 4, ENTRIES, LONGEST)
-        frame = frame.with_columns(prompt=pl.lit(EXAMPLES) + pl.col("prompt"))
+        whole = answers(ANSWERS // 8, ENTRIES, LONGEST)
+        frame, wholes = in_parts(whole.with_columns(prompt=pl.lit(EXAMPLES) + pl.col("prompt")))
         before = time.perf_counter()
-        data = contents(frame, ENTRIES, MODELS, TASKS, "benchmark", frame.height)
+        tasks = TASKS | {"halves": "Halves"}
+        data = contents(frame, ENTRIES, MODELS, tasks, "benchmark", frame.height, wholes=wholes)
         path.write_text(page(data), encoding="utf-8")
         print(f"{frame.height} answers of up to {LONGEST} tokens, {len(ENTRIES)} estimators")
         print(
@@ -48,7 +50,7 @@ def main() -> None:
         before = time.perf_counter()
         browser.open(path)
         print(f"loaded again in {time.perf_counter() - before:.2f} s")
-        steps = [("by", "mars"), ("order", "up"), ("outcome", "wrong"), ("find", "seven old"),
+        steps = [("by", "mars"), ("order", "up"), ("outcome", "wrong"), ("outcome", "peak-wrong"), ("find", "seven old"),
                  ("find", "seven old m")]  # fmt: skip
         for control, value in steps:
             took = browser.ask(CHANGE.format(control=control, value=value))

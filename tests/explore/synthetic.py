@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE
+from tracecal.explore.wholes import ANSWER, OF_WHOLE, PEAK, PLACE
 from tracecal.features.operators import WINDOW, window_start
 
 ESTIMATORS = [
@@ -81,3 +82,30 @@ def _of_pair(model, task, n, estimators, longest, random):
         pl.lit(None, pl.Float64).alias(SCORE + "trace_plus"),
         window_start(pl.col("entropy"), WINDOW).cast(pl.Int32).alias("peak"),
     )
+
+
+def in_parts(whole, task="sums", seed=7):
+    """The answers with the columns of `PLACE`, with two parts each of a task's, and their wholes.
+
+    The parts are neighbours, which share a token in every third answer.
+    """
+    random = np.random.default_rng(seed)
+    place = {name: pl.lit(None, dtype) for name, dtype in PLACE.items()}
+    own = whole.with_columns(**place)
+    rows = []
+    for number, row in enumerate(own.filter(task=task).to_dicts()):
+        length = len(row["tokens"])
+        if length < 4:
+            continue
+        begin, middle, end = sorted(random.choice(length + 1, 3, replace=False).tolist())
+        shared = int(number % 3 == 0)
+        for part, start, stop in (("left", begin, middle), ("right", middle - shared, end)):
+            cut = {name: row[name][start:stop] for name in ("tokens", "surprisal", "entropy")}
+            told = {"task": "halves", "example_id": f"{row['example_id']}/{part}", "part": part}
+            told |= {"parent_task": task, "parent_id": row["example_id"]}
+            told |= {"start": start, "end": stop, "prediction": "".join(cut["tokens"]).strip()}
+            told |= {"correct": bool(random.random() < 0.5), "error_kind": None}
+            rows.append(row | cut | told | {PROBABILITY + "trace_plus": random.random()})
+    parts = pl.DataFrame(rows, schema=own.schema).with_columns(peak=PEAK)
+    wholes = whole.filter(task=task).select(*ANSWER, *OF_WHOLE, "peak")
+    return pl.concat([own, parts]), wholes

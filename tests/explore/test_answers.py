@@ -1,11 +1,13 @@
 """What the explorer is told of each answer."""
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from tracecal.decode.traces import TRACES
 from tracecal.errors import InputError
 from tracecal.explore.answers import Files, read_answers
+from tracecal.explore.wholes import read_wholes
 from tracecal.storage.files import write_parquet
 from written import write_arrow
 
@@ -90,3 +92,24 @@ def test_columns_stand_in_one_order_whatever_a_pair_lacks(files):
             f"{kind}.{name}" for kind in ("probability", "held_out", "score") for name in order
         ]
         assert columns[-6:] == wanted
+
+
+def test_parts_are_joined_with_their_places_and_their_answers(files, tmp_path):
+    places = {"parent_id": pa.string(), "part": pa.string(), "start": pa.int32(), "end": pa.int32()}
+    cut = [
+        row | {"parent_id": f"{row['example_id']}0", "part": "town", "start": 3, "end": 5}
+        for row in pl.read_ipc(files.traces).to_dicts()
+    ]
+    schema = pa.schema([*TRACES, *places.items()])
+    write_arrow(cut, schema, {"schema_version": "1"}, tmp_path / "cut.arrow")
+    parts = read_answers(files._replace(traces=str(tmp_path / "cut.arrow")), ["trace"], "asked")
+    whole = read_answers(files, ["trace"])
+    assert parts.schema == whole.schema
+    assert parts["parent_task"].to_list() == ["asked", "asked"]
+    assert parts.select("parent_id", "part", "start", "end").row(1) == ("z0", "town", 3, 5)
+    assert whole.select("parent_task", "parent_id", "part", "start", "end").row(1) == (None,) * 5
+
+    shown = parts.with_columns(model=pl.lit("m"), parent_id=pl.col("example_id")).head(1)
+    wholes = read_wholes(shown, {("m", "asked"): files.traces})
+    assert wholes.select("model", "task", "example_id", "peak").rows() == [("m", "asked", "x", 0)]
+    assert read_wholes(shown, {}) is None

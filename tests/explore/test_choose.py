@@ -55,3 +55,25 @@ def test_another_seed_draws_others():
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_a_page_smaller_than_the_number_of_pairs_is_filled(limit):
     assert len(shown(limit)) == limit
+
+
+PLACES = {"parent_task": pl.String, "parent_id": pl.String}
+WHOLE = FRAME.with_columns(**{name: pl.lit(None, dtype) for name, dtype in PLACES.items()})
+OF_LONG = WHOLE.filter(model="a", task="long").with_columns(
+    task=pl.lit("facts"), parent_task=pl.lit("long"), parent_id="example_id"
+)
+WITH_PARTS = pl.concat(
+    [WHOLE]
+    + [OF_LONG.with_columns(example_id=pl.format("{}/{}", "example_id", pl.lit(x))) for x in "xyz"]
+)
+
+
+@given(st.integers(1, WITH_PARTS.height))
+def test_parts_are_shown_together_and_with_their_answers(limit):
+    chosen = choose_answers(WITH_PARTS, limit, 1)
+    assert limit - 3 < chosen.height <= limit
+    parents = chosen.filter(task="facts")["parent_id"].to_list()
+    assert sorted(parents) == sorted([*set(parents)] * 3)
+    own = chosen.filter(model="a", task="long")["example_id"]
+    # In each round the parts come before their answer, as their task's name does.
+    assert len(set(parents) - set(own)) <= 1

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from tracecal.logs.openai import read_chat, read_completion
 from tracecal.logs.options import Reading
 from tracecal.logs.steps import WrongRow, entropies, surprisals
 from tracecal.toolkit.serve.confidence import Scorer, asked_processing, spelled
-from tracecal.toolkit.serve.events import Events
-from tracecal.toolkit.serve.forms import trim
+from tracecal.toolkit.serve.events import Events, Stream
+from tracecal.toolkit.serve.forms import FORMS, trim
 from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
 
 UNSTATED = Reading(vocabulary=1000)
@@ -48,7 +49,7 @@ def confidence(of_top_k, answer, request, reading=READING):
             response() | {"output": [{"type": "reasoning"}, *response()["output"]]},
             "reasoning tokens",
         ),
-        (chat(text="<think>50</think>51"), "do not spell the answer"),
+        (chat(text="<think>50</think>51"), "reasoning tokens"),
     ],
 )
 def test_tokens_of_something_else_promise_nothing(of_top_k, answer, reason):
@@ -129,6 +130,57 @@ def test_a_streamed_answer_after_reasoning_promises_nothing(client, monkeypatch)
     )
     assert found["keep"] is None
     assert "reasoning tokens" in found["reason"]
+
+
+THOUGHT = [token(text, -0.5, [(text, -0.5), ("x", -2.0)]) for text in ("50", " +", " 1")]
+ENDING = [token(text, -0.1, [(text, -0.1), ("x", -3.0)]) for text in ("</think>", "\n")]
+
+
+@pytest.fixture
+def behind(of_top_k):
+    """The calibrator as one of answers behind reasoning."""
+    fitted_on = of_top_k.fitted_on.model_copy(update={"reasoning": "apart"})
+    return replace(of_top_k, fitted_on=fitted_on)
+
+
+@pytest.mark.parametrize(
+    "thinking",
+    [
+        {"message": {"content": "51", "reasoning_content": "50 + 1"}},
+        {"message": {"content": "50 + 1</think>\n51"}},
+    ],
+)
+def test_an_answer_behind_reasoning_has_the_confidence_of_its_own_tokens(
+    of_top_k, behind, thinking
+):
+    alone = chat()
+    content = [*THOUGHT, *ENDING, *alone["choices"][0]["logprobs"]["content"]]
+    found = confidence(behind, chat(content, **thinking), ASK)
+    assert found == confidence(of_top_k, alone, ASK)
+    assert found["keep"] is not None
+    assert "leave out the reasoning tokens" in confidence(behind, alone, ASK)["reason"]
+
+
+def test_so_does_a_streamed_one(behind):
+    thoughts = [piece("", [one]) for one in [*THOUGHT, *ENDING]]
+    for chunk, one in zip(thoughts, THOUGHT, strict=False):
+        chunk["choices"][0]["delta"] = {"reasoning_content": one["token"]}
+    stream = Stream(Scorer(behind, READING, 0.3), ASK, FORMS[CHAT], 10**6)
+    passed = [stream.event(b"data: " + json.dumps(one).encode()) for one in [*thoughts, *CHUNKS]]
+    said = [json.loads(one.removeprefix(b"data: ")) for one in passed]
+    (found,) = (
+        one["confidence"] for chunk in said for one in chunk["choices"] if "confidence" in one
+    )
+    message = {"content": "51", "reasoning_content": "50 + 1"}
+    content = [*THOUGHT, *ENDING, *chat()["choices"][0]["logprobs"]["content"]]
+    assert found == confidence(behind, chat(content, message=message), ASK)
+    assert found["keep"] is not None
+
+
+def test_the_likeliest_tokens_of_reasoning_are_shortened_too():
+    body = {"logprobs": {"content": [], "reasoning_content": [token("5", -0.5, TWO)]}}
+    trim(body, 1)
+    assert len(body["logprobs"]["reasoning_content"][0]["top_logprobs"]) == 1
 
 
 def test_the_delta_holds_confidence_too_as_the_openai_clients_stream_keeps_only_that(client):

@@ -568,16 +568,20 @@ def test_what_cannot_be_escalated_is_refused_before_it_starts(
     assert KEY not in caplog.text
 
 
-def test_an_early_calibrator_of_another_model_is_refused(
-    calibrator_file, of_first, tmp_path, caplog
+@pytest.mark.parametrize(
+    ("another", "reason"),
+    [({"model": "another"}, "give two of one model"), ({"reasoning": "apart"}, "no reasoning may")],
+)
+def test_an_early_calibrator_of_another_kind_is_refused(
+    calibrator_file, of_first, tmp_path, caplog, another, reason
 ):
     other = json.loads(Path(of_first["early_calibrator"]).read_text())
-    other["fitted_on"]["model"] = "another"
+    other["fitted_on"] |= another
     write_json(other, tmp_path / "other.json")
     start = ["serve", "--calibrator", str(calibrator_file), "--port", "0", "--upstream", "http://s"]
     early = ["--early", "2", "--early-calibrator", str(tmp_path / "other.json")]
     assert main([*start, *GIVEN, *early, "--early-below", "0.5"]) == 1
-    assert "give two of one model" in caplog.text
+    assert reason in caplog.text
 
 
 def test_metrics_count_escalations(both, of_top_k, tmp_path):

@@ -332,9 +332,12 @@ def test_an_answer_without_parts_says_why(here, answer, reason):
 
 
 def test_what_speaks_against_an_answer_leaves_its_parts_undecided(here):
-    found = scorer().of_answer(said(message={"content": "".join(TOKENS), "reasoning": "hm"}), ASK)
+    more = "\nQ: and Peru?"
+    answer = said("".join(TOKENS) + more)
+    answer["choices"][0]["logprobs"]["content"].append(token(more, -0.1, [(more, -0.1)]))
+    found = scorer().of_answer(answer, ASK)
     assert [one["keep"] for one in found["parts"]] == [None, None]
-    assert all("reasoning tokens precede" in one["reason"] for one in found["parts"])
+    assert all("runs on into another question" in one["reason"] for one in found["parts"])
 
 
 def test_one_call_gives_a_response_its_confidence_by_field(here):

@@ -74,6 +74,7 @@ def test_the_protocol_is_the_workflows_own(content):
         ({"model": "other"}, "fitted on answers of 'm', but some answers are by 'other'"),
         ({"stop_token": "absent"}, "that include the stop token, but 5 answer"),
         ({"processed": "yes"}, "raw probabilities, but 5 answer.* changed by temperature"),
+        ({"reasoning": "apart"}, "without reasoning before them, but 5 answer.* leave out the rea"),
     ],
 )
 def test_answers_of_another_kind_are_refused(calibrator, changed, sentence):
@@ -156,6 +157,12 @@ def test_calibrating_on_probabilities_alone_leaves_out_what_needs_entropies(capl
         (answers(10), "10 of 10 answers are labelled; at least 20"),
         (answers(40, correct=None), "0 of 40 answers are labelled"),
         (answers(40, model=None), "no answer names its model"),
+        (
+            pl.concat([answers(20), answers(20, 1, reasoning="apart")]).with_columns(
+                example_id=pl.format("a{}", pl.int_range(pl.len()))
+            ),
+            "several kinds .reasoning: apart, none",
+        ),
         (pl.concat([answers(20), answers(20, model="b")]), "several models .model: b, m"),
         (pl.concat([answers(20), answers(20, stop_token="absent")]), "absent, included"),
         (answers(40, surprisal=None, entropy=None), "no answer has log-probabilities"),
@@ -355,3 +362,17 @@ def test_a_workflows_calibrator_says_how_many_tokens_its_entropies_came_from():
     metadata = entropies_of(bounded(answers(5), 20), Reading(vocabulary=1000))
     held = fitted_on(metadata, pl.Series([True, False]), "m", [], "t")
     assert (held["entropy"], held["top_k"], held["vocabulary"]) == ("top-k", 20, 1000)
+
+
+def test_a_calibrator_of_answers_behind_reasoning_says_so_and_refuses_others():
+    content = stored(answers(reasoning="apart"))
+    assert content["fitted_on"]["reasoning"] == "apart"
+    of_reasoning = from_stored(content, "trace_plus", "made up")
+    scored = score_answers(answers(5, 1, reasoning="apart"), of_reasoning)
+    assert scored["probability"].null_count() == 0
+    for kind in ("none", "within", "alone"):
+        with pytest.raises(InputError, match="that leave out the reasoning tokens .* but 5 answer"):
+            score_answers(answers(5, 1, reasoning=kind), of_reasoning)
+    of_traces = {"reasoning": "within"}
+    made = fitted_on(of_traces, answers(9)["correct"], "m", [], "t")
+    assert made["reasoning"] == "within"

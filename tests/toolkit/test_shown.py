@@ -11,12 +11,16 @@ import pytest
 
 from explore.chromium import Chromium, installed
 from toolkit.made import answers
+from toolkit.test_parts import CALIBRATE, rows, write
 from tracecal.logs.asked import asked
 from tracecal.logs.read import read_answers
 from tracecal.toolkit.command import main
+from tracecal.toolkit.fitted import load
+from tracecal.toolkit.parts import score_parts
 from tracecal.toolkit.score import score_answers
 from tracecal.toolkit.shown import fits, page_data
 
+BOTH = "json: [capital, currency]"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -145,3 +149,65 @@ def test_answers_of_another_model_are_refused(tmp_path, content, caplog):
     assert main(["explore", *told, "--calibrator", str(tmp_path / "C.json")]) == 1
     assert "calibrate on that model's answers" in caplog.text
     assert not (tmp_path / "a.html").exists()
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """A calibrator of two fields, and a file of answers that hold them."""
+    root = tmp_path_factory.mktemp("parts")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        write("labelled.jsonl", rows(60, 1))
+        write("new.jsonl", rows(20, 3))
+        (root / "fit.yaml").write_text("splits: {count: 1}\nbootstrap: {resamples: 20}\n")
+        assert main(CALIBRATE) == 0
+    return root
+
+
+@pytest.fixture
+def of_parts(calibrated, monkeypatch):
+    monkeypatch.chdir(calibrated)
+    return calibrated
+
+
+def test_parts_of_a_file_have_the_probabilities_of_score(of_parts):
+    page = explored(of_parts, "new.jsonl", "--calibrator", "C.json")
+    shown, places = data(page)["answers"], data(page)["places"]
+    scored = score_parts(read_answers("new.jsonl").frame, load("C.json", "trace_plus"))
+    known = {
+        f"{example}/{part['name']}": part
+        for example, parts in scored.select("example_id", "parts").iter_rows()
+        for part in parts
+    }
+    assert sorted(known) == sorted(shown["example_id"])
+    wanted = [known[name] for name in shown["example_id"]]
+    probabilities = [part["probability"] for part in wanted]
+    assert shown["probability"]["trace_plus"] == pytest.approx(probabilities, rel=1e-3)
+    assert shown["prediction"] == [part["value"] for part in wanted]
+    assert None not in shown["correct"]
+    assert places["part"] == [part["name"] for part in wanted]
+    assert data(page)["total"] == 40
+
+
+def test_parts_without_a_calibrator_are_shown_with_scores(of_parts):
+    page = explored(of_parts, "new.jsonl", "--parts", BOTH, "--number", "7")
+    shown, wholes = data(page)["answers"], data(page)["wholes"]
+    # The parts of an answer are shown together, so there is no room for the fourth's.
+    assert (len(shown["example_id"]), len(wholes["tokens"])) == (6, 3)
+    assert None not in shown["score"]["seq_logp"]
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        (["--parts", "lines: [capital]"], "no answer holds the parts"),
+        (["--parts", BOTH, "--calibrator", "W.json"], "is of whole answers"),
+    ],
+)
+def test_parts_that_cannot_be_shown_are_refused(of_parts, content, caplog, given, expected):
+    of_any = content | {"fitted_on": content["fitted_on"] | {"vocabulary": None}}
+    Path("W.json").write_text(json.dumps(of_any))
+    write("plain.jsonl", rows(20, 3, labelled=False))
+    told = ["explore", "--answers", "plain.jsonl", "--output", "a.html"]
+    assert main([*told, *given]) == 1
+    assert expected in caplog.text

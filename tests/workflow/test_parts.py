@@ -5,6 +5,8 @@ import hashlib
 import polars as pl
 import pytest
 
+from explore.test_page import unpacked
+
 pytestmark = pytest.mark.workflow
 
 RESULTS = "results/smoke"
@@ -59,7 +61,8 @@ def test_parts_of_answers_that_are_there_decode_and_change_nothing(broken):
     before = held(broken.root)
     pair = "demo-small/conclusions"
     made = [f"{RESULTS}/labels/{pair}.parquet", f"{RESULTS}/work/answered/{pair}.parquet"]
-    broken.snakemake(*made, config=config)
+    explorer = f"{RESULTS}/explorer.html"
+    broken.snakemake(*made, explorer, config=config)
     after = held(broken.root)
     assert {path: after[path] for path in before} == before
     labels, rows = (pl.read_parquet(broken.root / path) for path in made)
@@ -73,3 +76,10 @@ def test_parts_of_answers_that_are_there_decode_and_change_nothing(broken):
         "start", "end", "surprisal", "surprisal_whole"
     ).iter_rows():
         assert cut == all_[start:end]
+    shown = unpacked((broken.root / explorer).read_text(encoding="utf-8"))
+    tasks = [one["id"] for one in shown["named"]["task"]]
+    part_rows = [
+        at for at, name in zip(*map(shown["places"].get, ("row", "part")), strict=True) if name
+    ]
+    assert {tasks[shown["answers"]["task"][at]] for at in part_rows} == {"conclusions"}
+    assert len(part_rows) == labels.height

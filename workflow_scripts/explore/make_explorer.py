@@ -6,19 +6,26 @@ from tracecal.explore.answers import Files, read_answers
 from tracecal.explore.choose import choose_answers
 from tracecal.explore.contents import contents
 from tracecal.explore.page import page
+from tracecal.explore.wholes import read_wholes
 from tracecal.jobs.job import job
 from tracecal.storage.files import write_text
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     kinds = inputs.traces, inputs.tasks, inputs.labels, inputs.scores, inputs.predictions
+    ids = [entry["id"] for entry in params.estimators]
     answers = pl.concat(
-        read_answers(Files(*paths), [entry["id"] for entry in params.estimators]).select(
+        read_answers(Files(*paths), ids, params.parents.get(task)).select(
             pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
         )
         for (model, task), *paths in zip(params.pairs, *kinds, strict=True)
     )
     shown = choose_answers(answers, params.answers, params.seed)
+    wholes = {
+        (model, params.parents[task]): path
+        for (model, task), path in zip(params.pairs, inputs.wholes, strict=True)
+        if task in params.parents
+    }
     data = contents(
         shown,
         params.estimators,
@@ -27,5 +34,6 @@ with job(snakemake):
         params.run,
         answers.height,
         params.main,
+        wholes=read_wholes(shown, wholes),
     )
     write_text(page(data), snakemake.output[0])

@@ -7,7 +7,7 @@ import polars as pl
 from pydantic import Field, PositiveInt
 
 from tracecal.inputs.schema import Strict
-from tracecal.logs.record import Known, StopToken
+from tracecal.logs.record import Known, Reasoning, StopToken
 from tracecal.parts.spec import Parts
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.
@@ -23,6 +23,7 @@ class FittedOn(Strict):
     task: str
     stop_token: StopToken = "included"
     processed: Known = "no"
+    reasoning: Reasoning = "none"
     entropy: Literal["exact", "top-k", "none"] = "exact"
     top_k: PositiveInt | None = Field(None, description="log-probabilities listed per token")
     vocabulary: PositiveInt | None = Field(None, description="the model's number of tokens")
@@ -39,8 +40,8 @@ class FittedOn(Strict):
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
-        optional = ("estimator", "parts", "first")
-        left_out = {name for name in optional if getattr(self, name) is None}
+        usual = {"estimator": None, "parts": None, "first": None, "reasoning": "none"}
+        left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         return self.model_dump(mode="json", by_alias=True, exclude=left_out)
 
 
@@ -56,7 +57,7 @@ def fitted_on(
     Its defaults describe traces decoded here: raw, exact, with the token that ends an answer.
     """
     names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
-    keys = ("revision", "stop_token", "processed", "entropy", "top_k", "vocabulary")
+    keys = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
     return FittedOn(
         model=model,
         known_as=tuple(sorted(names)),

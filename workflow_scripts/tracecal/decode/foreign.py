@@ -33,6 +33,8 @@ NOT_REPLAYABLE = (
     .then(pl.lit("it holds neither a prompt nor prompt_token_ids"))
     .when(pl.col("token_ids").is_null() & (pl.col("answer").fill_null("") == ""))
     .then(pl.lit("it has no tokens"))
+    .when(pl.col("reasoning").is_in(["apart", "alone"]))
+    .then(pl.lit("reasoning precedes it, which is not read (reasoning: within reads both)"))
 )
 
 
@@ -105,6 +107,8 @@ def kind_of(answers: pl.DataFrame) -> dict[str, str]:
         "stop_token": _kind(answers, "stop_token") or "none",
         "processed": _kind(answers, "processed") or "unknown",
     }
+    if (reasoning := _reasoning(answers)) != "none":
+        metadata["reasoning"] = reasoning
     if models := answers["model"].drop_nulls().unique().sort().to_list():
         metadata["known_as"] = "\n".join(models)
     return metadata
@@ -124,6 +128,19 @@ def entropies_of(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
             "scores that need entropy, such as TRACE, are null for %s", metadata[WITHOUT_ENTROPY]
         )
     return metadata
+
+
+def _reasoning(answers: pl.DataFrame) -> str:
+    """Of which tokens all traces are. Traces of whole texts may be of answers without reasoning."""
+    kinds = {*answers["reasoning"]}
+    kinds -= {"none"} if "within" in kinds else set()
+    if len(kinds) > 1:
+        raise InputError(
+            f"answers are of several kinds (reasoning: {', '.join(sorted(kinds))}), and a "
+            "calibrator is for one. Read reasoning and answer as one (reading: {reasoning: "
+            "within}), or give answers of one kind."
+        )
+    return kinds.pop()
 
 
 def _kind(answers: pl.DataFrame, column: str) -> str | None:

@@ -7,7 +7,7 @@ import polars as pl
 
 from tracecal.calibrate.answers import mean_probabilities
 from tracecal.decode.traces import read_traces
-from tracecal.features.operators import WINDOW, window_start
+from tracecal.explore.wholes import NO_PLACE, PEAK, PLACE
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
@@ -30,25 +30,31 @@ class Files(NamedTuple):
     predictions: str
 
 
-def read_answers(files: Files, estimators: Sequence[str]) -> pl.DataFrame:
+def read_answers(
+    files: Files, estimators: Sequence[str], parent: str | None = None
+) -> pl.DataFrame:
     """One row per evaluated answer of a pair, sorted by `example_id`.
 
-    The columns of TRACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and of
+    `parent` is the task whose answers these are parts of; null: they are whole. The columns of
+    TRACE, PLACE, TASK and LABEL; `peak`, the first token of the peak window, from 0; and of
     every estimator `probability.<id>`, the mean over the splits that evaluate the answer,
     `held_out.<id>`, that of the one split SPLIT, and `score.<id>`, all null where there is none.
     Every pair has the same columns in the same order.
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
     scores = evaluated(read_parquet(files.scores, ["example_id"]), files.task)
+    places = [name for name in PLACE if parent and name != "parent_task"]
+    place = NO_PLACE | {name: pl.col(name) for name in places}
+    place["parent_task"] = pl.lit(parent, pl.String)
     parts = [
-        read_traces(files.traces, TRACE),
+        read_traces(files.traces, [*TRACE, *places]).select(*TRACE, **place),
         read_parquet(files.task, TASK).select(TASK),
         read_parquet(files.labels, LABEL).select(LABEL),
     ]
     answers = scores.select("example_id")
     for part in parts:
         answers = answers.join(evaluated(part, files.task), on="example_id", validate="1:1")
-    answers = answers.with_columns(peak=window_start(pl.col("entropy"), WINDOW).cast(pl.Int32))
+    answers = answers.with_columns(peak=PEAK)
     predictions = read_parquet(files.predictions, PREDICTION)
     means, held_out = (
         mean_probabilities(chosen, "estimator", "example_id").pivot(

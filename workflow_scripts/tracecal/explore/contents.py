@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE, SPLIT
+from tracecal.explore.wholes import ANSWER, PLACE, apart
 from tracecal.features.operators import WINDOW
 
 # Tokens above this quantile of all those shown get the darkest shade.
@@ -22,18 +23,27 @@ def contents(
     total: int,
     main: str | None = None,
     split: int | None = SPLIT,
+    wholes: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
     `answers` are those of `read_answers` with `model` and `task`, which become indices into the
     lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
     slugs to labels; `total` is the number of answers chosen from, `main` the model whose answers
-    the page opens on; `split` the one that held answers out, null for the answers of a file.
+    the page opens on; `split` the one that held answers out, null for the answers of a file;
+    `wholes` those that parts are of (`read_wholes`).
     """
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
     ids = [entry["id"] for entry in estimators]
-    answer_columns = [name for name in answers.columns if "." not in name and name not in shown]
+    left_out = {*shown, *PLACE}
+    answer_columns = [one for one in answers.columns if "." not in one and one not in left_out]
+    shades = {name: darkest(answers[name]) for name in ("surprisal", "entropy")}
+    places: dict[str, Any] = {}
+    held: dict[str, Any] = {}
+    if wholes is not None:
+        answers, places = apart(answers, wholes)
+        held = {name: _plain(wholes[name]) for name in wholes.columns if name not in ANSWER}
     # Each passage is stored once, however many questions and models share it.
     contexts = sorted(set(answers["context"].drop_nulls()))
     return {
@@ -51,7 +61,9 @@ def contents(
             for entry in estimators
         ],
         "contexts": contexts,
-        "darkest": {name: darkest(answers[name]) for name in ("surprisal", "entropy")},
+        "darkest": shades,
+        "wholes": held,
+        "places": places,
         "answers": {
             **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
             **{name: _plain(answers[name]) for name in answer_columns},

@@ -16,7 +16,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 BROWSER = Path(__file__).parent / "browser"
-PARTS = "data elements notes state shares overview list copying beside answer opening label main"
+PARTS = (
+    "data parts elements notes state shares overview list copying beside answer opening label main"
+)
 PROGRAM = tuple(BROWSER / f"{name}.js" for name in PARTS.split())
 STYLE, PAGE = BROWSER / "style.css", BROWSER / "page.html"
 SOURCES = (PAGE, STYLE, *PROGRAM)

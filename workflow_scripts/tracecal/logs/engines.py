@@ -57,6 +57,7 @@ class LlamaCpp(BaseModel):
 
 class Message(BaseModel):
     content: str | None = None
+    thinking: str | None = None
 
 
 class Ollama(BaseModel):
@@ -64,6 +65,7 @@ class Ollama(BaseModel):
 
     model: str | None = None
     response: str | None = None
+    thinking: str | None = None
     message: Message | None = None
     done_reason: str | None = None
     logprobs: list[ChosenToken] | None = None
@@ -117,12 +119,14 @@ def read_ollama(body: dict[str, Any]) -> RawAnswer:
     """Ollama's format, of its completions or of its chat."""
     answer = Ollama.model_validate(body)
     text = answer.response if answer.message is None else answer.message.content
+    thoughts = (answer if answer.message is None else answer.message).thinking or None
     steps = token_steps(answer.logprobs)
     return RawAnswer(
         answer=text,
+        thoughts=thoughts,
         steps=steps,
         finish_reason=answer.done_reason,
-        stop_token=stop_token(text, steps),
+        stop_token=stop_token(text if thoughts is None else None, steps),
         model=answer.model,
     )
 

@@ -50,12 +50,14 @@ def read_inspect(body: dict[str, Any], label: str | None) -> RawAnswer:
     sample = InspectSample.model_validate(body)
     choice = sample.output.choices[0]
     content = _text(choice.message.get("content"))
+    thoughts = _thoughts(choice.message.get("content"))
     steps = token_steps(choice.logprobs and choice.logprobs.content)
     return RawAnswer(
         answer=content,
+        thoughts=thoughts,
         steps=steps,
         finish_reason=choice.stop_reason,
-        stop_token=stop_token(content, steps),
+        stop_token=stop_token(content if thoughts is None else None, steps),
         model=sample.output.model,
         correct=_inspect_verdict(sample.scores or {}, label),
     )
@@ -109,6 +111,17 @@ def _text(content: Any) -> str | None:
         parts = [part.get("text", "") for part in content if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))
     return content
+
+
+def _thoughts(content: Any) -> str | None:
+    """The reasoning among a message's parts, empty where it is not shown; null without any."""
+    parts = content if isinstance(content, list) else ()
+    told = [
+        one.get("reasoning")
+        for one in parts
+        if isinstance(one, dict) and one.get("type") == "reasoning"
+    ]
+    return "".join(one for one in told if isinstance(one, str)) if told else None
 
 
 def verdict(value: Any) -> bool | None:

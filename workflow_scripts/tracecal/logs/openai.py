@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from tracecal.logs.raw import RawAnswer, stop_token
+from tracecal.logs.reasoning import counted
 from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.tokens import (
     ChosenToken,
@@ -28,6 +29,14 @@ def first_choice(body: dict[str, Any]) -> dict[str, Any]:
 
 class Message(BaseModel):
     content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None  # another name of it
+
+
+class ChatLogprobs(Logprobs):
+    """The tokens of an answer, where DeepSeek lists those of its reasoning apart."""
+
+    reasoning_content: list[ChosenToken] | None = None
 
 
 class Choice(BaseModel):
@@ -35,7 +44,7 @@ class Choice(BaseModel):
     message: Message = Message()
     finish_reason: str | None = None
     stop_reason: str | int | None = None
-    logprobs: Logprobs | None = None
+    logprobs: ChatLogprobs | None = None
     token_ids: list[int] | None = None
 
 
@@ -45,6 +54,7 @@ class Chat(BaseModel):
     model: str | None = None
     choices: list[Choice] = Field(min_length=1)
     prompt_token_ids: list[int] | None = None
+    usage: Any = None
 
 
 class OutputText(BaseModel):
@@ -63,6 +73,7 @@ class Response(BaseModel):
 
     model: str | None = None
     status: str | None = None
+    usage: Any = None
     output: list[OutputItem]
 
 
@@ -99,14 +110,22 @@ def read_chat(body: dict[str, Any]) -> RawAnswer:
     """The first choice of a chat completion."""
     chat = Chat.model_validate(body)
     choice = min(chat.choices, key=lambda choice: choice.index)
-    steps = token_steps(choice.logprobs and choice.logprobs.content, choice.token_ids)
+    listed = choice.logprobs or ChatLogprobs()
+    tokens = [*(listed.reasoning_content or ()), *(listed.content or ())]
+    steps = token_steps(tokens, choice.token_ids)
+    message = choice.message
+    thoughts = (
+        message.reasoning_content or message.reasoning or ("" if counted(chat.usage) else None)
+    )
+    text = message.content if thoughts is None else None  # else its end is seen once it is apart
     return RawAnswer(
-        answer=choice.message.content,
+        answer=message.content,
+        thoughts=thoughts,
         steps=steps,
         token_ids=choice.token_ids or ids_of(steps),
         prompt_token_ids=chat.prompt_token_ids,
         finish_reason=choice.finish_reason,
-        stop_token=stop_token(choice.message.content, steps, choice.stop_reason),
+        stop_token=stop_token(text, steps, choice.stop_reason),
         model=chat.model,
     )
 
@@ -115,6 +134,7 @@ def read_response(body: dict[str, Any]) -> RawAnswer:
     """The text of a Responses object."""
     response = Response.model_validate(body)
     messages = [item for item in response.output if item.type == "message"]
+    reasoned = any(item.type == "reasoning" for item in response.output) or counted(response.usage)
     texts = [part for item in messages for part in item.content or () if part.type == "output_text"]
     if not texts:
         raise WrongRow("it has no message with an output_text")
@@ -123,6 +143,7 @@ def read_response(body: dict[str, Any]) -> RawAnswer:
     finish = {"completed": "stop", "incomplete": "length"}.get(response.status or "")
     return RawAnswer(
         answer=answer,
+        thoughts="" if reasoned else None,
         steps=steps,
         finish_reason=finish,
         stop_token=stop_token(answer, steps),

@@ -27,6 +27,11 @@ class Reading(Strict):
     processed: Literal["auto", "yes", "no"] = Field(
         "auto", description="whether temperature or penalties changed the probabilities"
     )
+    reasoning: Literal["apart", "within", "alone"] = Field(
+        "apart",
+        description="of an answer behind reasoning: the trace is of the answer (apart), of the "
+        "reasoning (alone) or of both (within)",
+    )
     model: str | None = Field(None, description="the model's name; null: as in the file")
     id: str | None = Field(None, description="path of a row's id, such as doc.ID")
     label: str | None = Field(None, description="path of a row's verdict, correct or not")

@@ -9,10 +9,15 @@ from tracecal.logs.steps import Step
 
 @dataclass(frozen=True)
 class RawAnswer(Details):
-    """An answer as its format states it; `exact` holds entropies that need not be computed."""
+    """An answer as its format states it; `exact` holds entropies that need not be computed.
+
+    `thoughts` is the reasoning that is stated beside the answer, empty where it is not shown; null
+    where there is none.
+    """
 
     steps: Sequence[Step] = ()
     exact: dict[str, Sequence[float]] = field(default_factory=dict)
+    thoughts: str | None = None
 
 
 def stop_token(

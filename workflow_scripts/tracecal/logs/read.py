@@ -5,7 +5,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,8 @@ def read_answers(
     path = Path(path)
     require_regular(path, MOST_BYTES)
     rows, metadata = _opened(path)
-    if metadata.get("schema_version"):
+    of_run = "schema_version" in metadata
+    if of_run:
         reading = _as_traces(reading, metadata)
     records: dict[str, Record] = {}
     of_parts: dict[str, PartLabels] = {}
@@ -83,6 +84,8 @@ def read_answers(
                 continue
             row, labels = without_part_labels(row)
             record = read_row(row, reading)
+            if of_run:
+                record = replace(record, reasoning=metadata.get("reasoning", "none"))
             _require_new(record.example_id, records, ids, row)
             records[record.example_id] = record
             if labels is not None:
@@ -120,6 +123,8 @@ def _require_new(
 
 def _as_traces(reading: Reading, metadata: dict[str, str]) -> Reading:
     """How to read the workflow's own traces, whose metadata say how they were made."""
+    # Tokens of reasoning were told apart when the traces were made, or never.
+    reading = reading.model_copy(update={"reasoning": "within"})
     unset = {key: value for key, value in OF_TRACES.items() if getattr(reading, key) == "auto"}
     return reading.model_copy(update=unset | {"model": reading.model or metadata.get("model")})
 

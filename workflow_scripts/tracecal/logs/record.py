@@ -8,6 +8,7 @@ import polars as pl
 
 StopToken = Literal["included", "absent", "none", "unknown"]
 Known = Literal["yes", "no", "unknown"]
+Reasoning = Literal["none", "apart", "within", "alone"]
 
 FLOATS = pl.List(pl.Float32)  # as in the traces
 RECORDS = {
@@ -25,6 +26,7 @@ RECORDS = {
     "finish_reason": pl.String,
     "stop_token": pl.String,
     "processed": pl.String,
+    "reasoning": pl.String,
     "model": pl.String,
     "group_id": pl.String,
     "correct": pl.Boolean,
@@ -38,7 +40,9 @@ class Details:
 
     `stop_token` says whether the trace includes the stop token ('none': it ended without one),
     `processed` whether its probabilities are those after temperature, penalties or truncation.
-    Answers to variants of one question share a `group_id`.
+    `reasoning` says whether it precedes the answer, and of which tokens the trace then is: of the
+    answer ('apart'), of the reasoning ('alone') or of both ('within'). Answers to variants of one
+    question share a `group_id`.
     """
 
     answer: str | None = None
@@ -49,6 +53,7 @@ class Details:
     finish_reason: str | None = None
     stop_token: StopToken = "unknown"
     processed: Known = "unknown"
+    reasoning: Reasoning = "none"
     model: str | None = None
     group_id: str | None = None
     correct: bool | None = None

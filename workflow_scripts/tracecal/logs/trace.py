@@ -5,6 +5,7 @@ from typing import Any
 
 from tracecal.logs.options import Reading
 from tracecal.logs.raw import RawAnswer
+from tracecal.logs.reasoning import with_kept
 from tracecal.logs.record import Details, Record
 from tracecal.logs.steps import SLACK, WrongRow, entropies, listed_tokens, surprisals
 
@@ -23,6 +24,7 @@ FINISHES = {
 
 def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     """The record of an answer. Raises `WrongRow` where it is empty or its numbers are invalid."""
+    raw = with_kept(raw, reading.reasoning)
     surprisal, lacks = surprisals(raw.steps)
     bounds: dict[str, Any] = dict(raw.exact)
     entropy = bounds.pop("entropy", None)

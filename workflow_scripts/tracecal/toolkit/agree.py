@@ -21,8 +21,16 @@ QUESTIONS = {
         "what": "whether probabilities are the model's raw ones",
         "option": "--processed",
     },
+    "reasoning": {
+        "none": "are of answers without reasoning before them",
+        "apart": "leave out the reasoning tokens that precede an answer",
+        "within": "include the reasoning tokens that precede an answer",
+        "alone": "are of the reasoning tokens that precede an answer",
+        "what": "whether traces include reasoning",
+        "option": "--reasoning",
+    },
 }
-OPEN = ("unknown", "none")
+OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
 # Servers may list the chosen token besides the k likeliest.
 TOP_K_MARGIN = 1
 # The beginning of another question in an answer's text.
@@ -45,8 +53,8 @@ def require_same_kind(answers: pl.DataFrame, fitted_on: FittedOn, task: str | No
     traced = answers.filter(pl.col("surprisal").is_not_null())
     for column, words in QUESTIONS.items():
         fitted = getattr(fitted_on, column)
-        others = traced.filter(~pl.col(column).is_in([fitted, *OPEN]))
-        if fitted not in OPEN and others.height:
+        others = traced.filter(~pl.col(column).is_in([fitted, *OPEN[column]]))
+        if fitted not in OPEN[column] and others.height:
             raise InputError(
                 f"the calibrator was fitted on traces that {words[fitted]}, but {others.height} "
                 f"answer(s), such as {others['example_id'][0]!r}, {words[others[column][0]]}: its "

@@ -133,6 +133,7 @@ def calibrate_answers(
         stop_token=_one(usable.filter(pl.col("stop_token") != "none"), "stop_token", "kinds")
         or "none",
         processed=_one(usable, "processed", "kinds") or "unknown",
+        reasoning=_one(usable, "reasoning", "kinds") or "none",
         entropy=_one_entropy_kind(usable),
         top_k=usable["top_k"].drop_nulls().mode().min(),
         vocabulary=vocabulary,

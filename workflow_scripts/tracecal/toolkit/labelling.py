@@ -109,6 +109,9 @@ def add_commands(command: Command) -> None:
     explore.add_argument(
         "--task", help="the calibrator's task, where the answers name it otherwise"
     )
+    explore.add_argument(
+        "--parts", help="parts to show, each in its answer: as of calibrate; default: its own"
+    )
     add_answers(explore)
     explore.set_defaults(run=_explore)
 
@@ -123,13 +126,15 @@ def _pick(args: argparse.Namespace) -> None:
 
 def _explore(args: argparse.Namespace) -> None:
     from tracecal.explore.page import page
+    from tracecal.toolkit.parts import given_parts
     from tracecal.toolkit.shown import page_data
 
     calibrators, answers, task = _read_for(args)
     name = Path(args.answers).name
-    write_text(
-        page(page_data(answers, name, calibrators, args.number, args.seed, task)), args.output
-    )
+    own = next((one.fitted_on.parts for one in calibrators.values()), None)
+    parts = given_parts(args.parts) if args.parts else own
+    data = page_data(answers, name, calibrators, args.number, args.seed, task, parts)
+    write_text(page(data), args.output)
 
 
 def _label(args: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from tracecal.logs.options import Reading
 from tracecal.logs.read import Answers, listed, read_answers
 
 READING = ("format", "vocabulary", "greedy", "rounding", "stop_token", "processed", "model", "id")
-READING += ("label", "columns", "filter", "wrong_rows")
+READING += ("reasoning", "label", "columns", "filter", "wrong_rows")
 
 
 def add_answers(command: argparse.ArgumentParser, first: bool = False) -> None:

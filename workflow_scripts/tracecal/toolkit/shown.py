@@ -6,17 +6,20 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.errors import InputError
 from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE, TASK, TRACE
 from tracecal.explore.choose import choose_answers
 from tracecal.explore.contents import contents
-from tracecal.features.operators import WINDOW, window_start
+from tracecal.explore.wholes import ANSWER, OF_WHOLE, PEAK, PLACE
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.asked import asked
 from tracecal.logs.read import Answers
+from tracecal.parts.spec import Parts
 from tracecal.registry.estimators import ESTIMATORS, entries
 from tracecal.toolkit.agree import fingerprints, open_questions, require_same_kind
 from tracecal.toolkit.fitted import Fitted, from_stored
 from tracecal.toolkit.inputs import KNOWN, OF_FEATURES, OF_TRACES, first_tokens, inputs
+from tracecal.toolkit.parts import part_answers
 
 UNKNOWN = "unknown model"
 
@@ -34,23 +37,60 @@ def page_data(
     number: int | None = None,
     seed: int = 0,
     task: str | None = None,
+    parts: Parts | None = None,
 ) -> dict[str, Any]:
-    """The data of a page (see `contents`) that shows a file's answers, read with their rows.
+    """The data of a page (see `contents`) that shows a file's answers, read with their rows; or the
+    `parts` of them, each within its answer.
 
-    `name` is the file's; at most `number` answers are chosen at random. Without `calibrators` there
-    are scores and no probabilities. Raises `InputError` where the answers are not of the
-    calibrators' kind.
+    `name` is the file's; at most `number` answers or parts are chosen at random. Without
+    `calibrators` there are scores and no probabilities. Raises `InputError` where the answers are
+    not of the calibrators' kind, or none has a part.
     """
-    frame = _texts(answers, name)
+    records, frame, wholes = answers.frame, _texts(answers, name), None
+    if parts is not None:
+        records = part_answers(records, parts, answers.of_parts)[0]
+        if records.is_empty():
+            raise InputError(f"{name}: no answer holds the parts that --parts states.")
+        frame, wholes = _parts(records, frame), frame
     few = number is not None and number < frame.height
     chosen = choose_answers(frame, number, seed) if few else frame
     places = pl.DataFrame({"example_id": frame["example_id"]}).with_row_index("place")
-    records = answers.frame[chosen.join(places, on="example_id", maintain_order="left")["place"]]
+    records = records[chosen.join(places, on="example_id", maintain_order="left")["place"]]
     chosen = chosen.hstack(_confidence(records, calibrators, task))
+    if wholes is not None:
+        wholes = wholes.filter(pl.col("example_id").is_in(chosen["parent_id"].implode()))
+        wholes = wholes.select(*ANSWER, *OF_WHOLE, "peak")
     estimators = [one for one in entries(ESTIMATORS) if PROBABILITY + one["id"] in chosen.columns]
     models = {model: model for model in chosen["model"].unique()}
     tasks = {task: task for task in chosen["task"].unique()}
-    return contents(chosen, estimators, models, tasks, name, frame.height, split=None)
+    total = frame.height
+    return contents(chosen, estimators, models, tasks, name, total, split=None, wholes=wholes)
+
+
+def _parts(records: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """What the page shows of parts (`part_answers`) of the answers of `frame` (`_texts`)."""
+    own = records.select(
+        "example_id",
+        "parent_id",
+        "start",
+        "end",
+        "tokens",
+        "surprisal",
+        "entropy",
+        "correct",
+        "value",
+        part="name",
+    )
+    of_answer = frame.drop("tokens", "surprisal", "entropy", "correct", "prediction", "peak")
+    joined = own.join(
+        of_answer,
+        left_on="parent_id",
+        right_on="example_id",
+        validate="m:1",
+        maintain_order="left",
+    )
+    told = joined.with_columns(prediction="value", peak=PEAK, parent_task="task")
+    return told.select(*[one for one in frame.columns if one != "peak"], "peak", *PLACE)
 
 
 def _texts(answers: Answers, name: str) -> pl.DataFrame:
@@ -71,7 +111,7 @@ def _texts(answers: Answers, name: str) -> pl.DataFrame:
         pl.col("prompt").fill_null(""),
         task=pl.lit(answers.metadata.get("task") or Path(name).stem),
         tokens=tokens,
-        peak=window_start(pl.col("entropy"), WINDOW).cast(pl.Int32),
+        peak=PEAK,
     )
     spelled = pl.col("tokens").list.join("")
     told = told.with_columns(
@@ -92,6 +132,7 @@ def _confidence(
     first = None
     for fitted in list(calibrators.values())[:1]:
         known_labels, first = fitted.fitted_on.answers, fitted.fitted_on.first
+        fitted.require_parts("part" in records.columns)
         require_same_kind(records, fitted.fitted_on, task)
         for warning in open_questions(records, fitted.fitted_on):
             LOGGER.warning("%s", warning)
@@ -99,9 +140,10 @@ def _confidence(
     judged = records["correct"].is_not_null() & ~seen
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
     known = inputs(first_tokens(records, first))
+    parts = records["part"] if "part" in records.columns else nothing
     columns = {}
     for name in calibrators or [*OF_TRACES, *OF_FEATURES]:
-        probability = _probabilities(known, calibrators[name]) if calibrators else nothing
+        probability = _probabilities(known, calibrators[name], parts) if calibrators else nothing
         score = known[f"scores.{name}"] if f"scores.{name}" in known.columns else nothing
         if probability.count() or score.count():
             columns[PROBABILITY + name] = probability
@@ -110,12 +152,13 @@ def _confidence(
     return pl.DataFrame(columns)
 
 
-def _probabilities(known: pl.DataFrame, fitted: Fitted) -> pl.Series:
+def _probabilities(known: pl.DataFrame, fitted: Fitted, parts: pl.Series) -> pl.Series:
     """The probability of each row of `inputs`; null where one of the estimator's is."""
     x = known.select(fitted.inputs)
     defined = x.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
     places = defined.arg_true()
     values = pl.Series([None] * known.height, dtype=pl.Float64)
     if len(places):
-        values = values.scatter(places, fitted.final.predict(x.filter(defined).to_numpy(order="c")))
+        own = fitted.with_part(x.filter(defined).to_numpy(order="c"), parts.filter(defined))
+        values = values.scatter(places, fitted.final.predict(own))
     return values

@@ -3,7 +3,7 @@
 const ROLES = {
   trace: "TRACE", baseline: "Baselines", broader: "Broader comparison", variant: "Variants",
 };
-const opened = { prompt: false, tokens: false, passage: true, elsewhere: true };
+const opened = { prompt: false, tokens: false, passage: true, elsewhere: true, parts: true };
 
 function showAnswer(answers, at, state) {
   const { columns } = answers;
@@ -16,10 +16,11 @@ function showAnswer(answers, at, state) {
         "link to this answer"), " · ",
       copier("copy as text", () => asText(answers, at, state.by)), " · ",
       copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1))),
-    element("h2", {}, quoted(columns.question[at], state.find)),
+    element("h2", {}, ...asked(answers, at, state.find)),
     element("p", { class: `verdict ${look(columns.correct[at])}` },
       `${sign(columns.correct[at])} ${answers.outcome(at)}`),
-    answers.labels?.hides(at) ? plainTokens(columns.tokens[at]) : tokens(answers, at, state.shade),
+    answers.labels?.hides(at) ? plainTokens(columns.tokens[at]) : tokens(answers, at, state),
+    ...partsTable(answers, at, state),
     facts(columns, at, state.find),
     noteField(answers, at),
     ...passage(answers, at),
@@ -40,19 +41,27 @@ function plainTokens(texts) {
     element("p", { class: "tokens", dir: "auto" }, visible(texts.join(""))));
 }
 
-function tokens(answers, at, shade) {
-  const { columns, darkest } = answers;
+// The tokens; of a part all those of its answer, with every part outlined.
+function tokens(answers, at, { shade, by }) {
+  const { darkest } = answers;
+  const [trace, parts] = [answers.parts.trace(at), answers.parts.of(at)];
   // Answers from files may lack entropies.
-  const [texts, values] = [columns.tokens[at], columns[shade][at] ?? []];
-  const start = columns.peak[at] ?? Infinity;
+  const [texts, values] = [trace.tokens, trace[shade] ?? []];
+  const start = trace.peak ?? Infinity;
   const width = Math.min(answers.window, texts.length);
-  const peak = element("span", { class: "peak", title: "peak window" });
   const line = element("p", { class: "tokens", dir: "auto" });
+  let [within, group, peak] = [undefined, line, null];
   texts.forEach((text, t) => {
-    const chip = element("span", { class: "token", title: numbers(columns, at, t) }, piece(text));
+    const part = parts.find((one) => t >= one.start && t < one.end);
+    if (part !== within) {
+      [within, group, peak] = [part, part ? outline(answers, part, at, by) : line, null];
+      if (part) line.append(group);
+    }
+    if (t < start || t >= start + width) peak = null;
+    else if (!peak) group.append(peak = element("span", { class: "peak", title: "peak window" }));
+    const chip = element("span", { class: "token", title: numbers(trace, t) }, piece(text));
     chip.style.setProperty("--shade", `${100 * Math.sqrt(Math.min(1, (values[t] ?? 0) / darkest[shade]))}%`);
-    if (t === start) line.append(peak);
-    (t >= start && t < start + width ? peak : line).append(chip);
+    (peak ?? group).append(chip);
   });
   const named = width > 1 ? `tokens ${start + 1}–${start + width}` : `token ${start + 1}`;
   return element("section", { class: "text-of-answer", "aria-label": "Answer" },
@@ -62,7 +71,11 @@ function tokens(answers, at, shade) {
         `${darkest[shade].toFixed(2)} nats and more`),
       start === Infinity ? element("span", {}, "no entropies")
         : element("span", {}, element("span", { class: "peak" }, "peak window"),
-          ` ${named}, mean entropy ${answers.peak(at).toFixed(3)} nats`)));
+          ` ${named}, mean entropy ${answers.peak(at, trace).toFixed(3)} nats`),
+      ...(parts.length ? [element("span", {}, "part: ",
+        ...[["correct", "✓ right"], ["wrong", "✗ wrong"]].flatMap(([kind, words]) =>
+          [element("span", { class: `part ${kind}` }, words), " "]),
+        "with its confidence; the stronger its upper edge, the less probable")] : [])));
 }
 
 // Half of the colour scale, which follows the square root, as most tokens are nearly certain.
@@ -75,8 +88,8 @@ function piece(text) {
   return visible(text).replaceAll("\n", "↵\n") || "◌";
 }
 
-function numbers(columns, at, t) {
-  const [surprisal, entropy] = [columns.surprisal[at]?.[t] ?? null, columns.entropy[at]?.[t] ?? null];
+function numbers(trace, t) {
+  const [surprisal, entropy] = [trace.surprisal?.[t] ?? null, trace.entropy?.[t] ?? null];
   if (surprisal === null) return "no probabilities are known";
   return `token ${t + 1}: probability ${Math.exp(-surprisal).toFixed(4)}, ` +
     `surprisal ${surprisal.toFixed(3)}, entropy ${number(entropy, 3)} nats`;

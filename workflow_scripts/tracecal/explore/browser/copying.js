@@ -6,6 +6,7 @@ function asText(answers, at, by) {
   return [
     `${answers.label("model", at)} · ${answers.label("task", at)} · ${columns.example_id[at]}`,
     `Question: ${columns.question[at]}`,
+    ...(answers.parts.name(at) === null ? [] : [`Part: ${answers.parts.name(at)}`]),
     `Answer: ${columns.tokens[at].join("")}`,
     `Judged: ${columns.prediction[at] || "(empty)"} (${answers.outcome(at).toLowerCase()})`,
     `References: ${columns.references[at].join("; ")}`,
@@ -23,6 +24,7 @@ function asObject(answers, at) {
     model: answers.slug("model", at),
     task: answers.slug("task", at),
     context: answers.passage(at),
+    part: answers.parts.name(at),
     probability: ofAnswer(probability),
     held_out: ofAnswer(held_out),
     score: ofAnswer(score),

@@ -15,6 +15,7 @@ class Answers {
     // The `Labelling` where verdicts are given here.
     this.labels = null;
     this.columns = data.answers;
+    this.parts = new Parts(this);
     this.count = this.columns.example_id.length;
     this.estimator = new Map(data.estimators.map((one) => [one.id, one]));
     this.kinds = [...new Set(this.columns.error_kind)].filter((kind) => kind !== null).sort();
@@ -79,10 +80,9 @@ class Answers {
   }
 
   // The mean entropy (nats) of the peak window; null where entropies are not known.
-  peak(at) {
-    const start = this.columns.peak[at];
+  peak(at, { peak: start, entropy } = { peak: this.columns.peak[at], entropy: this.columns.entropy[at] }) {
     if (start === null) return null;
-    const values = this.columns.entropy[at].slice(start, start + this.window);
+    const values = entropy.slice(start, start + this.window);
     return values.reduce((sum, value) => sum + value, 0) / values.length;
   }
 
@@ -91,7 +91,7 @@ class Answers {
     return `${this.columns.task[at]}\n${this.columns.group_id[at]}`;
   }
 
-  // The answers to the same question.
+  // The answers to the same question; of a part, the same part of them.
   siblings(at) {
     if (!this.families) {
       this.families = new Map();
@@ -101,7 +101,8 @@ class Answers {
         this.families.get(key).push(one);
       }
     }
-    return this.families.get(this.group(at)).filter((one) => one !== at);
+    return this.families.get(this.group(at)).filter((one) =>
+      one !== at && this.parts.name(one) === this.parts.name(at));
   }
 
   isConfidentError(at, { by, threshold }) {
@@ -157,6 +158,8 @@ class Answers {
       unlabelled: (at) => correct[at] === null,
       [CONFIDENT]: (at) => this.isConfidentError(at, state),
       [NOTED]: (at) => noteOf(this, at) !== "",
+      [POINTED]: (at) => this.parts.aim(at) === POINTED,
+      [MISSED]: (at) => this.parts.aim(at) === MISSED,
     }[outcome] ?? ((at) => correct[at] === false && error_kind[at] === outcome.slice(6));
     return Array.from({ length: this.count }, (_, at) => at).filter((at) =>
       (!model || this.slug("model", at) === model) &&

@@ -77,7 +77,7 @@ class List {
 
   row(at, place) {
     const { answers } = this;
-    const { correct, prediction, question } = answers.columns;
+    const { correct, prediction } = answers.columns;
     const made = element("div", {
       id: `row-${place}`, class: "row", role: "option", "data-place": place,
       "aria-selected": place === this.place, "aria-posinset": place + 1,
@@ -86,11 +86,18 @@ class List {
     element("span", { class: "confidence" }, answers.confidenceInWords(this.state.by, at)),
     verdict(correct[at], answers.outcome(at)),
     element("span", { class: "given" }, quoted(prediction[at] || "(empty)", this.state.find)),
-    element("span", { class: "asked" }, quoted(question[at], this.state.find)),
+    element("span", { class: "asked" }, ...asked(answers, at, this.state.find)),
     element("span", { class: "where" }, this.where(at)));
     made.style.top = `${place * ROW}px`;
     return made;
   }
+}
+
+// The question, and of a part its name.
+function asked(answers, at, sought = "") {
+  const part = answers.parts.name(at);
+  return [...(part === null ? [] : [element("b", {}, quoted(part)), " · "]),
+    quoted(answers.columns.question[at], sought)];
 }
 
 function verdict(correct, words) {

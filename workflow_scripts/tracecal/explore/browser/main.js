@@ -18,7 +18,9 @@ function fillControls(answers) {
       ...groups.filter((group) => group.childElementCount));
   }
   const { count, total } = answers;
-  const [whose, kind] = answers.ofFile ? ["file", "answers"] : ["run", "evaluated answers"];
+  const whose = answers.ofFile ? "file" : "run";
+  const kind = (answers.ofFile ? "answers" : "evaluated answers")
+    + (answers.parts.families.size ? " and parts of answers" : "");
   document.getElementById("extent").textContent = count === total
     ? `All ${grouped(total)} ${kind} of the ${whose}.`
     : `${grouped(count)} of the ${whose}'s ${grouped(total)} ${kind}, sampled at random: ` +
@@ -46,12 +48,16 @@ function writeAddress(link) {
   }
 }
 
-function counted(chosen, answers, outcome) {
+function counted(chosen, answers, state) {
   if (!chosen.length) return "No answers";
   const count = `${grouped(chosen.length)} answer${chosen.length > 1 ? "s" : ""}`;
   const members = chosen.filter((at) => answers.columns.correct[at] !== null)
     .map((at) => ({ correct: answers.columns.correct[at], group: answers.group(at) }));
-  if (outcome || !members.length) return count;
+  if ([POINTED, MISSED].includes(state.outcome)) {
+    const either = [POINTED, MISSED].flatMap((outcome) => answers.filtered({ ...state, outcome }));
+    return `${count} of ${grouped(either.length)} with right and wrong parts`;
+  }
+  if (state.outcome || !members.length) return count;
   if (members.length < chosen.length) {
     return `${count}, ${shareInWords(members, ({ correct }) => correct, `of ${grouped(members.length)} labelled correct`, 0)}`;
   }
@@ -93,7 +99,7 @@ function start(answers) {
     control("rival").hidden = state.order !== "disagreement";
     control("confident-errors").setAttribute("aria-pressed", state.outcome === CONFIDENT);
     chosen = answers.labels?.listed ?? answers.chosen(state);
-    control("count").textContent = counted(chosen, answers, state.outcome);
+    control("count").textContent = counted(chosen, answers, state);
     list.show(chosen, state);
   }
 

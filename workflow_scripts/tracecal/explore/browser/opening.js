@@ -20,10 +20,10 @@ function card(answers, at, state, title) {
   return element("section", { class: "card", "aria-label": title },
     element("p", { class: "where" }, title),
     element("h2", {}, element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
-      quoted(columns.question[at]))),
+      ...asked(answers, at))),
     element("p", { class: `verdict ${look(columns.correct[at])}` },
       `${sign(columns.correct[at])} ${answers.outcome(at)}, `
       + `confidence ${number(answers.probability(state.by, at), 2)}`),
-    tokens(answers, at, state.shade),
+    tokens(answers, at, state),
     facts(columns, at, ""));
 }

@@ -47,5 +47,6 @@ function outcomes(answers) {
   const kinds = answers.kinds.map((kind) => [`wrong-${kind}`, `wrong: ${kind}`]);
   return [["correct", "correct"], ["wrong", "wrong"], [CONFIDENT, "wrong and confident"], ...kinds,
     ...(answers.columns.correct.includes(null) ? [["unlabelled", "not labelled"]] : []),
+    ...(answers.parts.families.size ? [[POINTED, "peak in a wrong part"], [MISSED, "peak elsewhere"]] : []),
     [NOTED, "with a note"]];
 }

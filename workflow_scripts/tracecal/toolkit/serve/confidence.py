@@ -14,7 +14,8 @@ from tracecal.errors import InputError
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.options import Reading
 from tracecal.logs.raw import stop_token
-from tracecal.logs.record import Known, Record, StopToken, as_frame
+from tracecal.logs.reasoning import UNDECODED, counted, parted
+from tracecal.logs.record import Known, Reasoning, Record, StopToken, as_frame
 from tracecal.logs.row import NEUTRAL, read_row
 from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.trace import FINISHES
@@ -28,8 +29,6 @@ from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
 
 if TYPE_CHECKING:  # it imports settings and SQLite, which scoring does without
     from tracecal.toolkit.serve.watcher import Watcher
-
-UNDECODED = "\ufffd"  # part of a character, as servers write it
 
 
 class Unscored:
@@ -104,8 +103,9 @@ class Scorer(Unscored):
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
         record = self._record(answer, request)
-        kind = (record.model, record.stop_token, record.processed, record.surprisal is not None)
-        refused, questions = _questions(self.fitted.fitted_on, *kind)
+        kind = record.model, record.stop_token, record.processed, record.reasoning
+        traced = record.surprisal is not None
+        refused, questions = _questions(self.fitted.fitted_on, *kind, traced)
         if refused:
             return Confidence(None, reason=refused), []
         needs_entropy = not NEED_ENTROPY.isdisjoint(self.fitted.inputs)
@@ -143,7 +143,12 @@ class Scorer(Unscored):
         ids = choice.get("token_ids")
         if steps is None or text is None or reading.vocabulary is None:
             return None
-        if answer.get("error") or (ids and len(ids) != len(steps.texts)):
+        if (
+            reading.reasoning != "apart"
+            or _reasons(choice, answer, text, steps.texts)
+            or answer.get("error")
+            or (ids and len(ids) != len(steps.texts))
+        ):
             return None
         greedy = reading.greedy or request.get("temperature") == 0
         bounds = entropy_bounds(steps, reading.vocabulary, greedy)
@@ -193,13 +198,17 @@ def asked_processing(request: Object) -> Known:
 
 @lru_cache(maxsize=1000)
 def _questions(
-    fitted_on: FittedOn, model: str | None, ending: StopToken, processed: Known, traced: bool
+    fitted_on: FittedOn,
+    model: str | None,
+    ending: StopToken,
+    processed: Known,
+    reasoning: Reasoning,
+    traced: bool,
 ) -> tuple[str | None, list[str]]:
     """Why `score` refuses answers of this kind, or null; and what it warns of."""
     surprisal = [0.0] if traced else None
-    frame = as_frame(
-        [Record("answer", surprisal, model=model, stop_token=ending, processed=processed)]
-    )
+    stated = {"stop_token": ending, "processed": processed, "reasoning": reasoning}
+    frame = as_frame([Record("answer", surprisal, model=model, **stated)])
     try:
         require_same_kind(frame, fitted_on)
     except InputError as error:
@@ -210,9 +219,8 @@ def _questions(
 def _doubts(answer: Object, record: Record, request: Object) -> list[str]:
     """Why the tokens may not be those of the answer, one sentence each."""
     choice = _single_choice(answer)
-    message = choice.get("message") or {}
-    if any(message.get(name) for name in ("reasoning_content", "reasoning")) or _reasoned(answer):
-        return ["reasoning tokens precede the answer, which the promise is not about"]
+    if record.reasoning in ("within", "alone"):
+        return []  # the tokens are not those of the answer alone
     stops = request.get("stop") or []
     stops = [*(stops if isinstance(stops, list) else [stops]), choice.get("stop_reason")]
     if not spelled(record.answer or "", record.tokens or (), stops):
@@ -222,15 +230,14 @@ def _doubts(answer: Object, record: Record, request: Object) -> list[str]:
     return []
 
 
-def _reasoned(answer: Object) -> bool:
-    """Whether a Responses object holds reasoning, or an answer's usage counts tokens of it."""
-    output = answer.get("output")
-    items = output if isinstance(output, list) else ()
-    usage = answer.get("usage") if isinstance(answer.get("usage"), dict) else {}
-    details = [usage.get(f"{name}_tokens_details") for name in ("completion", "output")]
-    return any(isinstance(item, dict) and item.get("type") == "reasoning" for item in items) or any(
-        isinstance(one, dict) and one.get("reasoning_tokens") for one in details
-    )
+def _reasons(choice: Object, answer: Object, text: str, tokens: Sequence[str]) -> bool:
+    """Whether reasoning precedes an answer, in its text or tokens or beside it."""
+    message = choice.get("message") or {}
+    stated = any(message.get(name) for name in ("reasoning_content", "reasoning"))
+    output = answer.get("output") or ()
+    items = any(isinstance(one, dict) and one.get("type") == "reasoning" for one in output)
+    shown = stated or items or counted(answer.get("usage"))
+    return shown or parted(text) is not None or parted("".join(tokens)) is not None
 
 
 def spelled(text: str, tokens: Any, stops: list[Any]) -> bool:

@@ -48,7 +48,7 @@ class Choice:
     """What has been streamed of a choice."""
 
     texts: list[str] = field(default_factory=list)
-    reasoning: bool = False
+    thoughts: list[str] = field(default_factory=list)
     lists: dict[str, list[Any]] = field(default_factory=dict)
 
     @property
@@ -131,7 +131,8 @@ class Stream:
         held = self.choices.setdefault(str(choice.get("index", 0)), Choice())
         delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
         held.texts.append(self.form.piece(choice))
-        held.reasoning |= any(delta.get(name) for name in ("reasoning_content", "reasoning"))
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        held.thoughts += [thought] if isinstance(thought, str) else []
         logprobs = choice.get("logprobs")
         for name, values in logprobs.items() if isinstance(logprobs, dict) else ():
             if isinstance(values, list) and self.size <= self.most:
@@ -158,8 +159,8 @@ class Stream:
     def answer(self, choice: Object, chunk: Object, held: Choice) -> Object:
         """What was streamed of a choice as a whole answer, which ends as `choice` says."""
         whole = self.form.join("".join(held.texts), held.lists)
-        if held.reasoning and "message" in whole:
-            whole["message"]["reasoning"] = "streamed"
+        if held.thoughts and "message" in whole:
+            whole["message"]["reasoning_content"] = "".join(held.thoughts)
         whole |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
         whole["index"] = choice.get("index", 0)
         return {name: chunk.get(name) for name in ("id", "model", "usage")} | {"choices": [whole]}

@@ -47,8 +47,10 @@ def _trimmed(logprobs: Any, most: int | None) -> Any:
     """A list of tokens, as in the Responses API, or an object that holds lists."""
     if most is None:
         return [] if isinstance(logprobs, list) else None
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else logprobs
-    for token in tokens if isinstance(tokens, list) else ():
+    lists = [logprobs]
+    if isinstance(logprobs, dict):
+        lists = [logprobs.get("content"), logprobs.get("reasoning_content")]
+    for token in (one for tokens in lists if isinstance(tokens, list) for one in tokens):
         if isinstance(token, dict) and isinstance(token.get("top_logprobs"), list):
             token["top_logprobs"] = token["top_logprobs"][:most]
     if isinstance(logprobs, dict) and isinstance(tops := logprobs.get("top_logprobs"), list):

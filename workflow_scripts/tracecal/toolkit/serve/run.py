@@ -96,6 +96,8 @@ def _early(settings: Settings, small: Scorer) -> Scorer | None:
             f"{settings.early_calibrator} was fitted on answers of {fitted.fitted_on.model!r}, and "
             f"--calibrator on those of {small.fitted.fitted_on.model!r}: give two of one model."
         )
+    if {fitted.fitted_on.reasoning, small.fitted.fitted_on.reasoning} != {"none"}:
+        raise InputError("--early is of an answer's first tokens: no reasoning may precede them.")
     LOGGER.warning("--error-rate promises nothing of the answers that --early leaves")
     return replace(small, fitted=fitted, error_rate=None)
 
@@ -116,6 +118,8 @@ def _scorer(args: argparse.Namespace, settings: Settings) -> Scorer:
     options["vocabulary"] = vocabulary_for(
         fitted.fitted_on, int(args.vocabulary) if args.vocabulary else None
     )
+    kept = fitted.fitted_on.reasoning
+    options["reasoning"] = "apart" if kept == "none" else kept
     if options["vocabulary"] is None:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
     if options["processed"] == "auto":
