@@ -98,7 +98,7 @@ def test_the_figure_shows_each_pointer_and_both_reviews():
     assert len(where.get_yticklabels()) == len(POINTERS) + len(CHANCE)
     points = [line for line in where.lines if line.get_marker() == "o"]
     assert len(points) == len(POINTERS) + len(CHANCE) - 1  # all but the undefined one
-    assert where.get_title(loc="left") == "(a) Model, Facts"
+    assert where.get_title(loc="left") == "(a) Model,\nFacts"
     assert len(review.lines) == 3 + 1  # two estimators, one of them twice, and chance
 
 
