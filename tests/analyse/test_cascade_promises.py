@@ -8,7 +8,9 @@ from tracecal.analyse.cascade_promises import CASCADE_PROMISES, analysis
 from tracecal.calibrate.cascade_control import PairedPart, cascade_guarantee
 from tracecal.calibrate.protocol import fit
 from tracecal.calibrate.splits import make_splits
+from tracecal.inputs.files import read_yaml
 from tracecal.tables import cascade_promises as table
+from tracecal.tables import columns
 from tracecal.tables.settings import Settings
 
 N = 240
@@ -95,3 +97,5 @@ def test_the_table_has_a_row_for_each_promise(found):
     assert made.frame["threshold"].to_list() == [None]
     assert made.frame["reason"][0].startswith("needs at least")
     assert made.titles == {"a b": "A to B"}
+    told = read_yaml(columns.COLUMNS)
+    assert all(columns.meaning(column, {}, told) for column in made.frame.columns)
