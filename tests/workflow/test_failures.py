@@ -1,5 +1,6 @@
 """What a person sees when something is wrong: early, one sentence, nothing lost."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -166,6 +167,16 @@ def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     assert process.returncode == 1
     assert "audit: largest" in process.stdout
     assert "more than the tolerance 0.001" in process.stdout
+    # The finished batches are as wrong, and following the message mends both.
+    batches = run / "work/journals/traces/demo-small/arithmetic"
+    (finished,) = batches.glob("*/*.arrow")
+    wrong = (run / OWN).read_bytes()
+    finished.unlink()
+    (finished.parent / f"{hashlib.sha256(wrong).hexdigest()}.arrow").write_bytes(wrong)
+    assert "the folder of this model and task in work/journals/traces/" in process.stdout
+    shutil.rmtree(batches)
+    (run / OWN).unlink()
+    broken.snakemake("results/smoke/audits/demo-small/arithmetic.json")
 
 
 def test_available_tabulates_what_is_finished(broken):

@@ -54,8 +54,9 @@ def audit_traces(
                     f"audit: {name.replace('_', ' ')} of example {row['example_id']!r} at token "
                     f"{position + 1} is {values[position].item():.3g}, more than the tolerance "
                     f"{tolerance:g}: a teacher-forced pass does not reproduce the recorded trace. "
-                    "Delete the traces file and run again; if this persists, the batched and the "
-                    "unbatched forward pass of this model differ (see audit.tolerance)."
+                    "Delete the traces file and its finished batches, the folder of this model and "
+                    "task in work/journals/traces/, and run again; if this persists, the batched "
+                    "and the unbatched forward pass of this model differ (see audit.tolerance)."
                 )
             report[name] = max(report[name], values.max().item())
         report["near_ties"] += int((gap > 0).sum())
