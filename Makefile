@@ -27,9 +27,9 @@ pictures: demo ## write README's findings and the pictures of README and docs, w
 status: .venv/installed ## list jobs done, running, failed, remaining: CONFIG=config/mine.yaml
 	@$(BIN)/python workflow_scripts status all costs --configfile $(CONFIG)
 
-# A file's tests stay together in one of two processes.
+# A file's tests stay together in one of three processes, which wait now and then.
 test: .venv/installed ## run the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 # Thousands of data sets for each claim.
 validate: .venv/installed ## simulate the guarantees that tables state; minutes

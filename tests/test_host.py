@@ -32,12 +32,13 @@ for what in before:
     assert before[what] == after[what], (what, before[what], after[what])
 """
 LIBRARIES = "import numpy, polars, pyarrow, pydantic, scipy.stats, sklearn.linear_model, yaml, tqdm"
+# What a process of the workflow loads for itself, and what evaluators load beside their packages.
+ELSEWHERE = {("jobs", "process"), ("toolkit", "inspect_scorer"), ("toolkit", "lm_eval_models")}
 MODULES = [
     f"tracecal.{room}.{path.stem}"
     for room in ("toolkit", "logs", "features", "calibrate", "storage", "jobs", "inputs", "config")
     for path in sorted((SCRIPTS / "tracecal" / room).glob("[!_]*.py"))
-    # What a process of the workflow loads for itself.
-    if (room, path.stem) != ("jobs", "process")
+    if (room, path.stem) not in ELSEWHERE
 ]
 
 

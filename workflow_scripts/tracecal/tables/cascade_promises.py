@@ -8,8 +8,8 @@ from tracecal.writers.table import Column, Table
 NOTHING = "No two models share a task."
 EXPLAINED = (
     "Each promise holds by itself, with confidence {confidence:g}, for a further question drawn "
-    "like the tested groups and a random one of its variants. At most ε below: the cascade is "
-    "right at most a share ε less often than the large model alone. A dash: no threshold is "
+    "like the tested groups and a random one of its variants. At most x below: the cascade is "
+    "right at most a share x less often than the large model alone. A dash: no threshold is "
     "certified, and all is escalated; the CSV file says why."
 )
 
