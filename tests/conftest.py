@@ -1,10 +1,13 @@
 """Fixtures that several rooms' tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from explore.chromium import Chromium, started
 
 # A shared machine is slow now and then; that is no finding.
 settings.register_profile("patient", deadline=None)
@@ -25,3 +28,10 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no benchmark rows at {folder}; TRACE_SHARED_DATA can name their folder")
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """A browser of its own for each file of tests."""
+    with started(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser

@@ -7,15 +7,33 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from tracecal.explore.pictures import BROWSERS
 
 PATIENCE = 20
 
 
-def installed() -> str | None:
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
+def installed() -> str:
+    """The program; without one the test skips."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("no Chromium here (Debian's package is called chromium)")
+    return program
+
+
+@contextmanager
+def started(profile: Path, **size: int) -> Iterator["Chromium"]:
+    """A browser with a profile in a folder, until the block ends; without one the test skips."""
+    browser = Chromium(installed(), profile, **size)
+    try:
+        yield browser
+    finally:
+        browser.close()
 
 
 class Chromium:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from explore.chromium import Chromium, installed
+from explore.chromium import started
 from explore.synthetic import ESTIMATORS, MODELS, TASKS, answers
 from tracecal.calibrate.metrics import single_auroc as auroc
 from tracecal.explore.contents import contents
@@ -17,16 +17,6 @@ from tracecal.explore.page import page
 ANSWERS = answers(16).with_columns(name=pl.concat_str("model", "task", "example_id", separator="/"))
 LINK = "document.querySelector('#answer a')"
 ROWS = "[...document.querySelectorAll('.row')]"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium here (Debian's package is called chromium)")
-    browser = Chromium(program, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -431,11 +421,7 @@ def test_an_answer_can_be_copied_as_json(browser, explorer):
 
 
 def test_a_phone_shows_the_answer_without_scrolling(tmp_path, explorer):
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium here (Debian's package is called chromium)")
-    phone = Chromium(program, tmp_path / "profile", width=500, height=800)
-    try:
+    with started(tmp_path / "profile", width=500, height=800) as phone:
         phone.open(explorer)
         top = phone.ask("document.querySelector('#answer .tokens').getBoundingClientRect().top")
         assert top < phone.ask("innerHeight") * 0.75
@@ -447,8 +433,6 @@ def test_a_phone_shows_the_answer_without_scrolling(tmp_path, explorer):
         phone.ask("document.documentElement.style.width = '360px'")
         shown = "document.querySelector('#answer')"
         assert phone.ask(f"{shown}.scrollWidth <= {shown}.clientWidth")
-    finally:
-        phone.close()
 
 
 def test_an_answer_is_shown_with_all_that_is_known_of_it(browser, explorer):

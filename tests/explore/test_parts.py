@@ -3,7 +3,6 @@
 import polars as pl
 import pytest
 
-from explore.chromium import Chromium, installed
 from explore.synthetic import ESTIMATORS, MODELS, TASKS, answers, in_parts
 from tracecal.analyse.localisation import mixed_answers, pointed
 from tracecal.explore.contents import contents
@@ -15,16 +14,6 @@ LABELS = TASKS | {"halves": "Halves"}
 DATA = contents(FRAME, ESTIMATORS, MODELS, LABELS, "trial", FRAME.height, wholes=WHOLES)
 PARTS = FRAME.drop_nulls("part")
 TEXT = "document.querySelector('#answer .tokens').textContent"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium here (Debian's package is called chromium)")
-    browser = Chromium(program, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import httpx2 as httpx
 import polars as pl
 import pytest
 
-from explore.chromium import Chromium, installed
 from toolkit.made import answers
 from toolkit.running import REPOSITORY
 from toolkit.upstream import Background
@@ -32,16 +31,6 @@ ROWS = answers(6, seed=4).with_columns(
     references=pl.concat_list(pl.lit("the reference")),
 )
 IDS = ROWS["example_id"].to_list()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium here (Debian's package is called chromium)")
-    browser = Chromium(program, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

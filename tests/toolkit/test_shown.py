@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from explore.chromium import Chromium, installed
 from toolkit.made import answers
 from toolkit.test_parts import CALIBRATE, rows, write
 from tracecal.logs.asked import asked
@@ -22,16 +21,6 @@ from tracecal.toolkit.shown import fits, page_data
 
 BOTH = "json: [capital, currency]"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium here (Debian's package is called chromium)")
-    browser = Chromium(program, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 def explored(tmp_path, name, *more):

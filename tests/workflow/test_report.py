@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from explore.chromium import Chromium, installed
+from explore.chromium import started
 
 pytestmark = pytest.mark.workflow
 REPORT = Path(__file__).resolve().parents[2] / "report"
@@ -87,16 +87,12 @@ def test_results_of_a_page_are_in_the_order_of_the_contents(told):
 @pytest.fixture(scope="module")
 def browser(report, tmp_path_factory):
     """The report's landing page on a small screen."""
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium here (Debian's package is called chromium)")
     folder = tmp_path_factory.mktemp("opened")
     report.extractall(folder)
-    browser = Chromium(program, folder / "profile", width=1280, height=900)
-    browser.open(folder / "report/report.html")
-    browser.wait_for("document.querySelector('.prose')")
-    yield browser
-    browser.close()
+    with started(folder / "profile", width=1280, height=900) as browser:
+        browser.open(folder / "report/report.html")
+        browser.wait_for("document.querySelector('.prose')")
+        yield browser
 
 
 def test_it_opens_with_all_of_its_introduction_in_sight(browser):

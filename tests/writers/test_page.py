@@ -5,22 +5,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from explore.chromium import Chromium, installed
+from explore.chromium import started
 from tracecal.writers import html
 from tracecal.writers.table import Column, Table
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium here (Debian's package is called chromium)")
     folder = tmp_path_factory.mktemp("page")
     (folder / "table.html").write_text(html.render(wide()), encoding="utf-8")
-    phone = Chromium(program, folder / "profile", width=500, height=700)
-    phone.open(Path(folder / "table.html"))
-    yield phone
-    phone.close()
+    with started(folder / "profile", width=500, height=700) as phone:
+        phone.open(Path(folder / "table.html"))
+        yield phone
 
 
 def wide():
