@@ -13,8 +13,8 @@ import polars as pl
 from tracecal.analyse.pairs import Pairs, Paths
 from tracecal.calibrate.answers import read_answers
 from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
-from tracecal.calibrate.predict import calibrate_all
-from tracecal.calibrate.protocol import Method, from_json
+from tracecal.calibrate.predict import calibrate_all, probabilities
+from tracecal.calibrate.protocol import Method
 from tracecal.storage.files import read_parquet
 
 CASCADE_PROMISES = {
@@ -85,11 +85,9 @@ def _rated(own: Mapping[str, str], inputs: Sequence[str], method: Method) -> pl.
     splits = read_parquet(own["splits"], ["example_id", "split", "rank", "part"])
     first = splits.filter(pl.col("split") == splits["split"].min())
     _, found = calibrate_all(answers, first, {"trace_plus": inputs}, method)
-    (stored,) = found["trace_plus"]["splits"].values()
-    known = answers.drop_nulls(inputs)
-    x = known.select(inputs).cast(pl.Float64).to_numpy()
-    probability = known.select("example_id", probability=pl.Series(from_json(stored).predict(x)))
-    rows = answers.select("example_id", small="correct").join(
-        probability, on="example_id", how="left", validate="1:1"
+    fits = found["trace_plus"]["splits"].values()
+    (probability,) = probabilities(answers.select(inputs), fits)
+    rows = answers.select(
+        "example_id", small="correct", probability=pl.Series(probability).fill_nan(None)
     )
     return rows.join(first.drop("split"), on="example_id", validate="1:1")

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from tracecal.analyse.bootstrap import Bootstrap, interval, resample_metrics
-from tracecal.analyse.early_stop import SAVINGS, Held, probabilities, savings
+from tracecal.analyse.early_stop import SAVINGS, Held, savings
 from tracecal.analyse.gains import SIGNS
 from tracecal.analyse.pairs import Pairs, Paths
 from tracecal.calibrate.answers import raw_scores
-from tracecal.calibrate.predict import calibrate_all
+from tracecal.calibrate.predict import calibrate_all, probabilities
 from tracecal.calibrate.protocol import Method
 from tracecal.decode.traces import read_traces
 from tracecal.estimate import entropy, likelihood, trace, trajectory

@@ -8,7 +8,6 @@ most answers is taken. It is measured on the evaluation part, where the share ke
 rate may differ from those without stops, by as much as SAVINGS tell.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ import polars as pl
 
 from tracecal.analyse.bootstrap import draw_counts, draw_splits, mean_over_splits
 from tracecal.calibrate.metrics import ratio
-from tracecal.calibrate.protocol import from_json
 
 KEPT = 0.5
 # Rules that stop so many more of the answers of a calibration part are compared.
@@ -54,16 +52,6 @@ class Held:
             np.vstack([np.ones(len(answers)), drawn]),
             draw_splits(len(calibration), task, seed, resamples),
         )
-
-
-def probabilities(columns: pl.DataFrame, fits: Iterable[Mapping]) -> np.ndarray:
-    """The probability of each answer by each split's calibrator, [splits, n], NaN where a column is
-    null. `fits` are calibrators as JSON, in the order of their splits.
-    """
-    x = columns.cast({pl.Null: pl.Float64}).cast(pl.Float64).to_numpy()
-    complete = np.isfinite(x).all(axis=1)
-    found = [from_json(fit).predict(np.where(complete[:, None], x, 0.0)) for fit in fits]
-    return np.where(complete, np.array(found), np.nan)
 
 
 class Rule(NamedTuple):

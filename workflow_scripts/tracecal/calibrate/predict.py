@@ -1,6 +1,6 @@
 """Calibrated probabilities of every estimator in every split."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import polars as pl
 
 from tracecal.calibrate.few_labels import fit_mixtures, fit_signed
 from tracecal.calibrate.pooled import fit_pooled
-from tracecal.calibrate.protocol import Calibrator, Method, as_json, fit_all
+from tracecal.calibrate.protocol import Calibrator, Method, as_json, fit_all, from_json
 from tracecal.registry.estimators import OwnFit
 
 PREDICTIONS = {
@@ -73,6 +73,16 @@ def calibrate_all(
         }
         for name in estimators
     }
+
+
+def probabilities(columns: pl.DataFrame, fits: Iterable[Mapping]) -> np.ndarray:
+    """The probability of each answer by each split's calibrator, [splits, n], NaN where a column is
+    null. `fits` are calibrators as JSON, in the order of their splits.
+    """
+    x = columns.cast({pl.Null: pl.Float64}).cast(pl.Float64).to_numpy()
+    complete = np.isfinite(x).all(axis=1)
+    found = [from_json(fit).predict(np.where(complete[:, None], x, 0.0)) for fit in fits]
+    return np.where(complete, np.array(found), np.nan)
 
 
 def _calibration_parts(ids: pl.Series, splits: pl.DataFrame) -> dict[int, np.ndarray]:

@@ -15,8 +15,7 @@ from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.analyse.routing import ORACLE, RANDOM
 from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
 from tracecal.calibrate.picked import PICKED, picks, with_picked
-from tracecal.calibrate.predict import calibrate_all
-from tracecal.calibrate.protocol import from_json
+from tracecal.calibrate.predict import calibrate_all, probabilities
 from tracecal.errors import InputError
 from tracecal.registry.estimators import ESTIMATORS, entries
 from tracecal.storage.files import atomic_write
@@ -116,10 +115,7 @@ def _first_split(
 ) -> pl.DataFrame:
     """`answers` in the first split, with the probability of its fit; null where there is none."""
     columns = known.estimators[router]
-    x = known.frame.select(columns).cast(pl.Float64).to_numpy()
-    complete = np.isfinite(x).all(axis=1)
-    probability = np.full(len(x), np.nan)
-    probability[complete] = from_json(fits["splits"]["0"]).predict(x[complete])
+    (probability,) = probabilities(known.frame.select(columns), [fits["splits"]["0"]])
     return answers.join(
         known.frame.select("example_id", probability=pl.Series(probability).fill_nan(None)),
         on="example_id",
