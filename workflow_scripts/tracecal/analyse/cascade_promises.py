@@ -10,7 +10,8 @@ from dataclasses import asdict
 
 import polars as pl
 
-from tracecal.analyse.pairs import Pairs, Paths
+from tracecal.analyse.cascade import large_is_right_more_often
+from tracecal.analyse.pairs import Pairs, Paths, by_pair
 from tracecal.calibrate.answers import read_answers
 from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
 from tracecal.calibrate.predict import calibrate_all, probabilities
@@ -46,10 +47,9 @@ def analysis(
     `inputs` are TRACE+'s columns. Unless the cascades were `chosen`, those whose large model is
     more often right, on average over the tasks that both have answered, are taken.
     """
-    files = {
-        tuple(pair): dict(zip(("labels", "scores", "features", "splits", "task"), own, strict=True))
-        for pair, *own in zip(pairs, labels, scores, features, splits, questions, strict=True)
-    }
+    files = by_pair(
+        pairs, labels=labels, scores=scores, features=features, splits=splits, task=questions
+    )
     models = {small for small, _ in cascades}
     rated = {pair: _rated(own, inputs, method) for pair, own in files.items() if pair[0] in models}
     rows = []
@@ -59,8 +59,7 @@ def analysis(
             for (model, task), own in rated.items()
             if model == small and (large, task) in files
         }
-        gains = [(own["large"].mean() - own["small"].mean()) for own in both.values()]
-        if not chosen and sum(gains) <= 0:
+        if not both or not (chosen or large_is_right_more_often(both.values())):
             continue
         for task, answers in both.items():
             named = {"small": small, "large": large, "task": task, "confidence": confidence}

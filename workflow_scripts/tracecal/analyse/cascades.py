@@ -16,8 +16,15 @@ import polars as pl
 
 from tracecal.analyse.answer_costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
 from tracecal.analyse.bootstrap import Bootstrap, draw_counts, draw_splits
-from tracecal.analyse.cascade import COSTS, FACTS, ROWS, Routed, cascade
-from tracecal.analyse.pairs import Pairs, Paths
+from tracecal.analyse.cascade import (
+    COSTS,
+    FACTS,
+    ROWS,
+    Routed,
+    cascade,
+    large_is_right_more_often,
+)
+from tracecal.analyse.pairs import Pairs, Paths, by_pair
 from tracecal.analyse.routing import over_splits, with_limits
 from tracecal.decode.traces import read_arrow
 from tracecal.storage.files import read_parquet
@@ -50,12 +57,14 @@ def analysis(
     model is more often right, on average over the tasks that they share, are taken. `prices` are by
     model; `models` the folders of those that have one.
     """
-    files = {
-        tuple(pair): dict(
-            zip(("labels", "traces", "predictions", "splits", "task"), own, strict=True)
-        )
-        for pair, *own in zip(pairs, labels, traces, predictions, splits, questions, strict=True)
-    }
+    files = by_pair(
+        pairs,
+        labels=labels,
+        traces=traces,
+        predictions=predictions,
+        splits=splits,
+        task=questions,
+    )
     parameters = {Path(folder).name: _parameters(folder) for folder in models}
     frames = [pl.DataFrame(schema=CASCADES)]
     for small, large in cascades:
@@ -70,8 +79,7 @@ def analysis(
             for task in sorted(task for model, task in files if model == small)
             if (large, task) in files
         }
-        right = [frame.select(pl.col("small", "large").mean()).row(0) for frame in both.values()]
-        if not both or not (chosen or np.diff(np.mean(right, axis=0)) > 0):
+        if not both or not (chosen or large_is_right_more_often(both.values())):
             continue
         by_task = {
             task: routed(

@@ -13,6 +13,14 @@ Paths = Sequence[str]
 Pairs = Sequence[Sequence[str]]
 
 
+def by_pair(pairs: Pairs, **paths: Paths) -> dict[tuple[str, str], dict[str, str]]:
+    """The file of each kind of `paths`, by (model, task)."""
+    return {
+        (model, task): dict(zip(paths, own, strict=True))
+        for (model, task), *own in zip(pairs, *paths.values(), strict=True)
+    }
+
+
 def read_pairs(
     paths: Paths,
     pairs: Pairs,
