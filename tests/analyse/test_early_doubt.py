@@ -15,6 +15,7 @@ from tracecal.calibrate.splits import make_splits
 from tracecal.decode.traces import provenance, read_arrow
 from tracecal.estimate.scores import family_scores
 from tracecal.features.features import answer_features
+from tracecal.features.prefix import first_tokens
 from tracecal.figures import doubt_by_tokens as figure
 from tracecal.inputs.files import read_yaml
 from tracecal.registry.estimators import ESTIMATORS
@@ -48,7 +49,7 @@ def found():
 
 def test_all_tokens_give_the_scores_and_features_of_whole_answers():
     whole = answered("t")
-    seen = early.inputs(early.cut(whole, early.PREFIXES[early.ALL]), COLUMNS)
+    seen = early.inputs(first_tokens(whole, early.PREFIXES[early.ALL]), COLUMNS)
     features = answer_features(whole)
     for name in COLUMNS:
         folder, column = name.split(".", 1)
@@ -63,14 +64,14 @@ def test_all_tokens_give_the_scores_and_features_of_whole_answers():
 @given(st.integers(1, 20), st.lists(st.floats(0, 9, width=32), min_size=1, max_size=12))
 def test_a_prefix_is_what_numpy_slices(tokens, values):
     frame = pl.DataFrame({"surprisal": [values], "entropy": [values]})
-    assert early.cut(frame, tokens)["entropy"].to_list() == [values[:tokens]]
-    half = early.cut(frame, 0.5)["surprisal"].to_list()
+    assert first_tokens(frame, tokens)["entropy"].to_list() == [values[:tokens]]
+    half = first_tokens(frame, 0.5)["surprisal"].to_list()
     assert half == [values[: int(np.ceil(len(values) / 2))]]
 
 
 def test_a_score_after_one_token_is_that_tokens():
     whole = answered("t")
-    seen = early.inputs(early.cut(whole, 1), COLUMNS)
+    seen = early.inputs(first_tokens(whole, 1), COLUMNS)
     first = np.array([float(values[0]) for values in whole["surprisal"]])
     assert np.allclose(seen["scores.seq_logp"], np.exp(-first))
     assert (seen["features.log_length"] == 0).all()
@@ -79,7 +80,7 @@ def test_a_score_after_one_token_is_that_tokens():
 def test_the_auroc_is_that_of_scikit_learn(found):
     whole = answered("t")
     splits = make_splits(whole.select("example_id", "group_id"), "t", 1, 3, 0.35)
-    seen = early.cut(whole, 3).with_columns(score=-pl.col("surprisal").list.sum())
+    seen = first_tokens(whole, 3).with_columns(score=-pl.col("surprisal").list.sum())
     areas = []
     for split in range(3):
         part = splits.filter(split=split, part="evaluation")

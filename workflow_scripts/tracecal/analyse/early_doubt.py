@@ -24,6 +24,7 @@ from tracecal.decode.traces import read_traces
 from tracecal.estimate import entropy, likelihood, trace, trajectory
 from tracecal.estimate.scores import family_scores, join_scores
 from tracecal.features.features import answer_features
+from tracecal.features.prefix import first_tokens
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
@@ -88,22 +89,6 @@ def analysis(
     return early_doubt(pl.concat(rows), pairs[0][0], level)
 
 
-def cut(traces: pl.DataFrame, prefix: int | float | None) -> pl.DataFrame:
-    """`traces` whose lists end after the first `prefix` tokens, or that share of them rounded up.
-
-    None leaves them whole.
-
-    >>> traces = pl.DataFrame({"surprisal": [[3.0, 2.0, 1.0]], "entropy": [[3.0, 2.0, 1.0]]})
-    >>> cut(traces, 2)["entropy"].to_list(), cut(traces, 0.5)["entropy"].to_list()
-    ([[3.0, 2.0]], [[3.0, 2.0]])
-    """
-    if prefix is None:
-        return traces
-    length = pl.col("surprisal").list.len()
-    seen = (length * prefix).ceil() if isinstance(prefix, float) else pl.lit(prefix)
-    return traces.with_columns(pl.col("surprisal", "entropy").list.head(seen.cast(pl.Int64)))
-
-
 def inputs(traces: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """`example_id` and the columns `names`, `scores.<id>` or `features.<name>`, of these traces."""
     features = answer_features(traces)
@@ -145,7 +130,7 @@ def measured(
     found: dict[bytes, dict[tuple[str, str], list[float]]] = {}  # by the tokens that are seen
     # The whole answer first: stops are compared with it.
     for prefix in sorted(PREFIXES, key=lambda name: name != ALL):
-        seen = cut(answers, PREFIXES[prefix])
+        seen = first_tokens(answers, PREFIXES[prefix])
         seen_lengths = seen["surprisal"].list.len().to_numpy()
         if (same := seen_lengths.tobytes()) not in found:
             known = labelled.join(inputs(seen, columns), on="example_id", validate="1:1")

@@ -40,13 +40,6 @@ HALF = pl.col("entropy").list.len() // 2
 REST = pl.col("entropy").list.len() - HALF
 
 
-def first_tokens(answers: pl.DataFrame, first: int | None) -> pl.DataFrame:
-    """`answers` whose traces end after their `first` tokens; null leaves them whole."""
-    lists = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
-    held = [name for name in lists if name in answers.columns]
-    return answers if first is None else answers.with_columns(pl.col(held).list.head(first))
-
-
 def inputs(answers: pl.DataFrame, names: Iterable[str] = KNOWN) -> pl.DataFrame:
     """`example_id` and the inputs `names`, Float64, of answers with `surprisal` and `entropy`.
 

@@ -11,6 +11,7 @@ from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE, TASK, TRACE
 from tracecal.explore.choose import choose_answers
 from tracecal.explore.contents import contents
 from tracecal.explore.wholes import ANSWER, OF_WHOLE, PEAK, PLACE
+from tracecal.features.prefix import first_tokens
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.asked import asked
 from tracecal.logs.read import Answers
@@ -18,7 +19,7 @@ from tracecal.parts.spec import Parts
 from tracecal.registry.estimators import ESTIMATORS, entries
 from tracecal.toolkit.agree import fingerprints, open_questions, require_same_kind
 from tracecal.toolkit.fitted import Fitted, from_stored
-from tracecal.toolkit.inputs import KNOWN, OF_FEATURES, OF_TRACES, first_tokens, inputs
+from tracecal.toolkit.inputs import KNOWN, OF_FEATURES, OF_TRACES, inputs
 from tracecal.toolkit.parts import part_answers
 
 UNKNOWN = "unknown model"
