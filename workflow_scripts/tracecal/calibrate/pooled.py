@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibrate.logistic import minimise
-from tracecal.calibrate.protocol import Calibrator, Pooled, constant, scales_of
+from tracecal.calibrate.protocol import Calibrator, Pooled, constant, fit_by_shape, scales_of
 
 # The factors of the squared weights: the common slopes and the names' intercepts, and how far a
 # name's slopes are from the common ones.
@@ -50,17 +50,8 @@ def fit_pooled(
     The last column of x is the place of a row's name in `names`. Labels of one class give a
     constant. Raises `ArithmeticError` where a fit does not converge.
     """
-    fitted = [constant(correct) for _, correct in parts]
-    shapes: dict[tuple[int, ...], list[int]] = {}
-    for place, (x, _) in enumerate(parts):
-        if fitted[place] is None:
-            shapes.setdefault(x.shape, []).append(place)
-    for places in shapes.values():
-        x = np.stack([parts[place][0] for place in places])
-        correct = np.stack([parts[place][1] for place in places])
-        for place, calibrator in zip(places, _fit(x, correct, names), strict=True):
-            fitted[place] = calibrator
-    return fitted
+    known = [constant(correct) for _, correct in parts]
+    return fit_by_shape(parts, known, lambda x, correct: _fit(x, correct, names))
 
 
 def _fit(x: np.ndarray, correct: np.ndarray, names: Sequence[str]) -> list[Pooled]:

@@ -4,7 +4,7 @@ Scalars and feature vectors go through the same code; a scalar is the one-featur
 (paper, section 3.5 and appendix D, "Calibration fairness").
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -129,17 +129,30 @@ def fit_all(
     weights (default: none). Raises `ArithmeticError` where a
     fit does not converge.
     """
-    fitted: list[Calibrator | None] = [_without_regression(*part, method) for part in parts]
+    return fit_by_shape(
+        parts,
+        [_without_regression(*part, method) for part in parts],
+        lambda x, correct: _logistic(x, correct, method == "platt_raw", penalty, least),
+    )
+
+
+def fit_by_shape(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    known: Sequence[Calibrator | None],
+    fit_together: Callable[[np.ndarray, np.ndarray], Sequence[Calibrator]],
+) -> list[Calibrator]:
+    """The calibrators that are `known`, and fits of the other parts, those of one shape together.
+
+    `fit_together` gets their inputs [B, n, d] and labels [B, n].
+    """
+    fitted = list(known)
     shapes: dict[tuple[int, ...], list[int]] = {}
     for place, (x, _) in enumerate(parts):
         if fitted[place] is None:
             shapes.setdefault(x.shape, []).append(place)
     for places in shapes.values():
-        x = np.stack([parts[place][0] for place in places])
-        correct = np.stack([parts[place][1] for place in places])
-        for place, calibrator in zip(
-            places, _logistic(x, correct, method == "platt_raw", penalty, least), strict=True
-        ):
+        x, correct = (np.stack([parts[place][one] for place in places]) for one in (0, 1))
+        for place, calibrator in zip(places, fit_together(x, correct), strict=True):
             fitted[place] = calibrator
     return fitted
 
