@@ -11,6 +11,7 @@ import numpy as np
 
 from tracecal.calibrate.asking import NoMoreLabels, Pool, promise
 from tracecal.calibrate.asking import Population as Whom
+from tracecal.calibrate.evidence import error_level
 from validate.claims import Claim
 from validate.guarantees import CONFIDENCE, POPULATIONS, REFERENCE, Answers, Population, true_rate
 
@@ -26,7 +27,7 @@ def threshold(drawn: Answers, rate: float, whom: Whom, most: int) -> float | Non
         return bool(drawn.wrong[answer])
 
     pool = Pool(drawn.group, drawn.score)
-    return promise(pool, wrong, rate, round(1 - CONFIDENCE, 12), whom).threshold
+    return promise(pool, wrong, rate, error_level(CONFIDENCE), whom).threshold
 
 
 def rate_of(drawn: Answers, above: float) -> float:

@@ -14,6 +14,7 @@ import polars as pl
 from scipy.special import ndtr
 
 from tracecal.calibrate.cascade_control import PairedPart, Promise, cascade_guarantee
+from tracecal.calibrate.evidence import error_level
 from tracecal.calibrate.protocol import Calibrator, fit
 from tracecal.calibrate.splits import make_splits
 from validate.claims import Claim
@@ -135,7 +136,7 @@ def certified(drawn: Answers, seed: int, population: Population) -> tuple[Calibr
         )
         for rows in parts
     ]
-    level = round(1 - CONFIDENCE, 12)
+    level = error_level(CONFIDENCE)
     found = cascade_guarantee(*paired, population.promise, population.promised, level)
     return calibrator, found.threshold
 

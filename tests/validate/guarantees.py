@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
+from tracecal.calibrate.evidence import error_level
 from tracecal.calibrate.protocol import Calibrator, fit
 from tracecal.calibrate.risk_control import guarantee, parts
 from tracecal.calibrate.splits import make_splits
@@ -141,7 +142,7 @@ def certified(drawn: Answers, seed: int, population: Population) -> tuple[Calibr
     calibrator = fit(part.select("score").to_numpy(), part["correct"].to_numpy(), "platt")
     seen, tested = parts(calibrator, ["score"], frame, split)
     single = population.sizes == (1,)
-    found = guarantee(seen, tested, population.rate, round(1 - CONFIDENCE, 12), single)
+    found = guarantee(seen, tested, population.rate, error_level(CONFIDENCE), single)
     return calibrator, found.threshold
 
 

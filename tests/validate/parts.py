@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
+from tracecal.calibrate.evidence import error_level
 from tracecal.calibrate.pooled import fit_pooled
 from tracecal.calibrate.protocol import Calibrator
 from tracecal.calibrate.risk_control import guarantee, parts
@@ -80,7 +81,7 @@ def certified(
     x, names = part.select("score", "code").to_numpy(), list(map(str, range(len(population.risks))))
     calibrator = fit_pooled([(x, part["correct"].to_numpy())], names)[0]
     seen, tested = parts(calibrator, ["score", "code"], frame, split)
-    found = guarantee(seen, tested, population.rate, round(1 - CONFIDENCE, 12), False)
+    found = guarantee(seen, tested, population.rate, error_level(CONFIDENCE), False)
     return calibrator, found.threshold
 
 

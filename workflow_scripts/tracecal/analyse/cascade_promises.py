@@ -14,6 +14,7 @@ from tracecal.analyse.cascade import large_is_right_more_often
 from tracecal.analyse.pairs import Pairs, Paths, by_pair
 from tracecal.calibrate.answers import read_answers
 from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
+from tracecal.calibrate.evidence import error_level
 from tracecal.calibrate.predict import calibrate_all, probabilities
 from tracecal.calibrate.protocol import Method
 from tracecal.storage.files import read_parquet
@@ -65,7 +66,7 @@ def analysis(
             named = {"small": small, "large": large, "task": task, "confidence": confidence}
             parts = paired_parts(answers)
             for promise in promises:
-                found = cascade_guarantee(*parts, *promise, level=round(1 - confidence, 12))
+                found = cascade_guarantee(*parts, *promise, level=error_level(confidence))
                 rows.append(named | asdict(found))
     return pl.DataFrame(rows, schema=CASCADE_PROMISES)
 

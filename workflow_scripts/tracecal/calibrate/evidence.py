@@ -7,6 +7,11 @@ import numpy as np
 from scipy.special import bdtr, ndtri
 
 
+def error_level(confidence: float, together: int = 1) -> float:
+    """The level of each of so many tests that hold `together` with a confidence."""
+    return round((1 - confidence) / together, 12)  # 1 - 0.9 is a little less than 0.1
+
+
 @dataclass(frozen=True)
 class Part:
     """One part of a split: arrays [answers]. Groups are numbered in the order of their tests."""

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, ndtri
 
-from tracecal.calibrate.evidence import Part
+from tracecal.calibrate.evidence import Part, error_level
 from tracecal.calibrate.risk_control import guarantee
 from tracecal.errors import InputError
 from tracecal.jobs.randomness import seeded
@@ -95,7 +95,7 @@ def simulated(
     `coverage` is the share of the answers that is kept at the promised error rate, 0 where nothing
     could be promised; `share` of the questions calibrates.
     """
-    level = round(1 - confidence, 12)
+    level = error_level(confidence)
     rows = []
     for size in sizes:
         for draw in range(draws):

@@ -41,7 +41,7 @@ import numpy as np
 import polars as pl
 from scipy.special import xlogy
 
-from tracecal.calibrate.evidence import Evidence, Part
+from tracecal.calibrate.evidence import Evidence, Part, error_level
 from tracecal.calibrate.protocol import Calibrator, from_json
 
 STEP = 0.02
@@ -188,7 +188,7 @@ def risk_control(
     them, `other_thresholds` those with one, whose median and ends follow.
     """
     numbers = sorted(splits["split"].unique())
-    level = round((1 - confidence) / together, 12)  # 1 - 0.9 is a little less than 0.1
+    level = error_level(confidence, together)
     by_split = [
         parts(
             from_json(fits["splits"][str(number)]),

@@ -14,6 +14,7 @@ from tracecal.analyse.cascades import routed
 from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.analyse.routing import ORACLE, RANDOM
 from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
+from tracecal.calibrate.evidence import error_level
 from tracecal.calibrate.picked import PICKED, picks, with_picked
 from tracecal.calibrate.predict import calibrate_all, probabilities
 from tracecal.errors import InputError
@@ -75,7 +76,7 @@ def cascade_answers(
     found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
     router = TRACE_PLUS if TRACE_PLUS in known.estimators else chosen["baseline"][0]
     seen, tested = paired_parts(_first_split(known, answers, router, fits[router]))
-    level = round(1 - settings.risk_control.confidence, 12)
+    level = error_level(settings.risk_control.confidence)
     stored = {
         "models": [_name(small), _name(large)],
         "estimator": router,

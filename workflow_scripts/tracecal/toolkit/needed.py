@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibrate.asking import NoMoreLabels, Pool, Population, Promise, promise
+from tracecal.calibrate.evidence import error_level
 from tracecal.errors import InputError
 from tracecal.toolkit.pick import random_order
 from tracecal.toolkit.verdicts import Verdict
@@ -72,7 +73,7 @@ class Asking:
                 raise NoMoreLabels
             return given[example].correct is not True
 
-        level = round(1 - self._confidence, 12)
+        level = error_level(self._confidence)
         stands = promise(self._pool, wrong, self._rate, level, self._population)
         return stands, needed[0] if needed else None
 
