@@ -16,7 +16,7 @@ from tracecal.logs.options import Reading
 from tracecal.storage.files import write_json, write_text
 from tracecal.toolkit import labelling
 from tracecal.toolkit.escalate import add_cascade
-from tracecal.toolkit.options import add_answers, add_options, read_given
+from tracecal.toolkit.options import add_answers, add_calibrator, add_options, add_task, read_given
 from tracecal.toolkit.output import write_beside, write_scored
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.watch.options import add_watch
@@ -114,14 +114,13 @@ def parser() -> argparse.ArgumentParser:
         "write a probability for each answer of a file",
         "Rows keep their order. A text in .csv that a spreadsheet would execute begins with '.",
     )
-    score.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
+    add_calibrator(score)
     score.add_argument(
         "--estimator",
         help="one of the calibrator's file (default: trace_plus, of few labels stack; for answers "
         "without entropies the estimator of log-probabilities alone that predicted best)",
     )
-    score.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
-    score.add_argument("--task", help="the calibrator's task, where the answers name it otherwise")
+    add_task(score)
     score.add_argument("--output", help=".jsonl, .csv or .parquet (default: JSON Lines to stdout)")
     score.add_argument(
         "--beside",
@@ -156,8 +155,7 @@ def parser() -> argparse.ArgumentParser:
         "run a proxy that adds confidence to a server's answers",
         "Clients use it in place of the server.",
     )
-    serve.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
-    serve.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
+    add_calibrator(serve)
     add_options(serve, Reading, ("vocabulary", "model", "stop_token", "processed"))
     add_options(serve, Settings, Settings.model_fields)
     serve.set_defaults(run=_serve)

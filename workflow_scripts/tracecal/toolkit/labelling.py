@@ -9,7 +9,7 @@ from tracecal.jobs.progress import LOGGER
 from tracecal.logs.options import Reading
 from tracecal.logs.read import Answers
 from tracecal.storage.files import write_json, write_text
-from tracecal.toolkit.options import READING, add_answers, add_options, read_given
+from tracecal.toolkit.options import READING, add_answers, add_options, add_task, read_given
 
 if TYPE_CHECKING:  # slow to load, and not needed where the command starts
     from tracecal.toolkit.fitted import Fitted
@@ -49,7 +49,7 @@ def add_commands(command: Command) -> None:
     label.add_argument(
         "--calibrator", help="a calibrator's JSON file: shows probabilities afterwards"
     )
-    label.add_argument("--task", help="the calibrator's task, where the answers name it otherwise")
+    add_task(label)
     label.add_argument(
         "--error-rate",
         type=float,
@@ -106,9 +106,7 @@ def add_commands(command: Command) -> None:
     explore.add_argument("--output", required=True, help="the page, .html")
     explore.add_argument("--number", type=int, default=MOST, help="answers to show, at most")
     explore.add_argument("--seed", type=int, default=SEED, help="of the choice of more answers")
-    explore.add_argument(
-        "--task", help="the calibrator's task, where the answers name it otherwise"
-    )
+    add_task(explore)
     explore.add_argument(
         "--parts", help="parts to show, each in its answer: as of calibrate; default: its own"
     )

@@ -24,6 +24,21 @@ def add_answers(command: argparse.ArgumentParser, first: bool = False) -> None:
     add_options(command, Reading, READING)
 
 
+def add_calibrator(command: argparse.ArgumentParser) -> None:
+    """Add the options that name a calibrator's file, and the error rate of the answers to keep."""
+    command.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
+    command.add_argument(
+        "--error-rate", type=float, help="target error rate of the answers to keep"
+    )
+
+
+def add_task(command: argparse.ArgumentParser) -> None:
+    """Add the option that says of answers which task they are of."""
+    command.add_argument(
+        "--task", help="the calibrator's task, where the answers name it otherwise"
+    )
+
+
 def add_options(
     command: argparse.ArgumentParser, schema: type[Strict], names: Iterable[str]
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pydantic import Field
 
 from tracecal.inputs.schema import Strict
-from tracecal.toolkit.options import add_answers, add_options
+from tracecal.toolkit.options import add_answers, add_calibrator, add_options, add_task
 from tracecal.watch.monitors import Promise
 
 
@@ -30,12 +30,11 @@ def add_watch(command: Callable[[str, str, str], argparse.ArgumentParser]) -> No
         "say when traffic is no longer like the calibration's",
         "Monitors may be looked at after every answer; their state goes on where it was.",
     )
-    watch.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
+    add_calibrator(watch)
     watch.add_argument("--state", required=True, help="SQLite file of the monitors, made if absent")
     watch.add_argument("--labels", help="JSON Lines with id and correct, of some of the answers")
     watch.add_argument("--estimator", help="one of the calibrator's file")
-    watch.add_argument("--error-rate", type=float, help="target error rate of the answers to keep")
-    watch.add_argument("--task", help="the calibrator's task, where the answers name it otherwise")
+    add_task(watch)
     add_options(watch, Watching, Watching.model_fields)
     add_answers(watch)
 
