@@ -8,6 +8,7 @@ from tracecal.analyse.cascades import KEYS
 from tracecal.analyse.early_doubt import ALL, TOKENS
 from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.calibrate.picked import PICKED
+from tracecal.explore.support import interval, support
 from tracecal.tables.settings import Frames, Labels
 from tracecal.tables.words import count
 
@@ -79,11 +80,4 @@ def _verdict(row: Mapping, column: str) -> str:
     value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
     if value is None or low is None:
         return "no interval could be computed"
-    support = (
-        "not distinguishable from zero"
-        if low <= 0 <= high
-        else "supported"
-        if low > 0
-        else "a loss"
-    )
-    return f"{value:+.3f} ({100 * row['level']:g}% interval {low:+.3f} to {high:+.3f}), {support}"
+    return f"{value:+.3f} ({interval(row['level'], low, high)}), {support(low, high)}"

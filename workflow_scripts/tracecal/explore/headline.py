@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from tracecal.explore.escalation import not_kept
+from tracecal.explore.support import interval, support
 from tracecal.tables import answered
 from tracecal.tables.settings import Frames, Labels, Settings
 from tracecal.tables.words import count
@@ -148,8 +149,10 @@ def _at_once(comparisons: pl.DataFrame) -> list[str]:
 def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
     results = []
     for row in rows.filter(against="picked").drop_nulls("difference").sort("task").to_dicts():
-        interval = f", {_interval(row)}" if row["low"] is not None else ""
-        results.append(f"{tasks[row['task']]} {row['difference']:+.3f}{interval} ({_support(row)})")
+        low, high = row["low"], row["high"]
+        ends = f", {interval(row['level'], low, high)}" if low is not None else ""
+        difference = f"{row['difference']:+.3f}{ends}"
+        results.append(f"{tasks[row['task']]} {difference} ({support(low, high)})")
     sentence = (
         f"AUROC of TRACE+ less that of the picked baseline, task by task: {'; '.join(results)}."
     )
@@ -222,19 +225,7 @@ def _cross(rows: Mapping[str, Mapping]) -> str:
 
 def _verdict(row: Mapping) -> str:
     words = f"{abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}"
-    if row["low"] is None:
+    low, high = row["low"], row["high"]
+    if low is None:
         return f"{words}; no interval could be computed"
-    return f"{words} ({_interval(row)}), {_support(row)}"
-
-
-def _interval(row: Mapping) -> str:
-    return f"{100 * row['level']:g}% interval {row['low']:+.3f} to {row['high']:+.3f}"
-
-
-def _support(row: Mapping) -> str:
-    """What a row's interval says of its difference."""
-    if row["low"] is None:
-        return "no interval"
-    if row["low"] <= 0 <= row["high"]:
-        return "not distinguishable from zero"
-    return "supported" if row["low"] > 0 else "a loss"
+    return f"{words} ({interval(row['level'], low, high)}), {support(low, high)}"
