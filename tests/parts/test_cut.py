@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.parts.cut import UNPARSED, UNSPELLED, cut
-from tracecal.parts.spans import spans
+from tracecal.parts.spans import places, spans
 from tracecal.parts.spec import Parts
 
 FIELDS = ("capital", "currency", "continent")
@@ -149,6 +149,21 @@ def test_lines_are_found_by_name_first_come_whatever_their_dress():
     text = "Facts:\n- **Capital**: Lima \r\n  currency : Sol: new\nCapital: Cusco\nContinent:\n"
     found = {span.name: span.value for span in spans(text, Parts(lines=FIELDS))}
     assert found == {"capital": "Lima", "currency": "Sol: new"}
+
+
+# Lines as models write them, and what is white space to Python alone in every place of one
+NAMED = st.sampled_from(["capital", "CaPiTal", "a b", "ſ", "K", "capi*tal", "other", ""])
+AROUND = st.text(" *•->\t\r\x0b\x1c\x85\u00a0\u2028:", max_size=3)
+LINES = st.tuples(AROUND, NAMED, AROUND, st.just(":"), AROUND, VALUE, AROUND).map("".join)
+
+
+@given(st.lists(st.lists(LINES, max_size=5).map("\n".join), max_size=6))
+def test_lines_of_many_answers_are_those_of_each_by_its_expression(answers):
+    parts = Parts(lines=["capital", "a b", "S", "k", "capi*tal"])
+    expected = [
+        (row, *span) for row, text in enumerate(answers) for span in spans(text, parts) or ()
+    ]
+    assert places(pl.Series(answers, dtype=pl.String), parts).rows() == expected
 
 
 def test_sentences_are_told_apart():

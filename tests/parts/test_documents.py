@@ -104,6 +104,25 @@ def test_what_is_no_json_or_lacks_the_parts_has_none(text):
     assert spans(text, Parts(json=["capital"])) is None
 
 
+@given(DOCUMENTS, st.booleans(), st.data())
+def test_a_document_that_one_change_broke_is_read_where_the_standard_library_reads_it(
+    value, ascii, data
+):
+    text = json.dumps(value, ensure_ascii=ascii)
+    # Mostly behind a mark or an escape, where a change matters most
+    marks = [at + 1 for at, one in enumerate(text) if one in ':,[\\"']
+    at = data.draw(st.sampled_from(marks) | st.integers(1, len(text) - 1))
+    put = data.draw(
+        st.sampled_from(["\\", "\\u12", "0", "-", ".", "1e", "٣", "true", "\x0b", ",", "\n"])
+    )
+    changed = text[:at] + put + text[at + data.draw(st.integers(0, 2)) :]
+    try:
+        _, end = json.JSONDecoder(parse_constant=int).raw_decode(changed)
+    except ValueError:
+        end = None
+    assert next((node.end for node in documents(changed) if node.start == 0), None) == end
+
+
 def test_hostile_texts_take_time_in_proportion():
     for text in ("[" * 200_000, '{"' * 100_000, '{"a":' * 50_000):
         assert spans(text, Parts(json=["capital"])) is None

@@ -2,8 +2,9 @@
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
-from tracecal.parts.spans import spans
+from tracecal.parts.spans import places
 from tracecal.parts.spec import Parts
 from tracecal.parts.tokens import cover, token_places
 
@@ -34,38 +35,50 @@ def cut(traces: pl.DataFrame, parts: Parts) -> tuple[pl.DataFrame, pl.DataFrame]
     """
     located, without = _located(traces, parts)
     lists = [name for name in PER_TOKEN if name in traces.columns]
-    length = pl.col("end") - pl.col("start")
-    rows = located.with_columns(traces[located["row"]].drop("answer", "example_id"))
-    cut = rows.with_columns(pl.col(lists).list.slice(pl.col("start"), length))
-    return cut.select(*CUT, pl.exclude("row", *CUT)), without
+    row, start, end = (
+        located[name].to_numpy().astype(np.int64) for name in ("row", "start", "end")
+    )
+    rows = traces.drop("answer", "example_id", *lists)[row]
+    cut = [_sliced(traces[name], row, start, end) for name in lists]
+    columns = [*CUT, *(name for name in traces.columns if name not in ("answer", "example_id"))]
+    return pl.concat([located, rows, pl.DataFrame(cut)], how="horizontal").select(columns), without
+
+
+def _sliced(lists: pl.Series, row: np.ndarray, start: np.ndarray, end: np.ndarray) -> pl.Series:
+    """The entries [start, end) of the lists of `row`; null where the list is.
+
+    As `gather` and `list.slice` do, without whole lists for each part.
+    """
+    sizes = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
+    none = lists.is_null().to_numpy()[row]
+    length = np.where(none, 0, end - start)
+    through = np.append(0, np.cumsum(length))
+    begin = (np.cumsum(sizes) - sizes)[row] + start - through[:-1]
+    entries = lists.explode(empty_as_null=False, keep_nulls=False).gather(
+        np.repeat(begin, length) + np.arange(through[-1])
+    )
+    cut = pa.LargeListArray.from_arrays(through, entries.to_arrow(), mask=pa.array(none))
+    return pl.Series(lists.name, cut)
 
 
 def _located(traces: pl.DataFrame, parts: Parts) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The parts' places, and the answers without any and why; `row` is that of `traces`."""
     ids, answers, tokens = traces["example_id"], traces["answer"].fill_null(""), traces["tokens"]
     starts, ends, spelled = token_places(answers, tokens)
-    found = [
-        spans(text, parts) if fine else None
-        for text, fine in zip(answers.to_list(), spelled, strict=True)
-    ]
-    located = pl.DataFrame(
-        [span for of_answer in found for span in of_answer or ()],
-        schema=["part", "name", "first", "last", "value"],
-        orient="row",
-    )
-    count = np.array([len(of_answer or ()) for of_answer in found], dtype=np.int64)
-    row = np.repeat(np.arange(len(found)), count)
+    text = pl.select(pl.when(spelled).then(answers).otherwise(pl.lit(""))).to_series()
+    located = places(text, parts)
+    row = located["row"].to_numpy()
     # All answers are laid end to end, one character apart, so that one search serves all.
     lengths = answers.str.len_chars().to_numpy().astype(np.int64) + 1
     sizes = tokens.list.len().fill_null(0).to_numpy().astype(np.int64)
     base, begun = np.cumsum(lengths) - lengths, np.cumsum(sizes) - sizes
-    laid = (np.repeat(base, sizes) + places for places in (starts, ends))
+    laid = (np.repeat(base, sizes) + own for own in (starts, ends))
     chars = (located[name].to_numpy() + base[row] for name in ("first", "last"))
-    start, end = (places - begun[row] for places in cover(*laid, *chars))
+    start, end = (token - begun[row] for token in cover(*laid, *chars))
     located = located.with_columns(
-        row=row, parent_id=ids.gather(row), start=start, end=end, shared=_shared(row, start, end)
+        parent_id=ids.gather(row), start=start, end=end, shared=_shared(row, start, end)
     )
-    none = np.flatnonzero(count == 0)
+    none = np.flatnonzero(np.bincount(row, minlength=len(text)) == 0)
     why = pl.when(spelled.gather(none)).then(pl.lit(UNPARSED)).otherwise(pl.lit(UNSPELLED))
     without = pl.select(example_id=ids.gather(none), why=why)
     return located.cast(CUT), without

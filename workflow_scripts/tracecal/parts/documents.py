@@ -2,12 +2,22 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from json.decoder import scanstring
+from typing import NamedTuple
 
 DEEPEST = 100  # levels; a document within more is not read
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_LITERAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b")
+# The grammar of RFC 8259. One match reads a member or element, with the mark behind it; of one that
+# is an object or array only what stands before that. Possessive, so that nothing is read twice.
+_SPACE = r"[ \t\n\r]*+"
+_PLAIN = r'[^"\\\x00-\x1f]*+'
+_STRING = rf'"({_PLAIN}(?:\\.{_PLAIN})*+)"'  # `_unescaped` refuses an escape that is none
+_LITERAL = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|true|false|null"
+_MARK = rf"{_SPACE}([,}}\]])"
+_VALUE = rf"{_SPACE}(?:(?:{_STRING}|({_LITERAL})){_MARK}|(?=[{{\[]))"
+_read_member = re.compile(rf"{_SPACE}{_STRING}{_SPACE}:{_VALUE}").match
+_read_element = re.compile(rf"(){_VALUE}").match
+_read_mark = re.compile(_MARK).match
+_read_end = re.compile(rf"{_SPACE}([}}\]])").match
 _OPENING = re.compile(r"[{\[]")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
 
@@ -15,8 +25,7 @@ Step = str | int | None  # a key, an index, or every element
 Path = tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A value of a document: its characters [start, end) in the text and, of a string, its value.
 
     A string's characters are those between its quotes, or both quotes where it is empty.
@@ -62,85 +71,73 @@ def documents(text: str) -> Iterator[Node]:
         if opening.start() in broken:
             continue
         try:
-            node, place = _value(text, opening.start(), within)
+            node = _read(text, opening.start(), within)
         except ValueError:
             broken.update(within)
         else:
             yield node
+            place = node.end
 
 
-def found(node: Node, path: Path, name: str = "") -> Iterator[tuple[str, Node]]:
+def found(node: Node, path: Path) -> list[tuple[str, Node]]:
     """The values at a path below `node`, each with its own path: with its index where the path
     asks for every element.
     """
-    if not path:
-        yield name, node
-        return
-    step, rest = path[0], path[1:]
-    if isinstance(step, str):
-        if isinstance(node.members, dict) and step in node.members:
-            yield from found(node.members[step], rest, f"{name}.{step}" if name else step)
-    elif isinstance(node.members, list):
-        for index, member in enumerate(node.members):
-            if step is None or step == index:
-                yield from found(member, rest, f"{name}[{index}]")
+    reached = [("", node)]
+    for step in path:
+        above, reached = reached, []
+        for name, (*_, members) in above:
+            if isinstance(members, dict):
+                if step in members:
+                    reached.append((f"{name}.{step}" if name else step, members[step]))
+            elif members and not isinstance(step, str):
+                reached += [
+                    (f"{name}[{index}]", member)
+                    for index, member in enumerate(members)
+                    if step is None or step == index
+                ]
+    return reached
 
 
-def _value(text: str, place: int, within: list[int]) -> tuple[Node, int]:
-    """The value that starts at `place`, and the place behind it; `ValueError` where none does.
+def _read(text: str, start: int, within: list[int]) -> Node:
+    """The object or array that starts at `start`; `ValueError` where it breaks off.
 
     `within` are the starts of the objects and arrays that it is in, and after an error of all that
     were open there.
     """
-    first = text[place : place + 1]
-    if first == '"':
-        value, end = scanstring(text, place + 1, True)
-        inner = end - place > 2
-        return Node(place + inner, end - inner, value), end
-    if first == "{" or first == "[":
-        if len(within) == DEEPEST:
-            raise ValueError("nested too deep")
-        within.append(place)
-        read = (_object if first == "{" else _array)(text, place, within)
-        within.pop()
-        return read
-    if literal := _LITERAL.match(text, place):
-        return Node(place, literal.end(), literal[0]), literal.end()
-    raise ValueError("no value")
+    if len(within) == DEEPEST:
+        raise ValueError("nested too deep")
+    within.append(start)
+    members: dict[str, Node] | list[Node] = {} if text[start] == "{" else []
+    read_one, closing = (_read_member, "}") if text[start] == "{" else (_read_element, "]")
+    place, mark = start + 1, ","
+    if empty := _read_end(text, place):
+        place, mark = empty.end(), empty[1]
+    while mark == ",":
+        if not (match := read_one(text, place)):
+            raise ValueError("no member or element")
+        key, string, literal, mark = match.groups()
+        place = match.end()
+        if string:
+            node = Node(*match.span(2), _unescaped(string))
+        elif string is not None:
+            node = Node(match.start(2) - 1, match.end(2) + 1, "")
+        elif literal:
+            node = Node(*match.span(3), literal)
+        else:
+            node = _read(text, place, within)
+            behind = _read_mark(text, node.end)
+            place, mark = (behind.end(), behind[1]) if behind else (node.end, None)
+        if isinstance(members, dict):
+            members[_unescaped(key)] = node
+        else:
+            members.append(node)
+    if mark != closing:
+        raise ValueError(f"no {closing!r}")
+    within.pop()
+    return Node(start, place, text[start:place], members)
 
 
-def _object(text: str, start: int, within: list[int]) -> tuple[Node, int]:
-    members: dict[str, Node] = {}
-    place = _after_space(text, start + 1)
-    while text[place : place + 1] != "}":
-        if members:
-            place = _after(text, place, ",")
-        if text[place : place + 1] != '"':
-            raise ValueError("no key")
-        key, place = scanstring(text, place + 1, True)
-        place = _after(text, _after_space(text, place), ":")
-        members[key], place = _value(text, place, within)
-        place = _after_space(text, place)
-    return Node(start, place + 1, text[start : place + 1], members), place + 1
-
-
-def _array(text: str, start: int, within: list[int]) -> tuple[Node, int]:
-    members: list[Node] = []
-    place = _after_space(text, start + 1)
-    while text[place : place + 1] != "]":
-        if members:
-            place = _after(text, place, ",")
-        node, place = _value(text, place, within)
-        members.append(node)
-        place = _after_space(text, place)
-    return Node(start, place + 1, text[start : place + 1], members), place + 1
-
-
-def _after(text: str, place: int, mark: str) -> int:
-    if text[place : place + 1] != mark:
-        raise ValueError(f"no {mark!r}")
-    return _after_space(text, place + 1)
-
-
-def _after_space(text: str, place: int) -> int:
-    return _SPACE.match(text, place).end()
+def _unescaped(string: str) -> str:
+    """What a string says; `ValueError` where an escape is none."""
+    return scanstring(string + '"', 0)[0] if "\\" in string else string

@@ -1,14 +1,30 @@
 """Where the parts of an answer stand in its text."""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from tracecal.parts.documents import Node, documents, found, steps
-from tracecal.parts.spec import Parts
+import numpy as np
+import polars as pl
 
+from tracecal.parts.documents import documents, found, steps
+from tracecal.parts.spec import LINE, MARKS, Parts
+
+# The columns of spans of many answers; `row` is the number of a span's answer.
+PLACES = {
+    "row": pl.Int64,
+    "part": pl.String,
+    "name": pl.String,
+    "first": pl.Int64,
+    "last": pl.Int64,
+    "value": pl.String,
+}
+# White space as `str.strip` and \s know it; that of Polars lacks \x1c to \x1f.
+_SPACE = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
 _REST = re.compile(r".*", re.DOTALL)
 _place = attrgetter("start", "end")
 _SENTENCE = re.compile(r"\S(?:[^\n]*?[.!?]+[\"')\]]*+(?=\s|$)|[^\n]*?[。！？]+|[^\n]*)")
@@ -24,6 +40,19 @@ class Span(NamedTuple):
     start: int
     end: int
     value: str
+
+
+def places(answers: pl.Series, parts: Parts) -> pl.DataFrame:
+    """The `spans` of all answers, none of which is null, as rows of PLACES in their order."""
+    if parts.lines and parts.pattern == LINE:
+        return _line_places(answers, parts.lines)
+    count, flat = [], []
+    for text in answers.to_list():
+        found = spans(text, parts) or ()
+        count.append(len(found))
+        flat.extend(chain.from_iterable(found))
+    columns = [flat[at :: len(Span._fields)] for at in range(len(Span._fields))]
+    return pl.DataFrame([np.repeat(np.arange(len(count)), count), *columns], schema=PLACES)
 
 
 def spans(text: str, parts: Parts) -> list[Span] | None:
@@ -49,15 +78,11 @@ def _json_spans(text: str, paths: Sequence[str]) -> list[Span]:
         values = [
             Span(path, name, node.start, node.end, node.text)
             for path in paths
-            for name, node in _at(document, path)
+            for name, node in found(document, _steps(path))
         ]
         if values:
             return values
     return []
-
-
-def _at(document: Node, path: str) -> Iterator[tuple[str, Node]]:
-    return found(document, _steps(path))
 
 
 _steps, _compiled = cache(steps), cache(re.compile)
@@ -78,6 +103,45 @@ def _line_spans(text: str, names: Mapping[str, str], pattern: re.Pattern) -> lis
                 spans[name] = Span(name, name, first, first + len(shown), shown)
         start += len(line) + 1
     return list(spans.values())
+
+
+def _line_places(answers: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """What `_line_spans` finds by the pattern LINE, in all answers at once.
+
+    The colon of LINE is the first of its line, since nothing that it reads before holds one.
+    """
+    row, line, part, tail, value = map(pl.col, ("row", "line", "part", "tail", "value"))
+    size = line.str.len_chars().cast(pl.Int64) + 1  # a line break or an answer's end is one
+    lines = (
+        pl.DataFrame({"row": np.arange(len(answers)), "line": answers})
+        .with_columns(line.str.split("\n"), base=size.cum_sum() - size)
+        .explode("line")
+        .with_columns(end=size.cum_sum() - 1 - pl.col("base"))
+        .with_columns(line.str.splitn(":", 2).struct.rename_fields(["part", "tail"]))
+        .unnest("line")
+        .drop_nulls("tail")
+        .with_columns(
+            part.str.strip_chars_start(MARKS).str.strip_chars_end("*"),
+            tail.str.strip_chars_start("*").str.strip_chars_start(" \t"),
+        )
+    )
+    forms = _by_form(tuple(names))
+    known = {
+        text: name
+        for text in lines["part"].unique().to_list()
+        if "*" not in text and (name := forms.get(text.strip().casefold()))
+    }
+    return (
+        lines.with_columns(
+            part.replace_strict(known, default=None, return_dtype=pl.Enum(names)),
+            value=tail.str.strip_chars(_SPACE),
+            first=pl.col("end") - tail.str.len_chars(),
+        )
+        .filter(part.is_not_null(), value != "", tail.str.starts_with(value))
+        .filter((row * len(names) + part.to_physical()).is_first_distinct())
+        .with_columns(name="part", last=pl.col("first") + value.str.len_chars())
+        .select(pl.col(name).cast(kind) for name, kind in PLACES.items())
+    )
 
 
 def _final_span(text: str, pattern: re.Pattern) -> list[Span]:

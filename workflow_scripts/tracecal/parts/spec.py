@@ -9,7 +9,8 @@ from tracecal.inputs.schema import Strict
 from tracecal.parts.documents import steps
 
 # A list's mark or bold type may stand before the name; possessive, so that no line is read twice.
-LINE = r"^[ \t>*•-]*+(?P<name>[^:*\n]++)\**+:\**+[ \t]*+(?P<value>\S[^\n]*)$"
+MARKS = " \t>*•-"
+LINE = rf"^[{MARKS}]*+(?P<name>[^:*\n]++)\**+:\**+[ \t]*+(?P<value>\S[^\n]*)$"
 KINDS = ("json", "lines", "final", "sentences")
 
 
