@@ -75,6 +75,8 @@ rule draw_splits:
         "../envs/analysis.yaml"
     params:
         code=code("tasks/draw_splits.py"),
+        # Parts of the same answers are split alike.
+        task=lambda wildcards: PARENTS.get(wildcards.task, wildcards.task),
         seed=CONFIG.seed,
         splits=CONFIG.splits.count,
         share=CONFIG.splits.calibration_share,

@@ -1,13 +1,17 @@
 """Traces of parts: cut from those of the answers, and every part accounted for."""
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from scripts import run_script
 from tracecal.decode.cutting import LACKING, NO_ANSWER, cut_traces
 from tracecal.decode.traces import TRACES, arrow_metadata, read_traces, write_table
 from tracecal.errors import InputError
+from tracecal.estimate.trace import SCORES
+from tracecal.features.features import answer_features
 from tracecal.parts.cut import UNPARSED
 from tracecal.parts.spec import Parts
 from tracecal.storage.files import read_parquet, write_parquet
@@ -81,6 +85,39 @@ def test_a_part_that_an_answer_lacks_counts_as_wrong_where_the_task_says_so():
     _, told = cut_traces(pl.from_arrow(traces()), rows(), rows(), wrong, [])
     # Of a question without an answer nothing is known.
     assert told["counts_as_wrong"].to_list() == [False] * 3 + [True] * 3 + [False] * 2
+
+
+def test_a_conclusion_is_judged_by_the_reasoning_where_only_that_tells_right_from_wrong():
+    # Reasoning of doubtful steps ends in a wrong number, which is as certain as a right one.
+    correct = np.arange(40) % 3 > 0
+    doubt = [0.2 + 0.01 * row if fine else 1 + 0.01 * row for row, fine in enumerate(correct)]
+    answers = pl.DataFrame(
+        {
+            "example_id": [f"q{row}" for row in range(40)],
+            "answer": ["5 or 7? #### 7"] * 40,
+            "tokens": [["5 or", " 7?", " ####", " 7"]] * 40,
+            **{
+                name: [[one, one / 2, 0.1, 0.3] for one in doubt]
+                for name in ("surprisal", "entropy")
+            },
+        }
+    )
+    questions = answers.select("example_id", role=pl.lit("evaluation"))
+    rows = questions.select(
+        pl.concat_str("example_id", pl.lit("/final")).alias("example_id"),
+        "role",
+        parent_id="example_id",
+        part=pl.lit("final"),
+    )
+    areas = {}
+    for kept in ("apart", "alone", "within"):
+        parts = Parts(final="####", reasoning=kept)
+        cut, told = cut_traces(answers, questions, rows, parts, [])
+        assert told["role"].to_list() == ["evaluation"] * 40
+        assert cut["answer"].to_list() == ["7"] * 40
+        trace = answer_features(cut).select(SCORES["trace"])["trace_risk"].to_numpy()
+        areas[kept] = roc_auc_score(correct, trace)
+    assert areas == {"apart": 0.5, "alone": 1.0, "within": 1.0}
 
 
 def test_where_no_answer_has_a_part_the_first_one_says_why():

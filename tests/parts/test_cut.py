@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.parts.cut import UNPARSED, UNSPELLED, cut
+from tracecal.parts.cut import NO_REASONING, UNPARSED, UNSPELLED, cut
 from tracecal.parts.spans import places, spans
 from tracecal.parts.spec import Parts
 
@@ -111,6 +111,15 @@ def test_tokens_may_spell_more_than_the_answer(answer, tokens, parts):
     assert without.is_empty()
 
 
+def test_answers_are_cut_in_batches(monkeypatch):
+    answers = [("Capital: b", ["Capital: ", "b"]), ("no", ["no"]), ("Capital: c", [*"Capital: c"])]
+    traces, parts = frame(*answers), Parts(lines=["capital"])
+    at_once = cut(traces, parts)
+    monkeypatch.setattr("tracecal.parts.cut.BATCH", 1)
+    assert [one.rows() for one in cut(traces, parts)] == [one.rows() for one in at_once]
+    assert all(one.is_empty() for one in cut(traces.clear(), parts))
+
+
 def test_answers_without_parts_are_told_with_the_reason():
     answers = [
         ("Capital: Lima", ["Capital", ": Cusco"]),
@@ -143,6 +152,23 @@ def test_the_conclusion_follows_the_last_match_or_is_its_group(text, pattern, va
 def test_a_conclusion_that_is_missing_or_empty_is_none():
     assert spans("still thinking", Parts(final="</think>")) is None
     assert spans("done </think> \n", Parts(final="</think>")) is None
+
+
+def test_the_trace_of_a_conclusion_may_be_that_of_the_reasoning_before_it():
+    tokens = ["5 or", " 7?", "\n####", " 7", " ."]
+    answers = [("".join(tokens), tokens), ("7 #### 8", ["7 #### 8"]), ("#### 9", ["####", " 9"])]
+    found = {
+        kept: cut(frame(*answers), Parts(final="####", reasoning=kept))
+        for kept in ("apart", "alone", "within")
+    }
+    rows = {
+        kept: dict(rows.select("parent_id", "tokens").rows()) for kept, (rows, _) in found.items()
+    }
+    assert rows["apart"] == {"a0": [" 7", " ."], "a1": ["7 #### 8"], "a2": [" 9"]}
+    assert rows["alone"] == {"a0": tokens[:3], "a2": ["####"]}
+    assert rows["within"] == {"a0": tokens, "a1": ["7 #### 8"], "a2": ["####", " 9"]}
+    assert found["alone"][0]["value"].to_list() == ["7 .", "9"]
+    assert found["alone"][1].rows() == [("a1", NO_REASONING)]
 
 
 def test_lines_are_found_by_name_first_come_whatever_their_dress():

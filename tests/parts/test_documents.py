@@ -140,6 +140,7 @@ def test_what_is_no_path_is_refused(path):
         ({}, "exactly one of 'json', 'lines', 'final', 'sentences'"),
         ({"json": ["a"], "lines": ["b"]}, "exactly one"),
         ({"json": ["a", "a"]}, "twice"),
+        ({"json": ["a"], "reasoning": "alone"}, "'reasoning' .* belongs to 'final'"),
         ({"json": ["a..b"]}, "json.*'a..b' is not a path"),
         ({"lines": ["a"], "pattern": "("}, "pattern: .*not a regular expression"),
         ({"lines": ["a"], "pattern": "(?P<name>.)"}, "pattern: .*groups"),

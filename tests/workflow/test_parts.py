@@ -16,23 +16,12 @@ source: {parts_of: arithmetic}
 parts: {final: '='}
 correctness: numeric
 """
-OWN = {
-    "prepare_task": 1,
-    "draw_splits": 1,
-    "cut_parts": 1,
-    "label_answers": 1,
-    "compute_features": 1,
-    "estimate_likelihood": 1,
-    "estimate_entropy": 1,
-    "estimate_trajectory": 1,
-    "estimate_trace": 1,
-    "estimate_ces": 1,
-    "join_scores": 1,
-    "calibrate": 1,
-    "measure": 1,
-    "control_risk": 1,
-    "resample": 1,
-}
+REASONING = TASK.replace("'='}", "'=', reasoning: alone}")
+OWN = (
+    *("prepare_task", "draw_splits", "cut_parts", "label_answers", "compute_features"),
+    *(f"estimate_{family}" for family in ("likelihood", "entropy", "trajectory", "trace", "ces")),
+    *("join_scores", "calibrate", "measure", "control_risk", "resample"),
+)
 
 
 def held(root):
@@ -48,12 +37,14 @@ def held(root):
 
 def test_parts_of_answers_that_are_there_decode_and_change_nothing(broken):
     (broken.root / "final.yaml").write_text(TASK, encoding="utf-8")
+    (broken.root / "reasoning.yaml").write_text(REASONING, encoding="utf-8")
     smoke = broken.smoke()
-    smoke["study"]["parts"] = {"models": ["demo-small"], "tasks": ["conclusions"]}
-    tasks = [*smoke["tasks"], {"slug": "conclusions", "file": "final.yaml"}]
+    smoke["study"]["parts"] = {"models": ["demo-small"], "tasks": ["conclusions", "reasoning"]}
+    added = {"conclusions": "final.yaml", "reasoning": "reasoning.yaml"}
+    tasks = [*smoke["tasks"], *({"slug": slug, "file": file} for slug, file in added.items())]
     config = broken.variant("parts", tasks=tasks, study=smoke["study"])
     scheduled = broken.scheduled(config)
-    assert {rule: scheduled.get(rule) for rule in OWN} == OWN
+    assert {rule: scheduled.get(rule) for rule in OWN} == dict.fromkeys(OWN, len(added))
     assert {"localisation", "part_scores", "draw_wrong_parts"} <= set(scheduled)
     others = "generate audit_traces learn_lars learn_probe train_model weigh_mars search_beams"
     assert not {*others.split()} & set(scheduled)
@@ -62,7 +53,9 @@ def test_parts_of_answers_that_are_there_decode_and_change_nothing(broken):
     pair = "demo-small/conclusions"
     made = [f"{RESULTS}/labels/{pair}.parquet", f"{RESULTS}/work/answered/{pair}.parquet"]
     explorer = f"{RESULTS}/explorer.html"
-    broken.snakemake(*made, explorer, config=config)
+    splits = [f"{RESULTS}/splits/{task}.parquet" for task in added]
+    reasoning = f"{RESULTS}/traces/demo-small/reasoning.arrow"
+    broken.snakemake(*made, explorer, *splits, reasoning, config=config)
     after = held(broken.root)
     assert {path: after[path] for path in before} == before
     labels, rows = (pl.read_parquet(broken.root / path) for path in made)
@@ -76,10 +69,15 @@ def test_parts_of_answers_that_are_there_decode_and_change_nothing(broken):
         "start", "end", "surprisal", "surprisal_whole"
     ).iter_rows():
         assert cut == all_[start:end]
+    thoughts = pl.read_ipc(broken.root / reasoning).join(traces, on="example_id", suffix="_final")
+    assert thoughts.height == traces.height
+    assert (thoughts["start"] == 0).all() and (thoughts["end"] == thoughts["start_final"]).all()
+    drawn = [pl.read_parquet(broken.root / path) for path in splits]
+    assert drawn[0].equals(drawn[1])
     shown = unpacked((broken.root / explorer).read_text(encoding="utf-8"))
     tasks = [one["id"] for one in shown["named"]["task"]]
     part_rows = [
         at for at, name in zip(*map(shown["places"].get, ("row", "part")), strict=True) if name
     ]
-    assert {tasks[shown["answers"]["task"][at]] for at in part_rows} == {"conclusions"}
-    assert len(part_rows) == labels.height
+    assert {tasks[shown["answers"]["task"][at]] for at in part_rows} == {*added}
+    assert len(part_rows) == 2 * labels.height

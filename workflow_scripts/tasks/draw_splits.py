@@ -9,7 +9,7 @@ with job(snakemake):
     task, params = snakemake.wildcards.task, snakemake.params
     rows = read_parquet(snakemake.input.task, ["example_id", "group_id", "role"])
     examples = rows.filter(role="evaluation").select("example_id", "group_id")
-    splits = make_splits(examples, task, params.seed, params.splits, params.share)
+    splits = make_splits(examples, params.task, params.seed, params.splits, params.share)
     LOGGER.info(
         "%d to %d of %d examples of %s calibrate (%g requested), in whole groups (%d in all)",
         *calibration_sizes(splits),

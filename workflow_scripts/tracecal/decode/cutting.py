@@ -13,7 +13,8 @@ from tracecal.parts.spec import Parts
 from tracecal.tasks.asking import until_stop
 
 # Columns besides those of all traces: which part of which answer it is, its characters
-# [first, last) and tokens [start, end) there, and whether it shares a token with another part.
+# [first, last) and its trace's tokens [start, end) there, and whether it shares a token with
+# another part.
 PLACES = {
     "parent_id": pa.string(),
     "part": pa.string(),

@@ -10,6 +10,8 @@ from tracecal.parts.tokens import cover, token_places
 
 UNPARSED = "it does not hold the parts in the form that is asked for"
 UNSPELLED = "its tokens do not spell it"
+NO_REASONING = "no reasoning stands before its conclusion"
+BATCH = 50_000  # answers; of a million the columns would not stay in a core's caches
 # Lists with an entry per token
 PER_TOKEN = ("token_ids", "tokens", "surprisal", "entropy", "entropy_lower", "entropy_upper")
 CUT = {
@@ -31,8 +33,16 @@ def cut(traces: pl.DataFrame, parts: Parts) -> tuple[pl.DataFrame, pl.DataFrame]
     `traces` has `example_id`, `answer`, `tokens` and lists with an entry per token. A part's row
     has `parent_id`, `part`, `name`, `value`, its characters [first, last) and tokens [start, end)
     in the answer, whether one of its tokens is `shared` with another part, and the other columns
-    of `traces` with the lists cut to its tokens.
+    of `traces` with the lists cut to its tokens. The tokens of a conclusion are, where
+    `parts.reasoning` says so, those of the reasoning before it or of both.
     """
+    firsts = range(0, max(traces.height, 1), BATCH)
+    batches = [_cut(traces.slice(first, BATCH), parts) for first in firsts]
+    cut, without = zip(*batches, strict=True)
+    return pl.concat(cut), pl.concat(without)
+
+
+def _cut(traces: pl.DataFrame, parts: Parts) -> tuple[pl.DataFrame, pl.DataFrame]:
     located, without = _located(traces, parts)
     lists = [name for name in PER_TOKEN if name in traces.columns]
     row, start, end = (
@@ -75,13 +85,16 @@ def _located(traces: pl.DataFrame, parts: Parts) -> tuple[pl.DataFrame, pl.DataF
     laid = (np.repeat(base, sizes) + own for own in (starts, ends))
     chars = (located[name].to_numpy() + base[row] for name in ("first", "last"))
     start, end = (token - begun[row] for token in cover(*laid, *chars))
+    if parts.reasoning != "apart":
+        start, end = np.zeros_like(start), start if parts.reasoning == "alone" else end
     located = located.with_columns(
         parent_id=ids.gather(row), start=start, end=end, shared=_shared(row, start, end)
     )
-    none = np.flatnonzero(np.bincount(row, minlength=len(text)) == 0)
-    why = pl.when(spelled.gather(none)).then(pl.lit(UNPARSED)).otherwise(pl.lit(UNSPELLED))
-    without = pl.select(example_id=ids.gather(none), why=why)
-    return located.cast(CUT), without
+    which = spelled.to_numpy().astype(np.int64)
+    which[row] = np.where(start < end, 3, 2)
+    why = pl.Series([UNSPELLED, UNPARSED, NO_REASONING, None]).gather(which)
+    without = pl.DataFrame({"example_id": ids, "why": why}).drop_nulls()
+    return located.filter(pl.col("start") < pl.col("end")).cast(CUT), without
 
 
 def _shared(row: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:

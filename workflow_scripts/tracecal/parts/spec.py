@@ -30,6 +30,11 @@ class Parts(Strict):
         "'value' of that match",
     )
     sentences: bool = Field(False, description="each sentence is a part; of answers from files")
+    reasoning: Literal["apart", "alone", "within"] = Field(
+        "apart",
+        description="of `final`: the trace is of the conclusion (apart), of the reasoning before "
+        "it (alone) or of both (within)",
+    )
     missing: Literal["unanswered", "wrong"] = Field(
         "unanswered",
         description="a part that an answer lacks is left out and counted, or counts as wrong",
@@ -40,6 +45,8 @@ class Parts(Strict):
         given = [bool(kind) for kind in (self.in_json, self.lines, self.final, self.sentences)]
         if given.count(True) != 1:
             raise ValueError(f"give exactly one of {', '.join(map(repr, KINDS))}")
+        if self.reasoning != "apart" and not self.final:
+            raise ValueError("'reasoning' stands before a conclusion: it belongs to 'final'")
         if len({*self.names}) < len(self.names):
             raise ValueError("names a part twice")
         return self
