@@ -14,6 +14,7 @@ import httpx2 as httpx
 import polars as pl
 import pytest
 
+from explore.test_page import unpacked
 from toolkit.made import answers
 from toolkit.running import REPOSITORY
 from toolkit.upstream import Background
@@ -21,6 +22,7 @@ from tracecal.errors import InputError
 from tracecal.logs.read import read_answers
 from tracecal.toolkit.command import main
 from tracecal.toolkit.label_page import Labelling, in_order
+from tracecal.toolkit.parts import labelled_parts
 from tracecal.toolkit.shown import fits, page_data
 from tracecal.toolkit.verdicts import Verdict, Verdicts
 
@@ -157,24 +159,81 @@ def test_a_full_disk_stores_nothing_and_says_so(files, content, monkeypatch):
     assert [one["correct"] for one in held(files)] == [True, False]
 
 
-def test_a_kill_loses_nothing_and_a_new_start_goes_on(files):
+@contextmanager
+def started(folder, *given):
+    """The address of `tracecal label` of `pick.jsonl`, which is killed in the end."""
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
-    program = [sys.executable, "-m", "tracecal.toolkit.command", "label", "pick.jsonl"]
-    output, log = files / "pick.labelled.jsonl", files / "log"
-    for start in range(2):
-        with log.open("w") as told:
-            process = subprocess.Popen(program, cwd=files, env=environment, stderr=told)
+    program = [sys.executable, "-m", "tracecal.toolkit.command", "label", "pick.jsonl", *given]
+    log = folder / "log"
+    with log.open("w") as told:
+        process = subprocess.Popen(program, cwd=folder, env=environment, stderr=told)
+    try:
         while not (found := re.search(r"http://127\S+", log.read_text())):
             assert process.poll() is None, log.read_text()
             time.sleep(0.05)
-        verdict = {"answer": start, "correct": bool(start)}
-        assert httpx.post(f"{found[0]}verdict", json=verdict).status_code == 200
+        yield found[0]
+    finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+
+def test_a_kill_loses_nothing_and_a_new_start_goes_on(files):
+    output = files / "pick.labelled.jsonl"
+    for start in range(2):
+        with started(files) as address:
+            verdict = {"answer": start, "correct": bool(start)}
+            assert httpx.post(f"{address}verdict", json=verdict).status_code == 200
         if not start:
             with output.open("a") as file:
                 file.write('{"example_id": "a0001", "labelled": {"exam')  # cut by the kill
     assert read_answers(output).frame["correct"].to_list() == [False, True]
+
+
+def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
+    pieces = (["Capital:", " Lima", "\nCurrency:", " Sol"], ["Currency:", " Real"], ["no", " idea"])
+    answered = [
+        {
+            "id": f"q{number}",
+            "prompt": f"Question {number}?",
+            "answer": "".join(tokens),
+            "tokens": tokens,
+            "surprisal": [0.25] * len(tokens),
+            "entropy": [0.5] * len(tokens),
+            "correct": {"currency": True},  # said by someone else
+        }
+        for number, tokens in enumerate(pieces)
+    ]
+    (tmp_path / "pick.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answered))
+    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    with started(tmp_path, *given) as address:
+        browser.visit(address)
+        assert "0 of 3 labelled" in progress(browser)
+        outlined = "document.querySelector('#answer .tokens .part').textContent"
+        assert "Question 0?" in shown(browser) and "nats" not in shown(browser)
+        assert browser.ask(outlined) == " Lima"
+        press(browser, "r", "1 of 3")
+        assert held(tmp_path) == [{"example_id": "q0/capital", "correct": True, "part": "capital"}]
+        assert browser.ask(outlined) == " Sol"
+        press(browser, "w", "2 of 3")
+        assert [one["correct"] for one in held(tmp_path)] == [True, False]
+        assert "Question 1?" in shown(browser) and browser.ask(outlined) == " Real"
+        browser.press("ArrowDown")
+        assert "✗ Wrong" in shown(browser) and "Capital: Lima" in shown(browser).replace("\n", "")
+        assert not browser.complaints
+        page = unpacked(httpx.get(address).text)
+        # The shades of an answer are sent when all of its parts have a verdict.
+        assert [one is None for one in page["wholes"]["surprisal"]] == [False, True]
+    with started(tmp_path, *given) as address:
+        browser.visit(address)
+        press(browser, "u", "3 of 3")
+    answers = read_answers(tmp_path / "out.jsonl")
+    assert answers.frame["example_id"].to_list() == ["q0", "q1"]
+    parts, _ = labelled_parts(answers, "lines: [capital, currency]")
+    assert parts.select("example_id", "correct").rows() == [
+        ("q0/capital", True),
+        ("q0/currency", False),
+        ("q1/currency", None),
+    ]
 
 
 @pytest.fixture

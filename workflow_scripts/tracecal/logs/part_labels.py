@@ -10,10 +10,20 @@ from tracecal.logs.steps import WrongRow
 class PartLabels(NamedTuple):
     """Verdicts by the part's name; or the characters [start, end) of the answer that are wrong, of
     which a part is wrong that overlaps any. Null where a row does not give them so.
+
+    `of_one` says that the row is a line of `tracecal label` on one part; the answer's other parts
+    have lines of their own.
     """
 
     correct: Mapping[str, bool] | None = None
     wrong_spans: list[tuple[int, int]] | None = None
+    of_one: bool = False
+
+    def and_of(self, other: "PartLabels") -> "PartLabels | None":
+        """Both as labels of one answer; null where they are not of one part each."""
+        if not (self.of_one and other.of_one):
+            return None
+        return self._replace(correct={**(self.correct or {}), **(other.correct or {})})
 
 
 def without_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
@@ -21,12 +31,16 @@ def without_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
 
     Raises `WrongRow` where they are not verdicts or spans.
 
-    >>> without_part_labels({"id": "q", "correct": {"capital": 1, "currency": "I"}})
-    ({'id': 'q'}, PartLabels(correct={'capital': True, 'currency': False}, wrong_spans=None))
+    >>> row, labels = without_part_labels({"id": "q", "correct": {"capital": 1, "currency": "I"}})
+    >>> row, labels.correct
+    ({'id': 'q'}, {'capital': True, 'currency': False})
     """
     if not isinstance(row, dict):
         return row, None
-    told, spans = row.get("correct"), row.get("wrong_spans")
+    told, spans, judged = row.get("correct"), row.get("wrong_spans"), row.get("labelled")
+    if of_one := isinstance(judged, dict) and isinstance(judged.get("part"), str):
+        row = {name: row[name] for name in row if name != "labelled"}
+        told, spans = {judged["part"]: judged.get("correct")}, None
     correct = None
     if isinstance(told, dict):
         verdicts = {str(name): verdict(value) for name, value in told.items()}
@@ -36,7 +50,8 @@ def without_part_labels(row: Any) -> tuple[Any, PartLabels | None]:
     if correct is None and spans is None:
         return row, None
     left_out = {"wrong_spans", *(["correct"] if correct is not None else [])}
-    return {name: row[name] for name in row if name not in left_out}, PartLabels(correct, spans)
+    labels = PartLabels(correct, spans, of_one)
+    return {name: row[name] for name in row if name not in left_out}, labels
 
 
 def _spans(spans: Any) -> list[tuple[int, int]]:

@@ -86,6 +86,10 @@ def read_answers(
             record = read_row(row, reading)
             if of_run:
                 record = replace(record, reasoning=metadata.get("reasoning", "none"))
+            known = of_parts.get(record.example_id)
+            if labels and known and (both := known.and_of(labels)):
+                of_parts[record.example_id] = both
+                continue
             _require_new(record.example_id, records, ids, row)
             records[record.example_id] = record
             if labels is not None:

@@ -91,11 +91,19 @@ class Labelling:
             name: {id: masked(values) for id, values in columns[name].items()}
             for name in OF_ESTIMATORS
         }
+        # An answer's tokens would tell of the parts of it that have no verdict yet.
+        places, wholes = self._data["places"], dict(self._data["wholes"])
+        rows = zip(places.get("row", ()), places.get("whole", ()), strict=True)
+        waiting = {whole for row, whole in rows if not known[row]}
+        for name in {*HIDDEN} & {*wholes}:
+            values = enumerate(wholes[name])
+            wholes[name] = [None if whole in waiting else value for whole, value in values]
         columns["correct"] = [given[id].correct if id in given else None for id in self._ids]
         order = [self._place[example] for example in given]
         notes = {str(self._place[id]): one.note for id, one in given.items() if one.note}
         labelling = {"order": order, "notes": notes, "file": str(self._verdicts.path)}
-        return {**self._data, "answers": columns, "labelling": labelling | self._next}
+        own = {"answers": columns, "wholes": wholes, "labelling": labelling | self._next}
+        return self._data | own
 
     def _look(self) -> None:
         """Ask anew which answer is next: the verdicts have changed."""

@@ -12,7 +12,9 @@ from tracecal.storage.files import write_json, write_text
 from tracecal.toolkit.options import READING, add_answers, add_options, add_task, read_given
 
 if TYPE_CHECKING:  # slow to load, and not needed where the command starts
+    from tracecal.parts.spec import Parts
     from tracecal.toolkit.fitted import Fitted
+    from tracecal.toolkit.verdicts import Verdicts
 
 EXAMPLES = {
     "pick": "tracecal pick --answers all.jsonl --number 200 --output pick.jsonl",
@@ -62,6 +64,7 @@ def add_commands(command: Command) -> None:
         choices=("finite", "further"),
         help="whom it is about: the answers of the file, or further ones like them",
     )
+    label.add_argument("--parts", help="judge parts by themselves: as of explore")
     label.add_argument("--estimator", help="whose score or probability decides (default: the best)")
     label.add_argument("--seed", type=int, default=SEED, help="of the order of asking")
     label.add_argument(
@@ -124,13 +127,10 @@ def _pick(args: argparse.Namespace) -> None:
 
 def _explore(args: argparse.Namespace) -> None:
     from tracecal.explore.page import page
-    from tracecal.toolkit.parts import given_parts
     from tracecal.toolkit.shown import page_data
 
     calibrators, answers, task = _read_for(args)
-    name = Path(args.answers).name
-    own = next((one.fitted_on.parts for one in calibrators.values()), None)
-    parts = given_parts(args.parts) if args.parts else own
+    name, parts = Path(args.answers).name, _parts(args, calibrators)
     data = page_data(answers, name, calibrators, args.number, args.seed, task, parts)
     write_text(page(data), args.output)
 
@@ -138,44 +138,57 @@ def _explore(args: argparse.Namespace) -> None:
 def _label(args: argparse.Namespace) -> None:
     from tracecal.toolkit import needed
     from tracecal.toolkit.label_page import Labelling, in_order, serve
+    from tracecal.toolkit.parts import part_answers
     from tracecal.toolkit.shown import page_data
     from tracecal.toolkit.verdicts import Verdicts
 
     calibrators, answers, task = _read_for(args)
-    ids = answers.frame["example_id"].to_list()
-    rows = dict(zip(ids, answers.rows, strict=True))
+    parts, judged, names = _parts(args, calibrators), answers.frame, {}
+    rows = dict(zip(judged["example_id"], answers.rows, strict=True))
+    if parts is not None:
+        judged = part_answers(answers.frame, parts)[0]
+        names = dict(judged.select("example_id", "name").iter_rows())
+        rows = {
+            one: rows[answer] for one, answer in judged.select("example_id", "parent_id").rows()
+        }
     output = args.output or str(Path(args.answers).with_suffix(".labelled.jsonl"))
     if args.labels:
-        _take(args, rows, output)
+        _take(args, Verdicts(output, rows, names))
         return
-    data = page_data(answers, Path(args.answers).name, calibrators, task=task)
-    ask = in_order(ids)
+    data = page_data(answers, Path(args.answers).name, calibrators, task=task, parts=parts)
+    ask = in_order([*rows])
     if args.error_rate is not None:
         name, scores = needed.scores(data, args.estimator)
         asking = needed.Asking(
-            answers.frame, scores, args.error_rate, args.confidence, args.population, args.seed
+            judged, scores, args.error_rate, args.confidence, args.population, args.seed
         )
         ask = asking.ask
-    verdicts = Verdicts(output, rows)
+    verdicts = Verdicts(output, rows, names)
     serve(Labelling(data, verdicts, ask), args.port)
-    LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(ids))
+    LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
     if args.error_rate is not None:
         path = Path(output).with_suffix(".promise.json")
         write_json(asking.stored(verdicts.given, name), path)
         LOGGER.info("%s: %s", path, asking.ask(verdicts.given)[1])
 
 
-def _take(args: argparse.Namespace, rows: dict[str, dict], output: str) -> None:
+def _take(args: argparse.Namespace, verdicts: "Verdicts") -> None:
     """Write the verdicts of an export, in the order of the answers."""
     from tracecal.logs.annotations import read_annotations
-    from tracecal.toolkit.verdicts import Verdicts
 
     found = read_annotations(args.labels, args.question, args.wrong_rows == "skip")
-    verdicts = Verdicts(output, rows)
     others = verdicts.take(found)
     if others:
         LOGGER.warning("%s: %d verdict(s) are on other answers", args.labels, others)
-    LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
+    LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.given))
+
+
+def _parts(args: argparse.Namespace, calibrators: dict[str, "Fitted"]) -> "Parts | None":
+    """The parts that a command names, or else those of the calibrator."""
+    from tracecal.toolkit.parts import given_parts
+
+    own = next((one.fitted_on.parts for one in calibrators.values()), None)
+    return given_parts(args.parts) if args.parts else own
 
 
 def _agree(args: argparse.Namespace) -> None:

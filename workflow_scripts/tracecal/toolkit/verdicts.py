@@ -1,8 +1,9 @@
 """Verdicts on answers in a file that grows by one line for each, and is whole after any kill.
 
 A line is the answer's own row with `labelled`, an object that holds its `example_id`, `correct`
-(null: unsure) and a `note`, if there is one; so the file is read as the answers are. A line is on
-disk before the next answer is shown. Taking a verdict back shortens the file by its last line.
+(null: unsure), the name of the `part` that is judged, and a `note`, where there is one; so the file
+is read as the answers are. A line is on disk before the next answer is shown. Taking a verdict back
+shortens the file by its last line.
 """
 
 import fcntl
@@ -31,13 +32,16 @@ class Verdict:
 class Verdicts:
     """The verdicts in a file, `given` in their order, by id; only one process may hold it."""
 
-    def __init__(self, path: str | Path, rows: Mapping[str, Row]) -> None:
-        """Open the file, or begin it, for answers whose `rows` are known by their ids.
+    def __init__(
+        self, path: str | Path, rows: Mapping[str, Row], parts: Mapping[str, str] | None = None
+    ) -> None:
+        """Open the file, or begin it, for answers whose `rows` are known by their ids; or for parts
+        of them, of which `parts` are the names.
 
         A last line that a kill left incomplete is removed. Raises `InputError` where the file
         holds anything else than verdicts on these answers, or is in use.
         """
-        self.path, self._rows = Path(path), rows
+        self.path, self._rows, self._parts = Path(path), rows, parts or {}
         self.given: dict[str, Verdict] = {}
         self._ends = [0]  # bytes before each verdict's line, and the file's
         try:
@@ -86,6 +90,7 @@ class Verdicts:
         if example in self.given:
             raise ValueError(f"{example!r} has a verdict already")
         held = {"example_id": example, "correct": verdict.correct}
+        held |= {"part": self._parts[example]} if example in self._parts else {}
         held |= {"note": verdict.note} if verdict.note else {}
         line = f"{json.dumps({**self._rows[example], 'labelled': held}, ensure_ascii=False)}\n"
         content = line.encode()

@@ -19,7 +19,7 @@ function showAnswer(answers, at, state) {
     element("h2", {}, ...asked(answers, at, state.find)),
     element("p", { class: `verdict ${look(columns.correct[at])}` },
       `${sign(columns.correct[at])} ${answers.outcome(at)}`),
-    answers.labels?.hides(at) ? plainTokens(columns.tokens[at]) : tokens(answers, at, state),
+    answers.labels?.hides(at) ? plainTokens(answers, at) : tokens(answers, at, state),
     ...partsTable(answers, at, state),
     facts(columns, at, state.find),
     noteField(answers, at),
@@ -35,10 +35,15 @@ function showAnswer(answers, at, state) {
   shown.scrollTop = 0;
 }
 
-// The text alone, as long as its scores are hidden.
-function plainTokens(texts) {
+// The text alone, as long as its scores are hidden; of a part all that of its answer, with the part
+// that is judged outlined.
+function plainTokens(answers, at) {
+  const { tokens } = answers.parts.trace(at);
+  const { name, start, end } = answers.parts.place.get(at) ?? {};
+  const text = (from, to) => visible(tokens.slice(from, to).join(""));
   return element("section", { class: "text-of-answer", "aria-label": "Answer" },
-    element("p", { class: "tokens", dir: "auto" }, visible(texts.join(""))));
+    element("p", { class: "tokens", dir: "auto" }, ...(name == null ? [text()] : [
+      text(0, start), element("span", { class: "part own", title: name }, text(start, end)), text(end)])));
 }
 
 // The tokens; of a part all those of its answer, with every part outlined.
