@@ -1,6 +1,7 @@
 """Parts of answers outside the workflow: from a labelled file to a confidence for each of them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,13 @@ from tracecal.logs.part_labels import without_part_labels
 from tracecal.logs.read import read_answers
 from tracecal.logs.steps import WrongRow
 from tracecal.parts.leaves import leaves
+from tracecal.parts.spec import Parts
 from tracecal.toolkit.answer import score_answer
 from tracecal.toolkit.command import main
 from tracecal.toolkit.fitted import interval, load
 from tracecal.toolkit.parts import (
+    UNFITTED,
+    asked_parts,
     given_parts,
     part_answers,
     score_parts,
@@ -299,9 +303,10 @@ def test_a_servers_answer_gets_the_confidence_of_each_part(here):
     json.dumps(found)
 
 
-def test_so_does_a_streamed_one(here):
+def streamed(scoring, request):
+    """The confidence at the end of the streamed answer."""
     whole = said()["choices"][0]
-    stream = Stream(scorer(), ASK, FORMS[CHAT], 10**6)
+    stream = Stream(scoring, request, FORMS[CHAT], 10**6)
     for place, one in enumerate(whole["logprobs"]["content"]):
         last = place == len(TOKENS) - 1
         choice = {
@@ -311,10 +316,68 @@ def test_so_does_a_streamed_one(here):
             "finish_reason": "stop" if last else None,
         }
         passed = stream.event(b"data: " + json.dumps({"model": "m", "choices": [choice]}).encode())
-    told = json.loads(passed.removeprefix(b"data: "))["choices"][0]["confidence"]
+    return json.loads(passed.removeprefix(b"data: "))["choices"][0]["confidence"]
+
+
+def test_so_does_a_streamed_one(here):
     answer = said()
     scorer().add(answer, ASK)
-    assert told == answer["choices"][0]["confidence"]
+    assert streamed(scorer(), ASK) == answer["choices"][0]["confidence"]
+
+
+WANTED = {"properties": {name: {"type": "string"} for name in ("currency", "capital", "area")}}
+IN_CHAT = {
+    "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": WANTED}}
+}
+IN_RESPONSES = {"text": {"format": {"type": "json_schema", "name": "s", "schema": WANTED}}}
+
+
+@pytest.mark.parametrize("form", [IN_CHAT, IN_RESPONSES])
+def test_parts_that_a_requests_schema_names_are_told_and_unknown_without_a_fit(
+    here, of_top_k, form
+):
+    request = ASK | form
+    whole = Scorer(of_top_k, scorer().reading.model_copy(update={"stop_token": "included"}), 0.3)
+    alone, found = whole.of_answer(said(), ASK), whole.of_answer(said(), request)
+    parts = found.pop("parts")
+    assert found == alone and found["probability"] is not None
+    assert [(one["name"], one["value"]) for one in parts] == [
+        ("capital", "Lima"),
+        ("currency", "Sol"),
+    ]
+    assert {(one["probability"], one["keep"]) for one in parts} == {(None, None)}
+    assert all(UNFITTED in one["reason"] for one in parts)
+
+    fitted = load("C.json", "seq_logp")
+    of_one = fitted.fitted_on.model_copy(update={"parts": Parts(json=["capital"])})
+    one_known = replace(scorer(), fitted=replace(fitted, fitted_on=of_one))
+    capital, currency = one_known.of_answer(said(), request)["parts"]
+    assert [capital] == one_known.of_answer(said(), ASK)["parts"]
+    assert capital["probability"] is not None
+    assert (currency["name"], currency["probability"]) == ("currency", None)
+    assert currency["reason"] == UNFITTED
+    assert streamed(one_known, request)["parts"] == [capital, currency]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"type": "json_object"},
+        {"type": "json_schema"},
+        {"type": "json_schema", "json_schema": [1]},
+        {"type": "json_schema", "schema": {"properties": {"a": {"$ref": "#/no"}}}},
+        "json_schema",
+    ],
+)
+def test_a_request_without_a_schema_of_parts_asks_for_none(form):
+    assert asked_parts(ASK | {"response_format": form}) == ()
+    assert asked_parts(ASK | {"text": {"format": form}}) == ()
+
+
+def test_a_schema_that_multiplies_is_not_read_to_its_end():
+    chain = {str(n): {"anyOf": [{"$ref": f"#/$defs/{n + 1}"}] * 9} for n in range(9)}
+    with pytest.raises(ValueError, match="more than 10000 values"):
+        leaves({"$defs": chain | {"9": 3}, "properties": {"a": {"$ref": "#/$defs/0"}}})
 
 
 @pytest.mark.parametrize(

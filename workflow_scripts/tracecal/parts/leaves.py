@@ -1,8 +1,10 @@
 """The parts that a JSON Schema asks for: its leaves, as paths."""
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
+MOST = 10_000  # values that are looked at, as references may multiply them
 DEEPEST = 20  # levels; a schema that refers to itself has no end
 CHOICES = ("anyOf", "oneOf", "allOf")
 
@@ -11,24 +13,28 @@ def leaves(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of a schema's leaves, in its order, such as `address.city` or `items[].price`.
 
     Only references within the schema are followed. Raises `ValueError` where it has no leaf below
-    its root, or no end.
+    its root, no end, or more than MOST values.
 
     >>> leaves({"properties": {"a": {"type": "string"}, "b": {"items": {"type": "number"}}}})
     ('a', 'b[]')
     """
-    found = tuple(dict.fromkeys(path for path in _leaves(schema, schema, "", 0) if path))
+    found = tuple(dict.fromkeys(path for path in _leaves(schema, schema, "", 0, count()) if path))
     if not found:
         raise ValueError("the JSON Schema has no 'properties' whose values could be parts")
     return found
 
 
-def _leaves(node: Any, root: Mapping[str, Any], path: str, depth: int) -> Iterator[str]:
+def _leaves(
+    node: Any, root: Mapping[str, Any], path: str, depth: int, seen: Iterator[int]
+) -> Iterator[str]:
+    if next(seen) == MOST:
+        raise ValueError(f"the JSON Schema has more than {MOST} values")
     if depth > DEEPEST:
         raise ValueError(f"the JSON Schema nests more than {DEEPEST} levels at {path!r}")
     if not isinstance(node, Mapping):
         return
     if isinstance(reference := node.get("$ref"), str):
-        yield from _leaves(_referred(reference, root), root, path, depth + 1)
+        yield from _leaves(_referred(reference, root), root, path, depth + 1, seen)
         return
     inner = [(one, path) for key in CHOICES for one in node.get(key) or ()]
     for name, one in (node.get("properties") or {}).items():
@@ -39,7 +45,7 @@ def _leaves(node: Any, root: Mapping[str, Any], path: str, depth: int) -> Iterat
         # Of an optional value, the alternative 'null' is no other part.
         yield path
     for one, below in inner:
-        yield from _leaves(one, root, below, depth + 1)
+        yield from _leaves(one, root, below, depth + 1, seen)
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> Any:

@@ -1,6 +1,6 @@
 """Parts of answers outside the workflow: which there are, their labels and their scores."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from tracecal.toolkit.groups import grouped
 from tracecal.toolkit.score import score_answers
 
 NO_TOKENS = "its tokens are not listed"
+UNFITTED = "the calibrator was not fitted on this part: calibrate with --parts that name it"
 SCORE = ("probability", "lower", "upper", "keep", "reason")
 SHOWN = {"name": "name", "value": "value", "start": "first", "end": "last"}
 
@@ -46,15 +47,33 @@ def given_parts(given: str) -> Parts:
         ) from error
     where = given if is_file else "--parts"
     if isinstance(value, dict) and not {*KINDS}.intersection(value):
-        schema = value.get("schema") or value.get("json_schema", {}).get("schema") or value
         try:
-            value = {"json": leaves(schema)}
+            value = {"json": _leaves_of(value)}
         except (ValueError, AttributeError) as error:
             raise InputError(
                 f"{where}: {error}; state the parts as one of {', '.join(KINDS)}, such as "
                 "'json: [capital, currency]', or give a JSON Schema."
             ) from error
     return parse(Parts, value, where)
+
+
+def _leaves_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The `leaves` of a JSON Schema, by itself or as requests hold one."""
+    return leaves(schema.get("schema") or schema.get("json_schema", {}).get("schema") or schema)
+
+
+def asked_parts(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """The leaves of the JSON Schema that a request to a server asks its answer to follow, in
+    `response_format` or in the `text` of Responses; none where that has none or is no schema.
+    """
+    text = request.get("text")
+    form = text.get("format") if isinstance(text, dict) else request.get("response_format")
+    if not isinstance(form, dict) or form.get("type") != "json_schema":
+        return ()
+    try:
+        return Parts(json=_leaves_of(form)).names
+    except (AttributeError, TypeError, ValueError):
+        return ()
 
 
 def labelled_parts(answers: Answers, given: str | None) -> tuple[pl.DataFrame, Parts | None]:
@@ -166,22 +185,37 @@ class ScoredPart(NamedTuple):
 
 
 def record_parts(
-    fitted: Fitted, record: Record, error_rate: float | None = None
+    fitted: Fitted,
+    record: Record,
+    error_rate: float | None = None,
+    asked: Sequence[str] = (),
 ) -> tuple[list[ScoredPart], str | None]:
     """The parts of one answer in the order of its text, and why it has none; null where it has.
 
-    Raises as `score_answer`.
+    They are those that the calibrator was fitted on, and the values of JSON that are `asked` for by
+    their paths, whose confidence is unknown. Raises as `score_answer`.
     """
-    fitted.require_parts(True)
+    known = fitted.fitted_on.parts
+    further = [name for name in asked if known is None or name not in known.names]
+    if not further:
+        fitted.require_parts(True)
     if record.surprisal is None or record.tokens is None:
         return [], record.lacks or NO_TOKENS
     row = {"example_id": "a", "answer": record.answer or "", "tokens": list(record.tokens)}
     schema = {name: RECORDS[name] for name in row}
-    rows, without = cut(pl.DataFrame([row], schema=schema), fitted.fitted_on.parts)
-    if without.height:
-        return [], without["why"][0]
+    kinds = [known] if known is not None else []
+    kinds += [Parts(json=further)] if further else []
+    frame = pl.DataFrame([row], schema=schema)
+    cuts = [cut(frame, kind) for kind in kinds]
+    rows = pl.concat([rows for rows, _ in cuts]).sort("first", "last", maintain_order=True)
+    if rows.is_empty():
+        return [], cuts[0][1]["why"][0]
     found = []
     for part in rows.iter_rows(named=True):
+        place = part["name"], part["value"], part["first"], part["last"]
+        if part["part"] in further:
+            found.append(ScoredPart(*place, Confidence(None, reason=UNFITTED)))
+            continue
         own = slice(part["start"], part["end"])
         surprisal, entropy, lower, upper = (
             None if values is None else values[own]
@@ -196,7 +230,6 @@ def record_parts(
         confidence = score_answer(
             fitted, surprisal, entropy, error_rate, *bounds, part=part["part"]
         )
-        place = part["name"], part["value"], part["first"], part["last"]
         found.append(ScoredPart(*place, confidence))
     return found, None
 

@@ -23,7 +23,7 @@ from tracecal.toolkit.agree import NEXT_QUESTION, open_questions, require_same_k
 from tracecal.toolkit.answer import Confidence, score_answer
 from tracecal.toolkit.fitted import Fitted
 from tracecal.toolkit.inputs import NEED_ENTROPY
-from tracecal.toolkit.parts import ScoredPart, record_parts
+from tracecal.toolkit.parts import ScoredPart, asked_parts, record_parts
 from tracecal.toolkit.serve.forms import Object
 from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
 
@@ -87,19 +87,19 @@ class Scorer(Unscored):
 
     def unknown(self, reason: str) -> Object:
         """As `Unscored`, at the target error rate."""
-        return self._plain(Confidence(None, reason=reason), [])
+        return self._plain(Confidence(None, reason=reason), None)
 
-    def _plain(self, confidence: Confidence, parts: Sequence[ScoredPart]) -> Object:
-        """As plain JSON; the parts of an answer where the calibrator is of such."""
+    def _plain(self, confidence: Confidence, parts: Sequence[ScoredPart] | None) -> Object:
+        """As plain JSON; with the parts where there may be any or the calibrator is of such."""
         plain = vars(confidence) | {"error_rate": self.error_rate}
-        if self.fitted.fitted_on.parts is None:
+        if parts is None and self.fitted.fitted_on.parts is None:
             return plain
-        shown = [one._asdict() for one in parts]
+        shown = [one._asdict() for one in parts or ()]
         return plain | {"parts": [one | vars(one.pop("confidence")) for one in shown]}
 
     def _confidence(
         self, answer: Object, request: Object, told: list[Record]
-    ) -> tuple[Confidence, Sequence[ScoredPart]]:
+    ) -> tuple[Confidence, Sequence[ScoredPart] | None]:
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
         record = self._record(answer, request)
@@ -107,20 +107,23 @@ class Scorer(Unscored):
         traced = record.surprisal is not None
         refused, questions = _questions(self.fitted.fitted_on, *kind, traced)
         if refused:
-            return Confidence(None, reason=refused), []
+            return Confidence(None, reason=refused), None
         needs_entropy = not NEED_ENTROPY.isdisjoint(self.fitted.inputs)
         if record.surprisal is None or (record.entropy is None and needs_entropy):
-            return Confidence(None, reason=record.lacks), []
+            return Confidence(None, reason=record.lacks), None
         doubts = [*_doubts(answer, record, request), *questions]
-        if self.fitted.fitted_on.parts is not None:
-            parts, why = record_parts(self.fitted, record, self.error_rate)
+        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
+        doubted = None
+        if of_parts or asked:
+            parts, why = record_parts(self.fitted, record, self.error_rate, asked)
             doubted = [one._replace(confidence=_doubted(one.confidence, doubts)) for one in parts]
+        if of_parts:
             return Confidence(None, reason=why), doubted
         bounds = record.entropy_lower, record.entropy_upper, record.top_k
         rate = self.error_rate
         scored = score_answer(self.fitted, record.surprisal, record.entropy, rate, *bounds)
         told.append(record)
-        return _doubted(scored, doubts), []
+        return _doubted(scored, doubts), doubted
 
     def _record(self, answer: Object, request: Object) -> Record:
         """The answer as read: quickly where its log-probabilities are regular."""
