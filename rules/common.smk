@@ -92,8 +92,10 @@ def pairs(pattern, study="all"):
     return paths
 
 
-def wanted_pairs(study="all"):
+def wanted_pairs(study="all", sharing=()):
     """The (model, task) pairs of a study; under the target `available` those that are finished.
+
+    With `sharing` those of these models alone, and of tasks that all of them have.
 
     The next full run sees that inputs were added and makes the aggregates again.
     """
@@ -111,7 +113,13 @@ def wanted_pairs(study="all"):
         "parts": lambda model, task: task in PARENTS,
         "whole": lambda model, task: task not in PARENTS,
     }
-    return [[model, task] for model, task in pairs if of_study[study](model, task)]
+    return [
+        [model, task]
+        for model, task in pairs
+        if of_study[study](model, task)
+        and model in (sharing or (model,))
+        and all((one, task) in pairs for one in sharing)
+    ]
 
 
 def files(result, wildcards):
@@ -120,11 +128,15 @@ def files(result, wildcards):
         name: (
             [
                 PLAN.path(given.pattern, model=m, task=t)
-                for m, t in wanted_pairs(given.study)
+                for m, t in wanted_pairs(given.study, result.sharing)
                 if given.models is None or m in given.models
             ]
             if isinstance(given, PerPair)
-            else PLAN.path(given, **dict(wildcards.items()))
+            else (
+                PLAN.path(given, **dict(wildcards.items()))
+                if isinstance(given, str)
+                else [PLAN.path(one) for one in given]
+            )
         )
         for name, given in result.inputs.items()
     }
@@ -140,7 +152,7 @@ def settings_of(results, wildcard):
 
     def settings(wildcards):
         result = results[wildcards[wildcard]]
-        pairs = {"pairs": wanted_pairs(result.pairs)} if result.pairs else {}
+        pairs = {"pairs": wanted_pairs(result.pairs, result.sharing)} if result.pairs else {}
         return {**pairs, **result.settings}
 
     return settings
