@@ -52,7 +52,7 @@ rule prepare_task:
     conda:
         "../envs/analysis.yaml"
     params:
-        # Not recorded, as it depends on the threads: other code that makes the same table runs nothing.
+        # Not recorded, as it depends on the threads: code changes that leave the table unchanged trigger no rerun.
         code=lambda wildcards, threads: code("tasks/prepare_task.py")(wildcards),
         spec=of_job(Rows),
         parent=lambda wildcards: of_parent(wildcards.task, Rows),
