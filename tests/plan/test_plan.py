@@ -245,3 +245,36 @@ def test_an_estimator_is_handed_over_by_name():
     assert Entry(**shown) == Entry(
         "seq_logp", "SeqLogP / Total NLL", "likelihood", "baseline", "aichberger2024rethinking"
     )
+
+
+def test_studies_divide_the_pairs_of_a_run():
+    made = PLANS["config"]
+    study = made.run.config.study
+    pairs = study.pairs()
+    parts = made.of_study("parts", pairs)
+    assert parts == [[model, task] for model, task in pairs if task in study.parts.tasks] != []
+    assert sorted([*parts, *made.of_study("whole", pairs)]) == sorted(map(list, pairs))
+    assert made.of_study("main", pairs) == [[study.main.model, task] for task in study.main.tasks]
+
+
+def test_two_models_share_the_tasks_that_both_have():
+    two = ("demo-medium", "demo-small")
+    shared = [[model, "arithmetic"] for model in two]
+    assert SMOKE.of_study("all", SMOKE.run.config.study.pairs(), two) == shared
+    assert SMOKE.of_study("all", shared[:1], two) == []
+    read = SMOKE.files(SMOKE.analyses["cascades/demo-medium/demo-small"], shared)
+    assert read["labels"] == [f"<results>/labels/{model}/arithmetic.parquet" for model in two]
+    whole = SMOKE.files(SMOKE.analyses["cascades"], shared)
+    assert whole == {"parts": [analysed("cascades/demo-medium/demo-small")]}
+
+
+def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():
+    study = SMOKE.run.config.study
+    first, *_ = study.main.tasks
+    finished = [(study.main.model, first), ("another", first)]
+    found = SMOKE.files(SMOKE.analyses["position_shift"], finished)
+    assert found == {
+        "operators": [f"<results>/operators/{study.main.model}/{first}.parquet"],
+        "labels": [f"<results>/labels/{study.main.model}/{first}.parquet"],
+        "splits": [f"<results>/splits/{first}.parquet"],
+    }

@@ -24,7 +24,7 @@ def require_regular(path: str | Path, most: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a file; give one (no folder, pipe or device).")
     if status.st_size > most:
-        raise InputError(f"{path} holds {status.st_size:,} bytes; {most:,} are the most.")
+        raise InputError(f"{path} holds {status.st_size:,} bytes; at most {most:,} are allowed.")
 
 
 def parsed_json(text: str | bytes) -> Any:

@@ -138,7 +138,7 @@ class Rows(Strict):
     @model_validator(mode="after")
     def _parts_where_needed(self) -> "Rows":
         if (self.source.parts_of is None) != (self.parts is None):
-            raise ValueError("'parts' and 'source: {parts_of: ...}' need each other")
+            raise ValueError("'parts' and 'source: {parts_of: ...}' must be given together")
         if self.parts is None:
             if self.references:
                 raise ValueError("'references' by part belong to 'source: {parts_of: ...}'")
