@@ -228,6 +228,22 @@ def test_nothing_of_the_client_but_its_question_reaches_the_large_server_nor_its
     assert KEY not in caplog.text and LARGE_KEY not in caplog.text
 
 
+@pytest.mark.parametrize(("threshold", "model"), [(0.05, "m"), (0.9, "large")])
+def test_answers_are_kept_by_the_promise_of_a_cascade(both, of_top_k, threshold, model):
+    """Whose threshold decides, and not that of an error rate."""
+    promised = {"thresholds": {"below:0.05": threshold}, "reasons": {}, "large": "large"}
+    scorer = Scorer(replace(of_top_k, **promised), READING, "below:0.05")
+    with both(small(), large(), scorer, promise="below:0.05") as http:
+        for stream in (False, True):
+            response = http.post(CHAT, json=ASK | {"stream": stream})
+            told = chunks(response)[-1] if stream else response.json()
+            assert told["model"] == model
+            own = confidence_of(chunks(response)) if stream else told["choices"][0]["confidence"]
+            assert own["escalated"] is (model == "large") and own["error_rate"] is None
+            if model == "m":
+                assert own["keep"] is True and own["promise"] == "below:0.05"
+
+
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/responses"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_other_forms_are_escalated_too(both, of_top_k, path, stream):
@@ -540,7 +556,10 @@ EARLY = ["--early", "2", "--early-calibrator", "{of_first}", "--early-below", "0
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (GIVEN[:4], "--escalate needs --error-rate"),
+        (GIVEN[:4], "--escalate needs --error-rate or --promise"),
+        (["--promise", "below:0.05"], "--promise needs --escalate"),
+        ([*GIVEN, "--promise", "below:0.05"], "give --error-rate or --promise"),
+        ([*GIVEN[:4], "--promise", "below:0.05"], "holds no promise 'below:0.05'; it has: none"),
         (GIVEN[:2], "--escalate needs --escalate-model"),
         (["--escalate-model", "x"], "--escalate-model needs --escalate"),
         (EARLY, "--early needs --escalate"),
@@ -553,7 +572,7 @@ EARLY = ["--early", "2", "--early-calibrator", "{of_first}", "--early-below", "0
         ([*GIVEN[:4], "--error-rate", "0.05"], "no answer would be kept, and all be escalated"),
         ([*GIVEN, "--escalate", "http://s/v1", "--escalate-model", "m"], "name a larger model"),
         ([*GIVEN, "--escalate-key-env", "NO_SUCH_KEY"], "the environment has no NO_SUCH_KEY"),
-        ([*GIVEN, "--escalate-key-env", KEY], "is no name of a variable"),
+        ([*GIVEN, "--escalate-key-env", KEY], "is not the name of an environment variable"),
         ([*GIVEN, "--escalate-stream", "hold", "--escalate-calibrator", "{folder}/x"], "x cannot"),
     ],
 )
@@ -584,6 +603,32 @@ def test_an_early_calibrator_of_another_kind_is_refused(
     assert reason in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("stored", "promise", "reason"),
+    [
+        ("l", "below:0.05", "is of escalating to l, and --escalate-model is large"),
+        (None, "below:0.05", "is of escalating to a model without a name"),
+        ("large", "below:0.01", "no answer would be kept, and all be escalated: too few"),
+        (
+            "large",
+            "at_least:0.9",
+            "holds no promise 'at_least:0.9'; it has: below:0.05, below:0.01",
+        ),
+    ],
+)
+def test_a_promise_of_another_cascade_is_refused(
+    content, tmp_path, caplog, stored, promise, reason
+):
+    entry = {"promise": "below", "promised": 0.05, "threshold": 0.6, "reason": None}
+    none = entry | {"promised": 0.01, "threshold": None, "reason": "too few"}
+    told = {"large": stored, "confidence": 0.9, "thresholds": [entry, none]}
+    path = tmp_path / "C.json"
+    write_json(content | {"trace_plus": content["trace_plus"] | {"cascade": told}}, path)
+    start = ["serve", "--calibrator", str(path), "--port", "0", "--upstream", "http://s"]
+    assert main([*start, *GIVEN[:4], "--promise", promise]) == 1
+    assert reason in caplog.text
+
+
 def test_metrics_count_escalations(both, of_top_k, tmp_path):
     given = {"upstream": "http://x", "watch": str(tmp_path / "s.db")}
     watcher = Watcher(of_top_k, 0.3, Settings(**given))
@@ -601,8 +646,8 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     text = (REPOSITORY / "docs/cascades.md").read_text(encoding="utf-8")
     told = re.findall(r"^ {4}tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
     read = [parser().parse_args(shlex.split(one.replace("\\\n", " "))) for one in told]
-    assert len(read) == 4
+    assert len(read) == 6
     serving = [args for args in read if hasattr(args, "upstream")]
     for args in serving:
         Settings(**{name: getattr(args, name) for name in Settings.model_fields})
-    assert [args.early for args in serving] == [None, "5"]
+    assert [args.early for args in serving] == [None, None, "5"]

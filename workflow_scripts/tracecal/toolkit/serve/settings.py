@@ -37,6 +37,11 @@ class Settings(Watching):
     escalate: str | None = Field(
         None, description="a large server, asked what no answer is kept for: docs/cascades.md"
     )
+    promise: str | None = Field(
+        None,
+        description="keep answers by this promise about the cascade, such as below:0.02, in place "
+        "of --error-rate; the calibrator is of 'tracecal cascade'",
+    )
     escalate_model: str | None = Field(None, description="the large model's name there")
     escalate_key_env: str = Field(
         KEY_ENV, description="environment variable that holds the large server's key, if it has one"
@@ -85,7 +90,9 @@ class Settings(Watching):
     @model_validator(mode="after")
     def _escalates_wholly_or_not_at_all(self) -> "Settings":
         of_escalation = [
-            name for name in type(self).model_fields if name.startswith(("escalate_", "early"))
+            name
+            for name in type(self).model_fields
+            if name.startswith(("escalate_", "early", "promise"))
         ]
         if self.escalate is None and (given := self.changed(of_escalation)):
             raise ValueError(f"--{given[0].replace('_', '-')} needs --escalate, the large server")
