@@ -55,7 +55,7 @@ class Settings(Watching):
         "then the large model's as a second choice",
     )
     early: PositiveInt | None = Field(
-        None, description="escalate a streamed answer after so many tokens, if they say so"
+        None, description="escalate an answer after so many tokens, if they say so"
     )
     early_calibrator: str | None = Field(
         None, description="the one of --early, made by 'tracecal calibrate --first K'"
