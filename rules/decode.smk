@@ -51,6 +51,8 @@ rule generate:
         task=one_of(WHOLE_TASKS),
     conda:
         ENGINES
+    # Everything else waits for answers: the longest of these jobs would run alone at the end.
+    priority: 1
     resources:
         **requests(),
         template=lambda wildcards: int(MODELS[wildcards.model].chat is True),

@@ -336,7 +336,7 @@ correctness: alias
             "revision: abc, languages: [en]",
             "'languages' and '{language}' in 'config' must be given together",
         ),
-        ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' is no valid name"),
+        ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' is not a valid name"),
         ("revision: abc, path: x.csv", "exactly one of 'world' .*'path' .*'hub'"),
     ],
 )

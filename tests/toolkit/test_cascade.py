@@ -8,11 +8,11 @@ import pytest
 
 from toolkit.made import answers
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import inputs
 from tracecal.toolkit import cascade
 from tracecal.toolkit.command import main
 from tracecal.toolkit.fit import FitSettings
 from tracecal.toolkit.fitted import from_stored
-from tracecal.toolkit.inputs import inputs
 
 SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
 

@@ -23,7 +23,7 @@ def require_parts(study: Study, tasks: Mapping[str, TaskSpec]) -> None:
             )
         if parent is not None and slug in whole:
             raise InputError(
-                f"config: study: task {slug!r} is made of parts of answers, which are no further "
+                f"config: study: task {slug!r} is made of parts of answers, which are not further "
                 "answers to average over; name it under study.parts instead."
             )
         if parent is not None and (parent not in tasks or tasks[parent].source.parts_of):

@@ -12,7 +12,7 @@ from tracecal.explore.answers import HELD_OUT, PROBABILITY
 def cascaded(
     answers: pl.DataFrame, promises: pl.DataFrame | None, models: Mapping[str, str]
 ) -> dict[str, Any]:
-    """`told`: by 'model/task' the rows of `promises` (of `analyse.cascade_promises`), with the large
+    """`told`: by 'model/task' the `promises`, rows of `analyse.cascade_promises`, with the large
     model's label; `kept`: of each answer whether each of these keeps it.
 
     The latter is null where the answer calibrated the fit that the thresholds are for. An answer

@@ -93,7 +93,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping:
         seen = set()
-        # A merge (<<) is no key of its own.
+        # A merge (<<) is not a key of its own.
         for key_node in (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):

@@ -22,7 +22,7 @@ def link_model(
     """Make `target` a folder of links to the files `names` (all where None) of folder `source`.
 
     Links, because weights are large; a real folder, because Snakemake writes a timestamp into its
-    outputs and the user's folder must not change. Raises `InputError` where `source` is no model
+    outputs and the user's folder must not change. Raises `InputError` where `source` is not a model
     folder with safetensors weights, or its fingerprint is not `content`.
     """
     source = Path(source).expanduser().resolve()
@@ -54,7 +54,7 @@ def fingerprint(folder: str | Path) -> str:
 
 
 def checked_fingerprint(folder: str | Path) -> str:
-    """The fingerprint of a user's folder; raises `InputError` where it is no model folder."""
+    """The fingerprint of a user's folder; raises `InputError` where it is not a model folder."""
     folder = Path(folder).expanduser()
     check_model_folder(folder)
     return fingerprint(folder)

@@ -66,7 +66,7 @@ class Source(Strict):
             )
         for name in (self.split, self.training_split, *self.languages):
             if name is not None and not re.fullmatch(r"\w[\w.-]*", name):
-                raise ValueError(f"{name!r} is no valid name of a hub source's split or language")
+                raise ValueError(f"{name!r} is not a valid name of a hub's split or language")
 
 
 def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, Any]:
