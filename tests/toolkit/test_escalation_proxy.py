@@ -432,6 +432,19 @@ def test_an_unstreamed_answer_is_the_same_whether_or_not_it_is_judged_early(both
     assert asked[1]["stream_options"] == {"include_usage": True}
 
 
+def test_a_completion_of_the_older_interface_is_the_same_too(both, of_first):
+    told, asked = [], ASK | {"prompt": "how many?", "logprobs": 1}
+    for settings in ({}, of_first):
+        one = Upstream()
+        with both(one, large(), **settings) as http:
+            told.append(http.post("/v1/completions", json=asked).json())
+        assert json.loads(one.asked[0][2]).get("stream") is (True if settings else None)
+        # Its server counts no tokens, which a stream does.
+        told[-1]["choices"][0]["confidence"].pop("escalation")
+    assert told[0] == told[1]
+    assert told[0]["choices"][0]["logprobs"]["tokens"] == ["51", "<|im_end|>"]
+
+
 def test_an_unstreamed_answer_with_a_doubtful_beginning_is_cut_off_and_escalated(both, of_first):
     one, other = small([*UNSURE, *UNSURE] * 20, "a" * 160, pause=0.2), large()
     with both(one, other, **of_first) as http:
