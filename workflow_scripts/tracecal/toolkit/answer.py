@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import KNOWN, NEED_ENTROPY, SLOPES, UNBOUNDED, inputs
 from tracecal.features.features import OF_ONE, features_of_one
 from tracecal.logs.options import Reading
 from tracecal.logs.record import Record, as_frame
@@ -21,8 +22,7 @@ from tracecal.toolkit.agree import (
     require_same_kind,
     vocabulary_for,
 )
-from tracecal.toolkit.fitted import Fitted, interval
-from tracecal.toolkit.inputs import KNOWN, NEED_ENTROPY, SLOPES, UNBOUNDED, inputs
+from tracecal.toolkit.fitted import Fitted, Target, interval
 
 TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 
@@ -48,7 +48,7 @@ def score_answer(
     fitted: Fitted,
     surprisal: Sequence[float],
     entropy: Sequence[float] | None,
-    error_rate: float | None = None,
+    error_rate: Target | None = None,
     lower: Sequence[float] | None = None,
     upper: Sequence[float] | None = None,
     top_k: int | None = None,

@@ -37,6 +37,11 @@ class Settings(Watching):
     escalate: str | None = Field(
         None, description="a large server, asked what no answer is kept for: docs/cascades.md"
     )
+    promise: str | None = Field(
+        None,
+        description="keep answers by this promise about the cascade, such as below:0.02, in place "
+        "of --error-rate; the calibrator is of 'tracecal cascade'",
+    )
     escalate_model: str | None = Field(None, description="the large model's name there")
     escalate_key_env: str = Field(
         KEY_ENV, description="environment variable that holds the large server's key, if it has one"
@@ -50,7 +55,7 @@ class Settings(Watching):
         "then the large model's as a second choice",
     )
     early: PositiveInt | None = Field(
-        None, description="escalate a streamed answer after so many tokens, if they say so"
+        None, description="escalate an answer after so many tokens, if they say so"
     )
     early_calibrator: str | None = Field(
         None, description="the one of --early, made by 'tracecal calibrate --first K'"
@@ -79,13 +84,15 @@ class Settings(Watching):
     @classmethod
     def _is_a_variable(cls, value: str) -> str:
         if not re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII):
-            raise ValueError("is no name of a variable; put the key itself into the environment")
+            raise ValueError("is not the name of an environment variable; put the key itself there")
         return value
 
     @model_validator(mode="after")
     def _escalates_wholly_or_not_at_all(self) -> "Settings":
         of_escalation = [
-            name for name in type(self).model_fields if name.startswith(("escalate_", "early"))
+            name
+            for name in type(self).model_fields
+            if name.startswith(("escalate_", "early", "promise"))
         ]
         if self.escalate is None and (given := self.changed(of_escalation)):
             raise ValueError(f"--{given[0].replace('_', '-')} needs --escalate, the large server")
