@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import httpx2 as httpx
 import pytest
 
+from toolkit import kills
 from toolkit.made import answers
 from toolkit.running import ASK, CHAT, READING, proxied
 from toolkit.upstream import Upstream
@@ -142,3 +143,7 @@ def test_without_it_the_paths_are_the_servers(client):
     with client(upstream) as http:
         http.get("/metrics")
     assert [path for path, *_ in upstream.asked] == ["/metrics"]
+
+
+def test_kills_under_traffic_leave_the_state_of_one_pass(tmp_path):
+    kills.run(2, tmp_path)
