@@ -74,8 +74,9 @@ format: .venv/installed ## fix the style
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile rules
 
-# A fifth of all sources, which the demo does not import: Python compiles them where they are used.
-RARE := '/tests?/|/transformers/models/(?!auto/|bert/|llama/)|/torch/(_inductor|testing)/'
+# A third of all sources, which the demo does not import: Python compiles them where they are used.
+UNUSED := _pytest|datasets|hypothesis|networkx|nltk|pip|pygments|setuptools|tests?|torch/(_inductor|testing)
+RARE := '/($(UNUSED)|transformers/models/(?!auto/|bert/|llama/).*)/'
 
 HASHED := --disable-pip-version-check --no-deps --require-hashes
 

@@ -5,8 +5,8 @@
 
 from tracecal.tasks.prepared import digest_given
 
-READ = sorted(slug for slug in ANSWERED if not MODELS[slug].source.weights)
-REPLAYED = sorted({*ANSWERED} - {*READ})
+LOGGED_MODELS = sorted(slug for slug in ANSWERED_MODELS if not MODELS[slug].source.weights)
+REPLAYED_MODELS = sorted({*ANSWERED_MODELS} - {*LOGGED_MODELS})
 
 
 # A model's answers to a task; what the file holds says whether they changed, not its time.
@@ -35,8 +35,8 @@ rule read_answers:
     log:
         "<logs>/read_answers/{model}/{task}.log",
     wildcard_constraints:
-        model=one_of(READ),
-        task=one_of(WHOLE),
+        model=one_of(LOGGED_MODELS),
+        task=one_of(WHOLE_TASKS),
     conda:
         "../envs/analysis.yaml"
     params:
@@ -58,8 +58,8 @@ rule replay_answers:
     log:
         "<logs>/replay_answers/{model}/{task}.log",
     wildcard_constraints:
-        model=one_of(REPLAYED),
-        task=one_of(WHOLE),
+        model=one_of(REPLAYED_MODELS),
+        task=one_of(WHOLE_TASKS),
     conda:
         "../envs/inference.yaml"
     resources:

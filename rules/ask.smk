@@ -14,7 +14,7 @@ rule ask_p_true:
     log:
         "<logs>/ask_p_true/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(DECODED),
+        model=one_of(DECODED_MODELS),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -43,7 +43,7 @@ rule ask_verbalized:
     log:
         "<logs>/ask_verbalized/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(DECODED),
+        model=one_of(DECODED_MODELS),
     conda:
         "../envs/inference.yaml"
     resources:

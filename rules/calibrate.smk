@@ -13,6 +13,14 @@ localrules:
     resolve_config,
 
 
+# The parts that one calibrator of their task tells apart.
+PART_NAMES = lambda wildcards: (
+    list(TASKS[wildcards.task].parts.pooled)
+    if wildcards.task in PARENTS and CONFIG.calibration.method == "platt"
+    else []
+)
+
+
 rule calibrate:
     input:
         # The audit comes before everything that is reported: no probability from an unchecked trace.
@@ -34,7 +42,7 @@ rule calibrate:
         code=code("calibrate/calibrate.py"),
         estimators=lambda wildcards: {e.id: e.inputs for e in chosen(wildcards)},
         method=CONFIG.calibration.method,
-        part_names=part_names,
+        part_names=PART_NAMES,
         own_fits=lambda wildcards: {e.id: e.fit for e in chosen(wildcards) if e.fit},
         baselines=lambda wildcards: [e.id for e in chosen(wildcards) if e.role == "baseline"],
     message:
@@ -122,7 +130,7 @@ rule control_risk:
         known_as=lambda wildcards: MODELS[wildcards.model].known_as,
         error_rates=list(CONFIG.risk_control.error_rates),
         confidence=CONFIG.risk_control.confidence,
-        part_names=part_names,
+        part_names=PART_NAMES,
         together=CONFIG.risk_control.together(len(CONFIG.study.pairs())),
     message:
         "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"

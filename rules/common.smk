@@ -7,22 +7,22 @@ from functools import partial
 from tracecal.config.resources import job_requests
 from tracecal.config.selection import chosen_for
 from tracecal.jobs.provenance import code_version, text_hash
-from tracecal.plan.results import QUESTIONS, SUBSETS, PerPair
+from tracecal.plan.results import QUESTIONS, SUBSETS
 from tracecal.tasks.asking import Asking
 
 PAIRS = CONFIG.study.pairs()
 MODELS = {model.slug: model for model in CONFIG.models}
 
 # Models whose answers come from files, and those that are decoded here.
-ANSWERED = sorted(slug for slug, model in MODELS.items() if model.source.answers)
-DECODED = sorted({*MODELS} - {*ANSWERED})
+ANSWERED_MODELS = sorted(slug for slug, model in MODELS.items() if model.source.answers)
+DECODED_MODELS = sorted({*MODELS} - {*ANSWERED_MODELS})
 # Tasks of parts of answers, each with the task whose answers those are.
 PARENTS = {slug: task.source.parts_of for slug, task in TASKS.items() if task.source.parts_of}
-WHOLE = sorted({*TASKS} - {*PARENTS})
+WHOLE_TASKS = sorted({*TASKS} - {*PARENTS})
 JOURNALS = f"{FOLDER}/work/journals"  # finished batches, by step, model and task
 # The models and tasks of the studies; others in the configuration are ignored.
-NEEDED = {name for pair in PAIRS for name in pair}
-NEEDED |= {PARENTS[task] for task in NEEDED & {*PARENTS}}
+STUDIED = {name for pair in PAIRS for name in pair}
+STUDIED |= {PARENTS[task] for task in STUDIED & {*PARENTS}}
 
 
 def one_of(names):
@@ -60,17 +60,6 @@ def of_job(what):
     return lambda wildcards: TASKS[wildcards.task].part(what)
 
 
-def of_parent(task, what):
-    """The settings, as of `of_job`, of the task whose answers a task's are parts of; or null."""
-    return TASKS[PARENTS[task]].part(what) if task in PARENTS else None
-
-
-def part_names(wildcards):
-    """A parameter function: the parts that one calibrator of their task tells apart."""
-    pooled = wildcards.task in PARENTS and CONFIG.calibration.method == "platt"
-    return list(TASKS[wildcards.task].parts.pooled) if pooled else []
-
-
 def questions(wildcards):
     """An input function: the rows of a task, those without an answer of the job's model marked."""
     return PLAN.path(QUESTIONS, model=wildcards.model, task=wildcards.task)
@@ -104,35 +93,14 @@ def wanted_pairs(study="all"):
         pairs = [pair for pair in PAIRS if Path(finished.format(*pair)).exists()]
         if not pairs:
             raise WorkflowError(f"nothing is available yet: {finished.format('*', '*')}")
-    main = CONFIG.study.main
-    of_study = {
-        "all": lambda model, task: True,
-        "main": lambda model, task: model == main.model and task in main.tasks,
-        "parts": lambda model, task: task in PARENTS,
-        "whole": lambda model, task: task not in PARENTS,
-    }
-    return [[model, task] for model, task in pairs if of_study[study](model, task)]
-
-
-def files(result, wildcards):
-    """The paths of an entry of the plan, by name, for a job."""
-    return {
-        name: (
-            [
-                PLAN.path(given.pattern, model=m, task=t)
-                for m, t in wanted_pairs(given.study)
-                if given.models is None or m in given.models
-            ]
-            if isinstance(given, PerPair)
-            else PLAN.path(given, **dict(wildcards.items()))
-        )
-        for name, given in result.inputs.items()
-    }
+    return PLAN.of_study(study, pairs)
 
 
 def inputs_of(results, wildcard):
     """An input function: the files of the entry of `results` that a job's `wildcard` names."""
-    return lambda wildcards: files(results[wildcards[wildcard]], wildcards)
+    return lambda wildcards: PLAN.files(
+        results[wildcards[wildcard]], wanted_pairs(), **dict(wildcards.items())
+    )
 
 
 def settings_of(results, wildcard):
@@ -161,7 +129,7 @@ def audit(wildcards):
     of answers, that of the traces that they are cut from.
     """
     task = PARENTS.get(wildcards.task, wildcards.task)
-    return [] if wildcards.model in ANSWERED else f"<results>/audits/{{model}}/{task}.json"
+    return [] if wildcards.model in ANSWERED_MODELS else f"<results>/audits/{{model}}/{task}.json"
 
 
 # What a job that runs a language model reads for it, and how the model is loaded and prompted.

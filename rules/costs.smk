@@ -14,7 +14,7 @@ rule costs:
         expand("<results>/tables/costs.{kind}", kind=["tex", "csv", "html"]),
 
 
-# Logs are no files of the workflow's graph; the rule reads those that are there.
+# Logs are not files of the workflow's graph; the rule reads those that are there.
 rule tabulate_costs:
     input:
         EVERYTHING,

@@ -8,10 +8,10 @@
 # parts, such as work/shards/1-of-4/traces/{model}/{task}.arrow, which are gathered.
 
 # Models whose answers and samples vLLM decodes, in an environment of its own.
-SERVED = sorted(slug for slug, model in MODELS.items() if model.engine == "vllm")
-if SERVED:
+VLLM_MODELS = sorted(slug for slug, model in MODELS.items() if model.engine == "vllm")
+if VLLM_MODELS:
     logger.warning(
-        f"vLLM decodes the answers and samples of {', '.join(SERVED)}; what it does not give stays "
+        f"vLLM decodes the answers and samples of {', '.join(VLLM_MODELS)}; what it does not give stays "
         "with Transformers: the audit, beams, hidden states, P(True) and verbalized confidence"
     )
 
@@ -19,13 +19,15 @@ VLLM = "vllm " + re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text()
 
 
 # For a rule that vLLM can do: its environment, the modules that it loads by name, its version.
-ENGINES = lambda wildcards: f"../envs/{'vllm' if wildcards.model in SERVED else 'inference'}.yaml"
+ENGINES = (
+    lambda wildcards: f"../envs/{'vllm' if wildcards.model in VLLM_MODELS else 'inference'}.yaml"
+)
 ENGINE_MODULES = lambda wildcards: (
     ["tracecal.decode.vllm_engine", "tracecal.decode.vllm_capture"]
-    if wildcards.model in SERVED
+    if wildcards.model in VLLM_MODELS
     else []
 )
-ENGINE = lambda wildcards: VLLM if wildcards.model in SERVED else None
+ENGINE = lambda wildcards: VLLM if wildcards.model in VLLM_MODELS else None
 
 
 ruleorder: gather_shards > generate > search_beams > capture_hidden > draw_samples
@@ -45,10 +47,12 @@ rule generate:
     log:
         "<logs>/generate/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(DECODED),
-        task=one_of(WHOLE),
+        model=one_of(DECODED_MODELS),
+        task=one_of(WHOLE_TASKS),
     conda:
         ENGINES
+    # Everything else waits for answers: the longest of these jobs would run alone at the end.
+    priority: 1
     resources:
         **requests(),
         template=lambda wildcards: int(MODELS[wildcards.model].chat is True),
@@ -96,7 +100,7 @@ rule search_beams:
     log:
         "<logs>/search_beams/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(DECODED),
+        model=one_of(DECODED_MODELS),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -124,7 +128,7 @@ rule capture_hidden:
     log:
         "<logs>/capture_hidden/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(DECODED),
+        model=one_of(DECODED_MODELS),
     conda:
         "../envs/inference.yaml"
     resources:
@@ -150,7 +154,7 @@ rule draw_samples:
     log:
         "<logs>/draw_samples/{model}/{shard}{task}.log",
     wildcard_constraints:
-        model=one_of(DECODED),
+        model=one_of(DECODED_MODELS),
     conda:
         ENGINES
     resources:
@@ -182,8 +186,8 @@ rule gather_shards:
         "<logs>/gather_shards/{kind}/{model}/{task}.log",
     wildcard_constraints:
         kind=one_of(["traces", "beams", "samples", "hidden", "asked/p_true", "asked/verbalized"]),
-        model=one_of(slug for slug in DECODED if MODELS[slug].shards > 1),
-        task=one_of(WHOLE),
+        model=one_of(slug for slug in DECODED_MODELS if MODELS[slug].shards > 1),
+        task=one_of(WHOLE_TASKS),
     conda:
         "../envs/inference.yaml"
     params:

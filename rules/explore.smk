@@ -77,6 +77,6 @@ rule tell_findings:
         estimators=entries(RUN.chosen),
         settings=PLAN.findings(),
     message:
-        "Telling what the run found"
+        "Summarising the findings"
     script:
         "../workflow_scripts/explore/tell_findings.py"

@@ -20,7 +20,7 @@ PACKED = sorted(slug for slug, model in MODELS.items() if model.source.package)
 
 # What is there when the run starts is looked at then, and by dry runs.
 GIVEN_MODELS = {
-    f"model {slug!r}": MODELS[slug].source for slug in sorted(NEEDED.intersection(MODELS))
+    f"model {slug!r}": MODELS[slug].source for slug in sorted(STUDIED.intersection(MODELS))
 } | {
     f"encoder {name!r}": source
     for name, source in ENCODER_SOURCES.items()
@@ -35,13 +35,13 @@ if workflow.is_main_process:
                 check_model_folder(Path(source.path).expanduser())
             if source.package and PACKAGES_HERE:
                 find_files(source.package, source.files)
-        for slug in sorted(NEEDED.intersection(MODELS)):
+        for slug in sorted(STUDIED.intersection(MODELS)):
             named, made = f"model {slug!r}", Path(f"{FOLDER}/models/{slug}")
             if MODELS[slug].chat and made.is_dir():
                 require_chat_template(made)
     except InputError as error:
         raise WorkflowError(f"{named}: {error}") from None
-    for slug in NEEDED.intersection(MODELS):
+    for slug in STUDIED.intersection(MODELS):
         if MODELS[slug].gpus and workflow.local_exec and not has_gpu():
             logger.warning(f"model {slug!r} asks for a GPU, and here is none: it runs on the CPU")
 

@@ -44,13 +44,13 @@ localrules:
 # Whatever the studies need from the hub, and nothing else.
 rule stage:
     input:
-        [f"<results>/models/{model}" for model in STAGED if model in NEEDED],
+        [f"<results>/models/{model}" for model in STAGED if model in STUDIED],
         [f"<results>/encoders/{encoder}" for encoder in STAGED_ENCODERS],
         [
             f"<results>/work/rows/{task}/{rows}.parquet"
             for task, parts in STAGED_ROWS.items()
             for rows in parts
-            if task in NEEDED
+            if task in STUDIED
         ],
 
 

@@ -20,6 +20,11 @@ for slug, task in TASKS.items():
 for slug, parent in PARENTS.items():
     TASK_ROWS[slug] = [f"<results>/tasks/{parent}.parquet", *TASK_ROWS[parent]]
 
+# The settings of the task whose answers a task's are parts of.
+PARENT_ROWS = lambda wildcards: (
+    TASKS[PARENTS[wildcards.task]].part(Rows) if wildcards.task in PARENTS else None
+)
+
 # A digest of the table that a task's rows make.
 TABLE_MADE = lambda slug: or_stop(
     task_digest,
@@ -32,7 +37,7 @@ TABLE_MADE = lambda slug: or_stop(
 )
 
 if workflow.is_main_process:
-    for slug in sorted(NEEDED.intersection(TASKS)):
+    for slug in sorted(STUDIED.intersection(TASKS)):
         if TASKS[slug].source.path:
             TABLE_MADE(slug)
 
@@ -52,10 +57,10 @@ rule prepare_task:
     conda:
         "../envs/analysis.yaml"
     params:
-        # Not recorded, as it depends on the threads: other code that makes the same table runs nothing.
+        # Not recorded, as it depends on the threads: code changes that leave the table unchanged trigger no rerun.
         code=lambda wildcards, threads: code("tasks/prepare_task.py")(wildcards),
         spec=of_job(Rows),
-        parent=lambda wildcards: of_parent(wildcards.task, Rows),
+        parent=PARENT_ROWS,
         table=lambda wildcards: TABLE_MADE(wildcards.task),
         seed=CONFIG.seed,
     message:

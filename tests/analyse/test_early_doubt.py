@@ -13,6 +13,7 @@ from tracecal.analyse import early_doubt as early
 from tracecal.analyse.early_stop import KEPT, Held, rule, savings
 from tracecal.calibrate.splits import make_splits
 from tracecal.decode.traces import provenance, read_arrow
+from tracecal.estimate import entropy, likelihood, trace, trajectory
 from tracecal.estimate.scores import family_scores
 from tracecal.features.features import answer_features
 from tracecal.features.prefix import first_tokens
@@ -55,9 +56,9 @@ def test_all_tokens_give_the_scores_and_features_of_whole_answers():
         folder, column = name.split(".", 1)
         if folder == "features":
             assert seen[name].equals(features[column])
-        for family, module in early.ON_PREFIX.items():
+        for module in (likelihood, entropy, trajectory, trace):
             if folder == "scores" and column in module.SCORES:
-                frame = features if family == "trace" else whole
+                frame = features if module is trace else whole
                 assert seen[name].equals(family_scores(frame, module.SCORES, [column])[column])
 
 

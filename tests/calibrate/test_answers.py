@@ -8,7 +8,11 @@ from tracecal.errors import InputError
 
 FILES = {
     "labels": {"example_id": ["t", "b", "a"], "correct": [True, False, True], "error_kind": "x"},
-    "task": {"example_id": ["a", "b", "t"], "role": ["evaluation", "evaluation", "training"]},
+    "task": {
+        "example_id": ["a", "b", "t"],
+        "role": ["evaluation", "evaluation", "training"],
+        "group_id": ["g", "h", "t"],
+    },
     "scores": {"example_id": ["b", "a"], "slope": [1.0, 2.0]},
     "features": {"example_id": ["a", "b"], "slope": [-2.0, -1.0]},
 }
@@ -24,8 +28,11 @@ def written(folder, **changed):
 
 def test_inputs_keep_their_folder_and_answers_their_order(tmp_path):
     answers = read_answers(**written(tmp_path))
-    assert answers.columns == ["example_id", "correct", "scores.slope", "features.slope"]
-    assert answers.rows() == [("a", True, 2.0, -2.0), ("b", False, 1.0, -1.0)]
+    assert answers.columns == [
+        *("example_id", "group_id", "correct"),
+        *("scores.slope", "features.slope"),
+    ]
+    assert answers.rows() == [("a", "g", True, 2.0, -2.0), ("b", "h", False, 1.0, -1.0)]
     assert raw_scores(answers).to_dict(as_series=False) == {
         "example_id": ["a", "b"],
         "slope": [2.0, 1.0],

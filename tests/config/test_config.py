@@ -83,15 +83,15 @@ WRONG = {
     ),
     "hub without revision": (
         {"models": [{"slug": "a", "source": {"hub": "o/n"}}]},
-        r"c: models\[0\]\.source: 'hub' and 'revision' need each other.*huggingface\.co/o/n/commits",
+        r"c: models\[0\]\.source: 'hub' and 'revision' must be given together.*huggingface\.co/o/n/commits",
     ),
     "no repository": (
         {"models": [{"slug": "a", "source": {"hub": "https://hf.co/o/n", "revision": "main"}}]},
-        r"c: models\[0\]\.source\.hub: 'https://hf.co/o/n' is no repository.*owner/name",
+        r"c: models\[0\]\.source\.hub: 'https://hf.co/o/n' is not a Hub repository ID.*owner/name",
     ),
     "no revision": (
         {"models": [{"slug": "a", "source": {"hub": "o/n", "revision": "../x"}}]},
-        r"c: models\[0\]\.source\.revision: '\.\./x' is no revision",
+        r"c: models\[0\]\.source\.revision: '\.\./x' is not a revision",
     ),
     "missing source": ({"models": [{"slug": "a"}]}, r"c: models\[0\]\.source: is required"),
     "duplicate model": ({"models": [MODEL, MODEL]}, r"c: models: slug 'demo-small' is given twice"),
@@ -269,7 +269,7 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
         ),
         (
             'label: "A \\ud800"\nsource: {world: arithmetic}\ncorrectness: alias\n',
-            "half a character",
+            "an unpaired surrogate",
         ),
         (
             "label: A\nsource: {world: arithmetic}\ncorrectness: custom.mine\n",
@@ -336,7 +336,7 @@ correctness: alias
             "revision: abc, languages: [en]",
             "'languages' and '{language}' in 'config' must be given together",
         ),
-        ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' is no valid name"),
+        ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' is not a valid name"),
         ("revision: abc, path: x.csv", "exactly one of 'world' .*'path' .*'hub'"),
     ],
 )

@@ -55,7 +55,7 @@ def test_of_a_part_there_is_what_a_trace_gives():
             {"main": {"model": "demo-small", "tasks": ["record_facts"]}},
             "'record_facts' is made of parts of answers",
         ),
-        ({"tasks": [TASKS[0], TASKS[1], TASKS[3]]}, "'records' is no task of the run .* arithm"),
+        ({"tasks": [TASKS[0], TASKS[1], TASKS[3]]}, "'records' is not a task of the run .* arithm"),
         ({"parts": PARTS | {"tasks": ["nothing"]}}, "study.parts.tasks: 'nothing' is not defined"),
         ({"tasks": [*TASKS[:3], {"slug": "record_facts", "limit": 3}]}, "'limit' is not allowed"),
     ],

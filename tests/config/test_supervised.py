@@ -57,7 +57,7 @@ def test_what_is_not_chosen_or_is_trained_already_wants_none():
         ),
         (
             {"lars": {"encoder": {"source": {"hub": "FacebookAI/roberta-base"}}}},
-            r"c: lars\.encoder\.source: 'hub' and 'revision' need each other",
+            r"c: lars\.encoder\.source: 'hub' and 'revision' must be given together",
         ),
         ({"lars": {"fitting": {"epoch": 3}}}, r"c: lars\.fitting: unknown key 'epoch'.*epochs"),
     ],

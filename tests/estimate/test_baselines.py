@@ -151,6 +151,20 @@ def test_beam_estimators_agree_with_numpy(rows):
         assert score["beam_entropy"] == pytest.approx((q * logq).sum(), rel=1e-9, abs=1e-12)
 
 
+def test_of_two_beams_the_three_scores_order_answers_alike():
+    gaps = [0.0, 0.01, 0.3, 1.0, 2.5]
+    frame = pl.DataFrame(
+        {
+            "example_id": list("abcde"),
+            "beam_logprob": [[-1.0, -1.0 - gap] for gap in gaps],
+            "beam_length": [[1, 1]] * 5,
+        }
+    )
+    scores = family_scores(beam.normalised(frame), beam.SCORES, list(beam.SCORES))
+    for name in beam.SCORES:
+        assert np.all(np.diff(scores[name].to_numpy()) > 0), name
+
+
 def test_beams_far_apart_have_no_nan_entropy():
     frame = pl.DataFrame(
         {"example_id": ["a"], "beam_logprob": [[-1.0, -9000.0]], "beam_length": [[1, 1]]}

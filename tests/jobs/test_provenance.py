@@ -14,7 +14,7 @@ from tracecal.jobs.provenance import (
     import_closure,
     require_code,
 )
-from tracecal.jobs.sources import READ
+from tracecal.jobs.sources import CONTENTS
 
 SCRIPT = (
     '"""Doc."""\nfrom tracecal.room import one\nimport tracecal.jobs.job, tracecal.asked\n'
@@ -125,7 +125,7 @@ def test_a_module_that_is_loaded_by_name_is_code_too(tmp_path):
     require_code(script, stated)
     (tmp_path / "tracecal/other.py").write_text("X = 2\n")
     require_code(script, stated)  # what has been read is what runs, whatever happens to the file
-    READ.clear()
+    CONTENTS.clear()
     for cached in (code_hash, _file_hash, _canonical, _syntax):
         cached.cache_clear()
     with pytest.raises(InputError, match=r"script\.py was edited after this run had started"):

@@ -116,7 +116,7 @@ def test_what_cannot_be_read_is_said(export, row, told):
 
 
 def test_an_id_that_comes_twice_is_refused(export):
-    with pytest.raises(InputError, match="'a' comes twice"):
+    with pytest.raises(InputError, match="duplicate id 'a'"):
         read_annotations(export(task("a", "right"), task("a", "right")))
 
 

@@ -227,3 +227,25 @@ def test_an_estimator_is_handed_over_by_name():
     assert Entry(**shown) == Entry(
         "seq_logp", "SeqLogP / Total NLL", "likelihood", "baseline", "aichberger2024rethinking"
     )
+
+
+def test_studies_divide_the_pairs_of_a_run():
+    made = PLANS["config"]
+    study = made.run.config.study
+    pairs = study.pairs()
+    parts = made.of_study("parts", pairs)
+    assert parts == [[model, task] for model, task in pairs if task in study.parts.tasks] != []
+    assert sorted([*parts, *made.of_study("whole", pairs)]) == sorted(map(list, pairs))
+    assert made.of_study("main", pairs) == [[study.main.model, task] for task in study.main.tasks]
+
+
+def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():
+    study = SMOKE.run.config.study
+    first, *_ = study.main.tasks
+    finished = [(study.main.model, first), ("another", first)]
+    found = SMOKE.files(SMOKE.analyses["position_shift"], finished)
+    assert found == {
+        "operators": [f"<results>/operators/{study.main.model}/{first}.parquet"],
+        "labels": [f"<results>/labels/{study.main.model}/{first}.parquet"],
+        "splits": [f"<results>/splits/{first}.parquet"],
+    }

@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from tables import synthetic
-from tables.synthetic import ENTRIES, MODELS, TASKS, rows
+from tables.synthetic import ENTRIES, MODELS, TASKS, rows, settings
 from tracecal.calibrate.accuracy import ACCURACY
 from tracecal.errors import InputError
 from tracecal.tables import answered, cross_model, main_comparison
+from tracecal.tables.phrases import beam_notes
 from tracecal.tables.settings import Entry
 from tracecal.writers import csv, html, latex
 
@@ -273,3 +274,13 @@ def test_order_of_rows_and_of_the_config_does_not_matter(writer):
         for frame, part in zip((metrics, shuffled), wanted, strict=True)
     ]
     assert writer.render(pair[0]) == writer.render(pair[1])
+
+
+@pytest.mark.parametrize(("width", "alike"), [(2, True), (10, False)])
+def test_tables_say_how_many_beams_their_scores_read(width, alike):
+    study = {"model": "tiny_a", "tasks": list(TASKS)}
+    shown = settings(ENTRIES, MODELS, TASKS, {"beams": width}, main=study)
+    [note] = beam_notes(ENTRIES, shown)
+    assert f"K = {width} beams" in note
+    assert ("order answers alike" in note) == alike
+    assert not beam_notes([entry for entry in ENTRIES if entry.family != "beam"], shown)

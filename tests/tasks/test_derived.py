@@ -91,7 +91,7 @@ def test_parts_of_the_worlds_rows_are_columns_of_their_own(parent):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"parts": None}, "need each other"),
+        ({"parts": None}, "must be given together"),
         ({"fields": {"question": "q", "references": "a"}}, "'fields' is not allowed"),
         ({"parts": {"sentences": True}}, "'sentences' are parts of answers in files"),
         ({"parts": {"json": ["items[].price"]}}, r"items\[0\].price"),
@@ -116,7 +116,7 @@ def test_a_rules_parameter_gives_the_task_back():
 
 
 def test_a_task_of_whole_answers_has_neither_parts_nor_a_rule_for_each():
-    with pytest.raises(ValueError, match="need each other"):
+    with pytest.raises(ValueError, match="must be given together"):
         TaskSpec.model_validate(PARENT | {"parts": {"lines": ["a"]}})
     with pytest.raises(ValueError, match="the task has no 'parts'"):
         TaskSpec.model_validate(PARENT | {"correctness": {"a": "alias"}})

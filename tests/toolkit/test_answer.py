@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from toolkit.made import answers
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import NEED_ENTROPY, SLOPES, UNBOUNDED, input_bounds, inputs
 from tracecal.features.features import OF_ONE, answer_features, features_of_one
 from tracecal.logs.top_k import entropy_bounds
 from tracecal.registry.estimators import TRACE_PLUS_FEATURES
 from tracecal.toolkit.answer import score_answer, score_response
 from tracecal.toolkit.fitted import from_stored, interval
-from tracecal.toolkit.inputs import NEED_ENTROPY, SLOPES, UNBOUNDED, input_bounds, inputs
 from tracecal.toolkit.score import score_answers
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -529,7 +529,7 @@ def test_the_command_escalates_with_the_key_of_its_environment_and_writes_none(
             got = httpx.post(address + CHAT, json=ASK, timeout=60)
     assert got.json()["choices"][0]["message"]["content"] == "72"
     assert other.asked[0][1]["authorization"] == f"Bearer {LARGE_KEY}"
-    assert f"{two.url} is asked what no answer is kept for" in log.read_text()
+    assert f"answers that are not kept are escalated to {two.url}" in log.read_text()
     assert LARGE_KEY not in log.read_text()
 
 

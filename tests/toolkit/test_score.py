@@ -12,13 +12,13 @@ from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.splits import make_splits
 from tracecal.decode.foreign import entropies_of
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import NEED_ENTROPY, inputs
 from tracecal.logs.options import Reading
 from tracecal.storage.files import write_json
 from tracecal.toolkit.agree import vocabulary_for
 from tracecal.toolkit.fit import FitSettings, calibrate_answers
 from tracecal.toolkit.fitted import from_stored, load
 from tracecal.toolkit.groups import grouped
-from tracecal.toolkit.inputs import NEED_ENTROPY, inputs
 from tracecal.toolkit.score import score_answers
 
 

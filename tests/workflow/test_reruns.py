@@ -405,6 +405,7 @@ def test_the_import_closure_of_generate_is_pinned(finished):
         "tracecal/decode/record.py",
         "tracecal/decode/stopping.py",
         "tracecal/decode/traces.py",
+        "tracecal/jobs/step.py",
         "tracecal/storage/checksum.py",
         "tracecal/storage/digest.py",
         "tracecal/storage/files.py",

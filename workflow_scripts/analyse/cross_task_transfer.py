@@ -6,7 +6,7 @@ from tracecal.analyse.averages import averages
 from tracecal.analyse.cross_task_transfer import measure_on_targets
 from tracecal.analyse.gains import gains
 from tracecal.analyse.improvements import improvements
-from tracecal.analyse.pairs import read_pairs, read_splits
+from tracecal.analyse.pairs import read_splits
 from tracecal.calibrate.answers import read_answers
 from tracecal.jobs.job import job
 from tracecal.storage.files import write_parquet
@@ -19,9 +19,8 @@ with job(snakemake):
         read_answers(*paths).with_columns(task=pl.lit(task))
         for (_, task), paths in zip(params.pairs, files, strict=True)
     )
-    groups = read_pairs(inputs.questions, params.pairs, ["example_id", "group_id"])
     metrics, resampled = measure_on_targets(
-        answers.join(groups, on=["task", "example_id"], validate="1:1"),
+        answers,
         read_splits(inputs.splits, params.pairs),
         model=params.studies["main"]["model"],
         estimators=params.estimators,

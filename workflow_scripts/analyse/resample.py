@@ -8,11 +8,8 @@ from tracecal.tasks.roles import evaluated
 
 with job(snakemake):
     params, wildcards = snakemake.params, snakemake.wildcards
-    groups = read_parquet(snakemake.input.task, ["example_id", "group_id"])
     labels = read_parquet(snakemake.input.labels, ["example_id", "correct"])
-    answers = evaluated(labels, snakemake.input.task).join(
-        groups.select("example_id", "group_id"), on="example_id", validate="1:1"
-    )
+    answers = evaluated(labels, snakemake.input.task, ["group_id"])
     values = resample_metrics(
         read_parquet(snakemake.input.predictions, ["estimator", "split", "example_id"]),
         answers.select("example_id", "group_id", "correct"),

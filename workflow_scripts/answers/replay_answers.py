@@ -7,12 +7,14 @@ from tracecal.decode.model import load_tokenizer
 from tracecal.decode.record import record
 from tracecal.decode.replay import replay_traces, tokenisation, tokenised
 from tracecal.jobs.job import job
+from tracecal.jobs.step import Step
 from tracecal.logs.options import Reading
 from tracecal.logs.record import RECORDS
 from tracecal.storage.files import write_parquet
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    step = Step.of(snakemake)
     reading = Reading.model_validate_json(params.reading)
     answers, questions = answers_to(paths.task, paths.answers, params.held, reading, NOT_REPLAYABLE)
     tokenizer = load_tokenizer(paths.model)
@@ -21,7 +23,5 @@ with job(snakemake):
     metadata |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
     policy = f"replay of {paths.answers}"
     arguments = tokenizer, resources.batch_size
-    record(
-        snakemake, prompts, IMPORTED, policy, replay_traces, *arguments, notes=lambda _: metadata
-    )
+    record(step, prompts, IMPORTED, policy, replay_traces, *arguments, notes=lambda _: metadata)
     write_parquet(questions.drop("lacks"), snakemake.output.questions)

@@ -6,10 +6,12 @@ from tracecal.decode.self_evaluation import decoded_answers
 from tracecal.decode.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.jobs.job import job
 from tracecal.jobs.progress import LOGGER
+from tracecal.jobs.step import Step
 from tracecal.tasks.asking import Asking
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    step = Step.of(snakemake)
     asking = Asking.model_validate_json(params.asking)
     tokenizer = load_tokenizer(paths.model)
     answers = decoded_answers(paths.traces, paths.task, asking.stop)
@@ -21,4 +23,4 @@ with job(snakemake):
 
     prompts = second_turns(tokenizer, answers, asking, params.prompt, params.chat)
     arguments = tokenizer, asking.stop, resources.batch_size
-    record(snakemake, prompts, VERBALIZED, "greedy", confidence_replies, *arguments, notes=notes)
+    record(step, prompts, VERBALIZED, "greedy", confidence_replies, *arguments, notes=notes)

@@ -99,42 +99,66 @@ def resample_metrics(
     values (one class in every split) are null.
     """
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
+    correct = answers["correct"].to_numpy()
     drawn = draw_counts(answers["group_id"].to_list(), seed, resamples)
     counts = np.vstack([np.ones(len(answers)), drawn])
-    splits = predictions["split"].unique().sort()
+    splits = predictions["split"].unique().sort().to_list()
     in_resample = draw_splits(len(splits), task, seed, resamples)
-    places = answers.with_row_index("place")
-    rows = []
+    used = in_resample > 0
+    counts_of = [counts[chosen] for chosen in used]
+    parts = _by_split(predictions, answers["example_id"])
+    keys, found = [], []
     for estimator in estimators:
-        ranking = pl.col(estimator if estimator in scores.columns else "probability")
-        labelled = (
-            predictions.filter(estimator=estimator)
-            .join(places, on="example_id", validate="m:1")
-            .select("split", "place", "probability", "correct", score=ranking)
-            .sort("split", "place")
+        score = answers[estimator].to_numpy() if estimator in scores.columns else None
+        metrics = {metric: np.full(in_resample.shape, np.nan) for metric in RESAMPLED}
+        for row, split in enumerate(splits):
+            if (estimator, split) not in parts:
+                continue
+            places, probability = parts[estimator, split]
+            ranking = probability if score is None else score[places]
+            weights = counts_of[row][:, places]
+            measured = _of_split(probability, ranking, correct[places], weights)
+            for metric, values in measured.items():
+                metrics[metric][row, used[row]] = values
+        keys += [(model, task, estimator, metric) for metric in metrics]
+        found += [mean_over_splits(values, in_resample) for values in metrics.values()]
+    values = np.array(found).reshape(len(keys), 1 + resamples)
+    columns = {"observed": values[:, 0], "resampled": list(values[:, 1:])}
+    return (
+        pl.DataFrame(keys, schema=list(RESAMPLES)[:4], orient="row")
+        .with_columns(pl.Series(name, column) for name, column in columns.items())
+        .cast(RESAMPLES)
+        .with_columns(
+            pl.col("observed").fill_nan(None),
+            pl.col("resampled").list.eval(pl.element().fill_nan(None)),
         )
-        parts = labelled.partition_by("split", as_dict=True)
-        metrics = {metric: np.full((len(splits), len(counts)), np.nan) for metric in RESAMPLED}
-        for place, split in enumerate(splits):
-            used = in_resample[place] > 0
-            if (split,) in parts:
-                for metric, values in _of_split(parts[split,], counts[used]).items():
-                    metrics[metric][place, used] = values
-        for metric, values in metrics.items():
-            defined = [
-                None if np.isnan(mean) else mean
-                for mean in mean_over_splits(values, in_resample).tolist()
-            ]
-            rows.append((model, task, estimator, metric, defined[0], defined[1:]))
-    return pl.DataFrame(rows, schema=RESAMPLES, orient="row")
-
-
-def _of_split(labelled: pl.DataFrame, counts: np.ndarray) -> dict[str, np.ndarray]:
-    """The metrics [resamples] of one split's evaluated answers."""
-    probability, score, correct = (
-        labelled[name].to_numpy() for name in ("probability", "score", "correct")
     )
-    drawn = counts[:, labelled["place"].to_numpy()]
+
+
+def _by_split(
+    predictions: pl.DataFrame, ids: pl.Series
+) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
+    """By estimator and split, the places of its examples among `ids`, rising, and their
+    probabilities.
+    """
+    places = pl.DataFrame({"example_id": ids}).with_row_index("place")
+    grouped = (
+        predictions.join(places, on="example_id", validate="m:1")
+        .group_by("estimator", "split")
+        .agg(pl.col("place", "probability").sort_by("place"))
+    )
+    return {
+        (estimator, split): (place.to_numpy(), probability.to_numpy())
+        for estimator, split, place, probability in zip(
+            *(grouped[name] for name in ("estimator", "split", "place", "probability")), strict=True
+        )
+    }
+
+
+def _of_split(
+    probability: np.ndarray, score: np.ndarray, correct: np.ndarray, drawn: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The metrics [resamples] of one split's answers [n], each `drawn` [resamples, n] times."""
     area = weighted_auroc(score, correct, drawn)
     direction = _direction(score, probability)
     calibrated = (

@@ -21,9 +21,7 @@ from tracecal.calibrate.answers import raw_scores
 from tracecal.calibrate.predict import calibrate_all, probabilities
 from tracecal.calibrate.protocol import Method
 from tracecal.decode.traces import read_traces
-from tracecal.estimate import entropy, likelihood, trace, trajectory
-from tracecal.estimate.scores import family_scores, join_scores
-from tracecal.features.features import answer_features
+from tracecal.estimate.of_traces import inputs
 from tracecal.features.prefix import first_tokens
 from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
@@ -36,8 +34,6 @@ PREFIXES: Mapping[str, int | float | None] = {
     **{f"{100 * share:.0f}%": share for share in SHARES},
     ALL: None,
 }
-# Families that look at an answer's own trace alone, so that each has a meaning on a part of it.
-ON_PREFIX = {"likelihood": likelihood, "entropy": entropy, "trajectory": trajectory, "trace": trace}
 METRICS = ("auroc", "brier")
 EARLY_DOUBT = {
     **dict.fromkeys(("model", "task", "estimator", "prefix", "metric"), pl.String),
@@ -87,23 +83,6 @@ def analysis(
             measured(answers, divided, task, estimators, method, seed=seed, resamples=resamples)
         )
     return early_doubt(pl.concat(rows), pairs[0][0], level)
-
-
-def inputs(traces: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """`example_id` and the columns `names`, `scores.<id>` or `features.<name>`, of these traces."""
-    features = answer_features(traces)
-    scored = [name.removeprefix("scores.") for name in names if name.startswith("scores.")]
-    families = []
-    for family, module in ON_PREFIX.items():
-        frame = features if family == "trace" else traces
-        own = [name for name in scored if name in module.SCORES]
-        families.append(family_scores(frame, module.SCORES, own))
-    scores = join_scores(traces.select("example_id"), families, scored)
-    return scores.select("example_id", pl.exclude("example_id").name.prefix("scores.")).join(
-        features.select("example_id", pl.exclude("example_id").name.prefix("features.")),
-        on="example_id",
-        validate="1:1",
-    )
 
 
 def measured(

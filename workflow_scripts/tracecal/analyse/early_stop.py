@@ -8,6 +8,7 @@ most answers is taken. It is measured on the evaluation part, where the share ke
 rate may differ from those without stops, by as much as SAVINGS tell.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,14 +28,15 @@ SAVINGS = ("saved", "kept_change", "error_change")
 
 @dataclass(frozen=True)
 class Held:
-    """A task's answers: `correct` [n], who `calibrates` [splits, n], `counts` [1 + resamples, n] of
-    the sample and the resamples, and how often each split counts there [splits, 1 + resamples].
+    """A task's answers: `correct` [n], who `calibrates` [splits, n], how often each split counts in
+    the sample and the resamples [splits, 1 + resamples], and by split how often each answer is
+    drawn where it does, `counts` [those, n].
     """
 
     correct: np.ndarray
     calibrates: np.ndarray
-    counts: np.ndarray
     in_resample: np.ndarray
+    counts: Sequence[np.ndarray]
 
     @classmethod
     def of(
@@ -44,13 +46,15 @@ class Held:
         calibration = splits.filter(part="calibration").partition_by("split", as_dict=True)
         ids = answers["example_id"]
         drawn = draw_counts(answers["group_id"].to_list(), seed, resamples)
+        counts = np.vstack([np.ones(len(answers)), drawn])
+        in_resample = draw_splits(len(calibration), task, seed, resamples)
         return cls(
             answers["correct"].to_numpy(),
             np.array(
                 [ids.is_in(calibration[key]["example_id"].implode()) for key in sorted(calibration)]
             ),
-            np.vstack([np.ones(len(answers)), drawn]),
-            draw_splits(len(calibration), task, seed, resamples),
+            in_resample,
+            [counts[used] for used in in_resample > 0],
         )
 
 
@@ -68,17 +72,18 @@ def rule(early: np.ndarray, final: np.ndarray, correct: np.ndarray) -> Rule:
     """The rule that stops most answers of a calibration part, arrays [n], n >= 1."""
     n = len(correct)
     kept = max(1, round(KEPT * n))
-    ordered = np.sort(early)
     usual = float(np.sort(final)[-kept])
     allowed = (~correct[final >= usual]).mean()
-    found = Rule(-np.inf, usual, usual)
-    for stopped in np.unique(np.arange(STEP * n, n - kept + 1, max(STEP * n, 1)).astype(int)):
-        # With ties fewer are stopped than meant, and more may be kept.
-        going = early >= ordered[stopped]
-        least = np.sort(final[going])[-kept]
-        if (~correct[going & (final >= least)]).mean() <= allowed:
-            found = Rule(float(ordered[stopped]), float(least), usual)
-    return found
+    stops = np.unique(np.arange(STEP * n, n - kept + 1, max(STEP * n, 1)).astype(int))
+    # A row for each number of stops. With ties fewer are stopped than meant, and more may be kept.
+    below = np.sort(early)[stops, None]
+    last = np.where(early >= below, final, -np.inf)
+    least = np.sort(last)[:, -kept, None]
+    held = last >= least
+    good = np.flatnonzero((held & ~correct).sum(axis=1) / held.sum(axis=1) <= allowed)
+    if not len(good):
+        return Rule(-np.inf, usual, usual)
+    return Rule(float(below[good[-1], 0]), float(least[good[-1], 0]), usual)
 
 
 def savings(
@@ -106,11 +111,10 @@ def savings(
         kept = ~stopped & (last >= least)
         summed = [stopped * (length - seen[tested]), length, kept, kept & wrong]
         summed += [before, before & wrong, np.ones_like(length)]
-        used = held.in_resample[split] > 0
-        left, tokens, kept, kept_wrong, before, before_wrong, n = (
-            held.counts[used][:, tested] @ np.column_stack(summed).astype(float)
-        ).T
-        found[:, split, used] = [
+        columns = np.zeros((len(tested), len(summed)))
+        columns[tested] = np.column_stack(summed)
+        left, tokens, kept, kept_wrong, before, before_wrong, n = (held.counts[split] @ columns).T
+        found[:, split, held.in_resample[split] > 0] = [
             ratio(left, tokens),
             ratio(kept - before, n),
             ratio(kept_wrong, kept) - ratio(before_wrong, before),

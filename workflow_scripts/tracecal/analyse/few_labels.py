@@ -23,7 +23,6 @@ from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import Method
 from tracecal.registry.estimators import OwnFit
 from tracecal.storage.files import read_parquet
-from tracecal.tasks.roles import evaluation_ids
 
 SIZES = (20, 50, 100, 200)
 METRICS = ("brier", "auroc")
@@ -57,8 +56,7 @@ def analysis(
     for (model, task), split, question, *files in zip(
         pairs, splits, questions, labels, scores, features, strict=True
     ):
-        known = read_answers(files[0], question, *files[1:])
-        answers = known.join(evaluation_ids(question, ["group_id"]), on="example_id")
+        answers = read_answers(files[0], question, *files[1:])
         ranks = read_parquet(split, ["example_id", "split", "rank"])
         rows.append(resampled(answers, ranks, model=model, task=task, **settings))
     return few_labels(pl.concat(rows), settings["shown"], settings["baselines"], level)
@@ -80,7 +78,7 @@ def resampled(
 ) -> pl.DataFrame:
     """RESAMPLES at each size, after `labels`, the size, and `n` answers evaluated in a split.
 
-    `answers` is as `read_answers` returns it, with `group_id`; `splits` has `example_id`, `split`
+    `answers` is as `read_answers` returns it; `splits` has `example_id`, `split`
     and `rank`. Only the `shown` estimators are resampled, the other `baselines` just measured.
     """
     labelled, scores = answers.select("example_id", "group_id", "correct"), raw_scores(answers)

@@ -15,7 +15,7 @@ random_part       any part
 failing_name      the answer's part whose name is wrong most often in the calibration part of a
                   split; the mean over the splits that evaluate the answer
 
-A window or token outside of all parts points at none, which is no hit.
+A window or token outside of all parts points at none, which does not count as a hit.
 """
 
 from collections.abc import Mapping, Sequence

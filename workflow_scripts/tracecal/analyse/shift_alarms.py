@@ -24,7 +24,6 @@ from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.protocol import Calibrator, Method, from_json
 from tracecal.jobs.randomness import seeded
 from tracecal.storage.files import read_parquet
-from tracecal.tasks.roles import evaluation_ids
 from tracecal.watch.monitors import Batch, Promise, Reference
 from tracecal.watch.streams import first_alarms
 
@@ -59,8 +58,7 @@ def analysis(
     for (_, task), split, question, *files in zip(
         pairs, splits, questions, labels, scores, features, strict=True
     ):
-        known = read_answers(files[0], question, *files[1:])
-        answers[task] = known.join(evaluation_ids(question, ["group_id"]), on="example_id")
+        answers[task] = read_answers(files[0], question, *files[1:])
         divided[task] = read_parquet(split, ["example_id", "split", "rank", "part"])
     rows = [row for task in answers for row in from_task(task, answers, divided[task], **settings)]
     model = pairs[0][0]
@@ -81,7 +79,7 @@ def from_task(
 ) -> list[dict[str, Any]]:
     """The rows of SHIFT_ALARMS, but for `model`, in which `task` is calibrated and turns to each.
 
-    `answers` of each task are as `read_answers` returns them, with `group_id`; `splits` are the
+    `answers` of each task are as `read_answers` returns them; `splits` are the
     task's. Answers are kept at the smallest of the `error_rates` for which TRACE+ has a threshold.
     """
     first = splits.filter(pl.col("split") == splits["split"].min())

@@ -12,14 +12,14 @@ from tracecal.tasks.roles import evaluated
 def read_answers(
     labels: str | Path, task: str | Path, scores: str | Path, features: str | Path
 ) -> pl.DataFrame:
-    """One row per evaluated answer, sorted by `example_id`, with `correct` and all inputs.
+    """One row per evaluated answer, sorted by `example_id`, with `group_id`, `correct`, all inputs.
 
     Columns of the files `scores` and `features` are named `scores.<column>` and
     `features.<column>`: some share a name and differ in sign. Raises `InputError` where a file
     is unreadable or an evaluated example has no label.
     """
     labelled = read_parquet(labels, ["example_id", "correct"]).select("example_id", "correct")
-    answers = evaluated(labelled, task)
+    answers = evaluated(labelled, task, ["group_id"])
     for folder, path in (("scores", scores), ("features", features)):
         columns = read_parquet(path, ["example_id"])
         prefixed = columns.select("example_id", pl.exclude("example_id").name.prefix(f"{folder}."))

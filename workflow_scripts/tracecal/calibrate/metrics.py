@@ -111,10 +111,10 @@ def weighted_auroc(score: np.ndarray, correct: np.ndarray, weights: np.ndarray) 
     order = np.argsort(-score, kind="stable")
     ranked, right, weights = score[order], correct[order], weights[:, order]
     tied = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
-    return _ahead(
-        np.add.reduceat(weights * right, tied, axis=1),
-        np.add.reduceat(weights * ~right, tied, axis=1),
-    )
+    right = weights * right
+    if len(tied) == len(ranked):
+        return _ahead(right, weights - right)
+    return _ahead(*(np.add.reduceat(one, tied, axis=1) for one in (right, weights - right)))
 
 
 def _ahead(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:

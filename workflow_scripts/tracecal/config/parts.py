@@ -23,12 +23,12 @@ def require_parts(study: Study, tasks: Mapping[str, TaskSpec]) -> None:
             )
         if parent is not None and slug in whole:
             raise InputError(
-                f"config: study: task {slug!r} is made of parts of answers, which are no further "
+                f"config: study: task {slug!r} is made of parts of answers, which are not further "
                 "answers to average over; name it under study.parts instead."
             )
         if parent is not None and (parent not in tasks or tasks[parent].source.parts_of):
             known = [name for name, one in tasks.items() if one.source.parts_of is None]
             raise InputError(
-                f"task {slug!r}: source: parts_of: {parent!r} is no task of the run whose answers "
-                f"are decoded or read; there are {', '.join(known)}."
+                f"task {slug!r}: source: parts_of: {parent!r} is not a task of the run whose "
+                f"answers are decoded or read; there are {', '.join(known)}."
             )

@@ -72,11 +72,11 @@ class ModelSource(Strict):
                 "and 'hub' (owner/name)"
             )
         if (self.package is None) != (not self.files):
-            raise ValueError("'package' and 'files' need each other")
+            raise ValueError("'package' and 'files' must be given together")
         if (self.hub is None) != (self.revision is None):
             raise ValueError(
-                "'hub' and 'revision' need each other; the revision is a commit hash, as listed at "
-                f"https://huggingface.co/{self.hub or 'owner/name'}/commits/main"
+                "'hub' and 'revision' must be given together; the revision is a commit hash, as "
+                f"listed at https://huggingface.co/{self.hub or 'owner/name'}/commits/main"
             )
         return self
 

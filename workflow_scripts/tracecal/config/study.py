@@ -47,8 +47,8 @@ class BroaderStudy(Strict):
 class PartsStudy(_OrderFree):
     """Parts of answers, such as fields or lines: tasks made of parts of other tasks' answers.
 
-    They stand apart, as they are no further answers, and some estimators need more than a part has:
-    they count in no average of the other studies.
+    They stand apart, as they are not further answers and some estimators need more than a part has:
+    no average of the other studies counts them.
     """
 
     models: tuple[str, ...] = Field(description="slugs of some of 'models'")

@@ -7,7 +7,7 @@ full confidence, not 1 %, because the default prompt asks for a number up to 1.
 
 import re
 
-# A decimal comma has one or two digits after it: "1,000" is no confidence
+# A decimal comma has one or two digits after it: "1,000" is not a confidence
 _NUMBER = r"(?:\d+(?:[.٫]\d+|,\d{1,2})?|[.٫]\d+)(?![.,٫]?\d)"
 # Not inside a Latin word ("GPT4") or a longer number
 _STATED = re.compile(

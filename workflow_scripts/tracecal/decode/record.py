@@ -3,13 +3,13 @@
 import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from tracecal.decode.batching import Keep, Prompt, longest_first
 from tracecal.decode.engine import engine_of
 from tracecal.decode.traces import provenance, write_table
+from tracecal.jobs.step import Step
 from tracecal.storage.files import read_checked
 from tracecal.storage.journal import Journal
 
@@ -17,7 +17,7 @@ Work = Callable[[list[Prompt], Keep], object]
 
 
 def record(
-    job: Any,
+    step: Step,
     prompts: Sequence[Prompt],
     schema: pa.Schema,
     policy: str,
@@ -25,34 +25,30 @@ def record(
     *arguments: object,
     notes: Callable[[pa.Table], dict[str, str]] = lambda table: {},
 ) -> None:
-    """Run a language model on a task's prompts, and write all rows to the output of the rule.
+    """Run a language model on a task's prompts, and write all rows to the step's output.
 
-    `job` is the rule's `snakemake`. Its parameters are all that the rows depend on besides the
-    prompts and the model: the code's hash, the arguments' values and, read here, `loading`, the
-    `seed`, the `engine` where it is not Transformers, and `journal`, the folder of finished
-    batches. `work(model, prompts, *arguments, keep=...)` gets the prompts that are not finished,
-    and passes each batch's rows to `keep`; where none are left no model is loaded. `notes` returns
-    further metadata of the file.
+    The step's settings are all that the rows depend on besides the prompts and the model: the
+    code's hash, the arguments' values and, read here, `loading`, the `seed`, the `engine` where it
+    is not Transformers, and `journal`, the folder of finished batches. `work(model, prompts,
+    *arguments, keep=...)` gets the prompts that are not finished, and passes each batch's rows to
+    `keep`; where none are left no model is loaded. `notes` returns further metadata of the file.
     """
-    params, wildcards, output = job.params, job.wildcards, job.output[0]
-    # Of 'work/shards/2-of-4/', say, where several jobs share the prompts.
-    shard = (wildcards.get("shard") or "").rstrip("/").rpartition("/")[2] or None
+    settings = step.settings
+    engine, loading = settings.get("engine"), settings["loading"]
 
     def run(missing: list[Prompt], keep: Keep) -> None:
-        on_model = engine_of(params.get("engine"), job.resources.mem_mb)
-        how = job.input.model, params.loading, job.resources.gpu
-        on_model(work, *how, missing, *arguments, keep=keep)
+        on_model = engine_of(engine, step.memory_mb)
+        on_model(work, step.weights, loading, step.gpus, missing, *arguments, keep=keep)
 
-    revision = read_checked(job.input.revision).strip()
-    dtype = params.loading["dtype"]
-    metadata = provenance(wildcards.model, revision, dtype, policy, params.seed)
-    if engine := params.get("engine"):
+    revision = read_checked(step.revision).strip()
+    metadata = provenance(step.model, revision, loading["dtype"], policy, settings["seed"])
+    if engine:
         metadata["engine"] = engine
-    journal = Journal(params.journal, schema, identity(dict(params.items()), metadata, prompts))
-    table = recorded(share_of(prompts, shard), journal, run)
-    write_table(table, metadata | notes(table), output)
-    if shard is None:
-        journal.settle(output)
+    journal = Journal(settings["journal"], schema, identity(settings, metadata, prompts))
+    table = recorded(share_of(prompts, step.shard), journal, run)
+    write_table(table, metadata | notes(table), step.output)
+    if step.shard is None:
+        journal.settle(step.output)
 
 
 def recorded(prompts: Sequence[Prompt], journal: Journal, work: Work) -> pa.Table:

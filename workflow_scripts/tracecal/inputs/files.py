@@ -24,7 +24,7 @@ def require_regular(path: str | Path, most: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a file; give one (no folder, pipe or device).")
     if status.st_size > most:
-        raise InputError(f"{path} holds {status.st_size:,} bytes; {most:,} are the most.")
+        raise InputError(f"{path} holds {status.st_size:,} bytes; at most {most:,} are allowed.")
 
 
 def parsed_json(text: str | bytes) -> Any:
@@ -93,7 +93,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping:
         seen = set()
-        # A merge (<<) is no key of its own.
+        # A merge (<<) is not a key of its own.
         for key_node in (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):

@@ -80,7 +80,7 @@ def _slug(value: str) -> str:
         )
     if len(value) > LONGEST_NAME:
         raise ValueError(
-            f"{value[:20]!r}... has {len(value)} letters, too many for file names; use at most "
+            f"{value[:20]!r}... has {len(value)} characters, too many for a file name; use at most "
             f"{LONGEST_NAME}"
         )
     return value
@@ -93,14 +93,14 @@ def _repository(value: str) -> str:
     part = r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?"
     if not re.fullmatch(f"{part}/{part}", value) or "--" in value or ".." in value:
         raise ValueError(
-            f"{value!r} is no repository of the hub; write owner/name, as in its address"
+            f"{value!r} is not a Hub repository ID; write owner/name, as in its address"
         )
     return value
 
 
 def _revision(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]*", value) or ".." in value:
-        raise ValueError(f"{value!r} is no revision; give a commit hash of 40 digits, or a ref")
+        raise ValueError(f"{value!r} is not a revision; give a commit hash of 40 digits, or a ref")
     return value
 
 
@@ -155,7 +155,7 @@ def _refuse_markup(value: Any, where: str) -> None:
     """
     for keys, text in _texts(value):
         if any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise InputError(f"{where}: {_path(keys)}: holds half a character (a lone surrogate)")
+            raise InputError(f"{where}: {_path(keys)}: holds an unpaired surrogate")
         if tag := re.search(r"</?script|<!--", text, re.IGNORECASE):
             raise InputError(
                 f"{where}: {_path(keys)}: {tag[0]!r} would run in the report's page; leave it out"

@@ -55,7 +55,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         LOGGER.error("error: %s", error)
         raise SystemExit(1) from None
     except OSError as error:
-        # A full disk or missing permission is no bug: no traceback.
+        # A full disk or missing permission is not a bug: no traceback.
         no_bug = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
         LOGGER.error("error: %s (%s)", error.strerror, error.filename, exc_info=not no_bug)
         raise SystemExit(1) from None

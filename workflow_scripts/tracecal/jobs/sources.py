@@ -11,16 +11,16 @@ from importlib.util import source_hash
 from pathlib import Path
 from typing import Any
 
-READ: dict[Path, bytes] = {}
+CONTENTS: dict[Path, bytes] = {}
 PREAMBLE_END = b"######## snakemake preamble end #########\n"
 CHECKED = (3).to_bytes(4, "little")  # flags of compiled code that is compared with its source
 
 
 def source(path: Path) -> bytes:
     """The bytes of a source file, whatever has happened to it since this process first read it."""
-    if path not in READ:
-        READ[path] = path.read_bytes()
-    return READ[path]
+    if path not in CONTENTS:
+        CONTENTS[path] = path.read_bytes()
+    return CONTENTS[path]
 
 
 def running_script() -> Path:
@@ -33,7 +33,7 @@ def running_script() -> Path:
         Path(main.__file__).resolve(),
         Path(getattr(main, "__real_file__", main.__file__)),
     )
-    READ[script] = copy.read_bytes().rpartition(PREAMBLE_END)[2]
+    CONTENTS[script] = copy.read_bytes().rpartition(PREAMBLE_END)[2]
     return script
 
 

@@ -36,7 +36,7 @@ def read_annotations(
             if not values:
                 continue
             if example in found:
-                raise WrongRow(f"{example!r} comes twice")
+                raise WrongRow(f"duplicate id {example!r}")
             found[example] = _one(example, values)
         except WrongRow as error:
             wrong.append(f"{place}: {error}")

@@ -59,7 +59,7 @@ def read_columns(body: dict[str, Any]) -> RawAnswer:
     lengths = {name: len(values) for name, values in lists.items() if values is not None}
     if len(set(lengths.values())) > 1:
         counts = " and ".join(f"{length} {name}" for name, length in lengths.items())
-        raise WrongRow(f"its lists are of unequal lengths: {counts}")
+        raise WrongRow(f"its lists have unequal lengths: {counts}")
     exact = {
         name: values
         for name in ("entropy_lower", "entropy", "entropy_upper")

@@ -45,6 +45,6 @@ def _spans(spans: Any) -> list[tuple[int, int]]:
         whole = isinstance(pair, list | tuple) and len(pair) == 2
         if not whole or not all(type(end) is int for end in pair) or not 0 <= pair[0] < pair[1]:
             raise WrongRow(
-                f"its wrong_spans {spans!r} are no list of pairs [start, end) of characters"
+                f"its wrong_spans {spans!r} are not a list of pairs [start, end) of characters"
             )
     return [(start, end) for start, end in pairs]

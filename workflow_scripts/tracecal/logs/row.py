@@ -96,7 +96,7 @@ def _name(body: Row, reading: Reading) -> str:
     for name, (recognised, _) in FORMATS.items():
         if recognised(body):
             return name
-    raise WrongRow(f"its format is unknown; known are {', '.join(FORMATS)}")
+    raise WrongRow(f"its format is unknown; expected one of {', '.join(FORMATS)}")
 
 
 def _id(row: Row, body: Row, reading: Reading) -> str:

@@ -36,7 +36,7 @@ def _leaves(node: Any, root: Mapping[str, Any], path: str, depth: int) -> Iterat
     if isinstance(node.get("items"), Mapping):
         inner.append((node["items"], f"{path}[]"))
     if not inner:
-        # Of an optional value, the alternative 'null' is no other part.
+        # Of an optional value, the alternative 'null' is not another part.
         yield path
     for one, below in inner:
         yield from _leaves(one, root, below, depth + 1)

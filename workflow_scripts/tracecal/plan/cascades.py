@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tracecal.analyse.early_doubt import ON_PREFIX
 from tracecal.calibrate.picked import PICKED
 from tracecal.config.selection import chosen_for
+from tracecal.estimate.of_traces import KNOWN
 from tracecal.plan.main_study import FILES
 from tracecal.plan.results import Analysis, Figure, PerPair, Result, Table, analysed
 from tracecal.plan.run import Run
@@ -20,7 +20,8 @@ def results(run: Run) -> Iterator[Result | Table]:
 
 def _early_doubt(run: Run) -> Iterator[Result | Table]:
     """The compared estimators that have a meaning on a part of an answer."""
-    shown = [e for e in run.main_compared if e.family in ON_PREFIX]
+    # Estimators that look at a trace alone have a meaning on its first tokens.
+    shown = [e for e in run.main_compared if {*e.inputs} <= {*KNOWN}]
     if not shown:
         return
     settings = {

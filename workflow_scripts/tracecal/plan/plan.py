@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tracecal.paper import published
 from tracecal.plan import cascades, comparison, main_study, parts
 from tracecal.plan.families import families
-from tracecal.plan.results import Analysis, Family, Figure, Result, Table
+from tracecal.plan.results import Analysis, Family, Figure, PerPair, Result, Study, Table
 from tracecal.plan.run import Run
 from tracecal.registry.estimators import entries
 from tracecal.tables.words import count, filled, listed
@@ -48,6 +48,33 @@ class Plan:
     def _parent(self, task: str = "", **_: str) -> str:
         """The task whose answers a task's are parts of."""
         return (self.run.tasks[task].source.parts_of or "") if task in self.run.tasks else ""
+
+    def files(self, result: Result, finished: Pairs, **wildcards: str) -> dict[str, object]:
+        """The paths that an entry is made from, by name, for a job: one path, or those of all
+        `finished` pairs of a study.
+        """
+
+        def paths(given: str | PerPair) -> str | list[str]:
+            if isinstance(given, str):
+                return self.path(given, **wildcards)
+            return [
+                self.path(given.pattern, model=model, task=task)
+                for model, task in self.of_study(given.study, finished)
+                if given.models is None or model in given.models
+            ]
+
+        return {name: paths(given) for name, given in result.inputs.items()}
+
+    def of_study(self, study: Study, pairs: Pairs) -> list[list[str]]:
+        """The pairs that belong to a study, as plain values."""
+        main = self.run.config.study.main
+        belongs = {
+            "all": lambda model, task: True,
+            "main": lambda model, task: model == main.model and task in main.tasks,
+            "parts": lambda model, task: self._parent(task=task) != "",
+            "whole": lambda model, task: self._parent(task=task) == "",
+        }
+        return [[model, task] for model, task in pairs if belongs[study](model, task)]
 
     def settings(self, table: str) -> dict[str, object]:
         """A table's settings: the labels of its models and tasks, its studies, and more.

@@ -29,6 +29,8 @@ def compares(
         "weights": max([len(e.inputs) for e in estimators], default=0),
         "calibration_share": run.config.splits.calibration_share,
     }
+    if any(estimator.family == "beam" for estimator in estimators):
+        more["beams"] = run.config.beams.width
     if of_subset:
         more["subset"] = run.config.study.broader.answers
     every = tuple(dict.fromkeys([*analyses, "averages", "accuracy"]))

@@ -22,7 +22,7 @@ def link_model(
     """Make `target` a folder of links to the files `names` (all where None) of folder `source`.
 
     Links, because weights are large; a real folder, because Snakemake writes a timestamp into its
-    outputs and the user's folder must not change. Raises `InputError` where `source` is no model
+    outputs and the user's folder must not change. Raises `InputError` where `source` is not a model
     folder with safetensors weights, or its fingerprint is not `content`.
     """
     source = Path(source).expanduser().resolve()
@@ -54,7 +54,7 @@ def fingerprint(folder: str | Path) -> str:
 
 
 def checked_fingerprint(folder: str | Path) -> str:
-    """The fingerprint of a user's folder; raises `InputError` where it is no model folder."""
+    """The fingerprint of a user's folder; raises `InputError` where it is not a model folder."""
     folder = Path(folder).expanduser()
     check_model_folder(folder)
     return fingerprint(folder)
@@ -83,7 +83,7 @@ def check_model_folder(folder: Path) -> None:
     if (layers := _layers(folder / "config.json")) > MOST_LAYERS:
         raise InputError(
             f"{folder / 'config.json'} says that the model has {layers:,} layers "
-            f"('num_hidden_layers'); {MOST_LAYERS:,} are the most. Restore the file."
+            f"('num_hidden_layers'); at most {MOST_LAYERS:,} are allowed. Restore the file."
         )
     if not list(folder.glob("*.safetensors")):
         raise InputError(
@@ -94,9 +94,7 @@ def check_model_folder(folder: Path) -> None:
     visible = (path for path in folder.iterdir() if not path.name.startswith("."))
     broken = [path for path in visible if not path.is_file() and not path.is_dir()]
     if broken:
-        raise InputError(
-            f"{min(broken)} is no file, or a link to one that is not there; restore or remove it."
-        )
+        raise InputError(f"{min(broken)} is not a file, or is a broken link; restore or remove it.")
 
 
 def _layers(path: Path) -> int:

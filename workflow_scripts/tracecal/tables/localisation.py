@@ -42,7 +42,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         titles={f"{model}/{task}": settings.pair(model, task) for model, task in settings.pairs},
         notes=(
             "Of the answers that hold right and wrong parts, the share in which the pointer lies "
-            "in a wrong one; a token or window outside of all parts is no hit.",
+            "in a wrong one; a token or window outside of all parts does not count as a hit.",
             *_counted(frame, settings),
         ),
     )

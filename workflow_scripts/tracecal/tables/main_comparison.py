@@ -14,6 +14,7 @@ from tracecal.tables.phrases import (
     METRICS,
     NAMES,
     PARTLY,
+    beam_notes,
     by,
     marked,
     method,
@@ -27,7 +28,6 @@ FAMILIES = {"beam": "beam-distribution"}
 SEQUENCE_FAMILIES = ("likelihood", "entropy")
 AVERAGE = "average"
 GAINS = "gains"
-BEAMS = "Beam scores also read the other beams of a search from the same prompt."
 
 # By (task, null for the average; estimator; metric).
 Means = Mapping[tuple[str | None, str, str], Mapping]
@@ -75,7 +75,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         ),
         notes=(
             *answered.notes(frames, settings),
-            *([BEAMS] if any(entry.family == "beam" for entry in rows) else []),
+            *beam_notes(rows, settings),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
             *_gain_notes(gains, settings),
         ),

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracecal.tables.answered import FEWER, Fewer, fewer_in
 from tracecal.tables.rows import PRINTED
-from tracecal.tables.settings import Entry, Labels
+from tracecal.tables.settings import Entry, Labels, Settings
 from tracecal.tables.words import listed, note
 from tracecal.writers.table import Better, Column
 
@@ -40,6 +40,9 @@ LEFT_OUT = (
     f"{PARTLY} Undefined in splits whose answers are all correct, all wrong or all without a "
     "score, which the mean leaves out"
 )
+BEAMS = "Beam scores read all beams of a search from the same prompt, K = {} beams"
+# Flores et al. 2025: of two beams all three are functions of the difference of their scores.
+ALIKE = ", of which Beam-Ratio, Beam-TailThinness and Beam Entropy order answers alike"
 BEST_OF_COLUMN = (
     "Bold: best of the column; underlined: second best; ties, as printed, share the mark."
 )
@@ -47,6 +50,14 @@ RISK = (
     "A token's risk is its entropy (nats), mean risk its average over the answer; the spike gap is "
     "how far the mean of its most uncertain window of four tokens exceeds that average."
 )
+
+
+def beam_notes(entries: Sequence[Entry], settings: Settings) -> list[str]:
+    """How many beams the scores of beams among `entries` read; from `settings.more`, 'beams'."""
+    if not any(entry.family == "beam" for entry in entries):
+        return []
+    beams = settings.more["beams"]
+    return [f"{BEAMS.format(beams)}{ALIKE if beams == 2 else ''}."]
 
 
 def method(

@@ -66,7 +66,7 @@ class Source(Strict):
             )
         for name in (self.split, self.training_split, *self.languages):
             if name is not None and not re.fullmatch(r"\w[\w.-]*", name):
-                raise ValueError(f"{name!r} is no valid name of a hub source's split or language")
+                raise ValueError(f"{name!r} is not a valid name of a hub's split or language")
 
 
 def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Rows(Strict):
     @model_validator(mode="after")
     def _parts_where_needed(self) -> "Rows":
         if (self.source.parts_of is None) != (self.parts is None):
-            raise ValueError("'parts' and 'source: {parts_of: ...}' need each other")
+            raise ValueError("'parts' and 'source: {parts_of: ...}' must be given together")
         if self.parts is None:
             if self.references:
                 raise ValueError("'references' by part belong to 'source: {parts_of: ...}'")

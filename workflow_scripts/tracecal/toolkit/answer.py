@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import KNOWN, NEED_ENTROPY, SLOPES, UNBOUNDED, inputs
 from tracecal.features.features import OF_ONE, features_of_one
 from tracecal.logs.options import Reading
 from tracecal.logs.record import Record, as_frame
@@ -22,7 +23,6 @@ from tracecal.toolkit.agree import (
     vocabulary_for,
 )
 from tracecal.toolkit.fitted import Fitted, interval
-from tracecal.toolkit.inputs import KNOWN, NEED_ENTROPY, SLOPES, UNBOUNDED, inputs
 
 TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 

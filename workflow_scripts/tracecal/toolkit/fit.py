@@ -13,6 +13,7 @@ from tracecal.calibrate.risk_control import risk_control
 from tracecal.calibrate.splits import make_splits
 from tracecal.config.calibration import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import inputs
 from tracecal.features.prefix import first_tokens
 from tracecal.inputs.schema import Strict
 from tracecal.jobs.progress import LOGGER
@@ -22,7 +23,6 @@ from tracecal.registry.estimators import ESTIMATORS, OwnFit
 from tracecal.toolkit.agree import fingerprints
 from tracecal.toolkit.fitted import FEW_LABELS, WITH_FEW_LABELS, default_estimator
 from tracecal.toolkit.groups import grouped
-from tracecal.toolkit.inputs import inputs
 
 FEWEST = 20
 FOLDS = 5

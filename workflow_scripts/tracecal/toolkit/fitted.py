@@ -12,11 +12,11 @@ from tracecal.calibrate.fitted_on import FEATURE_VERSION, FittedOn
 from tracecal.calibrate.pooled import PART_FEATURE
 from tracecal.calibrate.protocol import Calibrator, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import NEED_ENTROPY
 from tracecal.inputs.schema import parse
 from tracecal.registry.estimators import ESTIMATORS
 from tracecal.storage.checksum import beside, read_sum
 from tracecal.storage.digest import digest
-from tracecal.toolkit.inputs import NEED_ENTROPY
 from tracecal.watch.monitors import Reference
 
 DEFAULT = "trace_plus"

@@ -75,7 +75,7 @@ def add_commands(command: Command) -> None:
         "agree",
         "say how far two people's labels agree",
         "Prints the share of equal verdicts and Cohen's kappa with intervals, and the answers on "
-        "which they disagree. Unsure is no verdict.",
+        "which they disagree. Unsure does not count as a verdict.",
     )
     agree.add_argument("answers", help="one person's labels, JSON Lines, JSON, CSV or Parquet")
     agree.add_argument("second", help="the other's")

@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import KNOWN, NEED_ENTROPY, input_bounds, inputs
 from tracecal.features.prefix import first_tokens
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.record import ENTROPY_KIND
@@ -15,7 +16,6 @@ from tracecal.toolkit.agree import (
     run_on,
 )
 from tracecal.toolkit.fitted import Fitted, interval
-from tracecal.toolkit.inputs import KNOWN, NEED_ENTROPY, input_bounds, inputs
 
 SCORED = {
     "example_id": pl.String,

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import KNOWN, OF_FEATURES, OF_TRACES, inputs
 from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE, TASK, TRACE
 from tracecal.explore.choose import choose_answers
 from tracecal.explore.contents import contents
@@ -19,7 +20,6 @@ from tracecal.parts.spec import Parts
 from tracecal.registry.estimators import ESTIMATORS, entries
 from tracecal.toolkit.agree import fingerprints, open_questions, require_same_kind
 from tracecal.toolkit.fitted import Fitted, from_stored
-from tracecal.toolkit.inputs import KNOWN, OF_FEATURES, OF_TRACES, inputs
 from tracecal.toolkit.parts import part_answers
 
 UNKNOWN = "unknown model"

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from tracecal.calibrate.fitted_on import FittedOn
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import NEED_ENTROPY
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.options import Reading
 from tracecal.logs.raw import stop_token
@@ -22,7 +23,6 @@ from tracecal.logs.trace import FINISHES
 from tracecal.toolkit.agree import NEXT_QUESTION, open_questions, require_same_kind
 from tracecal.toolkit.answer import Confidence, score_answer
 from tracecal.toolkit.fitted import Fitted
-from tracecal.toolkit.inputs import NEED_ENTROPY
 from tracecal.toolkit.parts import ScoredPart, record_parts
 from tracecal.toolkit.serve.forms import Object
 from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps

@@ -83,7 +83,7 @@ def _response_top(request: Object) -> int | None:
 
 
 def _count(request: Object, name: str) -> int | None:
-    """A request's setting, 0 where it has none; null where it is no count."""
+    """A request's setting, 0 where it has none; null where it is not a count."""
     value = request.get(name)
     if value is None:
         return 0

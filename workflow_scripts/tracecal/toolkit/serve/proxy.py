@@ -116,7 +116,9 @@ class Proxy:
         response = await self.server.send(*to, orjson.dumps(settings | additions), headers)
         if response.status in REFUSED:
             response.close()
-            LOGGER.warning("the server may refuse the log-probabilities: asking without; see --top")
+            LOGGER.warning(
+                "the server may have refused log-probabilities: asking again without; see --top"
+            )
             response = await self.server.send(*to, content, headers)
         if response.status == 200 and _is_stream(response, settings):
             return await self._stream(

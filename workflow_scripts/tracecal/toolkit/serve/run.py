@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
     host, port = listening.getsockname()[:2]
     LOGGER.info("http://%s:%d answers for %s", host, port, settings.upstream)
     if settings.escalate is not None:
-        LOGGER.info("%s is asked what no answer is kept for", settings.escalate)
+        LOGGER.info("answers that are not kept are escalated to %s", settings.escalate)
     if settings.workers == 1:
         _serve(proxy, listening)
     else:
@@ -109,7 +109,7 @@ def _key(variable: str) -> str | None:
     if not key and variable != KEY_ENV:
         raise InputError(f"the environment has no {variable}, named by --escalate-key-env.")
     if not (key.isascii() and key.isprintable()):
-        raise InputError(f"{variable} holds letters that no key has.")
+        raise InputError(f"{variable} holds characters that no key can have.")
     return key or None
 
 

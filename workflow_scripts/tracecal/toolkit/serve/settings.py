@@ -84,7 +84,7 @@ class Settings(Watching):
     @classmethod
     def _is_a_variable(cls, value: str) -> str:
         if not re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII):
-            raise ValueError("is no name of a variable; put the key itself into the environment")
+            raise ValueError("is not the name of an environment variable; put the key itself there")
         return value
 
     @model_validator(mode="after")

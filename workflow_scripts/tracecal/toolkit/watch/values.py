@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibrate.protocol import as_json
+from tracecal.estimate.of_traces import inputs
 from tracecal.toolkit.fitted import Fitted
-from tracecal.toolkit.inputs import inputs
 from tracecal.toolkit.score import score_answers
 from tracecal.watch.monitors import Batch
 

@@ -1,4 +1,4 @@
-"""The inputs of estimators for answers read from files, by the workflow's own code.
+"""The inputs of the estimators that need an answer's trace alone, of any answers.
 
 Columns are named as in the calibration protocol, `features.<name>` and `scores.<estimator>`.
 """
@@ -30,10 +30,9 @@ NEED_ENTROPY = {
 }
 # Linear in the entropies.
 SLOPES = ("features.entropy_slope", "scores.entropy_slope")
-# Neither linear nor monotone in each entropy, so without bounds here.
+# Neither linear nor monotone in each entropy, so without bounds here. All others rise or fall with
+# each entropy, as a test checks, or do not depend on them.
 UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
-# All others rise or fall with each entropy, as a test checks, or do not depend on them.
-MONOTONE = tuple(name for name in KNOWN if name not in {*SLOPES, *UNBOUNDED})
 
 LOW, HIGH = pl.col("entropy_lower"), pl.col("entropy_upper")
 HALF = pl.col("entropy").list.len() // 2
