@@ -144,9 +144,17 @@ def run(kills: int, folder: Path, seed: int = 1) -> str:
 
 def _wait_for_writing(log: Path) -> None:
     """Wait until SQLite appends to its log, a moment that a random one seldom meets."""
-    before, end = log.stat(), time.monotonic() + PROMPTLY
-    while log.stat() == before and time.monotonic() < end:
+    before, end = _written(log), time.monotonic() + PROMPTLY
+    while _written(log) == before and time.monotonic() < end:
         time.sleep(0.0005)
+
+
+def _written(log: Path) -> int:
+    """When the log was last written, 0 where there is none: it is there while the state is open."""
+    try:
+        return log.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
