@@ -6,6 +6,7 @@ import time
 from types import SimpleNamespace
 
 import httpx2 as httpx
+import numpy as np
 import pytest
 
 from logs.rows import chat, token
@@ -23,6 +24,8 @@ from tracecal.toolkit.serve.metrics import Metrics
 from tracecal.toolkit.serve.pictures import page
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.serve.watcher import Watcher
+from tracecal.toolkit.watch.store import Store
+from tracecal.watch.monitors import Batch
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
 # A line of Prometheus' text format.
@@ -143,6 +146,28 @@ def test_the_proxy_watches_what_it_answers(watching, of_top_k):
         assert told["tracecal_request_seconds_count"] == 2
         assert http.get("/watch").text.count("<svg") == 7
     assert watcher.failure is None
+
+
+def test_the_page_of_many_answers_is_as_small_as_that_of_few(watching, monkeypatch):
+    watcher, n, read = watching(), 5000, []
+    rng = np.random.default_rng(0)
+    probability, kept = rng.beta(1, 2, n), rng.random(n) < np.linspace(0, 1, n)
+    store = watcher.opened()
+    for first in range(0, n, 10):
+        part = slice(first, first + 10)
+        batch = Batch(probability[part], np.ones(10), kept[part].astype(float))
+        store.add_answers([str(place) for place in range(first, first + 10)], batch)
+    rows = Store.rows
+    monkeypatch.setattr(Store, "rows", lambda *a: read.append(rows(*a)) or read[-1])
+    made = page(watcher)
+    assert max(map(len, read)) == 200
+    heights = [float(one) for one in re.findall(r'class="own".* height="([\d.]+)"', made)]
+    counted = np.histogram(probability, 20, (0, 1))[0]
+    assert np.array(heights) / sum(heights) == pytest.approx(counted / n, abs=1e-3)
+    points = re.findall(r'points="([^"]*)"', made)[0].split()
+    shares = [1 - float(point.split(",")[1]) / 160 for point in points]
+    assert shares == pytest.approx(kept.reshape(200, 25).mean(1), abs=1e-3)
+    assert "answer 5,000" in made
 
 
 BOX = "getBoundingClientRect()"

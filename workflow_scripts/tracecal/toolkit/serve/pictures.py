@@ -56,36 +56,51 @@ svg * { vector-effect: non-scaling-stroke; }
 """
 
 
+# Of the last days; SQLite counts, as a week may have more answers than memory should hold.
+RECENT = "SELECT count(*), min(place), max(place) FROM answers WHERE time >= ?"
+PROBABILITIES = f"""
+SELECT min(CAST(probability * {BINS} AS INTEGER), {BINS - 1}), count(*)
+FROM answers WHERE time >= ? AND probability IS NOT NULL GROUP BY 1"""
+KEPT = """
+SELECT avg(kept) FROM answers WHERE time >= ? AND kept IS NOT NULL
+GROUP BY (place - ?) * ? / ? ORDER BY min(place)"""
+EVIDENCE = """
+SELECT evidence, max(place) FROM history WHERE time >= ?
+GROUP BY (place - ?) * ? / ? ORDER BY 2"""  # of the row that has the largest place
+
+
 def page(watcher: Watcher) -> str:
     """The page; raises `InputError` where the state cannot be read."""
     store = watcher.opened()
     try:
         state, since = store.state, time.time() - DAYS * DAY
-        recent = store.rows(
-            "SELECT probability, kept, place FROM answers WHERE time >= ? ORDER BY place", (since,)
-        )
-        history = store.rows(
-            "SELECT place, evidence FROM history WHERE time >= ? ORDER BY place", (since,)
-        )
+        ((recent, first, last),) = store.rows(RECENT, (since,))
+        probabilities = dict(store.rows(PROBABILITIES, (since,)))
+        first, span = first or 0, (last or 0) - (first or 0) + 1
+        pieces = min(POINTS, max(1, recent // 20))
+        kept = [share for (share,) in store.rows(KEPT, (since, first, pieces, span))]
+        history = [row for row, _ in store.rows(EVIDENCE, (since, first, POINTS, span))]
     finally:
         store.close()
     told = f"ALARM: {watcher.reason}." if watcher.reason else "No alarm."
     if watcher.failure:
         told = f"The proxy does not watch: {watcher.failure}"
-    probability = [one for one, _, _ in recent if one is not None]
-    decided = [(kept, place) for _, kept, place in recent if kept is not None]
+    ends = (f"answer {first:,}", f"answer {last:,}") if recent else ("", "")
     pictures = [
         {
             "title": "Probability: bars of the traffic, outline of the calibration",
             "ends": ("0", "1"),
-            "drawn": _distribution(probability, watcher.fitted.reference.probability),
+            "drawn": _distribution(
+                [probabilities.get(place, 0) for place in range(BINS)],
+                np.histogram(watcher.fitted.reference.probability, BINS, (0, 1))[0],
+            ),
         },
         {
             "title": "Share kept of decided answers, from 0 to 1",
-            "ends": _ends([place for _, place in decided]),
-            "drawn": _shares([kept for kept, _ in decided]),
+            "ends": ends,
+            "drawn": _line([HEIGHT * (1 - share) for share in kept]),
         },
-        *_evidence(state, history),
+        *({"ends": ends} | one for one in _evidence(state, history)),
     ]
     return (
         Environment(autoescape=True, undefined=StrictUndefined)
@@ -94,7 +109,7 @@ def page(watcher: Watcher) -> str:
             told=told,
             wrong=watcher.reason or watcher.failure,
             answers=f"{state.answers:,}",
-            recent=f"{len(recent):,}",
+            recent=f"{recent:,}",
             days=DAYS,
             width=WIDTH,
             height=HEIGHT,
@@ -103,12 +118,10 @@ def page(watcher: Watcher) -> str:
     )
 
 
-def _distribution(own: Sequence[float], known: Sequence[float]) -> str:
-    """Shares of probabilities by bin, those of the traffic filled."""
+def _distribution(own: Sequence[int], known: Sequence[int]) -> str:
+    """Shares of probabilities from their counts by bin, those of the traffic filled."""
     drawn, wide = [], WIDTH / BINS
-    shares = [
-        np.histogram(values, BINS, (0, 1))[0] / max(len(values), 1) for values in (own, known)
-    ]
+    shares = [np.array(counts) / max(sum(counts), 1) for counts in (own, known)]
     most = max(float(np.max(shares)), 1e-9)
     for kind, heights in zip(("own", "known"), shares, strict=True):
         for place, share in enumerate(heights):
@@ -120,20 +133,12 @@ def _distribution(own: Sequence[float], known: Sequence[float]) -> str:
     return "\n".join(drawn)
 
 
-def _shares(kept: Sequence[float]) -> str:
-    """The share kept of successive answers, in at most POINTS pieces."""
-    pieces = np.array_split(np.array(kept), min(POINTS, max(1, len(kept) // 20)))
-    means = [float(one.mean()) for one in pieces if len(one)]
-    return _line([HEIGHT * (1 - mean) for mean in means])
-
-
-def _evidence(state: State, history: Sequence[tuple[int, str]]) -> list[dict[str, object]]:
+def _evidence(state: State, history: Sequence[str]) -> list[dict[str, str]]:
     """The evidence of each monitor on a logarithmic scale, its limit dashed."""
     limits = {name: (one.total, state.promise.limit) for name, one in state.monitors.items()}
     if state.promise.error_rate is not None:
         limits["labels"] = state.errors.total, 1 / state.promise.chance
-    places = np.unique(np.linspace(0, len(history) - 1, POINTS).astype(int)) if history else []
-    rows = [json.loads(history[place][1]) for place in places]
+    rows = [json.loads(row) for row in history]
     pictures = []
     for name, (now, limit) in limits.items():
         top = math.log(10 * limit)
@@ -143,14 +148,8 @@ def _evidence(state: State, history: Sequence[tuple[int, str]]) -> list[dict[str
         drawn += _line([HEIGHT * (1 - one / top) for one in logs])
         what = NAMES.get(name, name).capitalize()
         title = f"{what}: evidence {now:,.1f}, on a logarithmic scale; dashed: its limit {limit:,g}"
-        ends = _ends([place for place, _ in history])
-        pictures.append({"title": title, "ends": ends, "drawn": drawn})
+        pictures.append({"title": title, "drawn": drawn})
     return pictures
-
-
-def _ends(places: Sequence[int]) -> tuple[str, str]:
-    """The answers at which a picture begins and ends."""
-    return (f"answer {places[0]:,}", f"answer {places[-1]:,}") if places else ("", "")
 
 
 def _line(heights: Sequence[float]) -> str:
