@@ -81,7 +81,7 @@ def pairs(pattern, study="all"):
     return paths
 
 
-def wanted_pairs(study="all"):
+def wanted_pairs(study="all", sharing=()):
     """The (model, task) pairs of a study; under the target `available` those that are finished.
 
     The next full run sees that inputs were added and makes the aggregates again.
@@ -93,7 +93,7 @@ def wanted_pairs(study="all"):
         pairs = [pair for pair in PAIRS if Path(finished.format(*pair)).exists()]
         if not pairs:
             raise WorkflowError(f"nothing is available yet: {finished.format('*', '*')}")
-    return PLAN.of_study(study, pairs)
+    return PLAN.of_study(study, pairs, sharing)
 
 
 def inputs_of(results, wildcard):
@@ -108,7 +108,7 @@ def settings_of(results, wildcard):
 
     def settings(wildcards):
         result = results[wildcards[wildcard]]
-        pairs = {"pairs": wanted_pairs(result.pairs)} if result.pairs else {}
+        pairs = {"pairs": wanted_pairs(result.pairs, result.sharing)} if result.pairs else {}
         return {**pairs, **result.settings}
 
     return settings

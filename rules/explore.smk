@@ -25,6 +25,11 @@ rule make_explorer:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         scores=pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
+        promises=[
+            f"<results>/analyses/{name}.parquet"
+            for name in PLAN.analyses
+            if name == "cascade_promises"
+        ],
     output:
         report(
             "<results>/explorer.html",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tables.synthetic import ENTRIES
-from tracecal.analyse import cascades
+from tracecal.analyse import cascades, joined_cascades
 from tracecal.analyse.answer_costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
 from tracecal.analyse.cascade import BEST, cascade
 from tracecal.analyse.routing import ORACLE, RANDOM, SHARES, routed, with_limits
@@ -273,6 +273,26 @@ def test_a_run_has_the_pairs_whose_large_model_is_more_often_right(tmp_path):
     assert value(found, metric="area", router="trace_plus") == pytest.approx(0.72, abs=0.05)
     both = analysed(tmp_path, chosen=True)
     assert both.select("small", "large").unique().height == 2
+
+
+def test_the_cascades_of_each_two_models_are_joined_in_the_runs_order(tmp_path):
+    both = analysed(tmp_path, chosen=True)
+    two = [["a", "b"], ["b", "a"]]
+    c = pl.lit("c")
+    parts = {
+        "ab": both,
+        "ac": both.filter(small="a").with_columns(large=c),
+        "bc": both.clear(),
+    }
+    for name, frame in parts.items():
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    files = [tmp_path / f"{name}.parquet" for name in parts]
+    made = joined_cascades.analysis(files[:1], cascades=two)
+    assert made.equals(both) and made.schema == both.schema
+    order = [["b", "a"], ["a", "c"], ["c", "a"], ["b", "c"], ["a", "b"]]
+    made = joined_cascades.analysis(files, cascades=order)
+    whole = pl.concat([both.filter(small="b"), parts["ac"], both.filter(small="a")])
+    assert made.equals(whole)
 
 
 def test_prices_count_where_both_models_have_one(tmp_path):

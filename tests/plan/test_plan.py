@@ -65,8 +65,10 @@ def test_what_is_read_of_analyses_is_made_by_one(made):
     files |= {
         path
         for one in results(made)
-        for path in one.inputs.values()
-        if isinstance(path, str) and "/analyses/" in path
+        for given in one.inputs.values()
+        if not isinstance(given, PerPair)
+        for path in ([given] if isinstance(given, str) else given)
+        if "/analyses/" in path
     }
     transfer = "cross_task_transfer_improvements"
     assert files <= {analysed(name) for name in BEFORE | {*made.analyses, transfer}}
@@ -140,17 +142,18 @@ def test_what_a_study_lacks_is_not_planned():
 
 def test_cascades_are_those_of_models_that_share_tasks():
     pair = ["demo-medium", "demo-small"]
-    made = SMOKE.analyses["cascades"]
+    made = SMOKE.analyses["cascades/demo-medium/demo-small"]
     assert made.settings["cascades"] == [pair, pair[::-1]]
     assert made.inputs["models"] == PerPair("<results>/models/{model}", "all", pair)
     assert "picked_baseline" in made.settings["estimators"]["demo-small"]
     models = read_yaml(ROOT / "config/smoke.yaml")["models"]
     priced = [one | {"price": {"prompt": 1, "generated": 2}} for one in models]
     named = [{"small": pair[1], "large": pair[0]}]
-    told = planned(models=priced, study=smoke_study(cascades=named)).analyses["cascades"]
+    told = planned(models=priced, study=smoke_study(cascades=named)).analyses[made.name]
     assert told.settings["cascades"] == [pair[::-1]] and told.settings["chosen"]
     assert told.settings["prices"].keys() == {*pair} and "models" not in told.inputs
-    assert SMOKE.analyses["cascade_promises"].settings["cascades"] == [pair, pair[::-1]]
+    promised = SMOKE.analyses["cascade_promises/demo-medium/demo-small"]
+    assert promised.settings["cascades"] == [pair, pair[::-1]]
     assert not {"cascades", "cascade_promises"} & {
         *planned(study=smoke_study(cascades=[])).analyses
     }
@@ -158,6 +161,21 @@ def test_cascades_are_those_of_models_that_share_tasks():
         planned(study=smoke_study(cascades=[{"small": pair[0], "large": pair[0]}]))
     with pytest.raises(InputError, match=r"cascades\[0\].large: 'none' is not defined"):
         planned(study=smoke_study(cascades=[{"small": pair[0], "large": "none"}]))
+
+
+def test_each_two_models_have_an_analysis_of_their_own():
+    """Whose inputs and settings another model leaves as they are."""
+    models = read_yaml(ROOT / "config/smoke.yaml")["models"]
+    models += [{**models[0], "slug": "other", "price": {"prompt": 1, "generated": 2}}]
+    cross = smoke_study()["cross"]
+    cross = cross | {"models": [*cross["models"], "other"]}
+    more = planned(models=models, study=smoke_study(cross=cross)).analyses
+    for name in ("cascades", "cascade_promises"):
+        own = [one for one in SMOKE.analyses.values() if one.name.startswith(f"{name}/")]
+        assert own == [more[f"{name}/demo-medium/demo-small"]]
+        added = [f"{name}/{two}/other" for two in ("demo-medium", "demo-small")]
+        assert own[0].sharing == ("demo-medium", "demo-small")
+        assert more[name].inputs["parts"] == [analysed(own[0].name), *map(analysed, added)]
 
 
 def test_tables_of_what_costs_most_read_the_analyses_of_the_subset():
@@ -237,6 +255,17 @@ def test_studies_divide_the_pairs_of_a_run():
     assert parts == [[model, task] for model, task in pairs if task in study.parts.tasks] != []
     assert sorted([*parts, *made.of_study("whole", pairs)]) == sorted(map(list, pairs))
     assert made.of_study("main", pairs) == [[study.main.model, task] for task in study.main.tasks]
+
+
+def test_two_models_share_the_tasks_that_both_have():
+    two = ("demo-medium", "demo-small")
+    shared = [[model, "arithmetic"] for model in two]
+    assert SMOKE.of_study("all", SMOKE.run.config.study.pairs(), two) == shared
+    assert SMOKE.of_study("all", shared[:1], two) == []
+    read = SMOKE.files(SMOKE.analyses["cascades/demo-medium/demo-small"], shared)
+    assert read["labels"] == [f"<results>/labels/{model}/arithmetic.parquet" for model in two]
+    whole = SMOKE.files(SMOKE.analyses["cascades"], shared)
+    assert whole == {"parts": [analysed("cascades/demo-medium/demo-small")]}
 
 
 def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():

@@ -8,9 +8,11 @@ import pytest
 
 from toolkit.made import answers
 from tracecal.errors import InputError
+from tracecal.estimate.of_traces import inputs
 from tracecal.toolkit import cascade
 from tracecal.toolkit.command import main
 from tracecal.toolkit.fit import FitSettings
+from tracecal.toolkit.fitted import from_stored
 
 SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
 
@@ -46,14 +48,36 @@ def test_it_tells_what_escalating_is_worth(found):
 
 def test_thresholds_are_those_of_the_tested_answers(found):
     _, large = pair()
-    assert found.stored["models"] == ["m", "l"] and found.stored["estimator"] == "trace_plus"
-    assert [one["promised"] for one in found.stored["thresholds"]] == [0.01, 0.02, 0.05]
-    last = found.stored["thresholds"][-1]
+    assert found.stored["fitted_on"]["model"] == "m" and found.router == "trace_plus"
+    told = found.stored["trace_plus"]["cascade"]
+    assert told["large"] == "l"
+    assert [one["promised"] for one in told["thresholds"]] == [0.01, 0.02, 0.05]
+    last = told["thresholds"][-1]
     assert 0 < last["escalated"] <= 1
     assert last["n"] < 300 and last["groups"] == last["n"]
     # Within what some two hundred tested answers can tell.
     assert last["large_accuracy"] == pytest.approx(large["correct"].mean(), abs=0.06)
     json.dumps(found.stored)
+
+
+def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
+    small, _ = pair()
+    fitted = from_stored(json.loads(json.dumps(found.stored)), None, "C.json")
+    told = found.stored["trace_plus"]["cascade"]["thresholds"]
+    by_promise = {f"below:{one['promised']}": one["threshold"] for one in told}
+    assert by_promise == {name: fitted.thresholds[name] for name in by_promise}
+    assert by_promise["below:0.01"] is None and "groups" in fitted.why_not("below:0.01")
+    x = inputs(small, fitted.inputs).select(fitted.inputs).to_numpy()
+    kept = fitted.keeps(x, "below:0.05")
+    # The thresholds are on the probabilities of the fit that left answers to test on, whose
+    # results are those told.
+    at = by_promise["below:0.05"]
+    assert (kept == (fitted.certified.predict(x) >= at)).all()
+    assert 1 - kept.mean() == pytest.approx(told[-1]["escalated"], abs=0.1)
+    with pytest.raises(InputError, match="no promise 'below:0.3'; it has: below:0.01, below:0.02"):
+        fitted.require_tested("below:0.3")
+    with pytest.raises(InputError, match="tested: 0.05, 0.1, 0.2, 0.3, 0.4, 0.5[.]"):
+        fitted.require_tested(0.33)
 
 
 def test_prices_give_costs():
@@ -95,8 +119,15 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     assert "TRACE+" in printed and "oracle" in printed
     assert "an accuracy of at least 0.5" in printed
     stored = json.loads((tmp_path / "C.json").read_text())
-    assert [one["promise"] for one in stored["thresholds"]] == ["below"] * 3 + ["at_least"]
+    told = stored["trace_plus"]["cascade"]
+    assert [one["promise"] for one in told["thresholds"]] == ["below"] * 3 + ["at_least"]
+    assert stored["fitted_on"]["task"] == "cascade" and told["large"] == "l"
     assert "share escalated" in (tmp_path / "p.svg").read_text()
+    named = ["--large-model", "qwen", "--task", "sums", "--vocabulary", "9000"]
+    assert main([*start, *named, "--output", "C.json"]) == 0
+    stored = json.loads((tmp_path / "C.json").read_text())
+    assert stored["trace_plus"]["cascade"]["large"] == "qwen"
+    assert (stored["fitted_on"]["task"], stored["fitted_on"]["vocabulary"]) == ("sums", 9000)
     assert main([*start, "--picture", "p.gif"]) == 1
     assert main([*start, "--small-price", "1", "2"]) == 1
     assert "prices of both models" in caplog.text

@@ -31,6 +31,7 @@ from toolkit.upstream import Upstream, piece
 from tracecal.storage.files import write_json
 from tracecal.toolkit.command import main, parser
 from tracecal.toolkit.fit import FitSettings, calibrate_answers
+from tracecal.toolkit.serve.assembled import Assembled
 from tracecal.toolkit.serve.confidence import Scorer
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.serve.watcher import Watcher
@@ -66,6 +67,8 @@ class Model(Upstream):
         if self.trouble == "refuses":
             return web.json_response({"error": {"message": f"wrong key {LARGE_KEY}"}}, status=401)
         asked = json.loads(content)
+        if self.trouble == "no streams" and asked.get("stream"):
+            return web.json_response({"error": {"message": "no such option"}}, status=400)
         if self.trouble == "wrong JSON":
             kind = "text/event-stream" if asked.get("stream") else "text/html"
             return web.Response(text="{oh no", headers={"content-type": kind})
@@ -102,6 +105,13 @@ def small(tokens=DOUBTED, text="aaaa", **more):
 
 def large(**more):
     return Model([token("72", -0.1), token("", -0.1)], "72", **{"model": "large"} | more)
+
+
+TROUBLES = ["down", "hangs", "refuses", "wrong JSON", "no answer"]
+
+
+def failing(trouble, of=large):
+    return None if trouble == "down" else of(trouble=trouble)
 
 
 @pytest.fixture
@@ -226,6 +236,22 @@ def test_nothing_of_the_client_but_its_question_reaches_the_large_server_nor_its
         assert LARGE_KEY not in str(headers) + content.decode()
     assert len(one.asked) == len(other.asked) == 2
     assert KEY not in caplog.text and LARGE_KEY not in caplog.text
+
+
+@pytest.mark.parametrize(("threshold", "model"), [(0.05, "m"), (0.9, "large")])
+def test_answers_are_kept_by_the_promise_of_a_cascade(both, of_top_k, threshold, model):
+    """Whose threshold decides, and not that of an error rate."""
+    promised = {"thresholds": {"below:0.05": threshold}, "reasons": {}, "large": "large"}
+    scorer = Scorer(replace(of_top_k, **promised), READING, "below:0.05")
+    with both(small(), large(), scorer, promise="below:0.05") as http:
+        for stream in (False, True):
+            response = http.post(CHAT, json=ASK | {"stream": stream})
+            told = chunks(response)[-1] if stream else response.json()
+            assert told["model"] == model
+            own = confidence_of(chunks(response)) if stream else told["choices"][0]["confidence"]
+            assert own["escalated"] is (model == "large") and own["error_rate"] is None
+            if model == "m":
+                assert own["keep"] is True and own["promise"] == "below:0.05"
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/responses"])
@@ -385,13 +411,163 @@ def test_where_the_large_server_fails_an_early_doubt_the_small_answer_goes_on(bo
     assert "after 2 tokens" in why and "the large server failed (status 401)" in why
 
 
+# An answer that is not streamed, and is cut off early all the same.
+
+
+@pytest.mark.parametrize("more", [{}, {"logprobs": True, "top_logprobs": 1}])
+def test_an_unstreamed_answer_is_the_same_whether_or_not_it_is_judged_early(both, of_first, more):
+    told, asked = [], []
+    for settings in ({}, of_first, of_first | {"escalate_stream": "pass"}):
+        one = small(SURE, "51")
+        with both(one, large(), **settings) as http:
+            response = http.post(CHAT, json=ASK | more)
+            assert http.proxy.escalation.counts == {"kept": 1}
+        assert response.headers["content-type"] == "application/json"
+        assert response.headers["x-from"] == "m"
+        told.append(response.json())
+        asked.append(json.loads(one.asked[0][2]))
+    assert told[0] == told[1] == told[2]
+    assert told[0]["choices"][0]["message"] == {"role": "assistant", "content": "51"}
+    assert [one.get("stream") for one in asked] == [None, True, True]
+    assert asked[1]["stream_options"] == {"include_usage": True}
+
+
+def test_a_completion_of_the_older_interface_is_the_same_too(both, of_first):
+    told, asked = [], ASK | {"prompt": "how many?", "logprobs": 1}
+    for settings in ({}, of_first):
+        one = Upstream()
+        with both(one, large(), **settings) as http:
+            told.append(http.post("/v1/completions", json=asked).json())
+        assert json.loads(one.asked[0][2]).get("stream") is (True if settings else None)
+        # Its server counts no tokens, which a stream does.
+        told[-1]["choices"][0]["confidence"].pop("escalation")
+    assert told[0] == told[1]
+    assert told[0]["choices"][0]["logprobs"]["tokens"] == ["51", "<|im_end|>"]
+
+
+def test_an_unstreamed_answer_with_a_doubtful_beginning_is_cut_off_and_escalated(both, of_first):
+    one, other = small([*UNSURE, *UNSURE] * 20, "a" * 160, pause=0.2), large()
+    with both(one, other, **of_first) as http:
+        answer = http.post(CHAT, json=ASK).json()
+        assert until(lambda: one.left == 1)
+        assert http.proxy.escalation.counts == {"early": 1}
+    assert (answer["object"], answer["model"]) == ("chat.completion", "large")
+    (choice,) = answer["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "72"}
+    assert choice["finish_reason"] == "stop" and answer["usage"] == COUNTED
+    escalation = choice["confidence"]["escalation"]
+    assert "after 2 tokens its probability was 0." in escalation["why"]
+    assert 2 <= escalation["small"]["generated_tokens"] <= 6
+    assert escalation["large"]["generated_tokens"] == COUNTED["completion_tokens"]
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_where_the_large_server_fails_an_unstreamed_answer_is_the_small_ones(
+    both, of_first, trouble
+):
+    with both(small(pause=0.2), failing(trouble), timeout=1, **of_first) as http:
+        choice = http.post(CHAT, json=ASK).json()["choices"][0]
+        assert http.proxy.escalation.counts == {"failed": 1}
+    assert choice["message"]["content"] == "aaaa"
+    assert choice["confidence"]["escalated"] is False
+    why = choice["confidence"]["escalation"]["why"]
+    assert "after 2 tokens" in why and "the large server failed (" in why
+
+
+def test_a_large_server_that_breaks_off_leaves_a_small_answer_that_is_complete(both, of_first):
+    other = large(trouble="breaks midway")
+    with both(small(), other, **of_first | {"early_below": 0.001}) as http:
+        choice = http.post(CHAT, json=ASK).json()["choices"][0]
+    assert choice["message"]["content"] == "aaaa"
+    why = choice["confidence"]["escalation"]["why"]
+    assert why.startswith("it is not kept; the large server failed (")
+    with both(small(pause=0.2), large(trouble="breaks midway"), **of_first) as http:
+        response = http.post(CHAT, json=ASK)
+    assert response.status_code == 502
+    assert response.json()["error"]["message"].startswith("the large server failed (")
+
+
+@pytest.mark.parametrize("trouble", ["wrong JSON", "no answer", "breaks midway"])
+def test_what_is_no_answer_of_a_small_server_that_streams_is_escalated(both, of_first, trouble):
+    with both(small(trouble=trouble), large(), **of_first) as http:
+        choice = http.post(CHAT, json=ASK).json()["choices"][0]
+    assert choice["message"]["content"] == "72" and choice["confidence"]["escalated"] is True
+    with both(small(trouble=trouble), None, **of_first) as http:
+        response = http.post(CHAT, json=ASK)
+    assert response.status_code == 502
+    assert "the upstream server failed (" in response.json()["error"]["message"]
+
+
+def test_a_server_that_streams_nothing_is_asked_for_whole_answers(both, of_first):
+    one = small(trouble="no streams")
+    with both(one, large(), **of_first) as http:
+        assert http.post(CHAT, json=ASK).json()["choices"][0]["message"]["content"] == "72"
+        assert http.proxy.escalation.counts == {"escalated": 1}
+    asked = [json.loads(content) for *_, content in one.asked]
+    assert [body.get("stream") for body in asked] == [True, None]
+    assert asked[1]["logprobs"] is True
+
+
+def test_several_choices_and_prompts_are_not_judged_early(both, of_first):
+    for path, more in ((CHAT, {"n": 2}), ("/v1/completions", {"prompt": ["a", "b"]})):
+        one = Upstream() if "prompt" in more else small()
+        with both(one, large(), **of_first) as http:
+            http.post(path, json=ASK | more)
+            assert http.proxy.escalation.counts == {"several": 1}
+        assert "stream" not in json.loads(one.asked[0][2])
+
+
+def test_an_answer_too_large_to_be_assembled_is_none(both, of_first):
+    surer = of_first | {"early_below": 0.001}
+    with both(small(UNSURE * 40, "a" * 160), large(), max_body=0.01, **surer) as http:
+        response = http.post(CHAT, json=ASK)
+    assert response.status_code == 502
+    assert "larger than 0.01 MB (--max-body)" in response.json()["error"]["message"]
+
+
+def test_a_client_that_leaves_an_answer_that_is_assembled_ends_it(both, of_first):
+    one = small([*UNSURE] * 40, "a" * 160, pause=0.2)
+    with both(one, large(), **of_first | {"early_below": 0.001}) as http:
+        body = json.dumps(ASK).encode()
+        with by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST")):
+            assert until(lambda: len(one.asked) == 1)
+        assert until(lambda: one.left == 1)
+        assert until(lambda: http.proxy.running == 0)
+
+
+def test_pieces_are_assembled_as_they_would_have_come_whole():
+    """Calls of tools by their index, lists of log-probabilities end to end, texts as texts."""
+
+    def call(place, **function):
+        return {"index": place, "function": function}
+
+    second = call(1, name="g", arguments="{}") | {"id": "c1"}
+    deltas = [
+        {"role": "assistant", "content": "", "confidence": {}},
+        {"role": "assistant", "tool_calls": [call(0, name="f", arguments="") | {"id": "c0"}]},
+        {"tool_calls": [call(0, arguments='{"a"')]},
+        {"tool_calls": [call(0, arguments=": 1}"), second]},
+    ]
+    told = Assembled(10**6)
+    for place, delta in enumerate(deltas):
+        choice = {"index": 0, "delta": delta, "logprobs": {"content": [place]}}
+        choice["finish_reason"] = "tool_calls" if place == 3 else None
+        chunk = {"id": "x", "object": "chat.completion.chunk", "choices": [choice]}
+        told.add([f"event: e\ndata: {json.dumps(chunk)}\n\n".encode(), b": a comment\n\n"])
+    told.add([b'data: {"id": "x", "choices": [], "usage": {"total_tokens": 3}}\n\n'])
+    told.add([b"data: [DONE]\n\n"])
+    calls = [call(0, name="f", arguments='{"a": 1}') | {"id": "c0"}, second]
+    message = {"role": "assistant", "content": "", "tool_calls": calls}
+    choice = {"index": 0, "message": message, "logprobs": {"content": [0, 1, 2, 3]}}
+    assert told.answer() == {
+        "id": "x",
+        "object": "chat.completion",
+        "choices": [choice | {"finish_reason": "tool_calls"}],
+        "usage": {"total_tokens": 3},
+    }
+
+
 # Servers that fail.
-
-TROUBLES = ["down", "hangs", "refuses", "wrong JSON", "no answer"]
-
-
-def failing(trouble, of=large):
-    return None if trouble == "down" else of(trouble=trouble)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -540,7 +716,10 @@ EARLY = ["--early", "2", "--early-calibrator", "{of_first}", "--early-below", "0
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (GIVEN[:4], "--escalate needs --error-rate"),
+        (GIVEN[:4], "--escalate needs --error-rate or --promise"),
+        (["--promise", "below:0.05"], "--promise needs --escalate"),
+        ([*GIVEN, "--promise", "below:0.05"], "give --error-rate or --promise"),
+        ([*GIVEN[:4], "--promise", "below:0.05"], "holds no promise 'below:0.05'; it has: none"),
         (GIVEN[:2], "--escalate needs --escalate-model"),
         (["--escalate-model", "x"], "--escalate-model needs --escalate"),
         (EARLY, "--early needs --escalate"),
@@ -553,7 +732,7 @@ EARLY = ["--early", "2", "--early-calibrator", "{of_first}", "--early-below", "0
         ([*GIVEN[:4], "--error-rate", "0.05"], "no answer would be kept, and all be escalated"),
         ([*GIVEN, "--escalate", "http://s/v1", "--escalate-model", "m"], "name a larger model"),
         ([*GIVEN, "--escalate-key-env", "NO_SUCH_KEY"], "the environment has no NO_SUCH_KEY"),
-        ([*GIVEN, "--escalate-key-env", KEY], "is no name of a variable"),
+        ([*GIVEN, "--escalate-key-env", KEY], "is not the name of an environment variable"),
         ([*GIVEN, "--escalate-stream", "hold", "--escalate-calibrator", "{folder}/x"], "x cannot"),
     ],
 )
@@ -584,6 +763,32 @@ def test_an_early_calibrator_of_another_kind_is_refused(
     assert reason in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("stored", "promise", "reason"),
+    [
+        ("l", "below:0.05", "is of escalating to l, and --escalate-model is large"),
+        (None, "below:0.05", "is of escalating to a model without a name"),
+        ("large", "below:0.01", "no answer would be kept, and all be escalated: too few"),
+        (
+            "large",
+            "at_least:0.9",
+            "holds no promise 'at_least:0.9'; it has: below:0.05, below:0.01",
+        ),
+    ],
+)
+def test_a_promise_of_another_cascade_is_refused(
+    content, tmp_path, caplog, stored, promise, reason
+):
+    entry = {"promise": "below", "promised": 0.05, "threshold": 0.6, "reason": None}
+    none = entry | {"promised": 0.01, "threshold": None, "reason": "too few"}
+    told = {"large": stored, "confidence": 0.9, "thresholds": [entry, none]}
+    path = tmp_path / "C.json"
+    write_json(content | {"trace_plus": content["trace_plus"] | {"cascade": told}}, path)
+    start = ["serve", "--calibrator", str(path), "--port", "0", "--upstream", "http://s"]
+    assert main([*start, *GIVEN[:4], "--promise", promise]) == 1
+    assert reason in caplog.text
+
+
 def test_metrics_count_escalations(both, of_top_k, tmp_path):
     given = {"upstream": "http://x", "watch": str(tmp_path / "s.db")}
     watcher = Watcher(of_top_k, 0.3, Settings(**given))
@@ -601,8 +806,8 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     text = (REPOSITORY / "docs/cascades.md").read_text(encoding="utf-8")
     told = re.findall(r"^ {4}tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
     read = [parser().parse_args(shlex.split(one.replace("\\\n", " "))) for one in told]
-    assert len(read) == 4
+    assert len(read) == 6
     serving = [args for args in read if hasattr(args, "upstream")]
     for args in serving:
         Settings(**{name: getattr(args, name) for name in Settings.model_fields})
-    assert [args.early for args in serving] == [None, "5"]
+    assert [args.early for args in serving] == [None, None, "5"]

@@ -20,7 +20,7 @@ SMOKE = "config/smoke.yaml"
 # Rules of several kinds of jobs: the message that ends in a job's kind, and the job's name here.
 KINDS = {
     "estimate_family": (r"Scoring .+: (\w+)", "estimate_{}"),
-    "analyse": (r"Analysing: (\w+)", "{}"),
+    "analyse": (r"Analysing: ([\w/-]+)", "{}"),
     "summarise": (r"Summarising: (\w+)", "{}"),
     "draw": (r"Drawing the figure (\w+)", "draw_{}"),
 }

@@ -5,7 +5,6 @@ downstream edit.
 import os
 import shutil
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 import yaml
@@ -13,7 +12,7 @@ import yaml
 from tracecal.inputs.files import read_yaml
 from tracecal.jobs.provenance import import_closure
 from tracecal.plan.plan import plan
-from tracecal.plan.results import PerPair
+from tracecal.plan.results import PerPair, analysed
 from tracecal.plan.run import load_run
 from workflow.checkout import REPOSITORY, SMOKE, copied_repository
 
@@ -26,6 +25,8 @@ PLANNED = {
     **{f"draw_{name}": figure for name, figure in PLAN.figures.items()},
     PLAN.transfer.name: PLAN.transfer,
 }
+# Those of two models, which another model leaves as they are.
+OF_TWO = {name for name, result in PLANNED.items() if result.sharing}
 
 
 def reads(result, study):
@@ -34,8 +35,9 @@ def reads(result, study):
         given.study == study
         if isinstance(given, PerPair)
         else (given.endswith("/metrics.parquet") and study == "all")
-        or ((name := Path(given).stem) in PLANNED and reads(PLANNED[name], study))
-        for given in result.inputs.values()
+        or any(given == analysed(name) and reads(made, study) for name, made in PLANNED.items())
+        for one in result.inputs.values()
+        for given in (one if isinstance(one, list) else [one])
     )
 
 
@@ -44,7 +46,7 @@ OF_MAIN = {
     name for name, result in PLANNED.items() if reads(result, "main") and not reads(result, "all")
 }
 # What joins all pairs; how many tables there are is not this file's business.
-AGGREGATES = PLANNED.keys() - OF_MAIN | {
+AGGREGATES = PLANNED.keys() - OF_MAIN - OF_TWO | {
     "accuracy",
     "collect_metrics",
     "describe_tables",
@@ -71,7 +73,7 @@ LEARNED = ("learn_probe", "learn_lars")
 def own(scheduled):
     """The scheduled jobs but for the aggregates; those of all pairs must be scheduled too."""
     assert set(scheduled) >= AGGREGATES - {"accuracy"}
-    return {rule: n for rule, n in scheduled.items() if rule not in AGGREGATES | OF_MAIN}
+    return {rule: n for rule, n in scheduled.items() if rule not in AGGREGATES | OF_MAIN | OF_TWO}
 
 
 def test_a_finished_run_has_nothing_to_do(finished):
@@ -84,9 +86,11 @@ def test_another_model_is_all_that_is_computed(finished):
     smoke["study"]["cross"]["models"].append("third")
     config = finished.variant("third", models=[*smoke["models"], third], study=smoke["study"])
     once = [*PER_PAIR, "train_model", "fingerprint_model", "resolve_config"]
+    for name in ("cascades", "cascade_promises"):
+        once += [f"{name}/{other['slug']}/third" for other in smoke["models"]]
     scheduled = finished.scheduled(config)
     assert own(scheduled) == dict.fromkeys(once, 1)
-    assert not OF_MAIN & set(scheduled)
+    assert not (OF_MAIN | OF_TWO) & set(scheduled)
 
 
 def test_a_wider_cross_study_computes_what_its_models_lack(finished):

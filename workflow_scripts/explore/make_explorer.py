@@ -8,7 +8,7 @@ from tracecal.explore.contents import contents
 from tracecal.explore.page import page
 from tracecal.explore.wholes import read_wholes
 from tracecal.jobs.job import job
-from tracecal.storage.files import write_text
+from tracecal.storage.files import read_parquet, write_text
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
@@ -35,5 +35,6 @@ with job(snakemake):
         answers.height,
         params.main,
         wholes=read_wholes(shown, wholes),
+        promises=read_parquet(inputs.promises[0]) if inputs.promises else None,
     )
     write_text(page(data), snakemake.output[0])

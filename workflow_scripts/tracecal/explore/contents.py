@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE, SPLIT
+from tracecal.explore.cascaded import cascaded
 from tracecal.explore.wholes import ANSWER, PLACE, apart
 from tracecal.features.operators import WINDOW
 
@@ -24,6 +25,7 @@ def contents(
     main: str | None = None,
     split: int | None = SPLIT,
     wholes: pl.DataFrame | None = None,
+    promises: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
@@ -31,7 +33,7 @@ def contents(
     lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
     slugs to labels; `total` is the number of answers chosen from, `main` the model whose answers
     the page opens on; `split` the one that held answers out, null for the answers of a file;
-    `wholes` those that parts are of (`read_wholes`).
+    `wholes` those that parts are of (`read_wholes`); `promises` those about cascades (`cascaded`).
     """
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
@@ -64,6 +66,7 @@ def contents(
         "darkest": shades,
         "wholes": held,
         "places": places,
+        "cascades": cascaded(answers, promises, models),
         "answers": {
             **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
             **{name: _plain(answers[name]) for name in answer_columns},

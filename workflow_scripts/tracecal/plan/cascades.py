@@ -1,15 +1,17 @@
 """What to do with the answers that are not kept: how early one can tell, and cascades of models."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tracecal.calibrate.picked import PICKED
 from tracecal.config.selection import chosen_for
 from tracecal.estimate.of_traces import KNOWN
 from tracecal.plan.main_study import FILES
-from tracecal.plan.results import Analysis, Figure, PerPair, Result, Table, analysed
+from tracecal.plan.results import Analysis, Figure, PerPair, Result, Study, Table, analysed
 from tracecal.plan.run import Run
 from tracecal.registry.estimators import entries
+
+Pairs = Sequence[tuple[str, str]]  # (small, large)
 
 
 def results(run: Run) -> Iterator[Result | Table]:
@@ -43,28 +45,27 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
     pairs = config.study.cascading() if named is None else [(one.small, one.large) for one in named]
     if not pairs:
         return
-    in_pairs = sorted({model for pair in pairs for model in pair})
-    every = {model: chosen_for(model, run.compared, config) for model in in_pairs}
     baselines = [e.id for e in run.compared if e.role == "baseline"]
-    prices = {one.slug: one.price for one in config.models if one.price and one.slug in in_pairs}
-    settings = {
-        "estimators": {
-            model: [*(e.id for e in known), *([PICKED] if baselines else [])]
-            for model, known in every.items()
-        },
-        "baselines": baselines,
-        "bootstrap": run.bootstrap,
-        "cascades": [list(pair) for pair in pairs],
-        "chosen": named is not None,
-        "prices": {model: price.model_dump() for model, price in sorted(prices.items())},
-    }
+    prices = {one.slug: one.price.model_dump() for one in config.models if one.price}
     kinds = ("labels", "traces", "predictions", "splits", "questions")
-    files = {kind: replace(FILES[kind], study="all") for kind in kinds}
-    # Where prices are not known of both, parameters count; answers from files come without.
-    unpriced = {model for pair in pairs if not {*pair} <= {*prices} for model in pair}
-    if weighed := sorted(model for model in unpriced if not config.answered(model)):
-        files["models"] = PerPair("<results>/models/{model}", "all", weighed)
-    yield Analysis("cascades", files, settings, pairs="all")
+    for two in _twos(pairs):
+        known = {model: chosen_for(model, run.compared, config) for model in two}
+        settings = {
+            "estimators": {
+                model: [*(e.id for e in own), *([PICKED] if baselines else [])]
+                for model, own in known.items()
+            },
+            "baselines": baselines,
+            "bootstrap": run.bootstrap,
+            "prices": {model: prices[model] for model in two if model in prices},
+        }
+        more = {}
+        # Where prices are not known of both, parameters count; answers from files come without.
+        weighed = [model for model in two if not config.answered(model)]
+        if weighed and not {*two} <= {*prices}:
+            more = {"models": PerPair("<results>/models/{model}", "all", weighed)}
+        yield _of_two("cascades", run, two, pairs, settings, _files(kinds, "all") | more)
+    yield _of_all("cascades", pairs)
     shown = {"named": config.study.named_baseline}
     yield Table("cascades", ["cascades"], ["all"], run.compared, shown)
     drawn = {"entries": entries(run.compared), "models": run.model_labels} | shown
@@ -72,24 +73,55 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
     yield from _promises(run, pairs)
 
 
-def _promises(run: Run, pairs: Sequence[tuple[str, str]]) -> Iterator[Result | Table]:
+def _promises(run: Run, pairs: Pairs) -> Iterator[Result | Table]:
     """The thresholds of cascades, of the pairs whose small model has TRACE+."""
     config = run.config
     plus = {e.id: e for e in run.chosen}.get("trace_plus")
-    kept = [
-        list(pair) for pair in pairs if plus and plus in chosen_for(pair[0], run.chosen, config)
-    ]
+    kept = [pair for pair in pairs if plus and plus in chosen_for(pair[0], run.chosen, config)]
     if not kept:
         return
     settings = {
         "inputs": plus.inputs,
         "method": config.calibration.method,
-        "cascades": kept,
-        "chosen": run.config.study.cascades is not None,
         "promises": config.risk_control.cascades.listed(),
         "confidence": config.risk_control.confidence,
     }
-    kinds = ("labels", "scores", "features", "splits", "questions")
-    files = {kind: replace(FILES[kind], study="whole") for kind in kinds}
-    yield Analysis("cascade_promises", files, settings, pairs="whole")
+    files = _files(("labels", "scores", "features", "splits", "questions"), "whole")
+    for two in _twos(kept):
+        yield _of_two("cascade_promises", run, two, kept, settings, files)
+    yield _of_all("cascade_promises", kept)
     yield Table("cascade_promises", ["cascade_promises"], ["all"])
+
+
+def _files(kinds: Sequence[str], study: Study) -> dict[str, PerPair]:
+    return {kind: replace(FILES[kind], study=study) for kind in kinds}
+
+
+def _twos(pairs: Pairs) -> list[tuple[str, str]]:
+    """The models of each pair, in either order, once."""
+    return sorted({(min(pair), max(pair)) for pair in pairs})
+
+
+def _of_two(
+    name: str,
+    run: Run,
+    two: tuple[str, str],
+    pairs: Pairs,
+    settings: Mapping[str, object],
+    files: Mapping[str, PerPair],
+) -> Analysis:
+    """The analysis `name` of two models alone, so that another model adds its pairs to a run."""
+    own = {
+        "cascades": [list(pair) for pair in pairs if {*pair} == {*two}],
+        "chosen": run.config.study.cascades is not None,
+    }
+    study = files["labels"].study
+    part = f"{name}/{'/'.join(two)}"
+    return Analysis(part, files, {**settings, **own}, pairs=study, sharing=two, made_by=name)
+
+
+def _of_all(name: str, pairs: Pairs) -> Analysis:
+    """What `_of_two` made of each two models."""
+    parts = [analysed(f"{name}/{'/'.join(two)}") for two in _twos(pairs)]
+    ordered = {"cascades": [list(pair) for pair in pairs]}
+    return Analysis(name, {"parts": parts}, ordered, made_by="joined_cascades", quick=True)

@@ -50,23 +50,27 @@ class Plan:
         return (self.run.tasks[task].source.parts_of or "") if task in self.run.tasks else ""
 
     def files(self, result: Result, finished: Pairs, **wildcards: str) -> dict[str, object]:
-        """The paths that an entry is made from, by name, for a job: one path, or those of all
-        `finished` pairs of a study.
+        """The paths that an entry is made from, by name, for a job: one path, several, or those of
+        all `finished` pairs of a study.
         """
 
-        def paths(given: str | PerPair) -> str | list[str]:
+        def paths(given: str | Sequence[str] | PerPair) -> str | list[str]:
             if isinstance(given, str):
                 return self.path(given, **wildcards)
+            if not isinstance(given, PerPair):
+                return [self.path(one, **wildcards) for one in given]
             return [
                 self.path(given.pattern, model=model, task=task)
-                for model, task in self.of_study(given.study, finished)
+                for model, task in self.of_study(given.study, finished, result.sharing)
                 if given.models is None or model in given.models
             ]
 
         return {name: paths(given) for name, given in result.inputs.items()}
 
-    def of_study(self, study: Study, pairs: Pairs) -> list[list[str]]:
-        """The pairs that belong to a study, as plain values."""
+    def of_study(self, study: Study, pairs: Pairs, sharing: Sequence[str] = ()) -> list[list[str]]:
+        """The pairs that belong to a study, as plain values; with `sharing` those of these models,
+        and of tasks that all of them have.
+        """
         main = self.run.config.study.main
         belongs = {
             "all": lambda model, task: True,
@@ -74,7 +78,14 @@ class Plan:
             "parts": lambda model, task: self._parent(task=task) != "",
             "whole": lambda model, task: self._parent(task=task) == "",
         }
-        return [[model, task] for model, task in pairs if belongs[study](model, task)]
+        own = [[model, task] for model, task in pairs if belongs[study](model, task)]
+        if not sharing:
+            return own
+        return [
+            [model, task]
+            for model, task in own
+            if model in sharing and all([one, task] in own for one in sharing)
+        ]
 
     def settings(self, table: str) -> dict[str, object]:
         """A table's settings: the labels of its models and tasks, its studies, and more.

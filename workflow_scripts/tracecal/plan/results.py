@@ -24,20 +24,22 @@ class PerPair:
     models: Sequence[str] | None = None
 
 
-Inputs = Mapping[str, str | PerPair]
+Inputs = Mapping[str, str | Sequence[str] | PerPair]
 
 
 @dataclass(frozen=True)
 class Result:
     """The files that a result is made from, by name, and settings, which are plain values.
 
-    With `pairs` the pairs of that study, in the order of its files, are a setting too.
+    With `pairs` the pairs of that study, in the order of its files, are a setting too. With
+    `sharing` files and pairs are those of these models alone, and of tasks that all of them have.
     """
 
     name: str
     inputs: Inputs
     settings: Mapping[str, object] = field(default_factory=dict)
     pairs: Study | None = None
+    sharing: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tracecal.toolkit.agree import (
     require_same_kind,
     vocabulary_for,
 )
-from tracecal.toolkit.fitted import Fitted, interval
+from tracecal.toolkit.fitted import Fitted, Target, interval
 
 TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 
@@ -48,7 +48,7 @@ def score_answer(
     fitted: Fitted,
     surprisal: Sequence[float],
     entropy: Sequence[float] | None,
-    error_rate: float | None = None,
+    error_rate: Target | None = None,
     lower: Sequence[float] | None = None,
     upper: Sequence[float] | None = None,
     top_k: int | None = None,

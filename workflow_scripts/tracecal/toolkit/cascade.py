@@ -20,7 +20,8 @@ from tracecal.calibrate.predict import calibrate_all, probabilities
 from tracecal.errors import InputError
 from tracecal.registry.estimators import ESTIMATORS, entries
 from tracecal.storage.files import atomic_write
-from tracecal.toolkit.fit import FitSettings, Labelled, labelled
+from tracecal.toolkit.fit import FitSettings, Labelled, calibrate_answers, labelled
+from tracecal.toolkit.fitted import default_estimator
 
 Price = Mapping[str, float]
 SHOWN = {
@@ -34,12 +35,13 @@ FORMATS = (".svg", ".pdf", ".png")
 
 
 class Cascaded(NamedTuple):
-    """`found` has the rows of `analyse.cascade.ROWS`; `stored` is plain JSON: the router, its fit
-    and the thresholds.
+    """`found` has the rows of `analyse.cascade.ROWS`; `stored` is the content of the small model's
+    calibrator, of whose estimator `router` the key `cascade` holds the thresholds.
     """
 
     found: pl.DataFrame
     stored: dict[str, Any]
+    router: str
 
 
 def cascade_answers(
@@ -47,12 +49,14 @@ def cascade_answers(
     large: pl.DataFrame,
     settings: FitSettings,
     prices: Sequence[Price] | None = None,
+    task: str = "cascade",
+    vocabulary: int | None = None,
 ) -> Cascaded:
     """The cascade of two models that answered the same questions, matched by `example_id`.
 
     Both have the columns of `RECORDS`; questions that lack an answer or a label in one are left
     out. `prices` are those of the small and the large model, per million tokens. Raises
-    `InputError` where too few questions remain.
+    `InputError` as `calibrate_answers`.
     """
     told = large.filter(pl.col("correct").is_not_null())
     both = small.join(told.select("example_id"), on="example_id", how="semi")
@@ -61,11 +65,13 @@ def cascade_answers(
             "the two files share no question with a label in both: answers to one question need "
             "the same id. Give its path with --id."
         )
-    known = labelled(both, "cascade", settings)
+    known = labelled(both, task, settings)
     answers = _paired(known, small, told, prices)
-    own = known.fits()
     method = settings.calibration.method
-    predictions, fits = calibrate_all(known.frame, known.splits, known.estimators, method, own)
+    predictions, _ = calibrate_all(
+        known.frame, known.splits, known.estimators, method, known.fits()
+    )
+    fits = calibrate_answers(both, task, settings, vocabulary=vocabulary)
     baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in known.estimators]
     chosen = picks(known.frame, known.splits, known.estimators, fits, baselines)
     routers = [*baselines, PICKED, *([TRACE_PLUS] if TRACE_PLUS in known.estimators else [])]
@@ -74,21 +80,18 @@ def cascade_answers(
         answers, with_picked(predictions, chosen), known.splits, "cascade", routers, bootstrap
     )
     found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
-    router = TRACE_PLUS if TRACE_PLUS in known.estimators else chosen["baseline"][0]
+    router = default_estimator(fits)
     seen, tested = paired_parts(_first_split(known, answers, router, fits[router]))
     level = error_level(settings.risk_control.confidence)
-    stored = {
-        "models": [_name(small), _name(large)],
-        "estimator": router,
-        "features": fits[router]["features"],
-        "calibrator": fits[router]["splits"]["0"],
+    fits[router]["cascade"] = {
+        "large": ", ".join(told["model"].drop_nulls().unique().sort()) or None,
         "confidence": settings.risk_control.confidence,
         "thresholds": [
             asdict(cascade_guarantee(seen, tested, promise, value, level))
             for promise, value in settings.risk_control.cascades.listed()
         ],
     }
-    return Cascaded(found.filter(pl.col("task").is_null()), stored)
+    return Cascaded(found.filter(pl.col("task").is_null()), fits, router)
 
 
 def _paired(
@@ -124,15 +127,17 @@ def _first_split(
     ).join(known.splits.filter(split=0), on="example_id", validate="1:1")
 
 
-def _name(answers: pl.DataFrame) -> str:
-    return ", ".join(answers["model"].drop_nulls().unique().sort()) or "unnamed"
+def _names(cascaded: Cascaded) -> tuple[str, str]:
+    """Of the small and the large model."""
+    large = cascaded.stored[cascaded.router]["cascade"]["large"]
+    return cascaded.stored["fitted_on"]["model"], large or "unnamed"
 
 
 def summary(cascaded: Cascaded) -> str:
     """The table and the thresholds as lines of text for a terminal."""
-    found, stored = cascaded
+    found, promised = cascaded.found, cascaded.stored[cascaded.router]["cascade"]
     facts = dict(found.filter(pl.col("router").is_null()).select("metric", "value").rows())
-    small, large = stored["models"]
+    small, large = _names(cascaded)
     n = found["n"][0]
     lines = [
         f"{n} questions: {small} is right on {facts['small_right']:.1%}, {large} on "
@@ -158,9 +163,9 @@ def summary(cascaded: Cascaded) -> str:
         "area: mean accuracy over all shares escalated; gain: share of the large model's; needed:",
         f"share escalated within {100 * BELOW:g} point of the large model; best: in hindsight",
         "",
-        f"Thresholds on {stored['estimator']} with confidence {stored['confidence']:g}:",
+        f"Thresholds on {cascaded.router} with confidence {promised['confidence']:g}:",
     ]
-    return "\n".join([*lines, *(f"  {told(one)}" for one in stored["thresholds"])])
+    return "\n".join([*lines, *(f"  {told(one)}" for one in promised["thresholds"])])
 
 
 def told(entry: Mapping[str, Any]) -> str:
@@ -204,7 +209,7 @@ def picture(cascaded: Cascaded, path: str | Path, named: str) -> None:
         ) from error
     from tracecal.tables.settings import Entry
 
-    labels = dict(zip(("small", "large"), cascaded.stored["models"], strict=True))
+    labels = dict(zip(("small", "large"), _names(cascaded), strict=True))
     found = cascaded.found.with_columns(small=pl.lit("small"), large=pl.lit("large"))
     shown = [Entry(**one) for one in entries(ESTIMATORS) if one["id"] in {*found["router"]}]
     figure = cost_and_accuracy.draw(found, shown, labels, named)

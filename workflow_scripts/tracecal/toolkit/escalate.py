@@ -28,7 +28,11 @@ def add_cascade(command: Callable[[str, str, str], argparse.ArgumentParser]) -> 
             metavar=("PROMPT", "GENERATED"),
             help=f"of a million tokens of the {model} model's prompts and answers",
         )
-    cascade.add_argument("--output", help="a JSON file with the thresholds and the fit")
+    cascade.add_argument("--large-model", help="the large model's name; by default as in its file")
+    cascade.add_argument("--task", default="cascade", help="a name for the task")
+    cascade.add_argument(
+        "--output", help="the small model's calibrator, with the thresholds: a JSON file"
+    )
     cascade.add_argument("--picture", help="a picture: .svg, .pdf or .png")
     cascade.add_argument(
         "--config",
@@ -49,10 +53,17 @@ def _run(args: argparse.Namespace) -> None:
     if prices.count(None) == 1:
         raise InputError("give prices of both models: --small-price and --large-price.")
     small, large = (
-        read_given(argparse.Namespace(**vars(args) | {"answers": path})).frame
-        for path in (args.small, args.large)
+        read_given(argparse.Namespace(**vars(args) | {"answers": path, "model": model})).frame
+        for path, model in ((args.small, args.model), (args.large, args.large_model))
     )
-    found = cascade.cascade_answers(small, large, settings, None if None in prices else prices)
+    found = cascade.cascade_answers(
+        small,
+        large,
+        settings,
+        None if None in prices else prices,
+        args.task,
+        int(args.vocabulary) if args.vocabulary else None,
+    )
     if args.output:
         write_json(found.stored, args.output)
     if args.picture:

@@ -24,6 +24,8 @@ DEFAULT = "trace_plus"
 FEW_LABELS, WITH_FEW_LABELS = 100, "stack"
 # For calibrators that do not say which estimators predicted best: the paper's strongest baseline.
 FALLBACK = ("seq_logp", "len_norm_logp")
+# What answers are kept by: an error rate, or a promise about a cascade, such as 'below:0.02'.
+Target = float | str
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class Fitted:
     """One estimator's calibrator.
 
     `inputs` are its columns, in the order of the fits. `final` is fitted on all labelled answers
-    and gives the probability. `thresholds` (target error rate -> threshold, null where none could
-    be certified) hold for the probabilities of `certified`, the fit that left answers to test on;
-    `reasons` say why one is null. Where the fits are `by_part`, their last input, after `inputs`,
-    is which part of an answer it is (`tracecal.calibrate.pooled`). `reference` are values of
-    answers that `certified` has not seen.
+    and gives the probability. `thresholds` (by target, null where none could be certified) hold for
+    the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
+    null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
+    last input, after `inputs`, is which part of an answer it is (`tracecal.calibrate.pooled`).
+    `reference` are values of answers that `certified` has not seen.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")
     >>> fitted.estimator, sorted(fitted.thresholds)
@@ -46,9 +48,10 @@ class Fitted:
     inputs: tuple[str, ...]
     final: Calibrator
     certified: Calibrator | None
-    thresholds: Mapping[float, float | None]
-    reasons: Mapping[float, str]
+    thresholds: Mapping[Target, float | None]
+    reasons: Mapping[Target, str]
     fitted_on: FittedOn
+    large: str | None = None
     by_part: bool = False
     reference: Reference = field(default_factory=Reference)
 
@@ -72,31 +75,39 @@ class Fitted:
                 "'tracecal score' or score_parts."
             )
 
-    def keeps(self, x: np.ndarray, error_rate: float) -> np.ndarray | None:
-        """Whether answers with inputs x [n, d] are kept at a target error rate, bool [n].
+    def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
+        """Whether answers with inputs x [n, d] are kept at a target, bool [n].
 
         Null where no threshold could be certified for it, see `why_not`. Raises `InputError` where
-        the calibrator was not tested for that rate.
+        the calibrator was not tested for it.
         """
-        self.require_tested(error_rate)
-        threshold = self.thresholds[error_rate]
+        self.require_tested(target)
+        threshold = self.thresholds[target]
         if threshold is None or self.certified is None:
             return None
         return self.certified.predict(x) >= threshold
 
-    def why_not(self, error_rate: float) -> str | None:
-        """Why no threshold could be certified for a tested error rate; null where one was."""
-        self.require_tested(error_rate)
-        return self.reasons.get(error_rate)
+    def why_not(self, target: Target) -> str | None:
+        """Why no threshold could be certified for a tested target; null where one was."""
+        self.require_tested(target)
+        return self.reasons.get(target)
 
-    def require_tested(self, error_rate: float) -> None:
-        """Raise `InputError` where the calibrator was not tested for an error rate."""
-        if error_rate not in self.thresholds:
-            tested = ", ".join(f"{rate:g}" for rate in self.thresholds) or "none"
+    def require_tested(self, target: Target) -> None:
+        """Raise `InputError` where the calibrator was not tested for a target."""
+        if target in self.thresholds:
+            return
+        promises = [one for one in self.thresholds if isinstance(one, str)]
+        if isinstance(target, str):
             raise InputError(
-                f"the calibrator of {self.estimator} was not tested for an error rate of "
-                f"{error_rate:g}; tested: {tested}. Choose one of these, or calibrate for it."
+                f"the calibrator of {self.estimator} holds no promise {target!r}; it has: "
+                f"{', '.join(promises) or 'none'}. Choose one of these, or make a calibrator with "
+                "'tracecal cascade --output'."
             )
+        tested = ", ".join(f"{one:g}" for one in self.thresholds if one not in promises) or "none"
+        raise InputError(
+            f"the calibrator of {self.estimator} was not tested for an error rate of {target:g}; "
+            f"tested: {tested}. Choose one of these, or calibrate for it."
+        )
 
 
 def interval(
@@ -198,6 +209,8 @@ def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) ->
         raise InputError(f"{where} holds no calibrator of {estimator!r}; it has {held}.")
     fits = stored[estimator]
     control = fits.get("risk_control") or {"thresholds": [], "split": None}
+    cascade = fits.get("cascade") or {"thresholds": [], "large": None}
+    promised = {f"{one['promise']}:{one['promised']:g}": one for one in cascade["thresholds"]}
     tested = fits["splits"].get(str(control["split"]))
     by_part = fits["features"][-1:] == [PART_FEATURE]
     features = fits["features"][:-1] if by_part else fits["features"]
@@ -207,13 +220,16 @@ def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) ->
         inputs=tuple(_inputs(estimator, features)),
         final=from_json(fits["final"]),
         certified=from_json(tested) if tested else None,
-        thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]},
+        thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]}
+        | {promise: entry["threshold"] for promise, entry in promised.items()},
         reasons={
             entry["error_rate"]: entry.get("reason") or _reason(entry, control)
             for entry in control["thresholds"]
             if entry["threshold"] is None
-        },
+        }
+        | {promise: entry["reason"] for promise, entry in promised.items() if entry["reason"]},
         fitted_on=fitted_on,
+        large=cascade["large"],
         reference=Reference(**fits.get("reference", {})),
     )
 

@@ -3,7 +3,9 @@
 const ROLES = {
   trace: "TRACE", baseline: "Baselines", broader: "Broader comparison", variant: "Variants",
 };
-const opened = { prompt: false, tokens: false, passage: true, elsewhere: true, parts: true };
+const opened = {
+  prompt: false, tokens: false, passage: true, elsewhere: true, parts: true, escalation: true,
+};
 
 function showAnswer(answers, at, state) {
   const { columns } = answers;
@@ -25,6 +27,7 @@ function showAnswer(answers, at, state) {
     noteField(answers, at),
     ...passage(answers, at),
     ...(answers.labels ? [] : elsewhere(answers, at, state)),
+    ...escalation(answers, at),
     ...(answers.labels?.hides(at) ? [] : [fold("tokens", "Tokens in numbers", () => tokenTable(answers, at))]),
     fold("prompt", "Prompt as the model read it", () =>
       element("pre", { dir: "auto" }, visible(columns.prompt[at]))),

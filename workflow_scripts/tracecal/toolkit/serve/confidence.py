@@ -22,7 +22,7 @@ from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.trace import FINISHES
 from tracecal.toolkit.agree import NEXT_QUESTION, open_questions, require_same_kind
 from tracecal.toolkit.answer import Confidence, score_answer
-from tracecal.toolkit.fitted import Fitted
+from tracecal.toolkit.fitted import Fitted, Target
 from tracecal.toolkit.parts import ScoredPart, record_parts
 from tracecal.toolkit.serve.forms import Object
 from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
@@ -58,13 +58,13 @@ class Scorer(Unscored):
 
     fitted: Fitted
     reading: Reading
-    error_rate: float | None = None
+    target: Target | None = None
     watcher: "Watcher | None" = None
 
     def __post_init__(self) -> None:
-        """Raises `InputError` where the calibrator was not tested for the error rate."""
-        if self.error_rate is not None:
-            self.fitted.require_tested(self.error_rate)
+        """Raises `InputError` where the calibrator was not tested for the target."""
+        if self.target is not None:
+            self.fitted.require_tested(self.target)
 
     def of_answer(self, answer: Object, request: Object) -> Object:
         """As `Unscored`, with its probability."""
@@ -86,12 +86,14 @@ class Scorer(Unscored):
         return self._plain(*confidence)
 
     def unknown(self, reason: str) -> Object:
-        """As `Unscored`, at the target error rate."""
+        """As `Unscored`, at the target."""
         return self._plain(Confidence(None, reason=reason), [])
 
     def _plain(self, confidence: Confidence, parts: Sequence[ScoredPart]) -> Object:
         """As plain JSON; the parts of an answer where the calibrator is of such."""
-        plain = vars(confidence) | {"error_rate": self.error_rate}
+        promised = isinstance(self.target, str)
+        plain = vars(confidence) | {"error_rate": None if promised else self.target}
+        plain |= {"promise": self.target} if promised else {}
         if self.fitted.fitted_on.parts is None:
             return plain
         shown = [one._asdict() for one in parts]
@@ -113,12 +115,12 @@ class Scorer(Unscored):
             return Confidence(None, reason=record.lacks), []
         doubts = [*_doubts(answer, record, request), *questions]
         if self.fitted.fitted_on.parts is not None:
-            parts, why = record_parts(self.fitted, record, self.error_rate)
+            parts, why = record_parts(self.fitted, record, self.target)
             doubted = [one._replace(confidence=_doubted(one.confidence, doubts)) for one in parts]
             return Confidence(None, reason=why), doubted
         bounds = record.entropy_lower, record.entropy_upper, record.top_k
-        rate = self.error_rate
-        scored = score_answer(self.fitted, record.surprisal, record.entropy, rate, *bounds)
+        trace = record.surprisal, record.entropy
+        scored = score_answer(self.fitted, *trace, self.target, *bounds)
         told.append(record)
         return _doubted(scored, doubts), []
 

@@ -75,6 +75,11 @@ class Escalation:
             raise failure
         return orjson.dumps(mark(answer, marks(why, of_small))) if answer else content
 
+    def in_pieces(self, request: Object, form: Form) -> bool:
+        """Whether an answer that is not to be streamed is asked for as a stream, for `early`."""
+        whole = form.has_choices and not request.get("stream") and not has_several(request)
+        return self.early is not None and whole
+
     async def _whole(self, request: Object, form: Form) -> Object:
         """The large server's answer."""
         response = await self.ask(request, form, stream=False)
@@ -126,7 +131,10 @@ def judged(
 
 
 def has_several(request: Object) -> bool:
-    return isinstance(request.get("n"), int) and request["n"] > 1
+    """Whether it asks for several choices, or has several prompts (a list of numbers is one)."""
+    n, prompt = request.get("n"), request.get("prompt")
+    prompts = isinstance(prompt, list) and len(prompt) > 1 and not isinstance(prompt[0], int)
+    return prompts or (isinstance(n, int) and n > 1)
 
 
 def and_failed(why: str | None, error: Exception) -> str:

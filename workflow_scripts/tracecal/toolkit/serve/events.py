@@ -136,7 +136,9 @@ class Stream:
         logprobs = choice.get("logprobs")
         for name, values in logprobs.items() if isinstance(logprobs, dict) else ():
             if isinstance(values, list) and self.size <= self.most:
-                held.lists.setdefault(name, []).extend(values)
+                # Copies, as what is passed on is trimmed.
+                own = [dict(one) if isinstance(one, dict) else one for one in values]
+                held.lists.setdefault(name, []).extend(own)
         if choice.get("finish_reason") is None:
             return
         choice["confidence"] = self._confidence(choice, chunk, held)

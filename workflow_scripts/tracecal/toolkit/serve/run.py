@@ -63,10 +63,19 @@ def escalation(settings: Settings, small: Scorer) -> Escalation | None:
     """
     if settings.escalate is None:
         return None
-    if small.error_rate is None:
-        raise InputError("--escalate needs --error-rate, which says what answers are kept.")
-    if (why := small.fitted.why_not(small.error_rate)) is not None:
+    if small.target is None:
+        raise InputError(
+            "--escalate needs --error-rate or --promise, which says what answers are kept."
+        )
+    if (why := small.fitted.why_not(small.target)) is not None:
         raise InputError(f"no answer would be kept, and all be escalated: {why}.")
+    if settings.promise and settings.escalate_model != small.fitted.large:
+        raise InputError(
+            f"--promise {settings.promise} is of escalating to "
+            f"{small.fitted.large or 'a model without a name'}, and "
+            f"--escalate-model is {settings.escalate_model}: a promise is of one large model "
+            "('tracecal cascade --large-model' names it as its server does)."
+        )
     fitted_on = small.fitted.fitted_on
     if fitted_on.parts is not None:
         raise InputError("the calibrator is of parts of answers: whole answers are escalated.")
@@ -79,7 +88,7 @@ def escalation(settings: Settings, small: Scorer) -> Escalation | None:
     if settings.escalate_calibrator is not None:
         fitted = load(settings.escalate_calibrator)
         reading = Reading(vocabulary=fitted.fitted_on.vocabulary, processed=small.reading.processed)
-        large = Scorer(fitted, reading, small.error_rate)
+        large = Scorer(fitted, reading, None if settings.promise else small.target)
     return Escalation(settings, large, _early(settings, small), _key(settings.escalate_key_env))
 
 
@@ -99,8 +108,8 @@ def _early(settings: Settings, small: Scorer) -> Scorer | None:
         )
     if {fitted.fitted_on.reasoning, small.fitted.fitted_on.reasoning} != {"none"}:
         raise InputError("--early is of an answer's first tokens: no reasoning may precede them.")
-    LOGGER.warning("--error-rate promises nothing of the answers that --early leaves")
-    return replace(small, fitted=fitted, error_rate=None)
+    LOGGER.warning("nothing is promised of the answers that --early leaves")
+    return replace(small, fitted=fitted, target=None)
 
 
 def _key(variable: str) -> str | None:
@@ -128,7 +137,10 @@ def _scorer(args: argparse.Namespace, settings: Settings) -> Scorer:
             "without --processed only answers to requests that state 'temperature: 1' are known to "
             "have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
         )
-    scorer = Scorer(fitted, parse(Reading, options, "options"), args.error_rate)
+    if settings.promise and args.error_rate is not None:
+        raise InputError("give --error-rate or --promise: answers are kept by one of them.")
+    target = settings.promise or args.error_rate
+    scorer = Scorer(fitted, parse(Reading, options, "options"), target)
     if settings.watch is None:
         return scorer
     return replace(scorer, watcher=Watcher(fitted, args.error_rate, settings))

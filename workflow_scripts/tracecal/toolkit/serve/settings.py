@@ -42,6 +42,11 @@ class Settings(Watching):
     escalate: str | None = Field(
         None, description="a large server, asked what no answer is kept for: docs/cascades.md"
     )
+    promise: str | None = Field(
+        None,
+        description="keep answers by this promise about the cascade, such as below:0.02, in place "
+        "of --error-rate; the calibrator is of 'tracecal cascade'",
+    )
     escalate_model: str | None = Field(None, description="the large model's name there")
     escalate_key_env: str = Field(
         KEY_ENV, description="environment variable that holds the large server's key, if it has one"
@@ -55,7 +60,7 @@ class Settings(Watching):
         "then the large model's as a second choice",
     )
     early: PositiveInt | None = Field(
-        None, description="escalate a streamed answer after so many tokens, if they say so"
+        None, description="escalate an answer after so many tokens, if they say so"
     )
     early_calibrator: str | None = Field(
         None, description="the one of --early, made by 'tracecal calibrate --first K'"
@@ -92,7 +97,9 @@ class Settings(Watching):
         if self.keep_texts is not None and self.watch is None:
             raise ValueError("--keep-texts needs --watch, whose state holds them")
         of_escalation = [
-            name for name in type(self).model_fields if name.startswith(("escalate_", "early"))
+            name
+            for name in type(self).model_fields
+            if name.startswith(("escalate_", "early", "promise"))
         ]
         if self.escalate is None and (given := self.changed(of_escalation)):
             raise ValueError(f"--{given[0].replace('_', '-')} needs --escalate, the large server")

@@ -4,9 +4,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+import orjson
 from aiohttp import ClientResponse
 
 from tracecal.toolkit.serve.answers import events
+from tracecal.toolkit.serve.assembled import Assembled
 from tracecal.toolkit.serve.bodies import UnreadableError
 from tracecal.toolkit.serve.confidence import Unscored
 from tracecal.toolkit.serve.escalation import (
@@ -75,6 +77,24 @@ class Streamed:
                 self.escalation.counts[self.outcome] += 1
             if self.large is not None:
                 self.large.close()
+
+    async def whole(self, response: ClientResponse) -> bytes:
+        """As `events`, as the bytes of an answer that is not streamed.
+
+        Where the large server breaks off, a small one's answer that is complete counts.
+        """
+        self.passes = False
+        told = Assembled(self.most)
+        try:
+            async with aclosing(self.events(response)) as arriving:
+                async for arrived in arriving:
+                    told.add(arrived)
+        except LargeServerError as error:
+            if not self.small.confidences:
+                raise
+            self.why, told = f"{self.why}; {error}", Assembled(self.most)
+            told.add(self._unescalated())
+        return orjson.dumps(told.answer())
 
     async def _small(self, response: ClientResponse) -> AsyncGenerator[list[bytes], None]:
         """The small server's events that need not be held back, until it is known what to do."""
