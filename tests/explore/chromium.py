@@ -87,6 +87,11 @@ class Chromium:
         self._call("Page.navigate", url=address)
         self.wait_for("document.readyState === 'complete' && !document.getElementById('wait')")
 
+    def resize(self, width: int, height: int) -> None:
+        """Show pages as in a window of this size, in CSS pixels, which may be a telephone's."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self._call("Emulation.setDeviceMetricsOverride", **size)
+
     def ask(self, expression: str) -> object:
         """The value of a JavaScript expression; of a promise, what it comes to."""
         reply = self._call(

@@ -1,6 +1,7 @@
 """Reading a file of answers from any source: its records, and its invalid rows."""
 
 import csv
+import sqlite3
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from tracecal.errors import InputError
 from tracecal.inputs.files import MOST_BYTES, parsed_json, require_regular
+from tracecal.logs.kept import is_state, kept_rows
 from tracecal.logs.options import Reading
 from tracecal.logs.part_labels import PartLabels, without_part_labels
 from tracecal.logs.record import Record, as_frame
@@ -32,6 +34,7 @@ UNREADABLE = (
     OSError,
     UnicodeDecodeError,
     csv.Error,
+    sqlite3.Error,
     zipfile.BadZipFile,
     pa.ArrowException,
     pl.exceptions.PolarsError,
@@ -143,12 +146,12 @@ def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
         ".eval": _inspect_log,
     }
     try:
-        return openers.get(path.suffix, _json)(path)
+        return _of_state(path) if is_state(path) else openers.get(path.suffix, _json)(path)
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
-            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, Arrow, Parquet or "
-            "an Inspect log."
+            f"{path} cannot be read ({reason}); expected JSON Lines, JSON, CSV, Arrow, "
+            "Parquet, an Inspect log or a state with the texts of answers (serve --keep-texts)."
         ) from error
 
 
@@ -166,6 +169,15 @@ def _arrow(path: Path) -> tuple[Rows, dict[str, str]]:
     encoded = table.schema.metadata or {}
     metadata = {key.decode(): value.decode() for key, value in encoded.items()}
     return _numbered(pl.from_arrow(table).iter_rows(named=True)), metadata
+
+
+def _of_state(path: Path) -> tuple[Rows, dict[str, str]]:
+    rows = list(kept_rows(path))
+    if not rows:
+        raise InputError(
+            f"{path} holds no texts: 'tracecal serve --keep-texts' keeps those of its answers."
+        )
+    return _numbered(rows), {}
 
 
 def _csv(path: Path) -> tuple[Rows, dict[str, str]]:

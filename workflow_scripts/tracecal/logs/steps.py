@@ -89,7 +89,7 @@ def _rounding(steps: Sequence[Step]) -> Rounding:
     """How the log-probabilities of an answer were rounded."""
     values = [step.logprob for step in steps]
     values += [value for step in steps for _, value in step.top]
-    return detect_rounding(v for v in values if v is not None and UNLISTED < v < 0)
+    return detect_rounding([v for v in values if v is not None and UNLISTED < v < 0])
 
 
 def _known_logprobs(step: Step, where: str, greedy: bool) -> tuple[list[float], float | None]:

@@ -11,7 +11,7 @@ bounded over the values that round to those listed.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +50,13 @@ class Entropy:
     upper: float | None
 
 
-def detect_rounding(logprobs: Iterable[float]) -> Rounding:
+def detect_rounding(logprobs: Sequence[float] | np.ndarray) -> Rounding:
     """How an answer's log-probabilities were rounded: to decimal places, to bfloat16, or neither.
 
     Zeros say nothing. Up to three decimal places and bfloat16 are told from `MANY` values.
     """
-    values = np.array(sorted({value for value in logprobs if value != 0}), dtype=float)
+    values = np.unique(np.asarray(logprobs, dtype=float))
+    values = values[values != 0]
     if not len(values):
         return Rounding()
     many = len(values) >= MANY

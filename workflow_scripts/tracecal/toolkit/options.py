@@ -16,7 +16,7 @@ READING += ("reasoning", "label", "columns", "filter", "wrong_rows")
 
 def add_answers(command: argparse.ArgumentParser, first: bool = False) -> None:
     """Add the options that name a file of answers, as the `first` argument, and how it is read."""
-    what = "JSON Lines, JSON, CSV, Arrow or Parquet"
+    what = "JSON Lines, JSON, CSV, Arrow, Parquet, or the state of 'serve --keep-texts'"
     if first:
         command.add_argument("answers", help=what)
     else:

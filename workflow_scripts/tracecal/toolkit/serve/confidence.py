@@ -72,7 +72,7 @@ class Scorer(Unscored):
         confidence = self._of_answer(answer, request, scored)
         if self.watcher is None:
             return confidence
-        return self.watcher.seen(answer, confidence, scored[0] if scored else None)
+        return self.watcher.seen(answer, request, confidence, scored[0] if scored else None)
 
     def _of_answer(self, answer: Object, request: Object, told: list[Record]) -> Object:
         """As `of_answer`; the record that was scored is appended to `told`."""

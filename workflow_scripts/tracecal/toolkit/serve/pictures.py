@@ -9,10 +9,11 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from tracecal.toolkit.serve.watcher import Watcher
+from tracecal.toolkit.watch.command import NAMES
 from tracecal.watch.monitors import State
 
 DAYS, BINS, POINTS = 7, 20, 200
-WIDTH, HEIGHT = 480, 160  # of a picture, in pixels
+WIDTH, HEIGHT = 480, 160  # of a picture, in its own units
 DAY = 86_400
 PAGE = """\
 <!doctype html>
@@ -20,13 +21,20 @@ PAGE = """\
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>What the proxy watches</title>
 <style>
 :root { color-scheme: light dark; }
-body { margin: 1.5rem auto; max-width: 62rem; padding: 0 1rem;
+body { margin: 1.5rem auto; max-width: 72rem; padding: 0 1rem;
   font: 15px/1.5 system-ui, sans-serif; }
-figure { display: inline-block; margin: 0 1rem 1rem 0; }
-svg { max-width: 100%; border-bottom: 1px solid; border-left: 1px solid; }
+h1 { font-size: 1.5rem; }
+main { display: grid; gap: 1.5rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
+figure { margin: 0; display: flex; flex-direction: column; justify-content: end; }
+svg { border-bottom: 1px solid; border-left: 1px solid; overflow: visible; }
+svg * { vector-effect: non-scaling-stroke; }
+.ends { display: flex; justify-content: space-between; font-size: 13px; opacity: .75; }
+.alarm { color: #c43c39; }
 .own { fill: #2a78b5; stroke: #2a78b5; } .known { fill: none; stroke: currentColor; }
 .line { fill: none; stroke: #2a78b5; stroke-width: 2; }
 .limit { stroke: #c43c39; stroke-dasharray: 6 4; }
@@ -34,16 +42,31 @@ svg { max-width: 100%; border-bottom: 1px solid; border-left: 1px solid; }
 </head>
 <body>
 <h1>What the proxy watches</h1>
-<p><strong>{{ told }}</strong></p>
+<p{% if wrong %} class="alarm"{% endif %}><strong>{{ told }}</strong></p>
 <p>{{ answers }} answers watched; pictures of the last {{ days }} days, {{ recent }} answers.</p>
+<main>
 {% for one in pictures -%}
 <figure role="img" aria-label="{{ one.title }}"><figcaption>{{ one.title }}</figcaption>
-<svg viewBox="0 0 {{ width }} {{ height }}" width="{{ width }}" height="{{ height }}">
-{{ one.drawn | safe }}</svg></figure>
+<svg viewBox="0 0 {{ width }} {{ height }}">{{ one.drawn | safe }}</svg>
+<span class="ends"><span>{{ one.ends[0] }}</span><span>{{ one.ends[1] }}</span></span></figure>
 {% endfor -%}
+</main>
 </body>
 </html>
 """
+
+
+# Of the last days; SQLite counts, as a week may have more answers than memory should hold.
+RECENT = "SELECT count(*), min(place), max(place) FROM answers WHERE time >= ?"
+PROBABILITIES = f"""
+SELECT min(CAST(probability * {BINS} AS INTEGER), {BINS - 1}), count(*)
+FROM answers WHERE time >= ? AND probability IS NOT NULL GROUP BY 1"""
+KEPT = """
+SELECT avg(kept) FROM answers WHERE time >= ? AND kept IS NOT NULL
+GROUP BY (place - ?) * ? / ? ORDER BY min(place)"""
+EVIDENCE = """
+SELECT evidence, max(place) FROM history WHERE time >= ?
+GROUP BY (place - ?) * ? / ? ORDER BY 2"""  # of the row that has the largest place
 
 
 def page(watcher: Watcher) -> str:
@@ -51,34 +74,42 @@ def page(watcher: Watcher) -> str:
     store = watcher.opened()
     try:
         state, since = store.state, time.time() - DAYS * DAY
-        recent = store.rows(
-            "SELECT probability, kept FROM answers WHERE time >= ? ORDER BY place", (since,)
-        )
-        history = store.rows(
-            "SELECT place, evidence FROM history WHERE time >= ? ORDER BY place", (since,)
-        )
+        ((recent, first, last),) = store.rows(RECENT, (since,))
+        probabilities = dict(store.rows(PROBABILITIES, (since,)))
+        first, span = first or 0, (last or 0) - (first or 0) + 1
+        pieces = min(POINTS, max(1, recent // 20))
+        kept = [share for (share,) in store.rows(KEPT, (since, first, pieces, span))]
+        history = [row for row, _ in store.rows(EVIDENCE, (since, first, POINTS, span))]
     finally:
         store.close()
-    told = watcher.reason or "No alarm."
+    told = f"ALARM: {watcher.reason}." if watcher.reason else "No alarm."
     if watcher.failure:
         told = f"The proxy does not watch: {watcher.failure}"
-    probability = [one for one, _ in recent if one is not None]
-    kept = [one for _, one in recent if one is not None]
+    ends = (f"answer {first:,}", f"answer {last:,}") if recent else ("", "")
     pictures = [
         {
             "title": "Probability: bars of the traffic, outline of the calibration",
-            "drawn": _distribution(probability, watcher.fitted.reference.probability),
+            "ends": ("0", "1"),
+            "drawn": _distribution(
+                [probabilities.get(place, 0) for place in range(BINS)],
+                np.histogram(watcher.fitted.reference.probability, BINS, (0, 1))[0],
+            ),
         },
-        {"title": "Share kept, from 0 to 1, along the answers", "drawn": _shares(kept)},
-        *_evidence(state, history),
+        {
+            "title": "Share kept of decided answers, from 0 to 1",
+            "ends": ends,
+            "drawn": _line([HEIGHT * (1 - share) for share in kept]),
+        },
+        *({"ends": ends} | one for one in _evidence(state, history)),
     ]
     return (
         Environment(autoescape=True, undefined=StrictUndefined)
         .from_string(PAGE)
         .render(
             told=told,
+            wrong=watcher.reason or watcher.failure,
             answers=f"{state.answers:,}",
-            recent=f"{len(recent):,}",
+            recent=f"{recent:,}",
             days=DAYS,
             width=WIDTH,
             height=HEIGHT,
@@ -87,12 +118,10 @@ def page(watcher: Watcher) -> str:
     )
 
 
-def _distribution(own: Sequence[float], known: Sequence[float]) -> str:
-    """Shares of probabilities by bin, those of the traffic filled."""
+def _distribution(own: Sequence[int], known: Sequence[int]) -> str:
+    """Shares of probabilities from their counts by bin, those of the traffic filled."""
     drawn, wide = [], WIDTH / BINS
-    shares = [
-        np.histogram(values, BINS, (0, 1))[0] / max(len(values), 1) for values in (own, known)
-    ]
+    shares = [np.array(counts) / max(sum(counts), 1) for counts in (own, known)]
     most = max(float(np.max(shares)), 1e-9)
     for kind, heights in zip(("own", "known"), shares, strict=True):
         for place, share in enumerate(heights):
@@ -104,28 +133,21 @@ def _distribution(own: Sequence[float], known: Sequence[float]) -> str:
     return "\n".join(drawn)
 
 
-def _shares(kept: Sequence[float]) -> str:
-    """The share kept of successive answers, in at most POINTS pieces."""
-    pieces = np.array_split(np.array(kept), min(POINTS, max(1, len(kept) // 20)))
-    means = [float(one.mean()) for one in pieces if len(one)]
-    return _line([HEIGHT * (1 - mean) for mean in means])
-
-
-def _evidence(state: State, history: Sequence[tuple[int, str]]) -> list[dict[str, object]]:
+def _evidence(state: State, history: Sequence[str]) -> list[dict[str, str]]:
     """The evidence of each monitor on a logarithmic scale, its limit dashed."""
-    limits = dict.fromkeys(state.monitors, state.promise.limit)
+    limits = {name: (one.total, state.promise.limit) for name, one in state.monitors.items()}
     if state.promise.error_rate is not None:
-        limits["labels"] = 1 / state.promise.chance
-    places = np.unique(np.linspace(0, len(history) - 1, POINTS).astype(int)) if history else []
-    rows = [json.loads(history[place][1]) for place in places]
+        limits["labels"] = state.errors.total, 1 / state.promise.chance
+    rows = [json.loads(row) for row in history]
     pictures = []
-    for name, limit in limits.items():
+    for name, (now, limit) in limits.items():
         top = math.log(10 * limit)
         logs = [math.log(min(max(row[name], 1.0), 10 * limit)) for row in rows]
         line = HEIGHT * (1 - math.log(limit) / top)
         drawn = f'<line class="limit" x1="0" x2="{WIDTH}" y1="{line:.1f}" y2="{line:.1f}"/>'
         drawn += _line([HEIGHT * (1 - one / top) for one in logs])
-        title = f"Evidence of the monitor of {name}, logarithmic; dashed: its limit"
+        what = NAMES.get(name, name).capitalize()
+        title = f"{what}: evidence {now:,.1f}, on a logarithmic scale; dashed: its limit {limit:,g}"
         pictures.append({"title": title, "drawn": drawn})
     return pictures
 

@@ -73,7 +73,7 @@ def _steps(tokens: Sequence[dict[str, Any]]) -> Steps | None:
     nothing_odd = (known > UNLISTED).all() and (known <= SLACK).all()  # false for NaN
     if not nothing_odd or np.isnan(steps.others).any():
         return None
-    return steps if detect_rounding(known[known < 0].tolist()) == Rounding() else None
+    return steps if detect_rounding(known[known < 0]) == Rounding() else None
 
 
 def entropy_bounds(

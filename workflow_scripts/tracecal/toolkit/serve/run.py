@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import multiprocessing
 import multiprocessing.connection
@@ -178,6 +179,7 @@ def _serve(proxy: Proxy, listening: socket.socket) -> None:
     application = proxy.application()
     if parent := multiprocessing.parent_process():
         application.cleanup_ctx.append(_end_with(parent.sentinel))
+    gc.freeze()  # else each look for garbage goes through all that the imports made
     web.run_app(application, sock=listening, print=None, **server_options(proxy.settings))
 
 

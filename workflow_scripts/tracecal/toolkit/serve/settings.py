@@ -31,6 +31,11 @@ class Settings(Watching):
     watch: str | None = Field(
         None, description="SQLite state of monitors; with it the proxy answers /metrics and /watch"
     )
+    keep_texts: PositiveInt | None = Field(
+        None,
+        description="keep requests and answers of the newest so many in the state of --watch, for "
+        "'pick', 'label', 'explore' and 'score'; without it no text is stored",
+    )
     on_alarm: Literal["withhold", "warn"] = Field(
         "withhold", description="after an alarm of --watch, keep is null; or only the log says so"
     )
@@ -89,6 +94,8 @@ class Settings(Watching):
 
     @model_validator(mode="after")
     def _escalates_wholly_or_not_at_all(self) -> "Settings":
+        if self.keep_texts is not None and self.watch is None:
+            raise ValueError("--keep-texts needs --watch, whose state holds them")
         of_escalation = [
             name
             for name in type(self).model_fields

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from typing import Any
 
 import numpy as np
+import orjson
 import polars as pl
 
 from tracecal.errors import InputError
@@ -27,6 +28,7 @@ from tracecal.watch.monitors import State
 
 INTERVAL = 0.5  # seconds between two batches
 MOST_WAITING, MOST_AT_ONCE = 20_000, 1000  # answers
+MOST_TEXT = 2**26  # bytes of texts that wait; while there are more the texts of others are not kept
 TRACES = {"example_id": pl.String, "surprisal": FLOATS, "entropy": FLOATS}
 
 
@@ -41,12 +43,14 @@ class Watcher:
         self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
         options = {name: getattr(settings, name) for name in Watching.model_fields}
         self.promise = promised(fitted, Watching(**options), error_rate)
+        self.keep_texts = settings.keep_texts
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
         self.failure: str | None = None
         self.answers: Counter[str] = Counter()
         self.unwatched = 0
-        self._waiting: deque[tuple[str, Any, Any, float]] = deque()
+        self._waiting: deque[tuple[str, Any, Any, float, bytes]] = deque()
+        self._held, self._counting = 0, threading.Lock()  # bytes of the texts that wait
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         store = self.opened()
@@ -70,19 +74,31 @@ class Watcher:
         if self._thread is not None:
             self._thread.join(10 * INTERVAL)
 
-    def seen(self, answer: Object, confidence: Object, record: Record | None) -> Object:
+    def seen(
+        self, answer: Object, request: Object, confidence: Object, record: Record | None
+    ) -> Object:
         """An answer's confidence, without `keep` after an alarm; `record` is null where unknown."""
         keep = confidence["keep"]
         kind = "unknown" if confidence["probability"] is None else str(keep).lower()
         self.answers[kind] += 1
         if len(self._waiting) < MOST_WAITING:
             trace = (None, None) if record is None else (record.surprisal, record.entropy)
-            self._waiting.append((_name(answer), *trace, np.nan if keep is None else float(keep)))
+            name, kept = _name(answer), np.nan if keep is None else float(keep)
+            self._waiting.append((name, *trace, kept, self._text(name, request, answer)))
         else:
             self.unwatched += 1
         if self.reason is None or not self.withholds or keep is None:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
+
+    def _text(self, name: str, request: Object, answer: Object) -> bytes:
+        """A row that `tracecal.logs` reads, as JSON; empty where it is not to be kept."""
+        if self.keep_texts is None or self._held > MOST_TEXT:
+            return b""
+        text = orjson.dumps({"id": name, "request": request, "response": answer})
+        with self._counting:
+            self._held += len(text)
+        return text
 
     def _run(self) -> None:
         store = None
@@ -104,7 +120,7 @@ class Watcher:
 
     def _flush(self, store: Store) -> None:
         rows = [self._waiting[place] for place in range(min(len(self._waiting), MOST_AT_ONCE))]
-        names, surprisal, entropy, keep = zip(*rows, strict=True)
+        names, surprisal, entropy, keep, texts = zip(*rows, strict=True)
         frame = pl.DataFrame(
             {
                 "example_id": names,
@@ -114,8 +130,13 @@ class Watcher:
             schema=TRACES,
         )
         store.add_answers(list(names), of_traces(frame, self.fitted, np.array(keep)))
+        if self.keep_texts is not None:
+            told = {name: text for name, text in zip(names, texts, strict=True) if text}
+            store.keep_texts(told, self.keep_texts)
         for _ in rows:  # only now: what could not be written is tried again
             self._waiting.popleft()
+        with self._counting:
+            self._held -= sum(map(len, texts))
 
     def _alarmed(self, state: State) -> None:
         told = "; ".join(sentences(state))

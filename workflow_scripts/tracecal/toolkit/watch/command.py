@@ -18,6 +18,7 @@ from tracecal.toolkit.watch.values import identity, watched
 from tracecal.watch.monitors import ERROR, Batch, Promise, State
 
 CHUNK = 500  # answers of a transaction
+NAMES = {"kept": "share kept", "unknown": "share without confidence"}  # of monitors, where longer
 
 
 def promised(fitted: Fitted, watching: Watching, error_rate: float | None) -> Promise:
@@ -123,7 +124,7 @@ def sentences(state: State) -> Iterator[str]:
                 f"{monitor.alarm} labels (a false alarm has a chance of {promise.chance:g})"
             )
         else:
-            what = {"kept": "share kept", "unknown": "share without confidence"}.get(name, name)
+            what = NAMES.get(name, name)
             yield (
                 f"the {what} changed: noticed at answer {monitor.alarm:,} (a false alarm comes at "
                 f"most once in {promise.answers_per_alarm:,} answers on average)"

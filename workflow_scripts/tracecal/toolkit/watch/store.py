@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tracecal.errors import InputError
+from tracecal.logs import kept
 from tracecal.watch.monitors import (
     Batch,
     Promise,
@@ -69,7 +70,7 @@ class Store:
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():
-                for statement in SCHEMA.split(";"):
+                for statement in (SCHEMA + kept.SCHEMA).split(";"):
                     self.connection.execute(statement)
                 if self._content() is None:
                     self._save(start(promise, reference), identity)
@@ -118,6 +119,11 @@ class Store:
             self._save(state, self.identity)
             self._remember(state, now)
         return added
+
+    def keep_texts(self, rows: Mapping[str, bytes], most: int) -> None:
+        """Keep rows (JSON) of watched answers, by their ids: those of the newest `most` answers."""
+        with self._named(), self._transaction():
+            kept.keep(self.connection, rows, most)
 
     def add_labels(self, labels: Sequence[tuple[str, bool]]) -> Added:
         """Judge kept answers by labels, in their order; the first label of an answer counts.
