@@ -180,7 +180,7 @@ WRONG = {
     ),
     "a name that no file can have": (
         {"run": "r" * 101},
-        r"c: run: 'rrrrrrrrrrrrrrrrrrrr'\.\.\. has 101 letters",
+        r"c: run: 'rrrrrrrrrrrrrrrrrrrr'\.\.\. has 101 characters",
     ),
     "a dtype without a tolerance": (
         {"audit": {"tolerance": {"bfloat16": 0.25}}},
