@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import httpx2 as httpx
 import pytest
 
 from logs.rows import write
 from toolkit.made import fitted
-from toolkit.running import proxied
+from toolkit.running import events, proxied
 from tracecal.decode.model import load_model, load_tokenizer
 from tracecal.decode.replay import replay_answers
 from tracecal.logs.options import Reading
@@ -22,7 +23,7 @@ from tracecal.toolkit.serve.confidence import Scorer
 pytestmark = pytest.mark.vllm
 PORT = 8317
 SERVER = f"http://127.0.0.1:{PORT}"
-OPTIONS = "--served-model-name m --dtype float32 --max-model-len 512 --enforce-eager".split()
+OPTIONS = "--served-model-name m large --dtype float32 --max-model-len 512 --enforce-eager".split()
 READING = Reading(vocabulary=49152, processed="no")
 QUESTION = "What is the capital of France? Answer with the name only."
 GREEDY = {"model": "m", "temperature": 0}
@@ -93,6 +94,32 @@ def test_confidence_is_what_scoring_the_same_answer_gives(server, answers):
             for found in (whole["confidence"], streamed(client, path, asked)):
                 for key in ("probability", "lower", "upper"):
                     assert found[key] == pytest.approx(scored[name][0][key], abs=1e-6)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("threshold", "escalated"), [(0.0, False), (1.0, True)])
+def test_what_is_not_kept_is_put_to_the_large_model(
+    server, monkeypatch, stream, threshold, escalated
+):
+    """The server has one model, by two names, so that both answers are the same."""
+    monkeypatch.setenv("TRACECAL_ESCALATE_KEY", "sk-any")
+    calibrator = fitted()
+    known = calibrator.fitted_on.model_copy(update={"entropy": "top-k", "vocabulary": 49152})
+    promised = {"fitted_on": known, "thresholds": {0.3: threshold}, "reasons": {}}
+    scorer = Scorer(replace(calibrator, **promised), READING, 0.3)
+    serving = proxied(scorer, SERVER, escalate=f"{SERVER}/v1", escalate_model="large")
+    with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
+        response = client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
+    told = events(response) if stream else [response.json()]
+    choices = [choice for one in told for choice in one["choices"]]
+    (confidence,) = [choice["confidence"] for choice in choices if "confidence" in choice]
+    assert confidence["escalated"] is escalated, confidence
+    spent = confidence["escalation"]
+    assert (spent["large"] is not None) is escalated
+    said = [choice["delta" if stream else "message"].get("content") or "" for choice in choices]
+    alone = server.post("chat/completions", json=CHAT).json()["choices"][0]["message"]["content"]
+    assert "".join(said) == alone != ""
+    assert all(choice.get("logprobs") is None for choice in choices)
 
 
 def test_replay_gives_the_servers_surprisals_and_entropies_within_their_bounds(model, answers):
