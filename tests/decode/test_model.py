@@ -125,7 +125,9 @@ def test_a_generation_config_that_cannot_be_read_or_names_no_token_is_said(folde
 )
 def test_a_file_that_cannot_be_read_is_not_left_out_without_a_word(folder, tmp_path, make):
     make(folder / "chat_template.jinja")
-    with pytest.raises(InputError, match=r"chat_template\.jinja is not a file, or is a broken link"):
+    with pytest.raises(
+        InputError, match=r"chat_template\.jinja is not a file, or is a broken link"
+    ):
         link_model(folder, tmp_path / "linked")
 
 
