@@ -2,7 +2,7 @@
 # parameters change exactly when what it uses changes.
 
 import re
-from functools import partial
+from functools import cache, partial
 
 from tracecal.config.resources import job_requests
 from tracecal.config.selection import chosen_for
@@ -81,25 +81,31 @@ def pairs(pattern, study="all"):
     return paths
 
 
-def wanted_pairs(study="all", sharing=()):
-    """The (model, task) pairs of a study; under the target `available` those that are finished.
+@cache
+def run_pairs():
+    """The (model, task) pairs of the run; under the target `available` those that are finished.
 
     The next full run sees that inputs were added and makes the aggregates again.
     """
-    pairs = PAIRS
     # As a module's rule its name may have a prefix.
-    if any(target.endswith("available") for target in workflow.dag_settings.targets):
-        finished = f"{FOLDER}/metrics/{{}}/{{}}.parquet"
-        pairs = [pair for pair in PAIRS if Path(finished.format(*pair)).exists()]
-        if not pairs:
-            raise WorkflowError(f"nothing is available yet: {finished.format('*', '*')}")
-    return PLAN.of_study(study, pairs, sharing)
+    if not any(target.endswith("available") for target in workflow.dag_settings.targets):
+        return PAIRS
+    finished = f"{FOLDER}/metrics/{{}}/{{}}.parquet"
+    pairs = [pair for pair in PAIRS if Path(finished.format(*pair)).exists()]
+    if not pairs:
+        raise WorkflowError(f"nothing is available yet: {finished.format('*', '*')}")
+    return pairs
+
+
+def wanted_pairs(study="all", sharing=()):
+    """Those of a study, as `PLAN.of_study`."""
+    return PLAN.of_study(study, run_pairs(), sharing)
 
 
 def inputs_of(results, wildcard):
     """An input function: the files of the entry of `results` that a job's `wildcard` names."""
     return lambda wildcards: PLAN.files(
-        results[wildcards[wildcard]], wanted_pairs(), **dict(wildcards.items())
+        results[wildcards[wildcard]], run_pairs(), **dict(wildcards.items())
     )
 
 

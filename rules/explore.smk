@@ -4,6 +4,7 @@
 # writes  explorer.html, findings.txt
 
 from tracecal.explore.page import SOURCES
+from tracecal.plan.results import analysed
 from tracecal.registry.estimators import entries
 
 TRACES = "<results>/traces/{model}/{task}.arrow"
@@ -25,11 +26,7 @@ rule make_explorer:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         scores=pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
-        promises=[
-            f"<results>/analyses/{name}.parquet"
-            for name in PLAN.analyses
-            if name == "cascade_promises"
-        ],
+        promises=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
     output:
         report(
             "<results>/explorer.html",

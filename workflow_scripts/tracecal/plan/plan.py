@@ -1,5 +1,6 @@
 """The plan of a run: everything that it makes from its pairs' files."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -78,14 +79,10 @@ class Plan:
             "parts": lambda model, task: self._parent(task=task) != "",
             "whole": lambda model, task: self._parent(task=task) == "",
         }
-        own = [[model, task] for model, task in pairs if belongs[study](model, task)]
-        if not sharing:
-            return own
-        return [
-            [model, task]
-            for model, task in own
-            if model in sharing and all([one, task] in own for one in sharing)
-        ]
+        chosen = [pair for pair in pairs if pair[0] in sharing] if sharing else pairs
+        own = [[model, task] for model, task in chosen if belongs[study](model, task)]
+        models = Counter(task for _, task in own)
+        return [pair for pair in own if models[pair[1]] >= len(sharing)]
 
     def settings(self, table: str) -> dict[str, object]:
         """A table's settings: the labels of its models and tasks, its studies, and more.
