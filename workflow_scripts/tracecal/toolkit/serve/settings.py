@@ -93,9 +93,13 @@ class Settings(Watching):
         return value
 
     @model_validator(mode="after")
-    def _escalates_wholly_or_not_at_all(self) -> "Settings":
+    def _keeps_texts_in_a_state(self) -> "Settings":
         if self.keep_texts is not None and self.watch is None:
             raise ValueError("--keep-texts needs --watch, whose state holds them")
+        return self
+
+    @model_validator(mode="after")
+    def _escalates_wholly_or_not_at_all(self) -> "Settings":
         of_escalation = [
             name
             for name in type(self).model_fields
