@@ -498,7 +498,7 @@ def test_what_is_no_answer_of_a_small_server_that_streams_is_escalated(both, of_
     assert "the upstream server failed (" in response.json()["error"]["message"]
 
 
-def test_a_server_that_streams_nothing_is_asked_for_whole_answers(both, of_first):
+def test_a_server_that_streams_nothing_is_asked_for_whole_answers(both, of_first, caplog):
     one = small(trouble="no streams")
     with both(one, large(), **of_first) as http:
         assert http.post(CHAT, json=ASK).json()["choices"][0]["message"]["content"] == "72"
@@ -506,6 +506,8 @@ def test_a_server_that_streams_nothing_is_asked_for_whole_answers(both, of_first
     asked = [json.loads(content) for *_, content in one.asked]
     assert [body.get("stream") for body in asked] == [True, None]
     assert asked[1]["logprobs"] is True
+    assert "may have refused to answer piece by piece" in caplog.text
+    assert "refused log-probabilities" not in caplog.text
 
 
 def test_several_choices_and_prompts_are_not_judged_early(both, of_first):

@@ -8,7 +8,7 @@ never logged. A client that leaves ends its request to the server, whose connect
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -117,11 +117,11 @@ class Proxy:
         additions = settings and form.additions(settings, self.settings.top)
         if not additions:  # the server says what is wrong with it
             return await self._pass_on(request, await self.server.send(*to, content, headers))
-        bodies = [orjson.dumps(settings | additions), content]
+        bodies = {"log-probabilities": orjson.dumps(settings | additions), "": content}
         in_pieces = self.escalation is not None and self.escalation.in_pieces(settings, form)
         streamed = settings | STREAMED if in_pieces else settings
         if in_pieces:
-            bodies.insert(0, orjson.dumps(streamed | additions))
+            bodies = {"to answer piece by piece": orjson.dumps(streamed | additions)} | bodies
         response = await self._accepted(to, bodies, headers)
         if response.status != 200 or not _is_stream(response, streamed):
             return await self._whole(response, settings, form)
@@ -131,19 +131,20 @@ class Proxy:
         return await self._stream(request, response, stream)
 
     async def _accepted(
-        self, to: tuple[str, str], bodies: Sequence[bytes], headers: CIMultiDict
+        self, to: tuple[str, str], bodies: Mapping[str, bytes], headers: CIMultiDict
     ) -> ClientResponse:
-        """The server's response to the first of the bodies that it does not refuse."""
-        *additional, last = bodies
-        for body in additional:
+        """The server's response to the first of the bodies, by what they ask for in addition, that
+        it does not refuse; the last asks for nothing, and its response is taken as it is.
+        """
+        for addition, body in bodies.items():
             response = await self.server.send(*to, body, headers)
-            if response.status not in REFUSED:
-                return response
+            if response.status not in REFUSED or not addition:
+                break
             response.close()
             LOGGER.warning(
-                "the server may have refused log-probabilities: asking again without; see --top"
+                "the server may have refused %s (--top, --early): asking without", addition
             )
-        return await self.server.send(*to, last, headers)
+        return response
 
     async def _body(self, request: web.Request) -> bytes:
         """The request's body, of bounded size and time."""
