@@ -14,10 +14,17 @@ from tracecal.explore.page import page
 from tracecal.explore.pictures import PAGES, picture, with_findings
 
 
-def test_every_picture_that_is_shown_is_kept_and_made_from_a_run():
-    names = pictures.shown()
-    assert names == {path.name for path in pictures.FOLDER.iterdir()}
+@pytest.mark.parametrize("run", pictures.TOLD)
+def test_every_picture_that_is_shown_is_kept_and_made_from_a_run(run):
+    folder = pictures.TOLD[run].folder
+    names = pictures.shown(folder)
+    assert names == {path.name for path in folder.iterdir()}
     assert names <= {*PAGES, *(f"{figure}.svg" for figure in PLAN.figures)}
+
+
+def test_only_runs_that_a_page_tells_of_are_taken(tmp_path):
+    with pytest.raises(InputError, match="tell of the runs demo and evening only"):
+        pictures.main(tmp_path / "mine")
 
 
 def test_a_page_is_pictured_with_its_answers(tmp_path):
@@ -42,7 +49,7 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
 
 
 def test_findings_replace_what_stands_in_their_place():
-    readme = pictures.README.read_text(encoding="utf-8")
+    readme = pictures.TOLD["demo"].page.read_text(encoding="utf-8")
     told = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
     assert "-->\n**Keep all.**\n<!-- end" in told
     assert "- One One" in told and "\n  One" in told and "\n- Two.\n<!-- end" in told
