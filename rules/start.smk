@@ -1,5 +1,6 @@
 # What every process of a run does first: find the package, read the configuration and make the plan.
 
+import atexit
 import os
 import shutil
 import sys
@@ -59,6 +60,7 @@ from tracecal.config.frozen import freeze, frozen_code
 from tracecal.config.selection import missing_from_files, missing_from_parts
 from tracecal.errors import InputError
 from tracecal.inputs.files import read_yaml
+from tracecal.jobs.syntax import keep
 from tracecal.plan.plan import plan
 from tracecal.plan.run import load_run
 from tracecal.storage.digest import REMEMBERED
@@ -97,6 +99,10 @@ for task, missing in missing_from_parts(CONFIG, RUN.chosen).items():
 
 # What the files of models and rows hold is worked out once, by every process of the run.
 os.environ[REMEMBERED] = str(Path(f"{FOLDER}/work/digests").resolve())
+
+# What counts of the package's sources is kept for the next start.
+if workflow.is_main_process:
+    atexit.register(keep)
 
 # Jobs that start later, each reading all rules again, are of the code and the configuration as
 # they were when the run started, even if files change since: a job runs that code or stops.

@@ -11,13 +11,13 @@ from test_report import PLAN
 from tracecal.errors import InputError
 from tracecal.explore.contents import contents
 from tracecal.explore.page import page
-from tracecal.explore.pictures import PAGES, picture, with_findings
+from tracecal.explore.pictures import PAGES, TOLD, picture, shown, with_findings
 
 
-@pytest.mark.parametrize("run", pictures.TOLD)
+@pytest.mark.parametrize("run", TOLD)
 def test_every_picture_that_is_shown_is_kept_and_made_from_a_run(run):
-    folder = pictures.TOLD[run].folder
-    names = pictures.shown(folder)
+    folder = pictures.ROOT / TOLD[run].folder
+    names = shown(pictures.ROOT, folder.name)
     assert names == {path.name for path in folder.iterdir()}
     assert names <= {*PAGES, *(f"{figure}.svg" for figure in PLAN.figures)}
 
@@ -49,7 +49,7 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
 
 
 def test_findings_replace_what_stands_in_their_place():
-    readme = pictures.TOLD["demo"].page.read_text(encoding="utf-8")
+    readme = (pictures.ROOT / "README.md").read_text(encoding="utf-8")
     told = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
     assert "-->\n**Keep all.**\n<!-- end" in told
     assert "- One One" in told and "\n  One" in told and "\n- Two.\n<!-- end" in told

@@ -1,19 +1,14 @@
 """The code hash sees what can change a result, and nothing else."""
 
+import ast
+import os
 from importlib.metadata import version
 
 import pytest
 
 from tracecal.errors import InputError
-from tracecal.jobs.provenance import (
-    _canonical,
-    _file_hash,
-    _syntax,
-    code_hash,
-    code_version,
-    import_closure,
-    require_code,
-)
+from tracecal.jobs import syntax
+from tracecal.jobs.provenance import code_hash, code_version, import_closure, require_code
 from tracecal.jobs.sources import CONTENTS
 
 SCRIPT = (
@@ -30,13 +25,24 @@ if limit > 2:
 ONE = '"""Doc."""\nfrom tracecal.deep.two import VALUE\n\ndef run(x):\n    """Doc."""\n    return x + VALUE\n'
 
 
-def hashed(root, files):
+def forget():
+    """Be as a process that has read nothing."""
+    CONTENTS.clear()
+    for known in (code_hash, import_closure, syntax.code_of, syntax._kept, syntax._version):
+        known.cache_clear()
+
+
+def written(root, files):
     # A new folder each time: files are cached by path within one process.
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return code_hash(root / "script.py")
+    return root
+
+
+def hashed(root, files):
+    return code_hash(written(root, files) / "script.py")
 
 
 FILES = {
@@ -125,8 +131,74 @@ def test_a_module_that_is_loaded_by_name_is_code_too(tmp_path):
     require_code(script, stated)
     (tmp_path / "tracecal/other.py").write_text("X = 2\n")
     require_code(script, stated)  # what has been read is what runs, whatever happens to the file
-    CONTENTS.clear()
-    for cached in (code_hash, _file_hash, _canonical, _syntax):
-        cached.cache_clear()
+    forget()
     with pytest.raises(InputError, match=r"script\.py was edited after this run had started"):
         require_code(script, stated)
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """What is kept of FILES by a process that was the first in a folder."""
+    monkeypatch.chdir(tmp_path)
+    forget()
+    before = hashed(tmp_path / "own", FILES)
+    syntax.keep()
+    forget()
+    yield before
+    forget()
+
+
+def test_what_is_known_of_sources_is_not_parsed_again(tmp_path, kept, monkeypatch):
+    written = syntax.KEPT.read_bytes()
+    parsed = []
+    monkeypatch.setattr(
+        syntax, "_parsed", lambda path, content: parsed.append(path.name) or ast.parse(content)
+    )
+    script = tmp_path / "own/script.py"
+    assert code_hash(script) == kept
+    assert not parsed
+    syntax.keep()
+    assert syntax.KEPT.read_bytes() == written
+    assert [path.name for path in syntax.KEPT.parent.iterdir()] == [syntax.KEPT.name]
+
+    forget()
+    edited = tmp_path / "own/tracecal/deep/two.py"
+    times = edited.stat()
+    edited.write_text("VALUE = 2\n")  # of the same size and time
+    os.utime(edited, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert code_hash(script) != kept
+    assert parsed == ["two.py"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text[:-10],
+        lambda text: "[]",
+        lambda text: text.replace('"version": "', '"version": "0'),
+    ],
+    ids=["empty", "cut", "other JSON", "of another version"],
+)
+def test_what_is_kept_otherwise_is_made_again(tmp_path, kept, damage):
+    syntax.KEPT.write_text(damage(syntax.KEPT.read_text()))
+    assert code_hash(tmp_path / "own/script.py") == kept
+
+
+def test_where_nothing_can_be_kept_all_is_as_without(tmp_path, kept):
+    syntax.KEPT.unlink()
+    syntax.KEPT.parent.rmdir()
+    syntax.KEPT.parent.write_text("a file where the folder would be")
+    assert code_hash(tmp_path / "own/script.py") == kept
+    syntax.keep()
+
+
+def test_equal_files_of_two_packages_import_what_is_beside_them(tmp_path):
+    rooms = ("near", "far")
+    files = {f"tracecal/{room}/by.py": "from . import side\n" for room in rooms}
+    files |= {f"tracecal/{room}/side.py": f"Y = {room!r}\n" for room in rooms}
+    written(tmp_path, files | {f"{room}.py": f"import tracecal.{room}.by\n" for room in rooms})
+    for room in rooms:
+        closure = import_closure(tmp_path / f"{room}.py")
+        names = [path.relative_to(tmp_path / "tracecal").as_posix() for path in closure]
+        assert names == [f"{room}/by.py", f"{room}/side.py"]

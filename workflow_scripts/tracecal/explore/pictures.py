@@ -7,13 +7,38 @@ import subprocess
 import tempfile
 from pathlib import Path
 from textwrap import fill
+from typing import NamedTuple
 
 from tracecal.errors import InputError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Told(NamedTuple):
+    """The page that tells a run's findings, and the folder of its pictures."""
+
+    page: str
+    folder: str
+
+
+# The runs that README and docs tell of.
+TOLD = {
+    "demo": Told("README.md", "docs/pictures"),
+    "evening": Told("docs/evening.md", "docs/evening"),
+}
 # Screenshots, and the page in the run's folder that each shows.
 PAGES = {"explorer.png": "explorer.html"}
 SIZE = "1280,720"
+
+
+def shown(root: Path, folder: str) -> set[str]:
+    """The names of a folder's pictures that README and docs, below `root`, show."""
+    texts = [root / "README.md", *(root / "docs").glob("*.md")]
+    return {
+        name
+        for text in texts
+        for name in re.findall(rf"\(\S*{folder}/([^/)]+)\)", text.read_text(encoding="utf-8"))
+    }
 
 
 def picture(run: Path, name: str) -> bytes:
