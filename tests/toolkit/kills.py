@@ -1,24 +1,25 @@
 """A proxy that watches, killed at random moments under traffic, and what its state then holds;
-every second kill comes while it writes.
+every second kill comes while it writes. Of several processes any may be the one that is killed.
 
 Run as a program, with the packages `tracecal` and `toolkit` (of the tests) on the path:
-    PYTHONPATH=workflow_scripts:tests python -m toolkit.kills --kills 20
+    PYTHONPATH=workflow_scripts:tests python -m toolkit.kills --kills 20 [--workers 3]
 """
 
 import argparse
 import asyncio
 import json
 import random
-import signal
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import psutil
 from aiohttp import ClientError, ClientSession, TCPConnector, web
 
 from logs.rows import token, write
@@ -107,7 +108,7 @@ class Traffic:
                 await asyncio.sleep(0.05)
 
 
-def run(kills: int, folder: Path, seed: int = 1) -> str:
+def run(kills: int, folder: Path, seed: int = 1, workers: int = 1) -> str:
     """What happened; raises `AssertionError` where the state is not that of one pass over answers
     that were given, each once.
     """
@@ -123,19 +124,22 @@ def run(kills: int, folder: Path, seed: int = 1) -> str:
     application = web.Application()
     application.router.add_post(CHAT, traffic.serve)
     options = ["--error-rate", str(RATE), "--processed", "no", "--watch", str(state)]
-    options += ["--answers-per-alarm", str(PER_ALARM)]
+    options += ["--answers-per-alarm", str(PER_ALARM), "--workers", str(workers)]
     clients = threading.Thread(target=lambda: asyncio.run(traffic.run()), daemon=True)
     with Background(application) as server:
         clients.start()
         for left in range(kills, -1, -1):
             with command(content, folder, "--upstream", server.url, *options) as (process, url, _):
                 traffic.proxy, traffic.url = left, url
+                if workers > 1:  # they load after the address is told
+                    _wait_for(lambda: traffic.proxy in traffic.answered)
                 time.sleep(draw.uniform(0, LONGEST_RUN) if left else LONGEST_RUN)
                 if left % 2:
                     _wait_for_writing(folder / "state.db-wal")
                 traffic.ended = not left
                 if left:
-                    process.send_signal(signal.SIGKILL)
+                    first = psutil.Process(process.pid)
+                    draw.choice([first, *(first.children() if workers > 1 else ())]).kill()
                 else:
                     clients.join()
         assert not clients.is_alive()
@@ -144,8 +148,13 @@ def run(kills: int, folder: Path, seed: int = 1) -> str:
 
 def _wait_for_writing(log: Path) -> None:
     """Wait until SQLite appends to its log, a moment that a random one seldom meets."""
-    before, end = _written(log), time.monotonic() + PROMPTLY
-    while _written(log) == before and time.monotonic() < end:
+    before = _written(log)
+    _wait_for(lambda: _written(log) != before)
+
+
+def _wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + PROMPTLY
+    while not happened() and time.monotonic() < end:
         time.sleep(0.0005)
 
 
@@ -190,6 +199,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(run(given.kills, Path(folder), given.seed))
+        print(run(given.kills, Path(folder), given.seed, given.workers))
