@@ -64,7 +64,7 @@ from tracecal.jobs.syntax import keep
 from tracecal.plan.plan import plan
 from tracecal.plan.run import load_run
 from tracecal.storage.digest import REMEMBERED
-from tracecal.storage.records import judge_by_results
+from tracecal.storage.records import judge_by_results, remember_killed
 from tracecal.writers.pages import Pages
 
 os.environ.update(TRACECAL_JOB="1")  # to scripts, which load the package in their own way
@@ -117,6 +117,8 @@ onstart:
 
 
 judge_by_results(PersistenceBase)
+if workflow.is_main_process:  # a job's own process meets the marks of jobs beside it
+    remember_killed(PersistenceBase)
 
 
 pathvars:

@@ -87,6 +87,30 @@ def test_a_run_killed_outright_goes_on_and_ends_in_the_same_bytes(finished):
         assert made == {name: first[name] for name in made}
 
 
+def test_what_a_killed_run_was_making_is_made_again_though_nothing_else_needs_it(broken):
+    averages = broken.root / "results/smoke/analyses/averages.parquet"
+    before = averages.read_bytes()
+    run = subprocess.Popen(
+        command("--force", str(averages.relative_to(broken.root))),
+        cwd=broken.root,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    marks = broken.root / ".snakemake/incomplete"
+    while not any(path.is_file() for path in marks.rglob("*")):
+        assert run.poll() is None
+        time.sleep(0.001)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    assert not averages.exists(), "Snakemake deletes it before its job starts"
+    # What follows from it is as it was, so that nothing asks for it.
+    assert broken.scheduled()["averages"] == 1
+    broken.snakemake("all", "--nolock")
+    assert averages.read_bytes() == before
+    assert not broken.scheduled()
+
+
 def test_a_second_run_in_the_same_folder_says_so(broken):
     first = subprocess.Popen(
         command("--forcerun", "generate"),

@@ -26,6 +26,21 @@ def judge_by_results(persistence: type) -> None:
     persistence.has_metadata = has_metadata
 
 
+def remember_killed(persistence: type) -> None:
+    """Let Snakemake, by its class of records, make again what a killed run was making.
+
+    It deletes a job's results before the job starts, and marks them. Of those it looks only for the
+    ones that are there: what is missing it would leave out where nothing else needs it.
+    """
+
+    async def incomplete(self: Any, job: Any) -> list[Any]:
+        keys = {path: self._get_key(path) for path in job.output}
+        marked = self._filter_incomplete_keys(list(keys.values()))
+        return [path for path, key in keys.items() if key in marked]
+
+    persistence.incomplete = incomplete
+
+
 def made_otherwise(job: Any) -> list[str]:
     """The outputs of a job that name other settings or code than its parameters."""
     made = {path: made_with(Path(path)) for path in job.output}
