@@ -76,8 +76,8 @@ format: .venv/installed ## fix the style
 
 # A third of all sources, which the demo does not import: Python compiles them where they are used.
 # The rest must be compiled here, as with PYTHONDONTWRITEBYTECODE every job would do it again.
-UNUSED := _pytest|datasets|hypothesis|networkx|nltk|pip|pygments|setuptools|tests?|$(UNUSED_TORCH)
 UNUSED_TORCH := torch/(_inductor/(?!runtime/)[a-z_]+|testing/_internal/[a-z_]+)
+UNUSED := _pytest|datasets|hypothesis|networkx|nltk|pip|pygments|setuptools|tests?|$(UNUSED_TORCH)
 RARE := '/($(UNUSED)|transformers/models/(?!auto/|bert/|llama/).*)/'
 
 HASHED := --disable-pip-version-check --no-deps --require-hashes
