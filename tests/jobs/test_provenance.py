@@ -28,7 +28,8 @@ ONE = '"""Doc."""\nfrom tracecal.deep.two import VALUE\n\ndef run(x):\n    """Do
 def forget():
     """Be as a process that has read nothing."""
     CONTENTS.clear()
-    for known in (code_hash, import_closure, syntax.code_of, syntax._kept, syntax._version):
+    syntax.PARSED.clear()
+    for known in (code_hash, import_closure, syntax.code_of, syntax._kept):
         known.cache_clear()
 
 
@@ -176,9 +177,10 @@ def test_what_is_known_of_sources_is_not_parsed_again(tmp_path, kept, monkeypatc
         lambda text: "",
         lambda text: text[:-10],
         lambda text: "[]",
-        lambda text: text.replace('"version": "', '"version": "0'),
+        lambda text: f"another version's{text[text.index(chr(10)) :]}",
+        lambda text: text.replace('": ["', '": ["0', 1),
     ],
-    ids=["empty", "cut", "other JSON", "of another version"],
+    ids=["empty", "cut", "other JSON", "of another version", "another hash"],
 )
 def test_what_is_kept_otherwise_is_made_again(tmp_path, kept, damage):
     syntax.KEPT.write_text(damage(syntax.KEPT.read_text()))

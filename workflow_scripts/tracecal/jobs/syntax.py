@@ -22,6 +22,7 @@ MOST = 3000  # sources of which it is kept
 # Calls whose arguments are messages, and the call whose `description` alone is one.
 SENTENCES = frozenset({"InputError", "unreadable"})
 DESCRIBED = "Field"
+PARSED: dict[str, "Code"] = {}  # by this process, by a hash of the content and package
 
 
 class Code(NamedTuple):
@@ -49,45 +50,44 @@ def code_of(path: Path, package: str) -> Code:
     """
     content = source(path)
     key = hashlib.sha256(content + b"\0" + package.encode()).hexdigest()
-    if key not in _kept():
-        syntax = _parsed(path, content)
-        text: list[str] = []
-        _serialise(syntax, text)
-        imports = sorted(_imported(syntax, content, package.split(".") if package else ()))
-        _kept()[key] = Code(hash_of("".join(text)), imports)
-    return Code(*_kept()[key])
+    if key in _kept():
+        return Code(*_kept()[key])
+    syntax = _parsed(path, content)
+    text: list[str] = []
+    _serialise(syntax, text)
+    imports = sorted(_imported(syntax, content, package.split(".") if package else ()))
+    PARSED[key] = Code(hash_of("".join(text)), imports)
+    return PARSED[key]
 
 
 @cache
 def _kept() -> dict[str, Sequence]:
-    """What is known of sources, by a hash of their content; nothing that another version kept."""
+    """What earlier processes parsed; nothing that was damaged or that another version kept."""
     try:
-        kept = json.loads(KEPT.read_bytes())
-        return kept["code"] if kept["version"] == _version() else {}
-    except (OSError, ValueError, KeyError, TypeError):
+        check, _, code = KEPT.read_text(encoding="ascii").partition("\n")
+    except (OSError, ValueError):
         return {}
+    return json.loads(code) if check == _check(code) else {}
 
 
 def keep() -> None:
-    """Keep what is known of sources for the next process, where there may be files at all."""
-    code = _kept()
-    if not any(isinstance(one, Code) for one in code.values()):
-        return  # nothing was parsed
-    newest = dict(list(code.items())[-MOST:])
+    """Keep what this process parsed for the next, where there may be files at all."""
+    if not PARSED:
+        return
+    code = json.dumps(dict([*_kept().items(), *PARSED.items()][-MOST:]))
     own = Path(f"{KEPT}.{os.getpid()}")
     with suppress(OSError):
         KEPT.parent.mkdir(parents=True, exist_ok=True)
         try:
-            own.write_text(json.dumps({"version": _version(), "code": newest}), encoding="ascii")
+            own.write_text(f"{_check(code)}\n{code}", encoding="ascii")
             own.replace(KEPT)
         finally:
             own.unlink(missing_ok=True)
 
 
-@cache
-def _version() -> str:
-    """That of this file, which says what counts."""
-    return hashlib.sha256(source(Path(__file__).resolve())).hexdigest()
+def _check(code: str) -> str:
+    """A hash of what is kept and of this file, which says what counts."""
+    return hash_of(source(Path(__file__).resolve()).decode() + code)
 
 
 def _parsed(path: Path, content: bytes) -> ast.Module:
