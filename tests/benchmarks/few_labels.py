@@ -15,13 +15,11 @@ from pathlib import Path
 import polars as pl
 from snakemake.utils import update_config
 
-from tracecal.analyse.few_labels import METRICS, few_labels, resampled
-from tracecal.calibrate.answers import read_answers
+from tracecal.analyse.few_labels import METRICS, few_labels, resampled_pairs
 from tracecal.figures import labels_needed, style
 from tracecal.inputs.files import read_yaml
 from tracecal.plan.plan import plan
 from tracecal.plan.run import Run, load_run
-from tracecal.storage.files import read_parquet
 from tracecal.tables.few_labels import LABELS
 from tracecal.tables.settings import Entry
 
@@ -38,18 +36,17 @@ def measured(run: Run) -> tuple[pl.DataFrame, list[Entry]]:
     everywhere = {name: replace(paths, study="whole") for name, paths in found.inputs.items()}
     whole = replace(found, inputs=everywhere)
     pairs = made.of_study("whole", run.config.study.pairs())
-    files = made.files(whole, pairs)
+    files = {
+        name: [path.replace("<results>", folder) for path in paths]
+        for name, paths in made.files(whole, pairs).items()
+    }
     settings = dict(found.settings)
     level = settings.pop("level")
-    rows = []
-    for place, (model, task) in enumerate(pairs):
-        own = {name: paths[place].replace("<results>", folder) for name, paths in files.items()}
-        answers = read_answers(own["labels"], own["questions"], own["scores"], own["features"])
-        ranks = read_parquet(own["splits"], ["example_id", "split", "rank"])
-        one = resampled(answers, ranks, model=model, task=task, **settings)
-        rows.append(one.with_columns(model=pl.lit(ALL), task=pl.lit(f"{model} {task}")))
+    each = resampled_pairs(**files, pairs=pairs, **settings)
+    as_tasks = pl.concat_str("model", "task", separator=" ")
+    together = each.with_columns(model=pl.lit(ALL), task=as_tasks)
     shown = [Entry(**one) for one in made.figures["labels_needed"].settings["entries"]]
-    return few_labels(pl.concat(rows), settings["shown"], settings["baselines"], level), shown
+    return few_labels(together, settings["shown"], settings["baselines"], level), shown
 
 
 def printed(found: pl.DataFrame, labels: dict[str, str]) -> list[str]:
