@@ -3,7 +3,6 @@
 import re
 import sqlite3
 import time
-from types import SimpleNamespace
 
 import httpx2 as httpx
 import numpy as np
@@ -17,6 +16,7 @@ from toolkit.upstream import Upstream
 from tracecal.errors import InputError
 from tracecal.logs.asked import asked
 from tracecal.logs.read import read_answers
+from tracecal.toolkit.answer import answer_inputs
 from tracecal.toolkit.command import main
 from tracecal.toolkit.score import score_answers
 from tracecal.toolkit.serve.confidence import Scorer
@@ -25,6 +25,7 @@ from tracecal.toolkit.serve.pictures import page
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.serve.watcher import Watcher
 from tracecal.toolkit.watch.store import Store
+from tracecal.toolkit.watch.values import watched
 from tracecal.watch.monitors import Batch
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
@@ -48,9 +49,13 @@ def shown(watcher, frame, factor=1.0):
             {},
             {},
             KEPT,
-            SimpleNamespace(
-                surprisal=[one * factor for one in row["surprisal"]],
-                entropy=[one * factor for one in row["entropy"]],
+            (
+                answer_inputs(
+                    watcher.fitted,
+                    [one * factor for one in row["surprisal"]],
+                    [one * factor for one in row["entropy"]],
+                )[0],
+                len(row["surprisal"]),
             ),
         )
         for row in frame.iter_rows(named=True)
@@ -197,6 +202,16 @@ def test_the_page_fits_a_window_and_asks_for_nothing_else(
     )
     assert len(bars) == 40
     assert bars == pytest.approx([axis - 1] * 40, abs=0.5)
+
+
+def test_it_sees_the_values_that_the_same_answers_have_in_a_file(watching, of_top_k):
+    watcher, frame = watching(), answers(40, seed=3)
+    shown(watcher, frame)
+    rows = watcher.opened().rows("SELECT probability, length FROM answers ORDER BY place")
+    expected = watched(frame, of_top_k, None)
+    np.testing.assert_allclose(
+        np.array(rows).T, [expected.probability, expected.length], rtol=1e-12
+    )
 
 
 def test_without_it_the_paths_are_the_servers(client):

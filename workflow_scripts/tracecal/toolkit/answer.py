@@ -66,11 +66,26 @@ def score_answer(
     >>> score_answer(fitted, surprisal=[0.05, 0.4], entropy=[0.2, 0.9]).probability > 0.5
     True
     """
+    if entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
+        fitted.require_parts(part is not None)
+        return Confidence(None, reason="its entropies are not known")
+    x = answer_inputs(fitted, surprisal, entropy, lower, upper, part)
+    return confidence_of(fitted, x, error_rate, top_k)
+
+
+def answer_inputs(
+    fitted: Fitted,
+    surprisal: Sequence[float],
+    entropy: Sequence[float] | None,
+    lower: Sequence[float] | None = None,
+    upper: Sequence[float] | None = None,
+    part: str | None = None,
+) -> np.ndarray:
+    """The calibrator's inputs of an answer, [1, d]; with bounds of the entropies [5, d], the others
+    at `_extremes`. Arguments and errors are those of `score_answer`.
+    """
     fitted.require_parts(part is not None)
-    needs_entropy = not NEED_ENTROPY.isdisjoint(fitted.inputs)
     if entropy is None:
-        if needs_entropy:
-            return Confidence(None, reason="its entropies are not known")
         entropy, lower, upper = surprisal, None, None
     lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
     # Rounded as traces are stored, so that an answer has one confidence everywhere.
@@ -79,11 +94,16 @@ def score_answer(
         raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
     if not all(np.isfinite(values).all() and (values >= 0).all() for values in arrays):
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
-    arrays = [values[: fitted.fitted_on.first] for values in arrays]
-    s, h = arrays[:2]
-    bounded = lower is not None and upper is not None
-    x = _inputs(fitted, s, np.stack([h, *_extremes(*arrays[2:])] if bounded else [h]))
-    x = fitted.with_part(x, [part or ""] * len(x))
+    s, h, *bounds = (values[: fitted.fitted_on.first] for values in arrays)
+    x = _inputs(fitted, s, np.stack([h, *(_extremes(*bounds) if len(bounds) == 2 else ())]))
+    return fitted.with_part(x, [part or ""] * len(x))
+
+
+def confidence_of(
+    fitted: Fitted, x: np.ndarray, error_rate: Target | None = None, top_k: int | None = None
+) -> Confidence:
+    """The confidence of an answer by its inputs x, as `answer_inputs` gives them."""
+    bounded, needs_entropy = len(x) > 1, not NEED_ENTROPY.isdisjoint(fitted.inputs)
     probability = float(fitted.final.predict(x[:1])[0])
     least: float | None = probability
     most: float | None = probability
@@ -94,8 +114,7 @@ def score_answer(
         return confidence
     kept, reason = fitted.keeps(x[:1], error_rate), fitted.why_not(error_rate)
     if kept is not None and needs_entropy:
-        kind = "exact" if upper is None else "top-k"
-        reason = other_entropies(kind, top_k, fitted.fitted_on)
+        reason = other_entropies("top-k" if bounded else "exact", top_k, fitted.fitted_on)
     keep = None if kept is None or reason else bool(kept[0])
     return replace(confidence, keep=keep, reason=reason)
 

@@ -21,14 +21,14 @@ from tracecal.logs.row import NEUTRAL, read_row
 from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.trace import FINISHES
 from tracecal.toolkit.agree import NEXT_QUESTION, open_questions, require_same_kind
-from tracecal.toolkit.answer import Confidence, score_answer
+from tracecal.toolkit.answer import Confidence, answer_inputs, confidence_of
 from tracecal.toolkit.fitted import Fitted, Target
 from tracecal.toolkit.parts import ScoredPart, asked_parts, record_parts
 from tracecal.toolkit.serve.forms import Object
 from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
 
 if TYPE_CHECKING:  # it imports settings and SQLite, which scoring does without
-    from tracecal.toolkit.serve.watcher import Watcher
+    from tracecal.toolkit.serve.watcher import Inputs, Watcher
 
 
 class Unscored:
@@ -68,14 +68,14 @@ class Scorer(Unscored):
 
     def of_answer(self, answer: Object, request: Object) -> Object:
         """As `Unscored`, with its probability."""
-        scored: list[Record] = []
+        scored: list[Inputs] = []
         confidence = self._of_answer(answer, request, scored)
         if self.watcher is None:
             return confidence
         return self.watcher.seen(answer, request, confidence, scored[0] if scored else None)
 
-    def _of_answer(self, answer: Object, request: Object, told: list[Record]) -> Object:
-        """As `of_answer`; the record that was scored is appended to `told`."""
+    def _of_answer(self, answer: Object, request: Object, told: "list[Inputs]") -> Object:
+        """As `of_answer`; the inputs that were scored are appended to `told`."""
         try:
             confidence = self._confidence(answer, request, told)
         except (WrongRow, InputError, ValidationError) as error:
@@ -100,7 +100,7 @@ class Scorer(Unscored):
         return plain | {"parts": [one | vars(one.pop("confidence")) for one in shown]}
 
     def _confidence(
-        self, answer: Object, request: Object, told: list[Record]
+        self, answer: Object, request: Object, told: "list[Inputs]"
     ) -> tuple[Confidence, Sequence[ScoredPart] | None]:
         if request.get("echo"):
             raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
@@ -121,10 +121,10 @@ class Scorer(Unscored):
             doubted = [one._replace(confidence=_doubted(one.confidence, doubts)) for one in parts]
         if of_parts:
             return Confidence(None, reason=why), doubted
-        bounds = record.entropy_lower, record.entropy_upper, record.top_k
-        trace = record.surprisal, record.entropy
-        scored = score_answer(self.fitted, *trace, self.target, *bounds)
-        told.append(record)
+        bounds = record.entropy_lower, record.entropy_upper
+        x = answer_inputs(self.fitted, record.surprisal, record.entropy, *bounds)
+        scored = confidence_of(self.fitted, x, self.target, record.top_k)
+        told.append((x[0], len(record.surprisal)))
         return _doubted(scored, doubts), doubted
 
     def _record(self, answer: Object, request: Object) -> Record:

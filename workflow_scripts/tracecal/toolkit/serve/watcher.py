@@ -8,28 +8,25 @@ import sqlite3
 import threading
 import uuid
 from collections import Counter, deque
-from typing import Any
 
 import numpy as np
 import orjson
-import polars as pl
 
 from tracecal.errors import InputError
 from tracecal.jobs.progress import LOGGER
-from tracecal.logs.record import FLOATS, Record
 from tracecal.toolkit.fitted import Fitted
 from tracecal.toolkit.serve.forms import Object
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.watch.command import promised, sentences
 from tracecal.toolkit.watch.options import Watching
 from tracecal.toolkit.watch.store import Store
-from tracecal.toolkit.watch.values import identity, of_traces
+from tracecal.toolkit.watch.values import identity, of_inputs
 from tracecal.watch.monitors import State
 
 INTERVAL = 0.5  # seconds between two batches
 MOST_WAITING, MOST_AT_ONCE = 20_000, 1000  # answers
 MOST_TEXT = 2**26  # bytes of texts that wait; while there are more the texts of others are not kept
-TRACES = {"example_id": pl.String, "surprisal": FLOATS, "entropy": FLOATS}
+Inputs = tuple[np.ndarray, int]  # a calibrator's inputs [d] of an answer, and its length
 
 
 class Watcher:
@@ -49,7 +46,7 @@ class Watcher:
         self.failure: str | None = None
         self.answers: Counter[str] = Counter()
         self.unwatched = 0
-        self._waiting: deque[tuple[str, Any, Any, float, bytes]] = deque()
+        self._waiting: deque[tuple[str, Inputs | None, float, bytes]] = deque()
         self._held, self._counting = 0, threading.Lock()  # bytes of the texts that wait
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -75,16 +72,15 @@ class Watcher:
             self._thread.join(10 * INTERVAL)
 
     def seen(
-        self, answer: Object, request: Object, confidence: Object, record: Record | None
+        self, answer: Object, request: Object, confidence: Object, inputs: Inputs | None
     ) -> Object:
-        """An answer's confidence, without `keep` after an alarm; `record` is null where unknown."""
+        """An answer's confidence, without `keep` after an alarm; null `inputs` are not known."""
         keep = confidence["keep"]
         kind = "unknown" if confidence["probability"] is None else str(keep).lower()
         self.answers[kind] += 1
         if len(self._waiting) < MOST_WAITING:
-            trace = (None, None) if record is None else (record.surprisal, record.entropy)
             name, kept = _name(answer), np.nan if keep is None else float(keep)
-            self._waiting.append((name, *trace, kept, self._text(name, request, answer)))
+            self._waiting.append((name, inputs, kept, self._text(name, request, answer)))
         else:
             self.unwatched += 1
         if self.reason is None or not self.withholds or keep is None:
@@ -113,23 +109,17 @@ class Watcher:
                 self._failed(None)
             except InputError as error:
                 self._failed(str(error))
-            except (sqlite3.Error, ArithmeticError, ValueError, pl.exceptions.PolarsError) as error:
+            except (sqlite3.Error, ArithmeticError, ValueError) as error:
                 self._failed(f"the monitors failed ({type(error).__name__})")
             if ending:
                 return
 
     def _flush(self, store: Store) -> None:
         rows = [self._waiting[place] for place in range(min(len(self._waiting), MOST_AT_ONCE))]
-        names, surprisal, entropy, keep, texts = zip(*rows, strict=True)
-        frame = pl.DataFrame(
-            {
-                "example_id": names,
-                "surprisal": [_numbers(one) for one in surprisal],
-                "entropy": [_numbers(one) for one in entropy],
-            },
-            schema=TRACES,
-        )
-        store.add_answers(list(names), of_traces(frame, self.fitted, np.array(keep)))
+        names, inputs, keep, texts = zip(*rows, strict=True)
+        unknown = np.full(len(self.fitted.inputs), np.nan), np.nan
+        x, lengths = map(np.array, zip(*(one or unknown for one in inputs), strict=True))
+        store.add_answers(list(names), of_inputs(x, lengths, self.fitted, np.array(keep)))
         if self.keep_texts is not None:
             told = {name: text for name, text in zip(names, texts, strict=True) if text}
             store.keep_texts(told, self.keep_texts)
@@ -161,7 +151,3 @@ def _name(answer: Object) -> str:
     if not isinstance(name, str) or not name:
         return uuid.uuid4().hex
     return f"{name}#{number}" if number else name
-
-
-def _numbers(values: Any) -> list[float] | None:
-    return None if values is None else np.asarray(values, dtype=np.float32).tolist()

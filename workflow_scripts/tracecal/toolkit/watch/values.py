@@ -19,21 +19,21 @@ def watched(
     """What is watched of answers (columns of `RECORDS`); raises `InputError` as scoring does."""
     scored = score_answers(answers, fitted, error_rate, task)
     keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return of_traces(answers, fitted, keep)
+    columns = list(fitted.inputs)
+    x = inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
+    length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return of_inputs(x, length, fitted, keep)
 
 
-def of_traces(answers: pl.DataFrame, fitted: Fitted, keep: np.ndarray) -> Batch:
-    """What is watched of `example_id`, `surprisal` and `entropy` (null: not known).
+def of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, keep: np.ndarray) -> Batch:
+    """What is watched of answers with inputs x [n, d] (NaN: not known), a length and a `keep` [n].
 
     The probability is that of the certified fit, as the reference's is, and not the one of all
     labels that users get: answers that a fit has seen are unlike any new ones.
     """
-    columns = list(fitted.inputs)
-    x = inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
     known = ~np.isnan(x).any(1)
     probability = np.full(len(x), np.nan)
     probability[known] = (fitted.certified or fitted.final).predict(x[known])
-    length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
     return Batch(probability, np.where(known, length, np.nan), keep)
 
 
