@@ -8,7 +8,8 @@ servers do at least; proxy and server are processes of their own.
   the throughput of one process each. Above a ratio of 4/3 the proxy takes more than a quarter.
   Beside it stands what the library costs that only passes bytes on.
 - Latency, with `--watch`: what a request takes beyond the time that the server was told to wait, as
-  a model's answer takes its time. The difference is what the proxy adds.
+  a model's answer takes its time. The difference is what the proxy adds; that of answers passed on
+  is what any proxy of this kind would.
 - Memory, with `--watch`: resident MB at the end, beside those after a tenth of the requests.
 """
 
@@ -31,6 +32,7 @@ from toolkit.load import resident
 from toolkit.made import stored
 from toolkit.running import CHAT, command
 
+OTHER = "/v1/other"  # a path whose answers get no confidence
 REQUESTS, AT_ONCE = 600, 16
 TOKENS, ALTERNATIVES = 100, 5
 WAITS = (0.1, 0.4)  # seconds
@@ -60,7 +62,7 @@ def serve(connection: multiprocessing.connection.Connection) -> None:
 
     async def start() -> None:
         application = web.Application()
-        for path in (CHAT, "/v1/other"):
+        for path in (CHAT, OTHER):
             application.router.add_post(path, answered)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
@@ -123,11 +125,7 @@ def rows() -> Iterator[Row]:
 
 
 def throughput(proxy: str, process: int, url: str, server: int) -> Iterator[Row]:
-    ways = {
-        "a server's answers with confidence": (proxy + CHAT, ASKED),
-        "a server's answers passed on": (proxy + "/v1/other", DIRECT),
-    }
-    for work, way in ways.items():
+    for work, way in _ways(proxy).items():
         asked(*way)
         clock, cpu = [], []
         for _ in range(REPEATS):
@@ -149,15 +147,26 @@ def throughput(proxy: str, process: int, url: str, server: int) -> Iterator[Row]
 
 
 def latency(proxy: str, url: str) -> Iterator[Row]:
-    pairs = []
+    ways = _ways(proxy) | {"": (url + CHAT, DIRECT)}
+    took: dict[str, list[np.ndarray]] = {work: [] for work in ways}
     for _ in range(REPEATS):
-        given = REQUESTS, WAITS
-        both = _asked(proxy + CHAT, ASKED, *given), _asked(url + CHAT, DIRECT, *given)
-        pairs.append([np.quantile(asyncio.run(one), (0.5, 0.99)) for one in both])
-    for place, name in enumerate(("median", "99 %")):
-        own, other = (statistics.median(pair[side][place] for pair in pairs) for side in (0, 1))
-        work = f"latency by the clock, watched, {name}"
-        yield Row(work, own, other, "the server asked directly", own / other)
+        for work, way in ways.items():
+            waited = asyncio.run(_asked(*way, REQUESTS, WAITS))
+            took[work].append(np.quantile(waited, (0.5, 0.99)))
+    direct = np.median(took.pop(""), axis=0)
+    for work, repeats in took.items():
+        for place, name in enumerate(("median", "99 %")):
+            own, other = np.median(repeats, axis=0)[place], direct[place]
+            done = f"latency of {work}, watched, by the clock, {name}"
+            yield Row(done, own, other, "the server asked directly", own / other)
+
+
+def _ways(proxy: str) -> dict[str, tuple[str, dict]]:
+    """What the proxy does, and where and with what it is asked for that."""
+    return {
+        "a server's answers with confidence": (proxy + CHAT, ASKED),
+        "a server's answers passed on": (proxy + OTHER, DIRECT),
+    }
 
 
 def memory(proxy: str, process: int) -> Row:

@@ -5,6 +5,7 @@ along, and a child that waits for one waits for ever.
 """
 
 import contextlib
+import gc
 import resource
 import signal
 import time
@@ -12,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 
 from decode.tiny import initialise_model, train_tokenizer
 from tracecal.decode.answers import answer_task
@@ -25,6 +27,10 @@ from tracecal.tasks.asking import Asking
 ASKING = Asking(max_new_tokens=24)
 METADATA = provenance("tiny", "sha256:0", "float32", "greedy", seed=1)
 DISK_FULL = 17
+# What takes longer than an attempt is done before: looking for pandas, which pyarrow does once, and
+# collecting garbage among all that was imported.
+pa.array([])
+gc.freeze()
 
 
 @cache

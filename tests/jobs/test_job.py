@@ -17,6 +17,7 @@ from tracecal.errors import InputError
 from tracecal.jobs.job import job
 from tracecal.jobs.progress import progress_bar
 import sys
+{before}
 class Params(dict):
     __getattr__ = dict.__getitem__
 snakemake = SimpleNamespace(log=[sys.argv[1]], threads=1, params=Params(code=sys.argv[2]))
@@ -25,13 +26,13 @@ with job(snakemake, online={online}):
 """
 
 
-def run(tmp_path, body, online=False, edit=lambda script: None, **variables):
+def run(tmp_path, body, online=False, edit=lambda script: None, before="", **variables):
     # A new folder each time: files are cached by path within one process.
     tmp_path = Path(mkdtemp(dir=tmp_path))
     log = tmp_path / "logs" / "generate" / "model" / "task.log"
     (tmp_path / "tracecal").mkdir()
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(online=online, body=body))
+    script.write_text(SCRIPT.format(online=online, body=body, before=before))
     code = code_version(script)
     edit(script)
     process = subprocess.run(
@@ -140,6 +141,16 @@ def test_only_an_online_job_may_reach_the_hub(tmp_path):
     assert offline.stdout.split() == ["1", "OfflineModeIsEnabled"]
     assert online.stdout.split()[0] == "0"
     assert "Connect" in online.stdout, online.stdout + online.stderr
+
+
+def test_lists_become_arrow_without_loading_pandas_which_is_there_when_it_is_used(tmp_path):
+    body = """\
+    table = pyarrow.Table.from_pylist([{"a": 1.5}])
+    print("pandas" in sys.modules)
+    print(table.to_pandas()["a"].tolist())
+"""
+    process, _ = run(tmp_path, body.strip(), before="import pyarrow")
+    assert process.stdout.splitlines() == ["False", "[1.5]"], process.stderr
 
 
 def test_a_token_is_blotted_out_even_of_tracebacks(tmp_path):

@@ -9,7 +9,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tracecal.errors import InputError
@@ -47,6 +49,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     try:
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
+        if not online and (pyarrow := sys.modules.get("pyarrow")):
+            _let_find_no_pandas(pyarrow)
         require_code(running_script(), snakemake.params.code)
         with nullcontext() if online else _offline():
             yield
@@ -78,6 +82,21 @@ class _WithoutToken(logging.Formatter):
         token = os.environ.get("HF_TOKEN", "").strip()
         text = super().format(record)
         return text.replace(token, "***") if token else text
+
+
+class _NoPandas(MetaPathFinder):
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def _let_find_no_pandas(pyarrow: ModuleType) -> None:
+    """At its first list pyarrow looks for pandas, whose import takes half a second of a job."""
+    sys.meta_path.insert(0, _NoPandas())
+    try:
+        pyarrow.array([])
+    finally:
+        del sys.meta_path[0]
 
 
 @contextmanager
