@@ -42,7 +42,6 @@ def start():
     with pytest.MonkeyPatch.context() as patch:
         # The server finds what to load by this alone.
         patch.setenv("PYTHONPATH", f"{TESTS}:{TESTS.parent / 'workflow_scripts'}")
-        patch.setenv("OMP_NUM_THREADS", "1")  # the model is too small for more
         yield start
 
 
