@@ -84,13 +84,13 @@ def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float
     """
     wealth = np.full(z.shape[1], level)
     squares = (before**2).sum(axis=0) + (1 - error_rate) ** 2
-    count = len(before) + 1
-    for place, z_group in enumerate(z):
-        inside = wealth.clip(1e-12, 1 - 1e-12)
+    squares = np.cumsum(np.vstack([squares, z[:-1] ** 2]), axis=0)
+    place = np.arange(len(z))[:, None]
+    spread = np.sqrt((len(z) - place) * squares / (len(before) + 1 + place))
+    for z_group, spread_to_go in zip(z, spread, strict=True):
+        inside = np.minimum(np.maximum(wealth, 1e-12), 1 - 1e-12)
         density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
-        bet = density / (inside * np.sqrt((len(z) - place) * squares / count))
-        factor = 1 - np.minimum(bet, 1 / (1 - error_rate)) * z_group
-        wealth = np.where(wealth < 1 - 1e-12, wealth * factor.clip(min=0), wealth)
-        squares = squares + z_group**2
-        count += 1
+        bet = np.minimum(density / (inside * spread_to_go), 1 / (1 - error_rate))
+        won = wealth * np.maximum(1 - bet * z_group, 0)
+        wealth = np.where(wealth < 1 - 1e-12, won, wealth)
     return wealth >= 1 - 1e-12
