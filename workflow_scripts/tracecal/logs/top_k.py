@@ -55,19 +55,24 @@ def detect_rounding(logprobs: Sequence[float] | np.ndarray) -> Rounding:
 
     Zeros say nothing. Up to three decimal places and bfloat16 are told from `MANY` values.
     """
-    values = np.unique(np.asarray(logprobs, dtype=float))
+    values = np.asarray(logprobs, dtype=float)
     values = values[values != 0]
-    if not len(values):
+    bfloat16 = not (values.astype(np.float32).view(np.uint32) & 0xFFFF).any()
+    # Rounded to fewer places, they are rounded to the most, too.
+    if not len(values) or not (bfloat16 or _to_places(values, DECIMALS[-1])):
         return Rounding()
-    many = len(values) >= MANY
-    if many and not (values.astype(np.float32).view(np.uint32) & 0xFFFF).any():
+    many = len(np.unique(values)) >= MANY
+    if many and bfloat16:
         return Rounding(relative=BFLOAT16)
-    # Numbers may have been stored in single precision after they were rounded.
-    slack = 2.0**-23 * np.abs(values)
     for places in DECIMALS if many else DECIMALS[HARMLESS - 1 :]:
-        if (np.abs(values - values.round(places)) <= slack).all():
+        if _to_places(values, places):
             return Rounding(absolute=0.5 * 10.0**-places)
     return Rounding()
+
+
+def _to_places(values: np.ndarray, places: int) -> bool:
+    """Whether values are rounded to decimal places, perhaps stored in single precision after."""
+    return bool((np.abs(values - values.round(places)) <= 2.0**-23 * np.abs(values)).all())
 
 
 def entropy_bounds(

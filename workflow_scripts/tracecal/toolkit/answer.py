@@ -88,13 +88,13 @@ def answer_inputs(
     if entropy is None:
         entropy, lower, upper = surprisal, None, None
     lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
-    # Rounded as traces are stored, so that an answer has one confidence everywhere.
-    arrays = [np.asarray(values, dtype=np.float32).astype(float) for values in lists]
-    if len(set(map(len, arrays))) > 1 or not len(arrays[0]):
+    if len(set(map(len, lists))) > 1 or not len(surprisal):
         raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
-    if not all(np.isfinite(values).all() and (values >= 0).all() for values in arrays):
+    # Rounded as traces are stored, so that an answer has one confidence everywhere.
+    arrays = np.array(lists, dtype=np.float32).astype(float)
+    if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
-    s, h, *bounds = (values[: fitted.fitted_on.first] for values in arrays)
+    s, h, *bounds = arrays[:, : fitted.fitted_on.first]
     x = _inputs(fitted, s, np.stack([h, *(_extremes(*bounds) if len(bounds) == 2 else ())]))
     return fitted.with_part(x, [part or ""] * len(x))
 
