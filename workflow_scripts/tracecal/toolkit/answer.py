@@ -109,14 +109,13 @@ def confidence_of(
     most: float | None = probability
     if bounded and needs_entropy:
         least, most = _ends(fitted, x[1:])
-    confidence = Confidence(probability, least, most)
     if error_rate is None:
-        return confidence
+        return Confidence(probability, least, most)
     kept, reason = fitted.keeps(x[:1], error_rate), fitted.why_not(error_rate)
     if kept is not None and needs_entropy:
         reason = other_entropies("top-k" if bounded else "exact", top_k, fitted.fitted_on)
     keep = None if kept is None or reason else bool(kept[0])
-    return replace(confidence, keep=keep, reason=reason)
+    return Confidence(probability, least, most, keep, reason)
 
 
 def score_response(

@@ -132,15 +132,15 @@ class Scorer(Unscored):
         processed = self.reading.processed
         processed = asked_processing(request) if processed == "auto" else processed
         try:
-            record = self._regular(answer, request)
+            record = self._regular(answer, request, processed)
         except (TypeError, KeyError, AttributeError, IndexError, ValueError):
             record = None
         if record is None:
             row = {"id": "answer", "request": request, "response": answer}
-            record = read_row(row, self.reading)
-        return replace(record, processed=processed)
+            record = replace(read_row(row, self.reading), processed=processed)
+        return record
 
-    def _regular(self, answer: Object, request: Object) -> Record | None:
+    def _regular(self, answer: Object, request: Object, processed: Known) -> Record | None:
         """As `read_row`; null where anything is out of the ordinary."""
         choice = _single_choice(answer)
         steps = regular_steps(choice.get("logprobs"))
@@ -178,14 +178,16 @@ class Scorer(Unscored):
             tokens=steps.texts,
             finish_reason=finish,
             stop_token=ending,
+            processed=processed,
             model=reading.model or answer.get("model"),
         )
 
 
 def _doubted(scored: Confidence, doubts: Sequence[str]) -> Confidence:
     """A confidence with what speaks against it; `keep` is null wherever there is a `reason`."""
-    reason = "; ".join(filter(None, [scored.reason, *doubts])) or None
-    return replace(scored, keep=None if reason else scored.keep, reason=reason)
+    if not doubts:
+        return scored
+    return replace(scored, keep=None, reason="; ".join(filter(None, [scored.reason, *doubts])))
 
 
 def asked_processing(request: Object) -> Known:
