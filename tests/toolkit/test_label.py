@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 
 import httpx2 as httpx
@@ -189,21 +190,26 @@ def test_a_kill_loses_nothing_and_a_new_start_goes_on(files):
     assert read_answers(output).frame["correct"].to_list() == [False, True]
 
 
-def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
-    pieces = (["Capital:", " Lima", "\nCurrency:", " Sol"], ["Currency:", " Real"], ["no", " idea"])
+def write_records(folder, pieces, surprisals=(0.25,)):
+    """Answers as tokens, in `pick.jsonl`."""
     answered = [
         {
             "id": f"q{number}",
             "prompt": f"Question {number}?",
             "answer": "".join(tokens),
             "tokens": tokens,
-            "surprisal": [0.25] * len(tokens),
+            "surprisal": [surprisal] * len(tokens),
             "entropy": [0.5] * len(tokens),
             "correct": {"currency": True},  # said by someone else
         }
-        for number, tokens in enumerate(pieces)
+        for number, (tokens, surprisal) in enumerate(zip(pieces, cycle(surprisals), strict=False))
     ]
-    (tmp_path / "pick.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answered))
+    (folder / "pick.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answered))
+
+
+def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
+    pieces = (["Capital:", " Lima", "\nCurrency:", " Sol"], ["Currency:", " Real"], ["no", " idea"])
+    write_records(tmp_path, pieces)
     given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
     with started(tmp_path, *given) as address:
         browser.visit(address)
@@ -234,6 +240,45 @@ def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
         ("q0/currency", False),
         ("q1/currency", None),
     ]
+
+
+def test_of_parts_those_are_asked_for_that_a_promise_needs(browser, tmp_path):
+    """Half of the answers are sure and right, the others neither."""
+    pieces = [["Capital:", f" City{n}", "\nCurrency:", f" Coin{n}"] for n in range(40)]
+    write_records(tmp_path, pieces, [0.01, 3.0])
+    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    with started(tmp_path, *given, "--error-rate", "0.2", "--estimator", "min_prob") as address:
+        browser.visit(address)
+        labelled = 0
+        while not re.search("no threshold is left|too many are incorrect", progress(browser)):
+            assert "now tested" in progress(browser)
+            asked = re.search(r"Question (\d+)\?", shown(browser))[1]
+            labelled += 1
+            press(browser, "w" if int(asked) % 2 else "r", f"{labelled} labelled")
+        told = progress(browser)
+    kept = float(re.search(r"at most 20% are incorrect among the ([\d.]+)%", told)[1])
+    assert kept == pytest.approx(50, abs=10)
+    named = [one["example_id"] for one in held(tmp_path)]
+    assert len(named) == len({*named}) == labelled < 80
+    assert {name.partition("/")[2] for name in named} == {"capital", "currency"}
+
+
+def test_an_export_of_parts_becomes_a_file_of_verdicts(tmp_path, monkeypatch):
+    write_records(tmp_path, [["Capital:", " Lima", "\nCurrency:", " Sol"]])
+    monkeypatch.chdir(tmp_path)
+    said = {"q0/currency": "wrong", "q0/capital": "right"}
+    export = [
+        {"id": part, "responses": {"verdict": [{"value": value, "user_id": "u"}]}}
+        for part, value in said.items()
+    ]
+    Path("export.json").write_text(json.dumps(export))
+    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    assert main(["label", "pick.jsonl", "--labels", "export.json", *given]) == 0
+    parts, _ = labelled_parts(read_answers("out.jsonl"), "lines: [capital, currency]")
+    assert dict(parts.select("example_id", "correct").rows()) == {
+        "q0/currency": False,
+        "q0/capital": True,
+    }
 
 
 @pytest.fixture
