@@ -44,22 +44,11 @@ def watching(of_top_k, tmp_path):
 
 def shown(watcher, frame, factor=1.0):
     """The confidence of each answer, given one after the other and then watched."""
-    told = [
-        watcher.seen(
-            {},
-            {},
-            KEPT,
-            (
-                answer_inputs(
-                    watcher.fitted,
-                    [one * factor for one in row["surprisal"]],
-                    [one * factor for one in row["entropy"]],
-                )[0],
-                len(row["surprisal"]),
-            ),
-        )
-        for row in frame.iter_rows(named=True)
-    ]
+    told = []
+    for row in frame.iter_rows(named=True):
+        trace = (np.array(row[name]) * factor for name in ("surprisal", "entropy"))
+        inputs = answer_inputs(watcher.fitted, *trace)[0], len(row["surprisal"])
+        told.append(watcher.seen({}, {}, KEPT, inputs))
     watcher._ending.set()
     watcher._run()
     return told

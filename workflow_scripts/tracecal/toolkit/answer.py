@@ -66,8 +66,8 @@ def score_answer(
     >>> score_answer(fitted, surprisal=[0.05, 0.4], entropy=[0.2, 0.9]).probability > 0.5
     True
     """
+    fitted.require_parts(part is not None)
     if entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
-        fitted.require_parts(part is not None)
         return Confidence(None, reason="its entropies are not known")
     x = answer_inputs(fitted, surprisal, entropy, lower, upper, part)
     return confidence_of(fitted, x, error_rate, top_k)
@@ -82,9 +82,8 @@ def answer_inputs(
     part: str | None = None,
 ) -> np.ndarray:
     """The calibrator's inputs of an answer, [1, d]; with bounds of the entropies [5, d], the others
-    at `_extremes`. Arguments and errors are those of `score_answer`.
+    at `_extremes`. Arguments are those of `score_answer`, and errors of the lists.
     """
-    fitted.require_parts(part is not None)
     if entropy is None:
         entropy, lower, upper = surprisal, None, None
     lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
@@ -95,7 +94,8 @@ def answer_inputs(
     if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
     s, h, *bounds = arrays[:, : fitted.fitted_on.first]
-    x = _inputs(fitted, s, np.stack([h, *(_extremes(*bounds) if len(bounds) == 2 else ())]))
+    extremes = _extremes(*bounds) if len(bounds) == 2 else []
+    x = _inputs(fitted, s, np.stack([h, *extremes]))
     return fitted.with_part(x, [part or ""] * len(x))
 
 
