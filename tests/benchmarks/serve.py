@@ -147,13 +147,13 @@ def throughput(proxy: str, process: int, url: str, server: int) -> Iterator[Row]
 
 
 def latency(proxy: str, url: str) -> Iterator[Row]:
-    ways = _ways(proxy) | {"": (url + CHAT, DIRECT)}
+    ways = _ways(proxy) | {"directly": (url + CHAT, DIRECT)}
     took: dict[str, list[np.ndarray]] = {work: [] for work in ways}
     for _ in range(REPEATS):
         for work, way in ways.items():
             waited = asyncio.run(_asked(*way, REQUESTS, WAITS))
             took[work].append(np.quantile(waited, (0.5, 0.99)))
-    direct = np.median(took.pop(""), axis=0)
+    direct = np.median(took.pop("directly"), axis=0)
     for work, repeats in took.items():
         for place, name in enumerate(("median", "99 %")):
             own, other = np.median(repeats, axis=0)[place], direct[place]

@@ -50,7 +50,7 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
         if not online and (pyarrow := sys.modules.get("pyarrow")):
-            _let_find_no_pandas(pyarrow)
+            _without_pandas(pyarrow)
         require_code(running_script(), snakemake.params.code)
         with nullcontext() if online else _offline():
             yield
@@ -90,8 +90,8 @@ class _NoPandas(MetaPathFinder):
             raise ModuleNotFoundError(name)
 
 
-def _let_find_no_pandas(pyarrow: ModuleType) -> None:
-    """At its first list pyarrow looks for pandas, whose import takes half a second of a job."""
+def _without_pandas(pyarrow: ModuleType) -> None:
+    """Let pyarrow find no pandas: it looks at its first list, and loads it for half a second."""
     sys.meta_path.insert(0, _NoPandas())
     try:
         pyarrow.array([])
