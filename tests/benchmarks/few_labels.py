@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 from snakemake.utils import update_config
 
-from tracecal.analyse.few_labels import METRICS, few_labels, resampled_pairs
+from tracecal.analyse import few_labels
 from tracecal.figures import labels_needed, style
 from tracecal.inputs.files import read_yaml
 from tracecal.plan.plan import plan
@@ -40,13 +40,9 @@ def measured(run: Run) -> tuple[pl.DataFrame, list[Entry]]:
         name: [path.replace("<results>", folder) for path in paths]
         for name, paths in made.files(whole, pairs).items()
     }
-    settings = dict(found.settings)
-    level = settings.pop("level")
-    each = resampled_pairs(**files, pairs=pairs, **settings)
-    as_tasks = pl.concat_str("model", "task", separator=" ")
-    together = each.with_columns(model=pl.lit(ALL), task=as_tasks)
+    as_tasks = [(ALL, f"{model} {task}") for model, task in pairs]
     shown = [Entry(**one) for one in made.figures["labels_needed"].settings["entries"]]
-    return few_labels(together, settings["shown"], settings["baselines"], level), shown
+    return few_labels.analysis(**files, pairs=as_tasks, **found.settings), shown
 
 
 def printed(found: pl.DataFrame, labels: dict[str, str]) -> list[str]:
@@ -62,7 +58,10 @@ def printed(found: pl.DataFrame, labels: dict[str, str]) -> list[str]:
     for (size,), rows in mean.group_by("labels", maintain_order=True):
         cells = {(r["estimator"], r["metric"]): _cell(r) for r in rows.iter_rows(named=True)}
         tasks = rows["tasks"].first()
-        own = [", ".join(cells[name, metric] for metric in reversed(METRICS)) for name in others]
+        own = [
+            ", ".join(cells[name, metric] for metric in reversed(few_labels.METRICS))
+            for name in others
+        ]
         lines.append(f"| {size} ({tasks} tasks) | {' | '.join(own)} |")
     return lines
 

@@ -52,20 +52,6 @@ def analysis(
     **settings: Any,
 ) -> pl.DataFrame:
     """`few_labels` of `pairs`, the tasks of one model, from their files."""
-    measured = resampled_pairs(labels, scores, features, splits, questions, pairs, **settings)
-    return few_labels(measured, settings["shown"], settings["baselines"], level)
-
-
-def resampled_pairs(
-    labels: Paths,
-    scores: Paths,
-    features: Paths,
-    splits: Paths,
-    questions: Paths,
-    pairs: Pairs,
-    **settings: Any,
-) -> pl.DataFrame:
-    """`resampled` of all pairs, from their files."""
     rows = []
     for (model, task), split, question, *files in zip(
         pairs, splits, questions, labels, scores, features, strict=True
@@ -73,7 +59,7 @@ def resampled_pairs(
         answers = read_answers(files[0], question, *files[1:])
         ranks = read_parquet(split, ["example_id", "split", "rank"])
         rows.append(resampled(answers, ranks, model=model, task=task, **settings))
-    return pl.concat(rows)
+    return few_labels(pl.concat(rows), settings["shown"], settings["baselines"], level)
 
 
 def resampled(
