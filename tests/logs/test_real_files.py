@@ -3,8 +3,10 @@
 """
 
 from pathlib import Path
+from typing import get_args
 
-from tracecal.logs.options import Reading
+from tracecal.logs.formats import FORMATS
+from tracecal.logs.options import Format, Reading
 from tracecal.logs.read import read_answers
 
 REAL = Path(__file__).with_name("real")
@@ -12,6 +14,10 @@ REAL = Path(__file__).with_name("real")
 
 def read(name, **reading):
     return read_answers(REAL / name, Reading(vocabulary=49152, **reading))
+
+
+def test_the_formats_that_may_be_named_are_those_with_a_reader():
+    assert get_args(Format) == ("auto", *FORMATS)
 
 
 def test_vllms_server_counts_what_ended_an_answer():

@@ -5,9 +5,20 @@ from typing import Literal
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from tracecal.inputs.schema import Strict
-from tracecal.logs.formats import FORMATS
 
-Format = Literal["auto", *FORMATS]
+# The names of `FORMATS` (tracecal.logs.formats), whose readers a start of the workflow does without.
+Format = Literal[
+    "auto",
+    "inspect",
+    "lm_eval",
+    "openai_chat",
+    "openai_completions",
+    "openai_responses",
+    "llama_cpp",
+    "sglang",
+    "ollama",
+    "columns",
+]
 
 
 class Reading(Strict):

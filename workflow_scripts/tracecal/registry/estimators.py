@@ -23,6 +23,8 @@ ASSUMED = {
     "weights": {"semantic": "yes"},
     "labels": {"calibrator": "yes"},
 }
+# The families whose scores need a trace alone.
+TRACE_FAMILIES = ("likelihood", "entropy", "trajectory", "trace")
 # The row of the protocol comparison that methods with the same needs share.
 SHARED_ROWS = {
     ("traces",): ("likelihood_entropy", "Likelihood / entropy"),
@@ -197,9 +199,18 @@ ESTIMATORS = (
 )  # fmt: skip
 
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
+FAMILY_OF = {estimator.id: estimator.family for estimator in ESTIMATORS}
 # The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
+
+
+def of_trace_alone(estimator: Estimator) -> bool:
+    """Whether it is defined on any part of an answer, as all its inputs are."""
+    names = [column.removeprefix("scores.") for column in estimator.inputs]
+    return all(
+        name.startswith("features.") or FAMILY_OF.get(name) in TRACE_FAMILIES for name in names
+    )
 
 
 def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
