@@ -6,7 +6,7 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from tracecal.inputs.schema import Strict
 
-# The names of `FORMATS` (tracecal.logs.formats), whose readers a start of the workflow does without.
+# The names of `FORMATS`, whose readers a start of the workflow does without.
 Format = Literal[
     "auto",
     "inspect",
