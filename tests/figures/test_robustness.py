@@ -141,8 +141,8 @@ def test_every_number_of_the_paper_finds_its_own(name, tmp_path):
 @pytest.mark.parametrize("name", TABLES)
 def test_row_order_changes_nothing(name):
     mixed = TABLES[name][1].sample(fraction=1, shuffle=True, seed=2)
-    for writer in (csv, html, latex):
-        assert writer.render(table(name, frame=mixed)) == writer.render(table(name))
+    for render in (csv.render, html.render, latex.render):
+        assert render(table(name, frame=mixed)) == render(table(name))
 
 
 def test_calibration_sizes_are_means_over_tasks_and_ranked_within_each_size():
@@ -209,8 +209,8 @@ def test_one_task_has_a_sentence_instead_of_rows():
     study = {"model": MODEL, "tasks": ["svamp"]}
     made = table("cross_task_transfer", metrics().clear(), study)
     assert list(made.rows) == []
-    for writer in (html, latex):
-        assert ALONE in writer.render(made)
+    for render in (html.render, latex.render):
+        assert ALONE in render(made)
 
 
 @pytest.mark.parametrize("left", ["trace_plus", "baseline"])

@@ -80,8 +80,8 @@ def test_the_best_baseline_is_chosen_in_each_row():
 def test_without_a_multilingual_task_the_table_says_so():
     empty = table()
     assert list(empty.rows) == []
-    for writer in (html, latex):
-        assert "No task of this study has answers in several languages." in writer.render(empty)
+    for render in (html.render, latex.render):
+        assert "No task of this study has answers in several languages." in render(empty)
 
 
 def test_undefined_splits_are_marked_and_counted():

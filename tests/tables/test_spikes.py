@@ -104,8 +104,8 @@ def test_every_rate_stands_beside_its_interval():
 
 def test_an_empty_stratum_is_a_dash_with_a_note():
     table = strata_table(answers(gap=0.0))
-    for writer in (html, latex):
-        assert "has a gap of 0" in writer.render(table)
+    for render in (html.render, latex.render):
+        assert "has a gap of 0" in render(table)
     assert "has a gap of 0" not in html.render(strata_table())
 
 

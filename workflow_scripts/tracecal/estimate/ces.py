@@ -8,7 +8,7 @@ Heman10x-NGU/hallucination-sentinel.
 
 import polars as pl
 
-from tracecal.estimate.traced import answers as answers
+from tracecal.estimate.traced import trace_answers
 from tracecal.features import operators as op
 
 H = pl.col("entropy")
@@ -20,6 +20,7 @@ def reference_share(entropy: pl.Expr) -> pl.Expr:
     return tokens.search_sorted(entropy, side="right") / H.list.len().sum()
 
 
+answers = trace_answers
 SCORES: dict[str, pl.Expr] = {
     "ces": -(reference_share(op.mean(H)) * reference_share(H.list.max().cast(pl.Float64))).sqrt(),
 }

@@ -7,12 +7,13 @@ instead of their K likeliest tokens.
 
 import polars as pl
 
-from tracecal.estimate.traced import answers as answers
+from tracecal.estimate.traced import trace_answers
 from tracecal.features import operators as op
 
 H = pl.col("entropy")
 K = 3
 
+answers = trace_answers
 SCORES: dict[str, pl.Expr] = {
     "mean_token_entropy": -op.mean(H),
     "max_token_entropy": -H.list.max().cast(pl.Float64),

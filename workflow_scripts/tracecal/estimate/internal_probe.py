@@ -2,8 +2,9 @@
 
 import polars as pl
 
-from tracecal.estimate.learned import answers as answers
+from tracecal.estimate.learned import supervised_answers
 
+answers = supervised_answers
 SCORES: dict[str, pl.Expr] = {
     "internal_probe": pl.col("probability"),
 }

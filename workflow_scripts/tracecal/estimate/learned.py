@@ -6,7 +6,7 @@ from tracecal.storage.files import read_parquet
 from tracecal.tasks.roles import evaluated
 
 
-def answers(learned: str, task: str, slug: str) -> pl.DataFrame:
+def supervised_answers(learned: str, task: str, slug: str) -> pl.DataFrame:
     """`example_id` and `probability` of the evaluated answers to the task `slug`.
 
     `learned` is the file of all of a model's answers, `task` that of the task's rows.

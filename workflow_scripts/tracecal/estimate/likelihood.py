@@ -2,12 +2,13 @@
 
 import polars as pl
 
-from tracecal.estimate.traced import answers as answers
+from tracecal.estimate.traced import trace_answers
 from tracecal.features import operators as op
 
 S = pl.col("surprisal")
 P = op.probabilities(S)
 
+answers = trace_answers
 SCORES: dict[str, pl.Expr] = {
     "first_token_prob": P.list.first(),
     "mean_prob": op.mean(P),

@@ -2,11 +2,12 @@
 
 import polars as pl
 
-from tracecal.estimate.traced import answers as answers
+from tracecal.estimate.traced import trace_answers
 from tracecal.features import operators as op
 
 S, H = pl.col("surprisal"), pl.col("entropy")
 
+answers = trace_answers
 SCORES: dict[str, pl.Expr] = {
     "windowed_entropy": -op.window_peak(H, op.WINDOW),
     "entropy_variance": -op.variance(H),
