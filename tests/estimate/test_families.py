@@ -8,6 +8,8 @@ from scripts import run_script
 from tracecal.decode.traces import provenance
 from tracecal.errors import InputError
 from tracecal.estimate import internal_probe, lars, selfcheckgpt, semantic_entropy
+from tracecal.estimate.of_traces import KNOWN
+from tracecal.registry.estimators import ESTIMATORS, of_trace_alone
 from written import write_arrow
 
 FLOATS = pa.list_(pa.float32())
@@ -81,3 +83,8 @@ def test_without_comparisons_samples_agree_by_their_texts(files):
     # All samples have probability 1: a meaning of two has ln 2 in all, one of one has 0.
     nats = semantic_entropy.answers(samples, "exact").sort("example_id")["nats"]
     assert nats.to_list() == pytest.approx([-0.6931471805599453, 0.0])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=[one.id for one in ESTIMATORS])
+def test_the_registry_knows_whose_inputs_follow_from_a_trace(estimator):
+    assert of_trace_alone(estimator) is ({*estimator.inputs} <= {*KNOWN})

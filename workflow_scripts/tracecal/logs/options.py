@@ -5,8 +5,12 @@ from typing import Literal
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from tracecal.inputs.schema import Strict
-from tracecal.logs.formats import FORMATS
 
+# Those that `formats` reads, which takes Polars: every start of the workflow loads this file.
+FORMATS = (
+    *("inspect", "lm_eval", "openai_chat", "openai_completions", "openai_responses"),
+    *("llama_cpp", "sglang", "ollama", "columns"),
+)
 Format = Literal["auto", *FORMATS]
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tracecal.calibrate.picked import PICKED
 from tracecal.config.selection import chosen_for
-from tracecal.estimate.of_traces import KNOWN
 from tracecal.plan.main_study import FILES
 from tracecal.plan.results import Analysis, Figure, PerPair, Result, Study, Table, analysed
 from tracecal.plan.run import Run
-from tracecal.registry.estimators import entries
+from tracecal.registry.estimators import entries, of_trace_alone
+from tracecal.registry.picked import PICKED
 
 Pairs = Sequence[tuple[str, str]]  # (small, large)
 
@@ -23,7 +22,7 @@ def results(run: Run) -> Iterator[Result | Table]:
 def _early_doubt(run: Run) -> Iterator[Result | Table]:
     """The compared estimators that have a meaning on a part of an answer."""
     # Estimators that look at a trace alone have a meaning on its first tokens.
-    shown = [e for e in run.main_compared if {*e.inputs} <= {*KNOWN}]
+    shown = [e for e in run.main_compared if of_trace_alone(e)]
     if not shown:
         return
     settings = {

@@ -12,6 +12,8 @@ Role = Literal["baseline", "trace", "broader", "variant"]
 # How an estimator is fitted that has a fit of its own; 'identity': its input is the probability.
 # 'pooled' is that of every estimator without one on parts of answers.
 OwnFit = Literal["identity", "signed", "mixture", "pooled"]
+# The families whose scores follow from an answer's trace, without another table
+OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
 # What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the decoded
 # answer alone, then what each further need changes.
@@ -200,6 +202,12 @@ IDS = tuple(estimator.id for estimator in ESTIMATORS)
 # The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
+
+
+def of_trace_alone(estimator: Estimator) -> bool:
+    """Whether an estimator's inputs follow from an answer's trace, without another table."""
+    families = {e.family for e in ESTIMATORS if e.id in estimator.built_on}
+    return {estimator.family, *families} <= OF_TRACE_ALONE
 
 
 def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
