@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures status test test-real validate test-slurm test-vllm test-evaluators soak bench lint format clean
+.PHONY: help demo run report pictures test test-real validate test-slurm test-vllm test-evaluators soak bench lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -23,9 +23,6 @@ report: demo ## write the demo's tables and figures as web pages to report.zip
 
 pictures: demo ## write README's findings and the pictures of README and docs, with Chromium
 	$(BIN)/python workflow_scripts pictures
-
-status: .venv/installed ## list jobs done, running, failed, remaining: CONFIG=config/mine.yaml
-	@$(BIN)/python workflow_scripts status all costs --configfile $(CONFIG)
 
 # A file's tests stay together in one of three processes, which wait now and then.
 test: .venv/installed ## run the tests

@@ -3,12 +3,6 @@ from snakemake.utils import min_version
 min_version("9.14")
 
 
-# Snakemake would merge a config given with --configfile into a default one, key by key.
-if not workflow.config_settings.configfiles:
-
-    configfile: "config/config.yaml"
-
-
 # Read with --sdm apptainer alone: what Containerfile makes, see docs/cluster.md.
 container: "trace.sif"
 
@@ -18,26 +12,25 @@ report: "report/workflow.rst"
 
 include: "rules/start.smk"
 include: "rules/common.smk"
-# Below ROOT, as scripts are found from where their rules are (rules/start.smk).
-include: ROOT / "rules/world.smk"
-include: ROOT / "rules/models.smk"
-include: ROOT / "rules/stage.smk"
-include: ROOT / "rules/tasks.smk"
-include: ROOT / "rules/answers.smk"
-include: ROOT / "rules/decode.smk"
-include: ROOT / "rules/parts.smk"
-include: ROOT / "rules/ask.smk"
-include: ROOT / "rules/weigh.smk"
-include: ROOT / "rules/label.smk"
-include: ROOT / "rules/features.smk"
-include: ROOT / "rules/learn.smk"
-include: ROOT / "rules/estimate.smk"
-include: ROOT / "rules/calibrate.smk"
-include: ROOT / "rules/subset.smk"
-include: ROOT / "rules/analyse.smk"
-include: ROOT / "rules/tabulate.smk"
-include: ROOT / "rules/draw.smk"
-include: ROOT / "rules/explore.smk"
+include: "rules/world.smk"
+include: "rules/models.smk"
+include: "rules/stage.smk"
+include: "rules/tasks.smk"
+include: "rules/answers.smk"
+include: "rules/decode.smk"
+include: "rules/parts.smk"
+include: "rules/ask.smk"
+include: "rules/weigh.smk"
+include: "rules/label.smk"
+include: "rules/features.smk"
+include: "rules/learn.smk"
+include: "rules/estimate.smk"
+include: "rules/calibrate.smk"
+include: "rules/subset.smk"
+include: "rules/analyse.smk"
+include: "rules/tabulate.smk"
+include: "rules/draw.smk"
+include: "rules/explore.smk"
 
 
 RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])
@@ -51,7 +44,7 @@ CALIBRATORS = [f"<results>/calibrators/{model}/{task}.json" for model, task in P
 EVERYTHING = ["<results>/config.yaml", CALIBRATORS, RENDERED]
 
 
-include: ROOT / "rules/costs.smk"
+include: "rules/costs.smk"
 
 
 rule all:
@@ -63,4 +56,4 @@ rule all:
 # The same tables and figures, from the finished (model, task) pairs alone.
 rule available:
     input:
-        RENDERED,
+        finished(RENDERED),

@@ -20,9 +20,12 @@ rule analyse:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse/analyse.py", modules_of(PLAN.analyses, "analysis")),
-        module=lambda wildcards: PLAN.analyses[wildcards.analysis].module,
-        settings=settings_of(PLAN.analyses, "analysis"),
+        **settings(
+            "analyse/analyse.py",
+            loads=modules_of(PLAN.analyses, "analysis"),
+            module=lambda wildcards: PLAN.analyses[wildcards.analysis].module,
+            settings=settings_of(PLAN.analyses, "analysis"),
+        ),
     message:
         "Analysing: {wildcards.analysis}"
     script:
@@ -50,10 +53,12 @@ rule resample:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("analyse/resample.py"),
-        estimators=[estimator.id for estimator in RUN.compared],
-        seed=CONFIG.seed,
-        resamples=CONFIG.bootstrap.resamples,
+        **settings(
+            "analyse/resample.py",
+            estimators=[estimator.id for estimator in RUN.compared],
+            seed=CONFIG.seed,
+            resamples=CONFIG.bootstrap.resamples,
+        ),
     message:
         "Resampling the answers of {wildcards.model} on {wildcards.task}"
     script:
@@ -72,9 +77,11 @@ rule cross_task_transfer:
     conda:
         "../envs/analysis.yaml"
     params:
-        **PLAN.transfer.settings,
-        code=code("analyse/cross_task_transfer.py"),
-        pairs=lambda wildcards: wanted_pairs("main"),
+        **settings(
+            "analyse/cross_task_transfer.py",
+            **PLAN.transfer.settings,
+            pairs=lambda wildcards: wanted_pairs("main"),
+        ),
     message:
         "Calibrating each task on the others"
     script:

@@ -40,8 +40,10 @@ rule read_answers:
     conda:
         "../envs/analysis.yaml"
     params:
-        **READING_ANSWERS,
-        code=code("answers/read_answers.py"),
+        **settings(
+            "answers/read_answers.py",
+            **READING_ANSWERS,
+        ),
     message:
         "Reading the answers of {wildcards.model} to {wildcards.task}"
     script:
@@ -65,12 +67,14 @@ rule replay_answers:
     resources:
         **requests(),
     params:
-        **READING_ANSWERS,
-        code=code("answers/replay_answers.py"),
-        journal=f"{JOURNALS}/replayed/{{model}}/{{task}}",
-        seed=CONFIG.seed,
-        loading=of_job("loading"),
-        end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
+        **settings(
+            "answers/replay_answers.py",
+            **READING_ANSWERS,
+            journal=f"{JOURNALS}/replayed/{{model}}/{{task}}",
+            seed=CONFIG.seed,
+            loading=of_job("loading"),
+            end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
+        ),
     message:
         "Replaying the answers of {wildcards.model} to {wildcards.task}"
     script:

@@ -20,13 +20,15 @@ rule ask_p_true:
     resources:
         **requests(share=0.5),
     params:
-        **PROMPTING,
-        code=code("ask/ask_p_true.py"),
-        journal=f"{JOURNALS}/asked/p_true/{{model}}/{{task}}",
-        # Functions, as Snakemake would read the fields of a plain text as wildcards.
-        prompt=lambda wildcards: CONFIG.self_evaluation.p_true_prompt,
-        start=lambda wildcards: CONFIG.self_evaluation.p_true_start,
-        stop=lambda wildcards: list(TASKS[wildcards.task].stop),
+        **settings(
+            "ask/ask_p_true.py",
+            **PROMPTING,
+            journal=f"{JOURNALS}/asked/p_true/{{model}}/{{task}}",
+            # Functions, as Snakemake would read the fields of a plain text as wildcards.
+            prompt=lambda wildcards: CONFIG.self_evaluation.p_true_prompt,
+            start=lambda wildcards: CONFIG.self_evaluation.p_true_start,
+            stop=lambda wildcards: list(TASKS[wildcards.task].stop),
+        ),
     message:
         "Asking {wildcards.model} whether its answers to {wildcards.task} are true"
     script:
@@ -49,11 +51,13 @@ rule ask_verbalized:
     resources:
         **requests(),
     params:
-        **PROMPTING,
-        code=code("ask/ask_verbalized.py"),
-        journal=f"{JOURNALS}/asked/verbalized/{{model}}/{{task}}",
-        prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
-        asking=of_job(Asking),
+        **settings(
+            "ask/ask_verbalized.py",
+            **PROMPTING,
+            journal=f"{JOURNALS}/asked/verbalized/{{model}}/{{task}}",
+            prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
+            asking=of_job(Asking),
+        ),
     message:
         "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"
     script:

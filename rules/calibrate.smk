@@ -19,6 +19,8 @@ PART_NAMES = lambda wildcards: (
     if wildcards.task in PARENTS and CONFIG.calibration.method == "platt"
     else []
 )
+# What calibrating a subset shares.
+CALIBRATION = {"method": CONFIG.calibration.method, "part_names": PART_NAMES}
 
 
 rule calibrate:
@@ -39,12 +41,13 @@ rule calibrate:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("calibrate/calibrate.py"),
-        estimators=lambda wildcards: {e.id: e.inputs for e in chosen(wildcards)},
-        method=CONFIG.calibration.method,
-        part_names=PART_NAMES,
-        own_fits=lambda wildcards: {e.id: e.fit for e in chosen(wildcards) if e.fit},
-        baselines=lambda wildcards: [e.id for e in chosen(wildcards) if e.role == "baseline"],
+        **settings(
+            "calibrate/calibrate.py",
+            estimators=lambda wildcards: {e.id: e.inputs for e in chosen(wildcards)},
+            **CALIBRATION,
+            own_fits=lambda wildcards: {e.id: e.fit for e in chosen(wildcards) if e.fit},
+            baselines=lambda wildcards: [e.id for e in chosen(wildcards) if e.role == "baseline"],
+        ),
     message:
         "Calibrating {wildcards.model} on {wildcards.task}"
     script:
@@ -66,9 +69,11 @@ rule measure:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("calibrate/measure.py"),
-        estimators=lambda wildcards: [e.id for e in chosen(wildcards)],
-        ece_bins=CONFIG.calibration.ece_bins,
+        **settings(
+            "calibrate/measure.py",
+            estimators=lambda wildcards: [e.id for e in chosen(wildcards)],
+            ece_bins=CONFIG.calibration.ece_bins,
+        ),
     message:
         "Evaluating {wildcards.model} on {wildcards.task}"
     script:
@@ -87,7 +92,7 @@ rule collect_metrics:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("calibrate/collect_metrics.py"),
+        **settings("calibrate/collect_metrics.py"),
     message:
         "Collecting the metrics"
     script:
@@ -102,8 +107,10 @@ rule resolve_config:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("calibrate/resolve_config.py"),
-        digest=hash_of(resolved_yaml(CONFIG, TASKS, [e.id for e in RUN.chosen])),
+        **settings(
+            "calibrate/resolve_config.py",
+            digest=hash_of(resolved_yaml(CONFIG, TASKS, [e.id for e in RUN.chosen])),
+        ),
     message:
         "Writing the resolved configuration"
     script:
@@ -126,12 +133,14 @@ rule control_risk:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("calibrate/control_risk.py"),
-        known_as=lambda wildcards: MODELS[wildcards.model].known_as,
-        error_rates=list(CONFIG.risk_control.error_rates),
-        confidence=CONFIG.risk_control.confidence,
-        part_names=PART_NAMES,
-        together=CONFIG.risk_control.together(len(CONFIG.study.pairs())),
+        **settings(
+            "calibrate/control_risk.py",
+            known_as=lambda wildcards: MODELS[wildcards.model].known_as,
+            error_rates=list(CONFIG.risk_control.error_rates),
+            confidence=CONFIG.risk_control.confidence,
+            part_names=PART_NAMES,
+            together=CONFIG.risk_control.together(len(CONFIG.study.pairs())),
+        ),
     message:
         "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"
     script:

@@ -2,12 +2,13 @@
 # parameters change exactly when what it uses changes.
 
 import re
-from functools import cache, partial
+from functools import partial
 
 from tracecal.config.resources import job_requests
 from tracecal.config.selection import chosen_for
-from tracecal.jobs.provenance import code_version, text_hash
+from tracecal.jobs.provenance import code_version, settings_hash, text_hash
 from tracecal.plan.results import QUESTIONS, SUBSETS
+from tracecal.storage.files import verify
 from tracecal.tasks.asking import Asking
 
 PAIRS = CONFIG.study.pairs()
@@ -36,19 +37,20 @@ wildcard_constraints:
     shard=r"(work/shards/\d+-of-\d+/)?",
 
 
-def code(script, modules=lambda wildcards: []):
-    """A parameter, the code trigger: a hash of a script and all of the package it imports, and
-    the versions of the libraries. `modules` gives those that a job loads by name.
+def settings(script, *, loads=lambda wildcards: [], **own):
+    """A rule's parameters: its `own`, its code, and what its results say made them.
+
+    `code` is a hash of the script and of all of the package it imports, and the versions of the
+    libraries; `loads` gives the modules that a job loads by name. `made_with` is a hash of all of
+    these. Snakemake records no parameter that depends on outputs, so it triggers nothing itself.
     """
+    given = {**own, "code": lambda wildcards: code_version(SCRIPTS / script, *loads(wildcards))}
 
-    def trigger(wildcards):
-        loaded = modules(wildcards)
-        name = " ".join([script, *loaded])
-        if name not in CODE:
-            CODE[name] = code_version(SCRIPTS / script, *loaded)
-        return CODE[name]
+    def made_with(wildcards, output):
+        now = {name: of(wildcards) if callable(of) else of for name, of in given.items()}
+        return verify(output, settings_hash(now))
 
-    return trigger
+    return {**given, "made_with": made_with}
 
 
 def of_job(what):
@@ -81,14 +83,29 @@ def pairs(pattern, study="all"):
     return paths
 
 
-@cache
+# Set for the processes of a run for the target `available`.
+AVAILABLE = "TRACECAL_AVAILABLE"
+
+
+def finished(results):
+    """An input function of a target: `results` of the finished (model, task) pairs alone.
+
+    Snakemake asks what a target needs before it asks what that is made from.
+    """
+
+    def targets(wildcards):
+        os.environ[AVAILABLE] = "1"
+        return results
+
+    return targets
+
+
 def run_pairs():
     """The (model, task) pairs of the run; under the target `available` those that are finished.
 
     The next full run sees that inputs were added and makes the aggregates again.
     """
-    # As a module's rule its name may have a prefix.
-    if not any(target.endswith("available") for target in workflow.dag_settings.targets):
+    if AVAILABLE not in os.environ:
         return PAIRS
     finished = f"{FOLDER}/metrics/{{}}/{{}}.parquet"
     pairs = [pair for pair in PAIRS if Path(finished.format(*pair)).exists()]

@@ -32,10 +32,12 @@ rule tabulate_costs:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("costs/tabulate_costs.py"),
-        words=WORDS["costs"],
-        models=lambda wildcards: RUN.model_labels,
-        pairs=lambda wildcards: [list(pair) for pair in PAIRS],
+        **settings(
+            "costs/tabulate_costs.py",
+            words=WORDS["costs"],
+            models=lambda wildcards: RUN.model_labels,
+            pairs=lambda wildcards: [list(pair) for pair in PAIRS],
+        ),
     message:
         "Gathering what the run cost"
     script:

@@ -57,11 +57,14 @@ rule generate:
         **requests(),
         template=lambda wildcards: int(MODELS[wildcards.model].chat is True),
     params:
-        **PROMPTING,
-        code=code("decode/generate.py", ENGINE_MODULES),
-        engine=ENGINE,
-        journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
-        asking=of_job(Asking),
+        **settings(
+            "decode/generate.py",
+            loads=ENGINE_MODULES,
+            **PROMPTING,
+            engine=ENGINE,
+            journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
+            asking=of_job(Asking),
+        ),
     message:
         "Decoding {wildcards.task} with {wildcards.model}"
     script:
@@ -81,10 +84,12 @@ rule audit_traces:
     resources:
         **requests(share=0.5),
     params:
-        code=code("decode/audit_traces.py"),
-        loading=of_job("loading"),
-        answers=CONFIG.audit.answers,
-        tolerance=lambda wildcards: CONFIG.audit.tolerance[MODELS[wildcards.model].dtype],
+        **settings(
+            "decode/audit_traces.py",
+            loading=of_job("loading"),
+            answers=CONFIG.audit.answers,
+            tolerance=lambda wildcards: CONFIG.audit.tolerance[MODELS[wildcards.model].dtype],
+        ),
     message:
         "Auditing the traces of {wildcards.model} on {wildcards.task}"
     script:
@@ -106,11 +111,13 @@ rule search_beams:
     resources:
         **requests(share=2),
     params:
-        **PROMPTING,
-        code=code("decode/search_beams.py"),
-        journal=f"{JOURNALS}/beams/{{model}}/{{task}}",
-        asking=of_job(Asking),
-        width=CONFIG.beams.width,
+        **settings(
+            "decode/search_beams.py",
+            **PROMPTING,
+            journal=f"{JOURNALS}/beams/{{model}}/{{task}}",
+            asking=of_job(Asking),
+            width=CONFIG.beams.width,
+        ),
     message:
         "Searching beams of {wildcards.model} on {wildcards.task}"
     script:
@@ -134,11 +141,13 @@ rule capture_hidden:
     resources:
         **requests(share=0.5),
     params:
-        code=code("decode/capture_hidden.py"),
-        journal=f"{JOURNALS}/hidden/{{model}}/{{task}}",
-        loading=of_job("loading"),
-        depth=CONFIG.probe.depth,
-        seed=CONFIG.seed,
+        **settings(
+            "decode/capture_hidden.py",
+            journal=f"{JOURNALS}/hidden/{{model}}/{{task}}",
+            loading=of_job("loading"),
+            depth=CONFIG.probe.depth,
+            seed=CONFIG.seed,
+        ),
     message:
         "Capturing hidden states of {wildcards.model} on {wildcards.task}"
     script:
@@ -160,13 +169,16 @@ rule draw_samples:
     resources:
         **requests(share=2),
     params:
-        **PROMPTING,
-        code=code("decode/draw_samples.py", ENGINE_MODULES),
-        engine=ENGINE,
-        journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
-        asking=of_job(Asking),
-        answers=CONFIG.sampling.answers,
-        temperature=CONFIG.sampling.temperature,
+        **settings(
+            "decode/draw_samples.py",
+            loads=ENGINE_MODULES,
+            **PROMPTING,
+            engine=ENGINE,
+            journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
+            asking=of_job(Asking),
+            answers=CONFIG.sampling.answers,
+            temperature=CONFIG.sampling.temperature,
+        ),
     message:
         "Sampling answers of {wildcards.model} on {wildcards.task}"
     script:
@@ -191,7 +203,7 @@ rule gather_shards:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("decode/gather_shards.py"),
+        **settings("decode/gather_shards.py"),
     message:
         "Gathering {wildcards.kind} of {wildcards.model} on {wildcards.task}"
     script:

@@ -24,9 +24,12 @@ rule draw:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("draw/draw.py", modules_of(PLAN.figures, "figure")),
-        settings=settings_of(PLAN.figures, "figure"),
-        words=lambda wildcards: WORDS[wildcards.figure],
+        **settings(
+            "draw/draw.py",
+            loads=modules_of(PLAN.figures, "figure"),
+            settings=settings_of(PLAN.figures, "figure"),
+            words=lambda wildcards: WORDS[wildcards.figure],
+        ),
     message:
         "Drawing the figure {wildcards.figure}"
     script:

@@ -21,9 +21,12 @@ rule estimate_family:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("estimate/estimate_family.py", modules_of(PLAN.families, "family")),
-        chosen=lambda wildcards: PLAN.families[wildcards.family].scores,
-        settings=lambda wildcards: PLAN.families[wildcards.family].settings_of(wildcards.task),
+        **settings(
+            "estimate/estimate_family.py",
+            loads=modules_of(PLAN.families, "family"),
+            chosen=lambda wildcards: PLAN.families[wildcards.family].scores,
+            settings=lambda wildcards: PLAN.families[wildcards.family].settings_of(wildcards.task),
+        ),
     message:
         "Scoring {wildcards.model} on {wildcards.task}: {wildcards.family}"
     script:
@@ -44,8 +47,10 @@ rule join_scores:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("estimate/join_scores.py"),
-        order=lambda wildcards: [e.id for e in chosen(wildcards) if not e.features],
+        **settings(
+            "estimate/join_scores.py",
+            order=lambda wildcards: [e.id for e in chosen(wildcards) if not e.features],
+        ),
     message:
         "Joining the scores of {wildcards.model} on {wildcards.task}"
     script:

@@ -38,18 +38,20 @@ rule make_explorer:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("explore/make_explorer.py"),
-        page=[text_hash(source) for source in SOURCES],
-        pairs=lambda wildcards: wanted_pairs(),
-        parents=PARENTS,
-        estimators=entries(RUN.chosen),
-        models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
-        tasks=lambda wildcards: RUN.task_labels,
-        run=CONFIG.run,
-        main=CONFIG.study.main.model,
-        seed=CONFIG.seed,
-        answers=CONFIG.explorer.answers,
-        words=WORDS["explorer"],
+        **settings(
+            "explore/make_explorer.py",
+            page=[text_hash(source) for source in SOURCES],
+            pairs=lambda wildcards: wanted_pairs(),
+            parents=PARENTS,
+            estimators=entries(RUN.chosen),
+            models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
+            tasks=lambda wildcards: RUN.task_labels,
+            run=CONFIG.run,
+            main=CONFIG.study.main.model,
+            seed=CONFIG.seed,
+            answers=CONFIG.explorer.answers,
+            words=WORDS["explorer"],
+        ),
     message:
         "Making the answer explorer"
     script:
@@ -75,9 +77,11 @@ rule tell_findings:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("explore/tell_findings.py"),
-        estimators=entries(RUN.chosen),
-        settings=PLAN.findings(),
+        **settings(
+            "explore/tell_findings.py",
+            estimators=entries(RUN.chosen),
+            settings=PLAN.findings(),
+        ),
     message:
         "Summarising the findings"
     script:

@@ -18,7 +18,7 @@ rule compute_features:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("features/compute_features.py"),
+        **settings("features/compute_features.py"),
     message:
         "Computing the trace features of {wildcards.model} on {wildcards.task}"
     script:
@@ -38,8 +38,10 @@ rule vary_operators:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("features/vary_operators.py"),
-        seed=CONFIG.seed,
+        **settings(
+            "features/vary_operators.py",
+            seed=CONFIG.seed,
+        ),
     message:
         "Varying TRACE's operators for {wildcards.model} on {wildcards.task}"
     script:

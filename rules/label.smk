@@ -22,13 +22,15 @@ rule label_answers:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("label/label_answers.py"),
-        spec=of_job(Judging),
-        # The file of the task's own correctness rule, and its code's hash.
-        custom=lambda wildcards: (
-            [CONFIG.custom_rules, custom_code(CONFIG.custom_rules)]
-            if TASKS[wildcards.task].custom_rules
-            else None
+        **settings(
+            "label/label_answers.py",
+            spec=of_job(Judging),
+            # The file of the task's own correctness rule, and its code's hash.
+            custom=lambda wildcards: (
+                [CONFIG.custom_rules, custom_code(CONFIG.custom_rules)]
+                if TASKS[wildcards.task].custom_rules
+                else None
+            ),
         ),
     message:
         "Judging the answers of {wildcards.model} on {wildcards.task}"
@@ -48,7 +50,7 @@ rule accuracy:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("label/accuracy.py"),
+        **settings("label/accuracy.py"),
     message:
         "Counting correct answers"
     script:

@@ -23,9 +23,11 @@ rule learn_probe:
     resources:
         **requests(most_gpus=1),
     params:
-        code=code("learn/learn_probe.py"),
-        expansion=CONFIG.probe.expansion,
-        fitting=CONFIG.probe.fitting.model_dump() | {"seed": CONFIG.seed},
+        **settings(
+            "learn/learn_probe.py",
+            expansion=CONFIG.probe.expansion,
+            fitting=CONFIG.probe.fitting.model_dump() | {"seed": CONFIG.seed},
+        ),
     message:
         "Training the internal-state probe of {wildcards.model}"
     script:
@@ -51,11 +53,13 @@ rule learn_lars:
     resources:
         **requests(most_gpus=1),
     params:
-        code=code("learn/learn_lars.py"),
-        small=CONFIG.lars.encoder.source.model_dump()["train"],
-        trained=CONFIG.lars.encoder.trained,
-        bins=CONFIG.lars.bins,
-        fitting=CONFIG.lars.fitting.model_dump() | {"seed": CONFIG.seed},
+        **settings(
+            "learn/learn_lars.py",
+            small=CONFIG.lars.encoder.source.model_dump()["train"],
+            trained=CONFIG.lars.encoder.trained,
+            bins=CONFIG.lars.bins,
+            fitting=CONFIG.lars.fitting.model_dump() | {"seed": CONFIG.seed},
+        ),
     message:
         "Training the LARS scorer of {wildcards.model}"
     script:

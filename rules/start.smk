@@ -1,47 +1,23 @@
 # What every process of a run does first: find the package, read the configuration and make the plan.
 
-import atexit
+import inspect
 import os
-import shutil
 import sys
-import tarfile
-import tempfile
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake.persistence import PersistenceBase
+from snakemake_interface_common.exceptions import WorkflowError
 
-
-def root(basedir):
-    """The workflow's own folder, where `basedir` is that of its rules.
-
-    Of one that Snakemake reads from a git repository, such as `github(...)`, Snakemake fetches rules
-    and scripts one by one; the package that they import is unpacked here, at the same commit.
-    """
-    if not hasattr(basedir, "ref"):
-        return Path(str(basedir)).parent
-    repository = basedir.hosted_repo.repo
-    folder = Path(".snakemake/workflows", repository.commit(basedir.ref).hexsha).resolve()
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        made = tempfile.mkdtemp(dir=folder.parent)
-        with tempfile.TemporaryFile() as packed:
-            repository.archive(packed, basedir.ref)
-            packed.seek(0)
-            tarfile.open(fileobj=packed).extractall(made, filter="data")
-        try:
-            os.rename(made, folder)
-        except OSError:  # another process was faster
-            shutil.rmtree(made)
-    return folder
-
-
-# Of this file, not of the main Snakefile: another workflow may use this one as a module.
-ROOT = root(workflow.current_basedir)
+# The workflow's own folder, by this file's name: another workflow may use this one as a module.
+ROOT = Path(inspect.currentframe().f_code.co_filename).resolve().parents[1]
+SCRIPTS = ROOT / "workflow_scripts"
+if not SCRIPTS.is_dir():
+    raise WorkflowError(
+        "Of a git URL Snakemake fetches rules and scripts, but not the package that they import: "
+        "clone the repository, or add it as a submodule, and name its Snakefile (docs/cluster.md)."
+    )
 if {"{", "}"}.intersection(str(ROOT)):
     raise WorkflowError(f"{ROOT}: Snakemake reads braces as wildcards; rename the folder.")
-SCRIPTS = ROOT / "workflow_scripts"
 # First, as a package of another version may be installed beside; scripts run in processes of their
 # own, which find the package by PYTHONPATH.
 sys.path.insert(0, str(SCRIPTS))
@@ -52,22 +28,14 @@ os.environ.update(PYTHONPATH=PYTHONPATH)
 for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
     os.environ.setdefault(name, str(512 << 20))
 
-from tracecal.jobs.sources import load_by_content
-
-load_by_content()
-
-from tracecal.config.frozen import freeze, frozen_code
+from tracecal.config.frozen import given_files
 from tracecal.config.selection import missing_from_files, missing_from_parts
 from tracecal.errors import InputError
 from tracecal.inputs.files import read_yaml
-from tracecal.jobs.syntax import keep
 from tracecal.plan.plan import plan
 from tracecal.plan.run import load_run
 from tracecal.storage.digest import REMEMBERED
-from tracecal.storage.records import judge_by_results, remember_killed
 from tracecal.writers.pages import Pages
-
-os.environ.update(TRACECAL_JOB="1")  # to scripts, which load the package in their own way
 
 
 def or_stop(work, *given):
@@ -78,11 +46,10 @@ def or_stop(work, *given):
         raise WorkflowError(str(error)) from None
 
 
-# The files that the configuration comes from; Snakemake itself takes the last of two equal keys.
-CONFIG_FILES = list(map(os.path.relpath, workflow.configfiles))
-if workflow.is_main_process:
-    for file in CONFIG_FILES:
-        or_stop(read_yaml, file)
+# Snakemake says neither where the configuration comes from nor that a key is given twice in it.
+CONFIG_FILES = given_files(sys.argv[1:])
+for file in filter(os.path.isfile, CONFIG_FILES):  # with --directory they lie elsewhere
+    or_stop(read_yaml, file)
 RUN = or_stop(load_run, config, ", ".join(CONFIG_FILES) or "config", ROOT)
 CONFIG, TASKS = RUN.config, RUN.tasks
 PLAN = or_stop(plan, RUN)
@@ -99,26 +66,6 @@ for task, missing in missing_from_parts(CONFIG, RUN.chosen).items():
 
 # What the files of models and rows hold is worked out once, by every process of the run.
 os.environ[REMEMBERED] = str(Path(f"{FOLDER}/work/digests").resolve())
-
-# What counts of the package's sources is kept for the next start.
-if workflow.is_main_process:
-    atexit.register(keep)
-
-# Jobs that start later, each reading all rules again, are of the code and the configuration as
-# they were when the run started, even if files change since: a job runs that code or stops.
-CODE = {} if workflow.is_main_process else frozen_code(workflow.config_settings.configfiles)
-
-
-onstart:
-    for job in workflow.dag.needrun_jobs():
-        job.params  # every job's code is looked at now
-    frozen = freeze(config, ROOT, f"{FOLDER}/work/configs", CODE)
-    workflow.config_settings.configfiles = [frozen]
-
-
-judge_by_results(PersistenceBase)
-if workflow.is_main_process:  # a job's own process meets the marks of jobs beside it
-    remember_killed(PersistenceBase)
 
 
 pathvars:

@@ -23,9 +23,11 @@ rule draw_subset:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tasks/draw_subset.py"),
-        seed=CONFIG.seed,
-        answers=CONFIG.study.broader.answers if CONFIG.study.broader else None,
+        **settings(
+            "tasks/draw_subset.py",
+            seed=CONFIG.seed,
+            answers=CONFIG.study.broader.answers if CONFIG.study.broader else None,
+        ),
     message:
         "Drawing a subset of {wildcards.task}"
     script:
@@ -44,7 +46,7 @@ use rule join_scores as join_scores_of_subset with:
     log:
         "<logs>/join_scores_of_subset/{model}/{task}.log",
     params:
-        order=[e.id for e in RUN.on_subset if not e.features],
+        **settings("estimate/join_scores.py", order=[e.id for e in RUN.on_subset if not e.features]),
 
 
 use rule calibrate as calibrate_on_subset with:
@@ -62,9 +64,13 @@ use rule calibrate as calibrate_on_subset with:
     log:
         "<logs>/calibrate_on_subset/{model}/{task}.log",
     params:
-        estimators={e.id: e.inputs for e in RUN.on_subset},
-        own_fits={e.id: e.fit for e in RUN.on_subset if e.fit},
-        baselines=[e.id for e in RUN.on_subset if e.role == "baseline"],
+        **settings(
+            "calibrate/calibrate.py",
+            **CALIBRATION,
+            estimators={e.id: e.inputs for e in RUN.on_subset},
+            own_fits={e.id: e.fit for e in RUN.on_subset if e.fit},
+            baselines=[e.id for e in RUN.on_subset if e.role == "baseline"],
+        ),
     message:
         "Calibrating {wildcards.model} on a subset of {wildcards.task}"
 
@@ -82,7 +88,11 @@ use rule measure as measure_on_subset with:
     log:
         "<logs>/measure_on_subset/{model}/{task}.log",
     params:
-        estimators=[e.id for e in RUN.on_subset],
+        **settings(
+            "calibrate/measure.py",
+            estimators=[e.id for e in RUN.on_subset],
+            ece_bins=CONFIG.calibration.ece_bins,
+        ),
     message:
         "Evaluating {wildcards.model} on a subset of {wildcards.task}"
 

@@ -30,12 +30,17 @@ rule tabulate:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tabulate/tabulate.py", modules_of(PLAN.tables, "table")),
-        module=lambda wildcards: PLAN.tables[wildcards.table].module,
-        words=lambda wildcards: PLAN.words(wildcards.table, WORDS[wildcards.table], wanted_pairs()),
-        settings=lambda wildcards: PLAN.settings(wildcards.table),
-        estimators=lambda wildcards: PLAN.shown(wildcards.table),
-        as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
+        **settings(
+            "tabulate/tabulate.py",
+            loads=modules_of(PLAN.tables, "table"),
+            module=lambda wildcards: PLAN.tables[wildcards.table].module,
+            words=lambda wildcards: PLAN.words(
+                wildcards.table, WORDS[wildcards.table], wanted_pairs()
+            ),
+            settings=lambda wildcards: PLAN.settings(wildcards.table),
+            estimators=lambda wildcards: PLAN.shown(wildcards.table),
+            as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
+        ),
     message:
         "Tabulating {wildcards.table}"
     script:
@@ -59,8 +64,10 @@ rule compare_with_paper:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tabulate/compare_with_paper.py"),
-        published=text_hash(published.PAPER),
+        **settings(
+            "tabulate/compare_with_paper.py",
+            published=text_hash(published.PAPER),
+        ),
     message:
         "Comparing {wildcards.table} with the paper's"
     script:
@@ -77,11 +84,13 @@ rule describe_tables:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tabulate/describe_tables.py"),
-        meanings=text_hash(columns.COLUMNS),
-        titles={name: WORDS[name]["title"] for name in PLAN.tables},
-        tasks=RUN.task_labels,
-        estimators=[estimator.id for estimator in RUN.representative],
+        **settings(
+            "tabulate/describe_tables.py",
+            meanings=text_hash(columns.COLUMNS),
+            titles={name: WORDS[name]["title"] for name in PLAN.tables},
+            tasks=RUN.task_labels,
+            estimators=[estimator.id for estimator in RUN.representative],
+        ),
     message:
         "Describing the columns of the tables"
     script:
@@ -96,8 +105,10 @@ rule copy_references:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tabulate/copy_references.py"),
-        references=text_hash(references.BIBLIOGRAPHY),
+        **settings(
+            "tabulate/copy_references.py",
+            references=text_hash(references.BIBLIOGRAPHY),
+        ),
     message:
         "Copying the bibliography"
     script:

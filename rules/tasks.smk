@@ -36,10 +36,18 @@ TABLE_MADE = lambda slug: or_stop(
     TASKS.get(PARENTS.get(slug)),
 )
 
-if workflow.is_main_process:
-    for slug in sorted(STUDIED.intersection(TASKS)):
-        if TASKS[slug].source.path:
-            TABLE_MADE(slug)
+for slug in sorted(STUDIED.intersection(TASKS)):
+    if TASKS[slug].source.path:
+        TABLE_MADE(slug)
+
+PREPARED = settings(
+    "tasks/prepare_task.py",
+    spec=of_job(Rows),
+    parent=PARENT_ROWS,
+    table=lambda wildcards: TABLE_MADE(wildcards.task),
+    seed=CONFIG.seed,
+)
+PREPARED_BY = PREPARED.pop("code")
 
 
 localrules:
@@ -57,12 +65,9 @@ rule prepare_task:
     conda:
         "../envs/analysis.yaml"
     params:
+        **PREPARED,
         # Not recorded, as it depends on the threads: code changes that leave the table unchanged trigger no rerun.
-        code=lambda wildcards, threads: code("tasks/prepare_task.py")(wildcards),
-        spec=of_job(Rows),
-        parent=PARENT_ROWS,
-        table=lambda wildcards: TABLE_MADE(wildcards.task),
-        seed=CONFIG.seed,
+        code=lambda wildcards, threads: PREPARED_BY(wildcards),
     message:
         "Preparing task {wildcards.task}"
     script:
@@ -79,12 +84,14 @@ rule draw_splits:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("tasks/draw_splits.py"),
-        # Parts of the same answers are split alike.
-        task=lambda wildcards: PARENTS.get(wildcards.task, wildcards.task),
-        seed=CONFIG.seed,
-        splits=CONFIG.splits.count,
-        share=CONFIG.splits.calibration_share,
+        **settings(
+            "tasks/draw_splits.py",
+            # Parts of the same answers are split alike.
+            task=lambda wildcards: PARENTS.get(wildcards.task, wildcards.task),
+            seed=CONFIG.seed,
+            splits=CONFIG.splits.count,
+            share=CONFIG.splits.calibration_share,
+        ),
     message:
         "Drawing the splits of {wildcards.task}"
     script:

@@ -37,11 +37,12 @@ rule train_encoder:
         "../envs/inference.yaml"
     threads: 1
     params:
-        code=code(
-            "weigh/train_encoder.py", lambda wildcards: [f"tracecal.world.{wildcards.encoder}"]
+        **settings(
+            "weigh/train_encoder.py",
+            loads=lambda wildcards: [f"tracecal.world.{wildcards.encoder}"],
+            training=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].train.model_dump()
+            | {"seed": CONFIG.seed},
         ),
-        training=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].train.model_dump()
-        | {"seed": CONFIG.seed},
     message:
         "Training the encoder of {wildcards.encoder}"
     script:
@@ -56,9 +57,12 @@ use rule link_model as link_encoder with:
     wildcard_constraints:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.path]),
     params:
-        path=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].path,
-        content=lambda wildcards: or_stop(
-            checked_fingerprint, ENCODER_SOURCES[wildcards.encoder].path
+        **settings(
+            "models/link_model.py",
+            path=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].path,
+            content=lambda wildcards: or_stop(
+                checked_fingerprint, ENCODER_SOURCES[wildcards.encoder].path
+            ),
         ),
     message:
         "Linking the encoder of {wildcards.encoder}"
@@ -79,8 +83,10 @@ rule weigh_token_sar:
     resources:
         **requests(encoder="similarity"),
     params:
-        code=code("weigh/weigh_token_sar.py"),
-        journal=f"{JOURNALS}/weights/token_sar/{{model}}/{{task}}",
+        **settings(
+            "weigh/weigh_token_sar.py",
+            journal=f"{JOURNALS}/weights/token_sar/{{model}}/{{task}}",
+        ),
     message:
         "Weighing tokens of {wildcards.model} on {wildcards.task}: token_sar"
     script:
@@ -103,9 +109,11 @@ rule weigh_mars:
     resources:
         **requests(encoder="importance"),
     params:
-        code=code("weigh/weigh_mars.py"),
-        journal=f"{JOURNALS}/weights/mars/{{model}}/{{task}}",
-        phrases=PHRASES,
+        **settings(
+            "weigh/weigh_mars.py",
+            journal=f"{JOURNALS}/weights/mars/{{model}}/{{task}}",
+            phrases=PHRASES,
+        ),
     message:
         "Weighing phrases of {wildcards.model} on {wildcards.task}: mars"
     script:
@@ -127,8 +135,10 @@ rule compare_samples:
     resources:
         **requests(encoder="entailment"),
     params:
-        code=code("weigh/compare_samples.py"),
-        journal=f"{JOURNALS}/comparisons/{{model}}/{{task}}",
+        **settings(
+            "weigh/compare_samples.py",
+            journal=f"{JOURNALS}/comparisons/{{model}}/{{task}}",
+        ),
     message:
         "Comparing samples of {wildcards.model} on {wildcards.task}"
     script:

@@ -25,8 +25,10 @@ rule make_world:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code("world/make_world.py"),
-        world=lambda wildcards: WORLD,
+        **settings(
+            "world/make_world.py",
+            world=lambda wildcards: WORLD,
+        ),
     message:
         "Making the world of public facts"
     script:
@@ -43,8 +45,10 @@ rule train_tokenizer:
     conda:
         "../envs/inference.yaml"
     params:
-        code=code("world/train_tokenizer.py"),
-        vocabulary=CONFIG.world.vocabulary if CONFIG.world else None,
+        **settings(
+            "world/train_tokenizer.py",
+            vocabulary=CONFIG.world.vocabulary if CONFIG.world else None,
+        ),
     message:
         "Training the tokenizer of the embedded models"
     script:

@@ -50,7 +50,7 @@ def run_script(
     snakemake = SimpleNamespace(
         input=given,
         output=Named(**output),
-        params=Named(**params, code=code_version(path, *modules)),
+        params=Named(**params, code=code_version(path, *modules), made_with=""),
         resources=Named(**resources),
         wildcards=Named(**wildcards),
         log=[str(folder / "logs/job.log")],

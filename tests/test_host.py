@@ -32,8 +32,8 @@ for what in before:
     assert before[what] == after[what], (what, before[what], after[what])
 """
 LIBRARIES = "import numpy, polars, pyarrow, pydantic, scipy.stats, sklearn.linear_model, yaml, tqdm"
-# What a process of the workflow loads for itself, and what evaluators load beside their packages.
-ELSEWHERE = {("jobs", "process"), ("toolkit", "inspect_scorer"), ("toolkit", "lm_eval_models")}
+# What evaluators load beside their packages
+ELSEWHERE = {("toolkit", "inspect_scorer"), ("toolkit", "lm_eval_models")}
 MODULES = [
     f"tracecal.{room}.{path.stem}"
     for room in ("toolkit", "logs", "features", "calibrate", "storage", "jobs", "inputs", "config")
@@ -57,12 +57,3 @@ def test_the_process_is_as_before(libraries, modules):
     """The libraries that the package needs are there before, as they change this and that."""
     program = PROGRAM.format(libraries=libraries, modules=modules)
     subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(SCRIPTS)}, check=True)
-
-
-def test_a_process_of_the_workflow_collects_its_garbage_less_often():
-    program = "import gc; import tracecal; print(gc.get_threshold())"
-    environment = {"PYTHONPATH": str(SCRIPTS), "TRACECAL_JOB": "1"}
-    said = subprocess.run(
-        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
-    ).stdout
-    assert said == "(100000, 50, 1000)\n"

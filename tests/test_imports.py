@@ -1,10 +1,12 @@
 """Jobs load no library that they do not use: loading takes longer than most jobs' work."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import polars
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
@@ -63,3 +65,32 @@ def test_nor_does_what_a_job_loads_by_name():
 
 def test_what_is_heavy_would_be_seen():
     assert loaded("import scipy") == {"scipy"}
+
+
+# What a start of the workflow needs beside Snakemake; docs/cluster.md names them.
+STARTED_WITH = {"annotated_types", "jinja2", "markupsafe", "pydantic", "pydantic_core", "tqdm"}
+STARTED_WITH |= {"typing_inspection", "yaml"}
+
+
+def test_a_start_of_the_workflow_loads_no_other_library():
+    rules = [SCRIPTS.parent / "Snakefile", *sorted((SCRIPTS.parent / "rules").glob("*.smk"))]
+    lines = [
+        line
+        for file in rules
+        for line in re.findall(
+            r"^(?:from|import) tracecal.*$", file.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    assert len(lines) > 20
+    told = "{name.partition('.')[0] for name in sys.modules}"
+    program = ["import sys", *lines, f"print(sorted({told}))"]
+    run = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)],
+        env={"PYTHONPATH": str(SCRIPTS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {*ast.literal_eval(run.stdout)}
+    libraries = {path.name for path in Path(polars.__file__).parents[1].iterdir() if path.is_dir()}
+    assert loaded & libraries == STARTED_WITH

@@ -4,13 +4,10 @@ import runpy
 import sys
 from pathlib import Path
 
-from tracecal.jobs.sources import load_by_content
-
 COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("*.py"))
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
         sys.exit(f"usage: python workflow_scripts {{{','.join(COMMANDS)}}} [arguments]")
-    load_by_content()
     command = sys.argv.pop(1)
     runpy.run_module(f"commands.{command}", run_name="__main__", alter_sys=True)

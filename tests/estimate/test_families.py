@@ -85,6 +85,6 @@ def test_without_comparisons_samples_agree_by_their_texts(files):
     assert nats.to_list() == pytest.approx([-0.6931471805599453, 0.0])
 
 
-def test_an_estimator_is_of_a_trace_alone_where_each_input_is_known_of_any_trace():
-    known = {estimator.id for estimator in ESTIMATORS if {*estimator.inputs} <= {*KNOWN}}
-    assert {estimator.id for estimator in ESTIMATORS if of_trace_alone(estimator)} == known
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=[one.id for one in ESTIMATORS])
+def test_the_registry_knows_whose_inputs_follow_from_a_trace(estimator):
+    assert of_trace_alone(estimator) is ({*estimator.inputs} <= {*KNOWN})

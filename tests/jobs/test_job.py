@@ -1,6 +1,7 @@
 """Jobs: errors that read as one sentence, logs that hold what the terminal shows."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,29 +18,28 @@ from tracecal.errors import InputError
 from tracecal.jobs.job import job
 from tracecal.jobs.progress import progress_bar
 import sys
-{before}
 class Params(dict):
     __getattr__ = dict.__getitem__
-snakemake = SimpleNamespace(log=[sys.argv[1]], threads=1, params=Params(code=sys.argv[2]))
+params = Params(code=sys.argv[2], made_with="0123456789abcdef")
+snakemake = SimpleNamespace(log=[sys.argv[1]], threads=1, params=params)
 with job(snakemake, online={online}):
     {body}
 """
 
 
-def run(tmp_path, body, online=False, edit=lambda script: None, before="", **variables):
+def run(tmp_path, body, online=False, edit=lambda script: None, scripts=SCRIPTS, **variables):
     # A new folder each time: files are cached by path within one process.
     tmp_path = Path(mkdtemp(dir=tmp_path))
     log = tmp_path / "logs" / "generate" / "model" / "task.log"
-    (tmp_path / "tracecal").mkdir()
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(online=online, body=body, before=before))
-    code = code_version(script)
+    script.write_text(SCRIPT.format(online=online, body=body))
+    code = code_version(script, root=scripts)
     edit(script)
     process = subprocess.run(
         [sys.executable, script, log, code],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(SCRIPTS), **variables},
+        env={**os.environ, "PYTHONPATH": str(scripts), **variables},
     )
     return process, log.read_text()
 
@@ -143,16 +143,6 @@ def test_only_an_online_job_may_reach_the_hub(tmp_path):
     assert "Connect" in online.stdout, online.stdout + online.stderr
 
 
-def test_lists_become_arrow_without_loading_pandas_which_is_there_when_it_is_used(tmp_path):
-    body = """\
-    table = pyarrow.Table.from_pylist([{"a": 1.5}])
-    print("pandas" in sys.modules)
-    print(table.to_pandas()["a"].tolist())
-"""
-    process, _ = run(tmp_path, body.strip(), before="import pyarrow")
-    assert process.stdout.splitlines() == ["False", "[1.5]"], process.stderr
-
-
 def test_a_token_is_blotted_out_even_of_tracebacks(tmp_path):
     process, log = run(tmp_path, "raise KeyError('Bearer hf_abcdefgh')", HF_TOKEN="hf_abcdefgh\n")
     assert "KeyError: 'Bearer ***'" in log
@@ -179,3 +169,15 @@ def test_code_edited_while_it_runs_is_of_no_effect_and_the_next_job_is_refused(t
     )
     assert (process.returncode, process.stdout) == (1, "")
     assert "was edited after this run had started" in log
+
+
+def test_a_package_module_edited_after_the_run_began_is_not_run(tmp_path):
+    """Also one that nothing has imported yet, or that the script imports by name."""
+    root = tmp_path / "scripts"
+    shutil.copytree(SCRIPTS / "tracecal", root / "tracecal", ignore=shutil.ignore_patterns("*.pyc"))
+    late = root / "tracecal/features/prefix.py"
+    body = "import tracecal.features.prefix\n    print('worked')"
+    for edit in (lambda _: None, lambda _: late.write_text(late.read_text() + "\nX = 1\n")):
+        process, log = run(tmp_path, body, edit=edit, scripts=root)
+    assert (process.returncode, process.stdout) == (1, "")
+    assert "error: the code of script.py was edited after this run had started" in log

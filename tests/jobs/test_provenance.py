@@ -1,15 +1,12 @@
 """The code hash sees what can change a result, and nothing else."""
 
-import ast
-import os
 from importlib.metadata import version
 
 import pytest
 
 from tracecal.errors import InputError
-from tracecal.jobs import syntax
+from tracecal.jobs import provenance
 from tracecal.jobs.provenance import code_hash, code_version, import_closure, require_code
-from tracecal.jobs.sources import CONTENTS
 
 SCRIPT = (
     '"""Doc."""\nfrom tracecal.room import one\nimport tracecal.jobs.job, tracecal.asked\n'
@@ -27,9 +24,7 @@ ONE = '"""Doc."""\nfrom tracecal.deep.two import VALUE\n\ndef run(x):\n    """Do
 
 def forget():
     """Be as a process that has read nothing."""
-    CONTENTS.clear()
-    syntax.PARSED.clear()
-    for known in (code_hash, import_closure, syntax.code_of, syntax._kept):
+    for known in (code_hash, code_version, import_closure, provenance._code, provenance._files):
         known.cache_clear()
 
 
@@ -43,7 +38,7 @@ def written(root, files):
 
 
 def hashed(root, files):
-    return code_hash(written(root, files) / "script.py")
+    return code_hash(written(root, files) / "script.py", root=root)
 
 
 FILES = {
@@ -112,87 +107,52 @@ def test_imports_are_found_inside_functions_and_cycles_end(tmp_path):
         "tracecal/b.py": "import tracecal.a\nimport json\n",
     }
     hashed(tmp_path, files)
-    closure = import_closure(tmp_path / "script.py")
+    closure = import_closure(tmp_path / "script.py", root=tmp_path)
     assert [path.name for path in closure] == ["a.py", "b.py"]
+
+
+def test_what_counts_is_all_that_lies_below_the_root_whatever_its_package(tmp_path):
+    files = {
+        "script.py": "from trace_workflow.plan import plan\nimport elsewhere, polars\n",
+        "trace_workflow/__init__.py": '"""The workflow."""\n',
+        "trace_workflow/plan/plan.py": "from tracecal.io import files\nfrom .. import __init__\n",
+        "tracecal/io/files.py": "X = 1\n",
+        "tracecal/io/other.py": "X = 1\n",
+        "helpers.py": "",
+    }
+    before = hashed(tmp_path / "one", files)
+    closure = import_closure(tmp_path / "one/script.py", root=tmp_path / "one")
+    assert [path.name for path in closure] == ["plan.py", "files.py"]
+    assert hashed(tmp_path / "two", files | {"tracecal/io/files.py": "X = 2\n"}) != before
+    assert hashed(tmp_path / "three", files | {"tracecal/io/other.py": "X = 2\n"}) == before
+    stated = code_version(tmp_path / "one/script.py", root=tmp_path / "one")
+    assert stated.endswith(f"; polars {version('polars')}"), "our packages are no libraries"
 
 
 def test_libraries_are_named_with_their_versions(tmp_path):
     script = "import json, polars\nfrom sklearn.metrics import auc\nimport not_installed\n"
-    hashed(tmp_path, {"script.py": script, "tracecal/a.py": ""})
-    code, libraries = code_version(tmp_path / "script.py").split("; ")
-    assert code == code_hash(tmp_path / "script.py")
+    code = hashed(tmp_path, {"script.py": script, "tracecal/a.py": ""})
+    stated, libraries = code_version(tmp_path / "script.py", root=tmp_path).split("; ")
+    assert stated == f"script.py {code}"
     assert libraries == f"polars {version('polars')}, scikit-learn {version('scikit-learn')}"
 
 
 def test_a_module_that_is_loaded_by_name_is_code_too(tmp_path):
     hashed(tmp_path, FILES)
     script = tmp_path / "script.py"
-    stated = code_version(script, "tracecal.other")
-    assert stated.startswith(f"{code_hash(script, 'tracecal.other')} tracecal.other;")
-    require_code(script, stated)
+    stated = code_version(script, "tracecal.other", root=tmp_path)
+    code = code_hash(script, "tracecal.other", root=tmp_path)
+    assert stated.startswith(f"script.py {code} tracecal.other;")
+    require_code(stated, root=tmp_path)
     (tmp_path / "tracecal/other.py").write_text("X = 2\n")
-    require_code(script, stated)  # what has been read is what runs, whatever happens to the file
     forget()
     with pytest.raises(InputError, match=r"script\.py was edited after this run had started"):
-        require_code(script, stated)
+        require_code(stated, root=tmp_path)
 
 
-@pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """What is kept of FILES by a process that was the first in a folder."""
-    monkeypatch.chdir(tmp_path)
-    forget()
-    before = hashed(tmp_path / "own", FILES)
-    syntax.keep()
-    forget()
-    yield before
-    forget()
-
-
-def test_what_is_known_of_sources_is_not_parsed_again(tmp_path, kept, monkeypatch):
-    written = syntax.KEPT.read_bytes()
-    parsed = []
-    monkeypatch.setattr(
-        syntax, "_parsed", lambda path, content: parsed.append(path.name) or ast.parse(content)
-    )
-    script = tmp_path / "own/script.py"
-    assert code_hash(script) == kept
-    assert not parsed
-    syntax.keep()
-    assert syntax.KEPT.read_bytes() == written
-    assert [path.name for path in syntax.KEPT.parent.iterdir()] == [syntax.KEPT.name]
-
-    forget()
-    edited = tmp_path / "own/tracecal/deep/two.py"
-    times = edited.stat()
-    edited.write_text("VALUE = 2\n")  # of the same size and time
-    os.utime(edited, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert code_hash(script) != kept
-    assert parsed == ["two.py"]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda text: "",
-        lambda text: text[:-10],
-        lambda text: "[]",
-        lambda text: f"another version's{text[text.index(chr(10)) :]}",
-        lambda text: text.replace('": ["', '": ["0', 1),
-    ],
-    ids=["empty", "cut", "other JSON", "of another version", "another hash"],
-)
-def test_what_is_kept_otherwise_is_made_again(tmp_path, kept, damage):
-    syntax.KEPT.write_text(damage(syntax.KEPT.read_text()))
-    assert code_hash(tmp_path / "own/script.py") == kept
-
-
-def test_where_nothing_can_be_kept_all_is_as_without(tmp_path, kept):
-    syntax.KEPT.unlink()
-    syntax.KEPT.parent.rmdir()
-    syntax.KEPT.parent.write_text("a file where the folder would be")
-    assert code_hash(tmp_path / "own/script.py") == kept
-    syntax.keep()
+def test_a_file_that_is_not_python_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"a\.py is not Python \(line 1: "):
+        hashed(tmp_path, {"script.py": "import tracecal.a\n", "tracecal/a.py": "def\n"})
 
 
 def test_equal_files_of_two_packages_import_what_is_beside_them(tmp_path):
@@ -201,6 +161,6 @@ def test_equal_files_of_two_packages_import_what_is_beside_them(tmp_path):
     files |= {f"tracecal/{room}/side.py": f"Y = {room!r}\n" for room in rooms}
     written(tmp_path, files | {f"{room}.py": f"import tracecal.{room}.by\n" for room in rooms})
     for room in rooms:
-        closure = import_closure(tmp_path / f"{room}.py")
+        closure = import_closure(tmp_path / f"{room}.py", root=tmp_path)
         names = [path.relative_to(tmp_path / "tracecal").as_posix() for path in closure]
         assert names == [f"{room}/by.py", f"{room}/side.py"]

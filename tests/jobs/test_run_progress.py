@@ -1,14 +1,15 @@
 """A run's progress, from the events that Snakemake logs."""
 
 import logging
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tracecal.errors import InputError
-from tracecal.jobs.run_progress import RunProgress, log_of
+from tracecal.jobs.run_progress import RunProgress
 
 ROOT = Path(__file__).resolve().parents[2]
 STATS = {"generate": 3, "calibrate": 12, "all": 1, "costs": 1, "total": 17}
@@ -85,25 +86,59 @@ def test_errors_are_shown_at_once_and_nothing_else():
     assert made.read(record("shellcmd", "", shellcmd="x"), 101.0) is None
 
 
+SNAKEFILE = """
+rule all:
+    input: 'a.txt'
+rule a:
+    output: 'a.txt'
+    log: 'a.log'
+    message: 'Making a'
+    shell: 'echo printed by the job; echo "a: error: no disk" > {log}; touch a.txt; exit STATUS'
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_snakemake_finds_the_plugin_and_its_lines_are_of_the_run(tmp_path, status):
+    """In a file as in a terminal; what Snakemake shows is the same as without it."""
+    (tmp_path / "Snakefile").write_text(
+        SNAKEFILE.replace("touch", "sleep 2; touch").replace("STATUS", str(status))
+    )
+    plugin = "import snakemake_logger_plugin_trace as plugin; plugin.EVERY = 0.5"
+    start = f"import sys; from snakemake.cli import main; {plugin}; main(sys.argv[1:])"
+    with (tmp_path / "progress").open("w") as lines:
+        command = ["--logger", "trace", "--logger-trace-descriptor", str(lines.fileno())]
+        process = subprocess.run(
+            [sys.executable, "-c", start, "--cores", "1", *command],
+            cwd=tmp_path,
+            text=True,
+            capture_output=True,
+            pass_fds=[lines.fileno()],
+            env=os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")},
+        )
+    assert process.returncode == status, process.stderr
+    assert "Making a" in process.stderr
+    said = (tmp_path / "progress").read_text()
+    assert re.search(
+        r"^0:00:0\d +0 of 1 steps \(0 %\)  estimating time left  Making a$", said, re.M
+    )
+    assert ("a failed: error: no disk\n" in said) is bool(status)
+
+
 @pytest.mark.parametrize("status", [0, 1])
 def test_the_file_holds_all_that_was_printed_and_the_status_is_snakemakes(tmp_path, status):
-    (tmp_path / "Snakefile").write_text(
-        "rule all:\n    input: 'a.txt'\nrule a:\n    output: 'a.txt'\n    message: 'Making a'\n"
-        f"    shell: 'touch a.txt; echo printed by the job; exit {status}'\n"
-    )
-    (tmp_path / "mine.yaml").write_text("run: mine\n")
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("STATUS", str(status)))
+    (tmp_path / "mine.yaml").write_bytes((ROOT / "config/smoke.yaml").read_bytes())
     start = [sys.executable, ROOT / "workflow_scripts", "run", "--cores", "1"]
     process = subprocess.run(
-        [*start, "--configfile", "mine.yaml"],
-        cwd=tmp_path,
-        text=True,
-        capture_output=True,
+        [*start, "--configfile", "mine.yaml"], cwd=tmp_path, text=True, capture_output=True
     )
     assert process.returncode == status
-    assert "printed by the job" in (tmp_path / "results/mine/logs/run.log").read_text()
+    log = tmp_path / "results/smoke/logs/run.log"
+    assert "printed by the job" in log.read_text()
     assert "printed by the job" not in process.stdout
-    assert ("a failed: it logged no error" in process.stdout) is bool(status)
-    assert ("results/mine/logs/run.log" in process.stdout) is bool(status)
+    assert ("a failed: error: no disk" in process.stdout) is bool(status)
+    assert ("results/smoke/logs/run.log" in process.stdout) is bool(status)
+    assert "results/smoke/work/configs/" in log.read_text(), "the copy is what is read"
 
 
 @pytest.mark.parametrize(
@@ -111,10 +146,11 @@ def test_the_file_holds_all_that_was_printed_and_the_status_is_snakemakes(tmp_pa
     [
         (None, "error: mine.yaml cannot be read in "),
         ("run: mine\nmodels: [\n", "error: mine.yaml, line 3, column 1: not YAML"),
-        ("run: mine\nmodles: []\n", "mine.yaml: unknown key 'modles' (did you mean 'models'?)"),
+        ("run: mine\nmodles: []\n", "error: mine.yaml: unknown key 'modles' (did you mean 'mod"),
+        ("run: mine\nrun: x\n", "error: mine.yaml, line 2, column 1: not YAML (the key 'run' is"),
     ],
 )
-def test_what_stops_a_run_before_it_begins_is_shown_whole(tmp_path, config, said):
+def test_what_stops_a_run_before_it_begins_names_the_users_file(tmp_path, config, said):
     if config is not None:
         (tmp_path / "mine.yaml").write_text(config)
     start = [sys.executable, ROOT / "workflow_scripts", "run", "--cores", "1", "--dry-run"]
@@ -127,12 +163,6 @@ def test_what_stops_a_run_before_it_begins_is_shown_whole(tmp_path, config, said
     assert process.returncode == 1
     assert said in process.stdout + process.stderr
     assert "Traceback" not in process.stdout + process.stderr
-
-
-def test_a_configuration_without_settings_is_named(tmp_path):
-    (tmp_path / "mine.yaml").write_text("- run\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"mine\.yaml holds no settings; write keys and values"):
-        log_of(["--configfile", str(tmp_path / "mine.yaml")])
 
 
 def test_the_labels_that_are_made_first_are_named():

@@ -10,6 +10,7 @@ import pytest
 
 from logs.rows import write
 from tracecal.errors import InputError
+from tracecal.logs import formats, options
 from tracecal.logs.options import Reading
 from tracecal.logs.read import read_answers
 
@@ -246,3 +247,7 @@ def test_columns_may_lie_at_paths_of_json_rows(read):
 def test_contradictory_verdicts_are_refused(read, row):
     with pytest.raises(InputError, match="its verdicts contradict each other"):
         read(row)
+
+
+def test_the_formats_that_can_be_named_are_those_that_are_read_in_that_order():
+    assert tuple(formats.FORMATS) == options.FORMATS

@@ -45,6 +45,19 @@ class Checkout:
             pytest.fail(f"snakemake ended with {process.returncode}:\n{process.stdout[-6000:]}")
         return process
 
+    def run(self, *arguments: str, config: str | Path = SMOKE, check=True):
+        """As `snakemake`, by the checkout's own command."""
+        start = [sys.executable, "workflow_scripts", "run", "--cores", "2", *arguments]
+        process = self.call(*start, "--configfile", str(config))
+        if check and process.returncode:
+            pytest.fail(f"the run ended with {process.returncode}:\n{process.stdout[-6000:]}")
+        return process
+
+    def doubted(self, *targets: str, config: str | Path = SMOKE) -> set[str]:
+        """The results that a run with --verify makes again, below the run's folder."""
+        said = self.run("--verify", "--dry-run", *targets, config=config).stdout
+        return set(re.findall(r"^results/[^/]+/(\S+) is made again$", said, re.M))
+
     def call(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run any command in the checkout; what it prints is text, errors among it."""
         return subprocess.run(

@@ -67,7 +67,7 @@ def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(tmp_path):
     assert (jobs["control_risk"], jobs["tabulate"], jobs["draw"]) == ("3", "28", "10")
 
 
-def test_a_module_that_snakemake_clones_brings_its_package_along(tmp_path, monkeypatch):
+def test_a_module_from_a_git_url_stops_with_what_to_do(tmp_path, monkeypatch):
     """As `snakedeploy deploy-workflow` writes it; git reads the address from a folder instead."""
     origin = copied_repository(tmp_path / "origin")
     identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -80,4 +80,9 @@ def test_a_module_that_snakemake_clones_brings_its_package_along(tmp_path, monke
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{origin.root.as_uri()}.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/owner/trace")
     snakefile = f'github("owner/trace", path="Snakefile", commit="{commit}")'
-    run_some(outer_workflow(tmp_path / "my workflow", snakefile))
+    outer = outer_workflow(tmp_path / "my workflow", snakefile)
+    process = outer.snakemake("--dry-run", config="config.yaml", check=False)
+    assert process.returncode == 1
+    assert (
+        "clone the repository, or add it as a submodule, and name its Snakefile" in process.stdout
+    )

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 
-import polars as pl
 import pytest
 
 from soak.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
@@ -119,13 +118,22 @@ def test_a_copy_that_lost_its_times_reruns_nothing_once_it_is_touched(small, tmp
     assert set(copy.scheduled("small.yaml")) == finished
 
 
+STALE = {"splits/sums.parquet", "work/calibrators/m/sums.json"}
+
+
+def doubted(small, config="small.yaml"):
+    return small.checkout.doubted(*TARGETS, config=config)
+
+
 def test_without_records_the_results_say_what_made_them(small):
-    finished, records = scheduled(small), small.root / ".snakemake/metadata"
+    records = small.root / ".snakemake/metadata"
+    assert doubted(small) == set()
     records.rename(small.root / "records")
     try:
-        assert scheduled(small) == finished
+        assert doubted(small) == set()
         small.become(START | {"splits": 1})
-        assert {"draw_splits", "calibrate"} <= scheduled(small)
+        assert doubted(small) >= STALE
+        assert not {"traces/m/sums.arrow", "features/m/sums.parquet"} & doubted(small)
     finally:
         small.become(START)
         shutil.rmtree(records, ignore_errors=True)
@@ -142,44 +150,38 @@ def test_what_another_configuration_made_is_not_taken_for_this_ones(small):
         .replace("count: 2", "count: 3")
     )
     shutil.copytree(results, results.with_name("other"), symlinks=True)
-    planned = set(small.checkout.scheduled("other.yaml"))
-    assert {"draw_splits", "calibrate"} <= planned
-    assert "generate" not in planned, "which has the same settings"
+    targets = [target.replace("small", "other") for target in TARGETS]
+    found = small.checkout.doubted(*targets, config="other.yaml")
+    assert found >= STALE
+    assert "traces/m/sums.arrow" not in found, "which has the same settings"
 
     small.become(START | {"splits": 1})
     small.run("--touch")
-    assert {"draw_splits", "calibrate"} <= scheduled(small)
+    assert "draw_splits" not in scheduled(small), "Snakemake trusts its records"
+    assert doubted(small) >= STALE
 
     shutil.copytree(results, small.root / "backup", symlinks=True)
-    small.finish()
-    assert "draw_splits" not in scheduled(small)
+    small.checkout.run("--verify", *TARGETS, config="small.yaml")
+    assert doubted(small) == set()
+    right = small.results()
     shutil.rmtree(results)
     shutil.copytree(small.root / "backup", results, symlinks=True)
-    assert {"draw_splits", "calibrate"} <= scheduled(small)
+    assert doubted(small) >= STALE
+    small.checkout.run("--verify", *TARGETS, config="small.yaml")
+    assert small.results() == right
     small.become(START)
     small.finish()
     assert scheduled(small) == finished
 
 
-def test_code_that_keeps_its_size_and_time_is_seen_and_run(small):
-    """As `cp -p` and archives put it there, beside what Python compiled of the old code."""
-    compiled = {"PYTHONDONTWRITEBYTECODE": ""}
-    target, path = str(RESULTS / "features/m/sums.parquet"), small.root / EDITS["operators"][0]
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in compiled.items():
-            patch.setenv(name, value)
-        assert small.run(target, "--forcerun", "compute_features").returncode == 0
-        before, times = (small.root / target).read_bytes(), path.stat()
-        small.become(START | {"operators": 1})
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert path.stat().st_size == times.st_size
-        assert small.run(target).returncode == 0
-        assert read(small, target) != pl.read_parquet(before).to_dicts()
-        small.become(START)
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert small.run(target).returncode == 0
-        assert (small.root / target).read_bytes() == before
-
-
-def read(small, target):
-    return pl.read_parquet(small.root / target).to_dicts()
+def test_a_result_that_was_edited_or_deleted_by_hand_is_found(small):
+    edited, gone = small.root / RESULTS / "features/m/sums.parquet", "labels/m/sums.parquet"
+    before, times = edited.read_bytes(), edited.stat()
+    edited.write_bytes(before[:-9] + b"x" + before[-8:])
+    os.utime(edited, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (small.root / RESULTS / gone).unlink()
+    assert "compute_features" not in scheduled(small), "whose time is as it was"
+    assert doubted(small) == {"features/m/sums.parquet", gone}
+    small.checkout.run("--verify", *TARGETS, config="small.yaml")
+    assert edited.read_bytes() == before
+    assert doubted(small) == set()

@@ -1,50 +1,95 @@
 """Run the workflow with a line of progress every ten seconds; its output goes to the run's log.
 
-python workflow_scripts run [--configfile config/mine.yaml] [arguments of snakemake]
+python workflow_scripts run [--verify] [--configfile config/mine.yaml] [arguments of snakemake]
+
+The run reads a copy of the configuration, which is made when it starts. --verify looks at every
+result first and makes those again that are missing, damaged, or made by other settings or code.
 """
 
 import os
+import signal
+import subprocess
 import sys
-import time
-from threading import Thread
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 
-from snakemake import cli, logging
-
+from tracecal.config.frozen import OPTIONS, freeze, merged
 from tracecal.errors import InputError
-from tracecal.explore.first import first_finding
-from tracecal.jobs.run_progress import RunProgress, log_of
+from tracecal.plan.run import load_run
+from tracecal.storage.files import DOUBTED
 
-PROGRESS, TERMINAL = RunProgress(sys.argv[1:]), os.fdopen(os.dup(1), "w", buffering=1)
-
-
-def follow(record) -> bool:
-    """A filter of Snakemake's logger that lets all events pass, and shows errors at once."""
-    if error := PROGRESS.read(record, time.monotonic()):
-        TERMINAL.write(f"{error}\n")
-    return True
+ROOT = Path(__file__).resolve().parents[2]
+SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 
 
-def show_progress() -> None:
-    while time.sleep(10) is None:
-        if PROGRESS.jobs:
-            TERMINAL.write(f"{PROGRESS.line(time.monotonic())}\n")
-        while PROGRESS.labelled:
-            TERMINAL.write(f"{first_finding(PROGRESS.labelled.pop())}\n")
+def frozen(arguments: Sequence[str]) -> tuple[list[str], Path]:
+    """Arguments of Snakemake with copies in place of the configuration files, and the run's folder.
+
+    Raises `InputError` where the configuration is invalid.
+    """
+    given, others = OPTIONS.parse_known_args(arguments)
+    files = given.configfile or ["config/config.yaml"]
+    value = merged(files, given.config)
+    folder = Path("results") / load_run(value, ", ".join(files), ROOT).config.run
+    copies = freeze(files, value, ROOT, folder / "work/configs")
+    settings = ["--config", *given.config] if given.config else []
+    return [*others, *settings, "--configfile", *map(str, copies)], folder
+
+
+def doubted(arguments: Sequence[str]) -> list[str]:
+    """The results of a run that must be made again; Snakemake plans all and starts nothing."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as listed:
+        planned = subprocess.run(
+            [*SNAKEMAKE, *arguments, "--dry-run", "--forceall"],
+            env=os.environ | {DOUBTED: listed.name},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if planned.returncode:
+            raise InputError(planned.stdout.strip())
+        return sorted(set(listed.read().splitlines()))
+
+
+def run(arguments: Sequence[str], log: Path) -> int:
+    """Snakemake's exit status. It and its jobs write to `log`, its progress is printed."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    paths = filter(None, [str(ROOT / "workflow_scripts"), os.getenv("PYTHONPATH")])
+    progress, written = os.pipe()
+    logger = ["--logger", "trace", "--logger-trace-descriptor", str(written)]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*SNAKEMAKE, *arguments, *logger],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            pass_fds=[written],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    os.close(written)
+    # A terminal's Ctrl-C reaches Snakemake too, which then ends its jobs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    begun = False
+    with os.fdopen(progress, encoding="utf-8") as lines:
+        for line in lines:
+            begun = True
+            print(line, end="", flush=True)
+    if process.wait():
+        output = "" if begun else log.read_text(encoding="utf-8")
+        print(f"{output}The run did not finish; its whole output is in {log}.")
+    return process.returncode
 
 
 if __name__ == "__main__":
+    verify = "--verify" in sys.argv
     try:
-        log = log_of(sys.argv[1:])
+        arguments, folder = frozen([given for given in sys.argv[1:] if given != "--verify"])
+        if verify and (again := doubted(arguments)):
+            print(*(f"{path} is made again" for path in again), sep="\n", flush=True)
+            arguments += ["--forcerun", *again]
     except InputError as error:
         sys.exit(f"error: {error}")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1), os.dup2(1, 2)
-    logging.logger.addFilter(follow)
-    Thread(target=show_progress, daemon=True).start()
-    try:
-        cli.main(sys.argv[1:])
-    except SystemExit as end:
-        if end.code:
-            output = log.read_text(encoding="utf-8") if PROGRESS.begun is None else ""
-            TERMINAL.write(f"{output}The run did not finish; its whole output is in {log}.\n")
-        raise
+    if {"-n", "--dry-run", "--dryrun"}.intersection(arguments):
+        sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
+    sys.exit(run(arguments, folder / "logs/run.log"))

@@ -12,8 +12,8 @@ import polars as pl
 
 from tracecal.calibrate.metrics import nll
 from tracecal.calibrate.protocol import from_json
+from tracecal.registry.picked import PICKED
 
-PICKED = "picked_baseline"
 PICKS = {"split": pl.Int64, "baseline": pl.String, "log_loss": pl.Float64}
 
 

@@ -20,7 +20,7 @@ from transformers import AutoConfig
 
 from tracecal.decode.model import load_model, loaded
 from tracecal.jobs.progress import LOGGER
-from tracecal.jobs.sources import CONTENTS
+from tracecal.jobs.provenance import RUNNING, require_code
 from tracecal.storage.checksum import require_sum
 from tracecal.storage.digest import state_of
 
@@ -89,7 +89,8 @@ def in_parallel(
     forever.
     """
     store = distributed.TCPStore("127.0.0.1", 0, count, is_master=True, wait_for_workers=False)
-    task = pickle.dumps((store.port, count, CONTENTS, work, str(folder), dict(loading), arguments))
+    code = RUNNING.get()
+    task = pickle.dumps((store.port, count, code, work, str(folder), dict(loading), arguments))
     others = [_started(rank, task) for rank in range(1, count)]
     over = threading.Event()
     for other in others:
@@ -146,9 +147,8 @@ def main() -> None:
     """One of the other processes; the job's process sends the arguments through a pipe."""
     rank = int(sys.argv[1])
     port, count, code, work, folder, loading, arguments = pickle.load(sys.stdin.buffer)
-    if any(code.setdefault(path, content) != content for path, content in CONTENTS.items()):
-        sys.exit("error: code was edited while this process started; start snakemake again.")
-    CONTENTS.update(code)
+    if code:
+        require_code(code)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     _join(distributed.TCPStore("127.0.0.1", port, count, is_master=False), rank, count)

@@ -3,21 +3,17 @@ needs it, and a check that the code that ran is the code on record.
 """
 
 import errno
-import gc
 import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from importlib.abc import MetaPathFinder
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tracecal.errors import InputError
 from tracecal.jobs.progress import LOGGER
-from tracecal.jobs.provenance import MADE_WITH, require_code, settings_hash
-from tracecal.jobs.sources import running_script
+from tracecal.jobs.provenance import MADE_WITH, RUNNING, require_code
 from tracecal.jobs.spent import spent
 
 
@@ -28,11 +24,9 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
     sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
     offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
-    the code that it loaded is not the version in the rule's parameter `code`. The log's last line
-    tells what it spent.
+    its code is no longer the version in the rule's parameter `code`. The log's last line tells what
+    it spent.
     """
-    gc.freeze()  # what was imported stays
-    gc.set_threshold(700, 10, 10)  # Python's default, which is raised while a job loads
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     name = log.with_suffix("").as_posix().split("/logs/")[-1]
@@ -45,13 +39,12 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
     LOGGER.propagate = False
     # On a full disk, logging's own errors would hide the job's.
     raising, logging.raiseExceptions = logging.raiseExceptions, False
-    before = MADE_WITH.set(settings_hash(dict(snakemake.params.items())))
+    running = RUNNING.set(snakemake.params.code)
+    made = MADE_WITH.set(snakemake.params.made_with)
     try:
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(snakemake.threads)
-        if not online and (pyarrow := sys.modules.get("pyarrow")):
-            _without_pandas(pyarrow)
-        require_code(running_script(), snakemake.params.code)
+        require_code(snakemake.params.code)
         with nullcontext() if online else _offline():
             yield
         LOGGER.info("%s", spent())
@@ -67,7 +60,8 @@ def job(snakemake: Any, online: bool = False) -> Iterator[None]:
         LOGGER.exception("unexpected error")
         raise SystemExit(1) from None
     finally:
-        MADE_WITH.reset(before)
+        RUNNING.reset(running)
+        MADE_WITH.reset(made)
         for handler in handlers:
             LOGGER.removeHandler(handler)
             with suppress(OSError):
@@ -82,21 +76,6 @@ class _WithoutToken(logging.Formatter):
         token = os.environ.get("HF_TOKEN", "").strip()
         text = super().format(record)
         return text.replace(token, "***") if token else text
-
-
-class _NoPandas(MetaPathFinder):
-    def find_spec(self, name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name)
-
-
-def _without_pandas(pyarrow: ModuleType) -> None:
-    """Let pyarrow find no pandas: it looks at its first list, and loads it for half a second."""
-    sys.meta_path.insert(0, _NoPandas())
-    try:
-        pyarrow.array([])
-    finally:
-        del sys.meta_path[0]
 
 
 @contextmanager

@@ -1,16 +1,12 @@
 """Progress of a run, from the events that Snakemake logs: steps done, jobs running, time left."""
 
-import argparse
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from logging import ERROR, LogRecord
 from pathlib import Path
 from statistics import fmean
-
-from tracecal.errors import InputError
-from tracecal.inputs.files import read_yaml
-from tracecal.jobs.status import error_in
 
 
 class RunProgress:
@@ -93,22 +89,10 @@ def _failure(record: LogRecord) -> str:
     return f"{record.rule_name} failed: {next(filter(None, reasons), 'it logged no error')}"
 
 
-def log_of(arguments: Sequence[str]) -> Path:
-    """The file for a run's output, results/<run>/logs/run.log, by Snakemake's arguments.
-
-    Raises `InputError` where a configuration file is missing or holds no mapping in YAML: Snakemake
-    would not say which file, or where in it.
-    """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--configfile", "--configfiles", nargs="+", default=["config/config.yaml"])
-    files = parser.parse_known_args(arguments)[0].configfile
-    run = ""
-    for path in files:
-        settings = read_yaml(path)
-        if not isinstance(settings, dict):
-            raise InputError(f"{path} holds no settings; write keys and values, as run: mine")
-        run = settings.get("run", run)
-    return Path("results", Path(str(run)).name, "logs/run.log")
+def error_in(log: Path) -> str | None:
+    """The message of the error that ended a job, None where its log holds none."""
+    errors = re.findall(r": ((?:unexpected )?error\b.*)", log.read_text(errors="replace"))
+    return errors[-1] if errors else None
 
 
 def _clock(seconds: float) -> str:

@@ -6,19 +6,12 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from tracecal.inputs.schema import Strict
 
-# The names of `FORMATS`, whose readers a start of the workflow does without.
-Format = Literal[
-    "auto",
-    "inspect",
-    "lm_eval",
-    "openai_chat",
-    "openai_completions",
-    "openai_responses",
-    "llama_cpp",
-    "sglang",
-    "ollama",
-    "columns",
-]
+# Those that `formats` reads, which takes Polars: every start of the workflow loads this file.
+FORMATS = (
+    *("inspect", "lm_eval", "openai_chat", "openai_completions", "openai_responses"),
+    *("llama_cpp", "sglang", "ollama", "columns"),
+)
+Format = Literal["auto", *FORMATS]
 
 
 class Reading(Strict):

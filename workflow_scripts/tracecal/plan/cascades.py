@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tracecal.calibrate.picked import PICKED
 from tracecal.config.selection import chosen_for
 from tracecal.plan.main_study import FILES
 from tracecal.plan.results import Analysis, Figure, PerPair, Result, Study, Table, analysed
 from tracecal.plan.run import Run
 from tracecal.registry.estimators import entries, of_trace_alone
+from tracecal.registry.picked import PICKED
 
 Pairs = Sequence[tuple[str, str]]  # (small, large)
 

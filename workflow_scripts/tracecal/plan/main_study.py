@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracecal.calibrate.picked import PICKED
 from tracecal.plan.results import QUESTIONS, Analysis, Figure, PerPair, Result, Table, analysed
 from tracecal.plan.run import Run
 from tracecal.plan.tables import compares
 from tracecal.registry.estimators import entries
+from tracecal.registry.picked import PICKED
 
 # Files of each of the main study's pairs.
 FILES = {

@@ -12,6 +12,8 @@ Role = Literal["baseline", "trace", "broader", "variant"]
 # How an estimator is fitted that has a fit of its own; 'identity': its input is the probability.
 # 'pooled' is that of every estimator without one on parts of answers.
 OwnFit = Literal["identity", "signed", "mixture", "pooled"]
+# The families whose scores follow from an answer's trace, without another table
+OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
 # What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the decoded
 # answer alone, then what each further need changes.
@@ -23,8 +25,6 @@ ASSUMED = {
     "weights": {"semantic": "yes"},
     "labels": {"calibrator": "yes"},
 }
-# The families whose scores need a trace alone.
-TRACE_FAMILIES = ("likelihood", "entropy", "trajectory", "trace")
 # The row of the protocol comparison that methods with the same needs share.
 SHARED_ROWS = {
     ("traces",): ("likelihood_entropy", "Likelihood / entropy"),
@@ -199,18 +199,15 @@ ESTIMATORS = (
 )  # fmt: skip
 
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
-FAMILY_OF = {estimator.id: estimator.family for estimator in ESTIMATORS}
 # The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
 
 
 def of_trace_alone(estimator: Estimator) -> bool:
-    """Whether it is defined on any part of an answer, as all its inputs are."""
-    names = [column.removeprefix("scores.") for column in estimator.inputs]
-    return all(
-        name.startswith("features.") or FAMILY_OF.get(name) in TRACE_FAMILIES for name in names
-    )
+    """Whether an estimator's inputs follow from an answer's trace, without another table."""
+    families = {e.family for e in ESTIMATORS if e.id in estimator.built_on}
+    return {estimator.family, *families} <= OF_TRACE_ALONE
 
 
 def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:

@@ -4,9 +4,6 @@ GGUF is llama.cpp's format: weights, mostly quantised, and the tokenizer in one 
 dequantised to float32.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 import gguf
@@ -16,9 +13,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from tracecal.errors import InputError
 
-# What Transformers asks of the library again and again with the same arguments, seconds each time:
-# the file's header three times, the names of tensors once for each module of the model.
-REPEATED = ("GGUFReader", "get_tensor_name_map")
 # llama.cpp's names of pre-tokenizers that split every digit. Transformers ignores these names and
 # uses GPT-2's, which does not.
 SINGLE_DIGITS = frozenset({"smollm"})
@@ -30,29 +24,15 @@ def save_gguf(file: Path, folder: Path) -> None:
 
     Raises `InputError` where the converted tokenizer differs from the file's.
     """
-    with _asked_once():
-        tokenizer = read_tokenizer(file)
-        model = AutoModelForCausalLM.from_pretrained(
-            file.parent, gguf_file=file.name, dtype=torch.float32
-        )
+    tokenizer = read_tokenizer(file)
+    model = AutoModelForCausalLM.from_pretrained(
+        file.parent, gguf_file=file.name, dtype=torch.float32
+    )
     # The weights are dequantised; these attributes would keep them from being saved.
     model.hf_quantizer, model.is_quantized = None, False
     del model.config.quantization_config
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-
-
-@contextmanager
-def _asked_once() -> Iterator[None]:
-    """Keep the answers to REPEATED."""
-    plain = {name: getattr(gguf, name) for name in REPEATED}
-    for name, function in plain.items():
-        setattr(gguf, name, cache(function))
-    try:
-        yield
-    finally:
-        for name, function in plain.items():
-            setattr(gguf, name, function)
 
 
 def read_tokenizer(file: Path) -> PreTrainedTokenizerFast:

@@ -3,17 +3,28 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError, require_columns, unreadable
-from tracecal.storage.checksum import blank, require_own, require_sum, seal, write_sum
+from tracecal.storage.checksum import (
+    SEALED,
+    blank,
+    made_with,
+    require_own,
+    require_sum,
+    seal,
+    write_sum,
+)
 
 if TYPE_CHECKING:  # slow to load, and not needed where the workflow starts
     import polars as pl
+
+# Names the file that lists the results which must be made again (`verify`).
+DOUBTED = "TRACECAL_DOUBTED"
 
 
 @contextmanager
@@ -159,3 +170,31 @@ def map_sealed(path: str | Path) -> mmap:
             raise unreadable(path, error) from error
     require_own(content, path)
     return content
+
+
+def verify(paths: Iterable[str], made: str) -> str:
+    """`made`, the hash of the settings and code that should have made the results at `paths`.
+
+    Where the environment variable TRACECAL_DOUBTED names a file, those that are not sound are added
+    to it, one a line.
+    """
+    if doubted := os.environ.get(DOUBTED):
+        with Path(doubted).open("a", encoding="utf-8") as listed:
+            listed.writelines(f"{path}\n" for path in paths if not is_sound(path, made))
+    return made
+
+
+def is_sound(path: str | Path, made: str) -> bool:
+    """Whether a result is there, whole and in its place, and does not say that other settings or
+    code than those of the hash `made` have made it.
+    """
+    path = Path(path)
+    try:
+        if path.suffix in SEALED:
+            map_sealed(path).close()
+        else:
+            path.stat()
+            require_sum(path)
+    except (InputError, OSError):
+        return False
+    return made_with(path) in ("", made)
