@@ -7,8 +7,8 @@ import subprocess
 import polars as pl
 import pytest
 
-from soak.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
 from workflow.checkout import Checkout
+from workflow.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
 
 pytestmark = pytest.mark.workflow
 

@@ -1,7 +1,7 @@
 """How soon a change of the traffic raises an alarm: the monitors, a window, and ADWIN of river.
 
     pip install river==0.22.0    # in an environment that has this project's requirements
-    PYTHONPATH=workflow_scripts:tests python tests/benchmarks/alarms.py
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.alarms
 
 Streams of made-up answers whose score, before the sigmoid, falls by so many standard deviations
 after BEFORE answers. Prints false alarms (before the turn, and in streams that do not turn) and the
@@ -17,8 +17,8 @@ import sys
 import numpy as np
 from scipy.special import expit
 
+from simulations.alarm_streams import first_alarms
 from tracecal.watch.monitors import Batch, Promise, Reference
-from tracecal.watch.streams import first_alarms
 
 STREAMS, KNOWN, BEFORE, AFTER = 200, 300, 300, 700
 WINDOW, STEP = 100, 10
