@@ -247,22 +247,21 @@ def files(root, models=("a", "b"), tasks=("t",)):
     return paths | {"pairs": pairs}
 
 
-def analysed(root, chosen=False, prices=None, **changes):
+def analysed(root, small="a", large="b", prices=None, **changes):
     given = files(root) | changes
-    models = given["pairs"]
     settings = {
-        "estimators": {model: ["trace_plus"] for model, _ in models},
+        "small": small,
+        "large": large,
+        "estimators": ["trace_plus"],
         "baselines": [],
         "bootstrap": BOOTSTRAP,
-        "cascades": [["a", "b"], ["b", "a"]],
-        "chosen": chosen,
         "prices": prices or {},
-        "models": [root / model for model, _ in models],
+        "models": [root / model for model, _ in given["pairs"]],
     }
     return cascades.analysis(**given, **settings)
 
 
-def test_a_run_has_the_pairs_whose_large_model_is_more_often_right(tmp_path):
+def test_a_cascade_is_of_the_two_models_that_are_named(tmp_path):
     found = analysed(tmp_path)
     assert found.schema == cascades.CASCADES
     assert found.select("small", "large").unique().rows() == [("a", "b")]
@@ -271,28 +270,20 @@ def test_a_run_has_the_pairs_whose_large_model_is_more_often_right(tmp_path):
     assert value(found, metric="large_cost") == pytest.approx(each)
     # Means over the evaluated parts of the known truth.
     assert value(found, metric="area", router="trace_plus") == pytest.approx(0.72, abs=0.05)
-    both = analysed(tmp_path, chosen=True)
-    assert both.select("small", "large").unique().height == 2
+    # Whichever is right more often.
+    back = analysed(tmp_path, "b", "a")
+    assert back.select("small", "large").unique().rows() == [("b", "a")]
+    assert value(back, metric="large_right") == value(found, metric="small_right")
 
 
-def test_the_cascades_of_each_two_models_are_joined_in_the_runs_order(tmp_path):
-    both = analysed(tmp_path, chosen=True)
-    two = [["a", "b"], ["b", "a"]]
-    c = pl.lit("c")
-    parts = {
-        "ab": both,
-        "ac": both.filter(small="a").with_columns(large=c),
-        "bc": both.clear(),
-    }
-    for name, frame in parts.items():
-        frame.write_parquet(tmp_path / f"{name}.parquet")
-    files = [tmp_path / f"{name}.parquet" for name in parts]
-    made = joined_cascades.analysis(files[:1], cascades=two)
-    assert made.equals(both) and made.schema == both.schema
-    order = [["b", "a"], ["a", "c"], ["c", "a"], ["b", "c"], ["a", "b"]]
-    made = joined_cascades.analysis(files, cascades=order)
-    whole = pl.concat([both.filter(small="b"), parts["ac"], both.filter(small="a")])
-    assert made.equals(whole)
+def test_the_cascades_of_all_pairs_are_joined_in_their_order(tmp_path):
+    parts = [analysed(tmp_path, *pair) for pair in (("b", "a"), ("a", "b"))]
+    parts.append(parts[0].clear())
+    paths = [tmp_path / f"{place}.parquet" for place in range(3)]
+    for path, frame in zip(paths, parts, strict=True):
+        frame.write_parquet(path)
+    made = joined_cascades.analysis(paths)
+    assert made.equals(pl.concat(parts)) and made.schema == cascades.CASCADES
 
 
 def test_prices_count_where_both_models_have_one(tmp_path):

@@ -1,6 +1,6 @@
 """What a cascade of two models is worth, from its routers' curves: the rows of `cascades`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,15 +39,6 @@ class Routed(NamedTuple):
     curves: Mapping[str, Curve]
     facts: Mapping[str, float]
     n: int
-
-
-def large_is_right_more_often(tasks: Iterable[pl.DataFrame]) -> bool:
-    """Whether it is, on average over `tasks`, frames that say which answers are right: `small` and
-    `large`.
-    """
-    means = [answers.select(pl.col("small", "large").mean()).row(0) for answers in tasks]
-    small, large = np.mean(means, axis=0)
-    return bool(large > small)
 
 
 def cascade(by_task: Mapping[str, Routed], baselines: Sequence[str], level: float) -> pl.DataFrame:
