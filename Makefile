@@ -30,7 +30,7 @@ test: .venv/installed ## run the tests
 
 # Thousands of data sets for each claim.
 validate: .venv/installed ## simulate the guarantees that tables state; minutes
-	PYTHONPATH=workflow_scripts:tests $(BIN)/python -m validate
+	PYTHONPATH=workflow_scripts $(BIN)/python -m simulations
 
 test-real: .venv/installed ## run config/laptop.yaml's four benchmarks with a real model; minutes
 	$(BIN)/python -m pytest -m real tests/workflow
@@ -51,13 +51,13 @@ test-evaluators: .venv-evaluators/installed ## run Inspect and lm-evaluation-har
 bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
 	@$(if $(filter polygraph,$(or $(AREAS),polygraph)),$(MAKE) .venv-polygraph/installed || rm -rf .venv-polygraph)
 	@PYTHONPATH=workflow_scripts:tests \
-		$$(ls .venv-polygraph/bin/python 2>/dev/null || echo $(BIN)/python) tests/benchmarks/bench.py $(AREAS)
+		$$(ls .venv-polygraph/bin/python 2>/dev/null || echo $(BIN)/python) -m benchmarks.bench $(AREAS)
 
 MINUTES ?= 30
 ROUNDS ?= 1000000
 SEED ?= 1
 soak: .venv/installed ## compare runs after random edits and faults with clean ones: MINUTES=30
-	PYTHONPATH=tests:workflow_scripts $(BIN)/python -m soak.soak \
+	PYTHONPATH=workflow_scripts:tests $(BIN)/python -m benchmarks.soak \
 		--minutes $(MINUTES) --rounds $(ROUNDS) --seed $(SEED)
 
 lint: .venv/installed ## check the style

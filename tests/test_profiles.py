@@ -1,6 +1,7 @@
 """What jobs ask of a machine: from the configuration, through the rules, to the profiles."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,35 @@ def test_what_is_staged_is_fetched_where_snakemake_runs():
 
 
 def test_profiles_agree_on_what_makes_a_job_run_again():
-    # profiles/default is read beside every other profile.
+    # Either is read in place of the other.
     default = yaml.safe_load((ROOT / "profiles/default/config.yaml").read_text(encoding="utf-8"))
-    assert not default.keys() & SLURM.keys()
+    own = {"resources", "max-checksum-file-size"}
+    assert own < default.keys()
+    assert {name: SLURM.get(name) for name in default.keys() - own} == {
+        name: value for name, value in default.items() if name not in own
+    }
+    assert SLURM["max-checksum-file-size"] < default["max-checksum-file-size"]
+
+
+def test_the_slurm_profile_is_read_as_it_stands(tmp_path, monkeypatch):
+    """With `--profile`, that of profiles/default would override what both name."""
+    from snakemake.cli import parse_args
+
+    # The plugin is not of this environment.
+    known = {key: value for key, value in SLURM.items() if "slurm" not in f"{key} {value}"}
+    shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    (tmp_path / "profiles/slurm/config.yaml").write_text(yaml.safe_dump(known), encoding="utf-8")
+    (tmp_path / "Snakefile").touch()
+    monkeypatch.chdir(tmp_path)
+
+    def read(option):
+        _, given = parse_args([option, "profiles/slurm"])
+        return {key: getattr(given, key.replace("-", "_")) for key in numbers}
+
+    numbers = {key: value for key, value in known.items() if type(value) is int}
+    assert numbers.keys() >= {"jobs", "scheduler-subsample", "max-checksum-file-size", "retries"}
+    assert read("--workflow-profile") == numbers
+    assert read("--profile") != numbers
 
 
 TRAINED = ModelSource(train={"layers": 2, "width": 32, "learning_rate": 1e-3})

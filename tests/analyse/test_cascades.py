@@ -247,22 +247,21 @@ def files(root, models=("a", "b"), tasks=("t",)):
     return paths | {"pairs": pairs}
 
 
-def analysed(root, chosen=False, prices=None, **changes):
+def analysed(root, small="a", large="b", prices=None, **changes):
     given = files(root) | changes
-    models = given["pairs"]
     settings = {
-        "estimators": {model: ["trace_plus"] for model, _ in models},
+        "small": small,
+        "large": large,
+        "estimators": ["trace_plus"],
         "baselines": [],
         "bootstrap": BOOTSTRAP,
-        "cascades": [["a", "b"], ["b", "a"]],
-        "chosen": chosen,
         "prices": prices or {},
-        "models": [root / model for model, _ in models],
+        "models": [root / model for model, _ in given["pairs"]],
     }
     return cascades.analysis(**given, **settings)
 
 
-def test_a_run_has_the_pairs_whose_large_model_is_more_often_right(tmp_path):
+def test_a_cascade_is_of_the_two_models_that_are_named(tmp_path):
     found = analysed(tmp_path)
     assert found.schema == cascades.CASCADES
     assert found.select("small", "large").unique().rows() == [("a", "b")]
@@ -271,28 +270,20 @@ def test_a_run_has_the_pairs_whose_large_model_is_more_often_right(tmp_path):
     assert value(found, metric="large_cost") == pytest.approx(each)
     # Means over the evaluated parts of the known truth.
     assert value(found, metric="area", router="trace_plus") == pytest.approx(0.72, abs=0.05)
-    both = analysed(tmp_path, chosen=True)
-    assert both.select("small", "large").unique().height == 2
+    # Whichever is right more often.
+    back = analysed(tmp_path, "b", "a")
+    assert back.select("small", "large").unique().rows() == [("b", "a")]
+    assert value(back, metric="large_right") == value(found, metric="small_right")
 
 
-def test_the_cascades_of_each_two_models_are_joined_in_the_runs_order(tmp_path):
-    both = analysed(tmp_path, chosen=True)
-    two = [["a", "b"], ["b", "a"]]
-    c = pl.lit("c")
-    parts = {
-        "ab": both,
-        "ac": both.filter(small="a").with_columns(large=c),
-        "bc": both.clear(),
-    }
-    for name, frame in parts.items():
-        frame.write_parquet(tmp_path / f"{name}.parquet")
-    files = [tmp_path / f"{name}.parquet" for name in parts]
-    made = joined_cascades.analysis(files[:1], cascades=two)
-    assert made.equals(both) and made.schema == both.schema
-    order = [["b", "a"], ["a", "c"], ["c", "a"], ["b", "c"], ["a", "b"]]
-    made = joined_cascades.analysis(files, cascades=order)
-    whole = pl.concat([both.filter(small="b"), parts["ac"], both.filter(small="a")])
-    assert made.equals(whole)
+def test_the_cascades_of_all_pairs_are_joined_in_their_order(tmp_path):
+    parts = [analysed(tmp_path, *pair) for pair in (("b", "a"), ("a", "b"))]
+    parts.append(parts[0].clear())
+    paths = [tmp_path / f"{place}.parquet" for place in range(3)]
+    for path, frame in zip(paths, parts, strict=True):
+        frame.write_parquet(path)
+    made = joined_cascades.analysis(paths)
+    assert made.equals(pl.concat(parts)) and made.schema == cascades.CASCADES
 
 
 def test_prices_count_where_both_models_have_one(tmp_path):
@@ -344,3 +335,73 @@ def test_it_is_shown(known, tmp_path):
     text = (tmp_path / "shown.svg").read_text()
     assert "Oracle" in text and "TRACE+" in text
     assert PICKED in table.LABELS
+
+
+def flat(large_right, small_right=SMALL, baselines=("seq_logp",)):
+    """The cascade of a made-up pair whose large model is right where `large_right` says."""
+    frame = answers().with_columns(small=pl.Series(small_right), large=pl.Series(large_right))
+    told = pl.concat(everywhere(PROBABILITY, name) for name in ("trace_plus", "seq_logp"))
+    splits = everywhere(PROBABILITY, "any").drop("estimator", "probability")
+    routed = cascades.routed(frame, told, splits, "t", ["trace_plus", "seq_logp"], BOOTSTRAP)
+    return cascade({"t": routed}, baselines, 0.9)
+
+
+def named(found, small, large, **costs):
+    """`found` as the analysis of two models, at other mean costs where they are given."""
+    for name, cost in costs.items():
+        metric = pl.col("metric") == name
+        found = found.with_columns(value=pl.when(metric).then(cost).otherwise("value"))
+    own = {"small": pl.lit(small), "large": pl.lit(large), "unit": pl.lit(BY_PRICE)}
+    return found.with_columns(**own).select(*cascades.CASCADES)
+
+
+def test_a_share_of_a_gain_below_five_points_is_not_told():
+    """A gain of one answer in 200 made 205 to 1,602 % of shares."""
+    for points, kept in ((4.5, False), (5.0, True)):
+        right = SMALL | (np.arange(N) < points / 100 * N)
+        found = flat(right)
+        values = [
+            value(found, metric=f"gain_kept_at_{at}", router=router)
+            for at in (10, 20, 30)
+            for router in ("trace_plus", "seq_logp", BEST, RANDOM, ORACLE)
+        ]
+        assert all((one is not None) == kept for one in values), points
+        assert value(found, metric="area", router=BEST) is not None
+    made = table.table({"cascades": named(flat(SMALL | (np.arange(N) < 9)), "a", "b")}, settings())
+    assert made.frame["gain_kept_at_20"].null_count() == made.frame.height > 0
+
+
+def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
+    """A "large" model that costs less made a cost of 49,348 %."""
+    models = {name: name.upper() for name in "abcde"}
+    shown = Settings(settings().estimators, models, {"t": "T"}, {}, {"named": "seq_logp"})
+    one_point = flat(SMALL | (np.arange(N) < 2))
+    found = pl.concat(
+        [
+            named(known, "a", "b"),
+            named(known, "a", "c", large_cost=0.25),
+            named(known, "a", "d", large_cost=1.0),
+            named(one_point, "a", "e"),
+            named(flat(SMALL & (np.arange(N) < N - 10)), "b", "e"),
+        ]
+    )
+    made = table.table({"cascades": found}, shown)
+    assert set(zip(made.frame["small"], made.frame["large"], strict=True)) == {("a", "b")}
+    assert made.notes[-1] == (
+        "Left out, as the second model gains 1 point of accuracy or less, or costs no more: "
+        "A to C (25% of the cost), A to D (100% of the cost), A to E (+1.0 points), "
+        "B to E (-5.0 points)."
+    )
+    apart = found.filter(large="e")
+    empty = table.table({"cascades": apart}, shown)
+    assert empty.footnotes == (table.NOTHING,) and len(empty.notes) == 1
+    drawn = figure.draw(apart, [], models, "seq_logp")
+    assert table.NOTHING in {text.get_text() for text in drawn.texts}
+    assert len(figure.draw(apart, shown.estimators, models, "seq_logp", every=True).axes) >= 2
+    # Without costs a pair stays.
+    unknown = named(known, "a", "b").with_columns(
+        value=pl.when(pl.col("metric").is_in(["small_cost", "large_cost"]))
+        .then(None)
+        .otherwise("value")
+    )
+    assert table.divided(unknown)[1] == []

@@ -457,3 +457,50 @@ def test_named_estimators_that_cannot_be_computed_are_an_error():
     tasks = [{"slug": slug, "training_limit": 0} for slug in ("arithmetic", "extractive")]
     with pytest.raises(InputError, match="lars must be trained on rows of role 'training'"):
         chosen(estimators=["lars", "trace"], tasks=tasks)
+
+
+def cascades(*models, **study):
+    """The pairs of a run whose models (slug, more keys) answer the tasks of the cross study."""
+    source = {"path": "/m"}
+    listed = [{"slug": slug, "source": source} | more for slug, more in models]
+    slugs = [slug for slug, _ in models]
+    main = {"model": slugs[0], "tasks": ["arithmetic"]}
+    study = {"main": main, "cross": {"models": slugs, "tasks": ["arithmetic"]}} | study
+    return load_config(changed(models=listed, study=study), "c").cascades()
+
+
+def price(generated, prompt=1):
+    return {"price": {"prompt": prompt, "generated": generated}}
+
+
+def test_a_model_escalates_to_the_largest_that_shares_its_tasks():
+    """By price, then parameters, then the order; a criterion that one model lacks is none."""
+    by_price = [("a", price(3) | {"parameters": 1}), ("b", price(1)), ("c", price(2))]
+    assert cascades(*by_price) == [("b", "a"), ("c", "a")]
+    of_prompts = [("a", price(1, 2)), ("b", price(1, 3)), ("c", price(1, 1))]
+    assert cascades(*of_prompts) == [("a", "b"), ("c", "b")]
+    alike = [("a", price(1) | {"parameters": 9}), ("b", price(1) | {"parameters": 7})]
+    assert cascades(*alike) == [("b", "a")]
+    by_parameters = [("a", {"parameters": 9}), ("b", {"parameters": 7} | price(5))]
+    assert cascades(*by_parameters) == [("b", "a")]
+    trained = {"source": {"train": {"layers": 2, "width": 64, "learning_rate": 0.1}}}
+    wider = {"source": {"train": {"layers": 2, "width": 65, "learning_rate": 0.1}}}
+    assert cascades(("a", wider), ("b", trained), ("c", {"parameters": 1e-6})) == [
+        ("b", "a"),
+        ("c", "a"),
+    ]
+    assert cascades(("a", {}), ("b", {}), ("c", price(1))) == [("a", "c"), ("b", "c")]
+    # The main study's model is asked another task than those of the cross study.
+    apart = [("a", {"parameters": 3}), ("b", {"parameters": 2}), ("c", {"parameters": 1})]
+    cross = {"models": ["b", "c"], "tasks": ["extractive"]}
+    assert cascades(*apart, cross=cross) == [("c", "b")]
+    assert cascades(apart[0]) == []
+    named = [{"small": "a", "large": "c"}]
+    assert cascades(*apart, cascades=named) == [("a", "c")]
+
+
+def test_there_are_no_more_cascades_than_models():
+    many = [(f"m{place}", {"parameters": 1 + place % 7}) for place in range(40)]
+    pairs = cascades(*many)
+    assert len({small for small, _ in pairs}) == len(pairs) == 39
+    assert {large for _, large in pairs} == {"m34"}

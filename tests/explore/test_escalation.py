@@ -38,6 +38,7 @@ def test_one_can_tell_from_where_nothing_is_lost_any_more(lost, ending):
 
 def pair(large="b", right=0.8, **area):
     facts = {"small_right": 0.4, "large_right": right, "small_alone_right": 0.1}
+    facts |= {"small_cost": 1.0, "large_cost": 4.0}
     rows = [{"metric": name, "value": value} for name, value in facts.items()]
     ends = {"over_random": 0.05, "over_random_low": 0.01, "over_random_high": 0.09} | area
     rows += [
@@ -57,6 +58,7 @@ def test_the_pair_with_the_largest_gain_is_told_of_with_its_interval():
     assert sentence.endswith("The larger model is wrong on 10% where the smaller is right.")
     (unclear,) = cascades(pair(over_random_low=-0.01), MODELS)
     assert "not distinguishable from zero" in unclear
+    assert cascades(pair(right=0.405), MODELS) == [], "a pair that the table leaves out"
 
 
 def test_what_is_not_there_is_not_told_of():

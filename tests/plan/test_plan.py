@@ -140,30 +140,32 @@ def test_what_a_study_lacks_is_not_planned():
     assert "calibration_size" not in none.tables
 
 
-def test_cascades_are_those_of_models_that_share_tasks():
-    pair = ["demo-medium", "demo-small"]
-    made = SMOKE.analyses["cascades/demo-medium/demo-small"]
-    assert made.settings["cascades"] == [pair, pair[::-1]]
-    assert made.inputs["models"] == PerPair("<results>/models/{model}", "all", pair)
-    assert "picked_baseline" in made.settings["estimators"]["demo-small"]
+def test_a_cascade_is_made_from_the_files_of_its_two_models():
+    small, large = "demo-small", "demo-medium"
+    name = f"cascades/{small}/{large}"
+    made = SMOKE.analyses[name]
+    assert (made.settings["small"], made.settings["large"]) == (small, large) == made.sharing
+    assert made.inputs["models"] == PerPair("<results>/models/{model}", "all", [small, large])
+    assert "picked_baseline" in made.settings["estimators"]
+    assert {*made.settings["baselines"]} < {*made.settings["estimators"]}
     models = read_yaml(ROOT / "config/smoke.yaml")["models"]
     priced = [one | {"price": {"prompt": 1, "generated": 2}} for one in models]
-    named = [{"small": pair[1], "large": pair[0]}]
-    told = planned(models=priced, study=smoke_study(cascades=named)).analyses[made.name]
-    assert told.settings["cascades"] == [pair[::-1]] and told.settings["chosen"]
-    assert told.settings["prices"].keys() == {*pair} and "models" not in told.inputs
-    promised = SMOKE.analyses["cascade_promises/demo-medium/demo-small"]
-    assert promised.settings["cascades"] == [pair, pair[::-1]]
+    named = [{"small": large, "large": small}] * 2
+    told = planned(models=priced, study=smoke_study(cascades=named)).analyses
+    own = told[f"cascades/{large}/{small}"]
+    assert own.settings["prices"].keys() == {small, large} and "models" not in own.inputs
+    assert name not in told and told["cascades"].inputs == {"parts": [analysed(own.name)]}
+    assert SMOKE.analyses[f"cascade_promises/{small}/{large}"].sharing == (small, large)
     assert not {"cascades", "cascade_promises"} & {
         *planned(study=smoke_study(cascades=[])).analyses
     }
     with pytest.raises(InputError, match="no common task"):
-        planned(study=smoke_study(cascades=[{"small": pair[0], "large": pair[0]}]))
+        planned(study=smoke_study(cascades=[{"small": small, "large": small}]))
     with pytest.raises(InputError, match=r"cascades\[0\].large: 'none' is not defined"):
-        planned(study=smoke_study(cascades=[{"small": pair[0], "large": "none"}]))
+        planned(study=smoke_study(cascades=[{"small": small, "large": "none"}]))
 
 
-def test_each_two_models_have_an_analysis_of_their_own():
+def test_each_cascade_is_an_analysis_of_its_own():
     """Whose inputs and settings another model leaves as they are."""
     models = read_yaml(ROOT / "config/smoke.yaml")["models"]
     models += [{**models[0], "slug": "other", "price": {"prompt": 1, "generated": 2}}]
@@ -171,11 +173,10 @@ def test_each_two_models_have_an_analysis_of_their_own():
     cross = cross | {"models": [*cross["models"], "other"]}
     more = planned(models=models, study=smoke_study(cross=cross)).analyses
     for name in ("cascades", "cascade_promises"):
-        own = [one for one in SMOKE.analyses.values() if one.name.startswith(f"{name}/")]
-        assert own == [more[f"{name}/demo-medium/demo-small"]]
-        added = [f"{name}/{two}/other" for two in ("demo-medium", "demo-small")]
-        assert own[0].sharing == ("demo-medium", "demo-small")
-        assert more[name].inputs["parts"] == [analysed(own[0].name), *map(analysed, added)]
+        (own,) = [one for one in SMOKE.analyses.values() if one.name.startswith(f"{name}/")]
+        assert own == more[f"{name}/demo-small/demo-medium"]
+        added = f"{name}/other/demo-medium"
+        assert more[name].inputs["parts"] == [analysed(own.name), analysed(added)]
 
 
 def test_tables_of_what_costs_most_read_the_analyses_of_the_subset():
@@ -258,14 +259,16 @@ def test_studies_divide_the_pairs_of_a_run():
 
 
 def test_two_models_share_the_tasks_that_both_have():
-    two = ("demo-medium", "demo-small")
-    shared = [[model, "arithmetic"] for model in two]
+    two = ("demo-small", "demo-medium")
+    shared = [[model, "arithmetic"] for model in sorted(two)]
     assert SMOKE.of_study("all", SMOKE.run.config.study.pairs(), two) == shared
     assert SMOKE.of_study("all", shared[:1], two) == []
-    read = SMOKE.files(SMOKE.analyses["cascades/demo-medium/demo-small"], shared)
-    assert read["labels"] == [f"<results>/labels/{model}/arithmetic.parquet" for model in two]
+    read = SMOKE.files(SMOKE.analyses["cascades/demo-small/demo-medium"], shared)
+    assert read["labels"] == [
+        f"<results>/labels/{model}/arithmetic.parquet" for model in sorted(two)
+    ]
     whole = SMOKE.files(SMOKE.analyses["cascades"], shared)
-    assert whole == {"parts": [analysed("cascades/demo-medium/demo-small")]}
+    assert whole == {"parts": [analysed("cascades/demo-small/demo-medium")]}
 
 
 def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():

@@ -69,7 +69,7 @@ def _parsed(line: str) -> Submitted:
 
 
 class Submission:
-    """A `snakemake --profile profiles/slurm` that goes on, within a `with` at most."""
+    """A `snakemake --workflow-profile profiles/slurm` that goes on, within a `with` at most."""
 
     def __init__(self, checkout: Checkout, config: Path, *arguments: str) -> None:
         self.log = checkout.root / "snakemake.log"
@@ -77,7 +77,7 @@ class Submission:
             [
                 # What a shell started in the background ignores Ctrl-C, and so would its children.
                 *("env", "--default-signal=INT"),
-                *(sys.executable, IMPATIENT, "--profile", "profiles/slurm"),
+                *(sys.executable, IMPATIENT, "--workflow-profile", "profiles/slurm"),
                 *(*arguments, "--configfile", str(config)),
             ],
             cwd=checkout.root,

@@ -11,7 +11,7 @@ import pytest
 
 from slurm.conftest import SCRIPT, STATUS
 from slurm.submission import Submission, submitted
-from workflow.checkout import finished_smoke_run
+from workflow.checkout import copied_smoke_run
 
 pytestmark = pytest.mark.slurm
 
@@ -144,8 +144,8 @@ def test_a_rerun_submits_what_was_not_finished(interrupted, finished):
     assert cancelled <= {job.name for job in finished}
 
 
-def test_tables_and_figures_are_those_of_the_local_run(site, finished, pytestconfig):
-    local = rendered(finished_smoke_run(pytestconfig))
+def test_tables_and_figures_are_those_of_the_local_run(site, finished, pytestconfig, tmp_path):
+    local = rendered(copied_smoke_run(pytestconfig, tmp_path / "local").root)
     assert len(local) > 100
     assert rendered(site.root) == local
 

@@ -1,6 +1,7 @@
 """Files of answers against calibrators: what is refused, what is null and why."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from tracecal.logs.options import Reading
 from tracecal.storage.files import write_json
 from tracecal.toolkit.agree import vocabulary_for
 from tracecal.toolkit.fit import FitSettings, calibrate_answers
-from tracecal.toolkit.fitted import from_stored, load
+from tracecal.toolkit.fitted import default_estimator, from_stored, load
 from tracecal.toolkit.groups import grouped
 from tracecal.toolkit.score import score_answers
 
@@ -173,6 +174,20 @@ def test_answers_that_cannot_be_calibrated_on_are_refused(frame, sentence):
     frame = frame.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String))
     with pytest.raises(InputError, match=sentence):
         calibrate_answers(frame, "t", FitSettings())
+
+
+def test_how_many_labels_would_do_is_said_of_the_recommended_estimator_alone(content):
+    def missing(name):
+        return [e for e in content[name]["risk_control"]["thresholds"] if e["threshold"] is None]
+
+    recommended = default_estimator(content)
+    assert any(entry["enough"] for entry in missing(recommended))
+    others = [
+        e for name in content if name not in ("fitted_on", recommended) for e in missing(name)
+    ]
+    assert len(others) > 20 and not any(entry["enough"] for entry in others)
+    # The other reasons know no number, and do not say that there is none.
+    assert all(re.search("which does not show|needs at least", e["reason"]) for e in others)
 
 
 def test_variants_of_a_question_never_stand_on_both_sides():

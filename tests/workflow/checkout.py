@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from filelock import FileLock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMOKE = "config/smoke.yaml"
+MADE_FROM = ("Snakefile", "config", "envs", "profiles", "report", "rules", "workflow_scripts")
 # Rules of several kinds of jobs: the message that ends in a job's kind, and the job's name here.
 KINDS = {
     "estimate_family": (r"Scoring .+: (\w+)", "estimate_{}"),
@@ -120,31 +121,49 @@ def repository_files() -> list[str]:
     return sorted(name for name in listed.split("\0") if name and (REPOSITORY / name).is_file())
 
 
-def copied_repository(target: Path) -> Checkout:
-    """Copy the repository's files."""
+def copied_repository(target: Path, but: Collection[str] = ()) -> Checkout:
+    """Copy the repository's files, but those in some top folders; one that vanishes is none."""
     for name in repository_files():
+        if name.split("/")[0] in but:
+            continue
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(REPOSITORY / name, target / name)
+        with suppress(FileNotFoundError):
+            shutil.copyfile(REPOSITORY / name, target / name)
     return Checkout(target)
 
 
-def finished_smoke_run(pytestconfig: pytest.Config) -> Path:
-    """A checkout in which `config/smoke.yaml` has run to its end; not to be edited.
+def copied_smoke_run(pytestconfig: pytest.Config, target: Path) -> Checkout:
+    """A copy of a checkout in which `config/smoke.yaml` has run to its end.
 
-    It lies in pytest's cache and serves every process and every call of the tests, until
-    something in the repository other than a test changes.
+    The original lies in pytest's cache and serves every process and every call of the tests, until
+    something that a run is made from changes. It is made and copied under one lock: nobody deletes
+    what another is copying, whatever changes beside them.
     """
     kept = pytestconfig.cache.mkdir("smoke")
-    digest = hashlib.sha256()
-    for name in repository_files():
-        if not name.startswith("tests/"):
-            digest.update(f"{name}\0".encode() + (REPOSITORY / name).read_bytes() + b"\0")
-    run = kept / digest.hexdigest()[:16]
     with FileLock(kept / "lock"):
-        if not run.exists():
+        begun = kept / "begun"
+        shutil.rmtree(begun, ignore_errors=True)
+        copied_repository(begun)
+        # Of what has been copied, as a file may change in between.
+        run = kept / content(begun)
+        if run.exists():
+            shutil.rmtree(begun)
+        else:
             for old in kept.iterdir():
-                shutil.rmtree(old, ignore_errors=True)
-            begun = copied_repository(kept / "begun")
-            begun.snakemake()
-            begun.root.rename(run)
-    return run
+                if old.is_dir() and old != begun:
+                    shutil.rmtree(old)
+            Checkout(begun).snakemake()
+            begun.rename(run)
+        shutil.copytree(run, target, symlinks=True)
+    return copied_repository(target, but=MADE_FROM)
+
+
+def content(checkout: Path) -> str:
+    """A hash of what a run in a checkout is made from."""
+    digest = hashlib.sha256()
+    files = [
+        path for name in MADE_FROM for path in (checkout / name, *(checkout / name).rglob("*"))
+    ]
+    for path in sorted(path for path in files if path.is_file()):
+        digest.update(f"{path.relative_to(checkout)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from workflow.checkout import Checkout, copied_repository, finished_smoke_run
+from workflow.checkout import Checkout, copied_repository, copied_smoke_run
 
 
 @pytest.fixture(scope="session")
 def finished(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout in which `config/smoke.yaml` has run to its end, and which tests may edit."""
-    run = finished_smoke_run(pytestconfig)
-    own = tmp_path_factory.getbasetemp() / "checkout"
-    shutil.copytree(run, own, symlinks=True)
-    return Checkout(own)
+    return copied_smoke_run(pytestconfig, tmp_path_factory.getbasetemp() / "checkout")
 
 
 @pytest.fixture(scope="session")

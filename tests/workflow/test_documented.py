@@ -21,7 +21,7 @@ COMMANDS = sorted(
         for page in PAGES
         for command in COMMAND.findall(page.read_text(encoding="utf-8"))
         # The plugin is not of this environment; its commands are run in tests/slurm.
-        if "--profile" not in command
+        if "profiles/slurm" not in command
     }
 )
 

@@ -86,8 +86,7 @@ def test_another_model_is_all_that_is_computed(finished):
     smoke["study"]["cross"]["models"].append("third")
     config = finished.variant("third", models=[*smoke["models"], third], study=smoke["study"])
     once = [*PER_PAIR, "train_model", "fingerprint_model", "resolve_config"]
-    for name in ("cascades", "cascade_promises"):
-        once += [f"{name}/{other['slug']}/third" for other in smoke["models"]]
+    once += [f"{name}/third/demo-medium" for name in ("cascades", "cascade_promises")]
     scheduled = finished.scheduled(config)
     assert own(scheduled) == dict.fromkeys(once, 1)
     assert not (OF_MAIN | OF_TWO) & set(scheduled)
@@ -291,8 +290,8 @@ def test_words_and_layout_rerun_nothing(finished):
 
 def test_another_wished_error_rate_fits_nothing(finished):
     config = finished.variant("rates", risk_control={"error_rates": [0.15]})
-    shown = ["risk_coverage", "shift_alarms", "describe_tables", "tell_findings"]
-    expected = dict.fromkeys([*shown, "resolve_config"], 1) | {"control_risk": 3, "tabulate": 2}
+    shown = ["risk_coverage", "describe_tables", "tell_findings"]
+    expected = dict.fromkeys([*shown, "resolve_config"], 1) | {"control_risk": 3, "tabulate": 1}
     assert finished.scheduled(config) == expected
 
 

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from soak.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
 from workflow.checkout import Checkout
+from workflow.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
 
 pytestmark = pytest.mark.workflow
 

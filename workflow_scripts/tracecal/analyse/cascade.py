@@ -1,6 +1,6 @@
 """What a cascade of two models is worth, from its routers' curves: the rows of `cascades`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ from tracecal.analyse.routing import RANDOM, SHARES, Curve, gain_kept, mean_curv
 
 # Points of accuracy that a cascade may lack of the large model's in 'needed'.
 BELOW = 0.01
+# A share of a smaller gain in accuracy would say little.
+LEAST_GAIN = 0.05
 KEPT_AT = (0.1, 0.2, 0.3)
 # By metric: 1 where larger is better.
 SIGNS = {"area": 1.0, **{f"gain_kept_at_{100 * at:.0f}": 1.0 for at in KEPT_AT}, "needed": -1.0}
@@ -39,15 +41,6 @@ class Routed(NamedTuple):
     curves: Mapping[str, Curve]
     facts: Mapping[str, float]
     n: int
-
-
-def large_is_right_more_often(tasks: Iterable[pl.DataFrame]) -> bool:
-    """Whether it is, on average over `tasks`, frames that say which answers are right: `small` and
-    `large`.
-    """
-    means = [answers.select(pl.col("small", "large").mean()).row(0) for answers in tasks]
-    small, large = np.mean(means, axis=0)
-    return bool(large > small)
 
 
 def cascade(by_task: Mapping[str, Routed], baselines: Sequence[str], level: float) -> pl.DataFrame:
@@ -88,8 +81,10 @@ def _of_curve(
 
 
 def measures(curve: Curve) -> dict[str, np.ndarray]:
-    """SIGNS of a curve, [1 + resamples]."""
-    kept = {f"gain_kept_at_{100 * at:.0f}": gain_kept(curve, at) for at in KEPT_AT}
+    """SIGNS of a curve, [1 + resamples]; the gain kept is NaN of less than LEAST_GAIN."""
+    gain = curve.accuracy[0, -1] - curve.accuracy[0, 0]
+    told = np.full_like(curve.area, 1.0 if gain > LEAST_GAIN - 1e-12 else np.nan)
+    kept = {f"gain_kept_at_{100 * at:.0f}": told * gain_kept(curve, at) for at in KEPT_AT}
     return {"area": curve.area, **kept, "needed": share_needed(curve, BELOW)}
 
 
@@ -103,8 +98,9 @@ def _measures(
         values = {name: measured[metric] for name, measured in found.items()}
         trace_plus = values.get(TRACE_PLUS, undefined)
         rivals = [values[name] for name in baselines if not np.isnan(values[name][0])]
-        if rivals:
-            values[BEST] = max(rivals, key=lambda one, sign=sign: sign * one[0])[:1]
+        if baselines:
+            best = max(rivals, key=lambda one, sign=sign: sign * one[0], default=undefined)
+            values[BEST] = best[:1]
         for name, drawn in values.items():
             row = {**common, "router": name, "metric": metric} | _bounded("", drawn, level)
             random = values[RANDOM][: len(drawn)]

@@ -1,6 +1,6 @@
 """From which probability to keep a small model's answer, so that a promise holds.
 
-For ordered pairs of models and each task that both have answered: the thresholds of
+For each task that a small and a large model have answered: the thresholds of
 `tracecal.calibrate.cascade_control` on TRACE+ of the small model, by the fit of the first split,
 which is the first in its calibrators' file.
 """
@@ -10,7 +10,6 @@ from dataclasses import asdict
 
 import polars as pl
 
-from tracecal.analyse.cascade import large_is_right_more_often
 from tracecal.analyse.pairs import Pairs, Paths, by_pair
 from tracecal.calibrate.answers import read_answers
 from tracecal.calibrate.cascade_control import cascade_guarantee, paired_parts
@@ -38,36 +37,28 @@ def analysis(
     *,
     inputs: Sequence[str],
     method: Method,
-    cascades: Sequence[Sequence[str]],
-    chosen: bool,
+    small: str,
+    large: str,
     promises: Sequence[tuple[str, float]],
     confidence: float,
 ) -> pl.DataFrame:
-    """Columns of CASCADE_PROMISES, a row per promise, task and pair of `cascades`, (small, large).
+    """Columns of CASCADE_PROMISES, a row per promise and task that both models have answered.
 
-    `inputs` are TRACE+'s columns. Unless the cascades were `chosen`, those whose large model is
-    more often right, on average over the tasks that both have answered, are taken.
+    `inputs` are TRACE+'s columns.
     """
     files = by_pair(
         pairs, labels=labels, scores=scores, features=features, splits=splits, task=questions
     )
-    models = {small for small, _ in cascades}
-    rated = {pair: _rated(own, inputs, method) for pair, own in files.items() if pair[0] in models}
     rows = []
-    for small, large in cascades:
-        both = {
-            task: _both(own, files[large, task]["labels"])
-            for (model, task), own in rated.items()
-            if model == small and (large, task) in files
-        }
-        if not both or not (chosen or large_is_right_more_often(both.values())):
+    for model, task in files:
+        if model != small or (large, task) not in files:
             continue
-        for task, answers in both.items():
-            named = {"small": small, "large": large, "task": task, "confidence": confidence}
-            parts = paired_parts(answers)
-            for promise in promises:
-                found = cascade_guarantee(*parts, *promise, level=error_level(confidence))
-                rows.append(named | asdict(found))
+        rated = _rated(files[small, task], inputs, method)
+        parts = paired_parts(_both(rated, files[large, task]["labels"]))
+        named = {"small": small, "large": large, "task": task, "confidence": confidence}
+        for promise in promises:
+            found = cascade_guarantee(*parts, *promise, level=error_level(confidence))
+            rows.append(named | asdict(found))
     return pl.DataFrame(rows, schema=CASCADE_PROMISES)
 
 

@@ -1,9 +1,9 @@
 """Cascades: a small model answers, and questions that it is not sure of are put to a large one.
 
-For ordered pairs of models that share tasks: accuracy and cost over the share escalated, when an
-estimator's calibrated probability says which (`tracecal.analyse.routing`). Everything is measured
-on the evaluation part of each split and averaged over the splits; the mean over tasks escalates the
-same share of each. TRACE+ is compared with the baseline named in the configuration, with the one
+For two models that share tasks: accuracy and cost over the share escalated, when an estimator's
+calibrated probability says which (`tracecal.analyse.routing`). Everything is measured on the
+evaluation part of each split and averaged over the splits; the mean over tasks escalates the same
+share of each. TRACE+ is compared with the baseline named in the configuration, with the one
 picked in each split and, as a point without an interval, with the best in hindsight.
 """
 
@@ -16,14 +16,7 @@ import polars as pl
 
 from tracecal.analyse.answer_costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
 from tracecal.analyse.bootstrap import Bootstrap, draw_counts, draw_splits
-from tracecal.analyse.cascade import (
-    COSTS,
-    FACTS,
-    ROWS,
-    Routed,
-    cascade,
-    large_is_right_more_often,
-)
+from tracecal.analyse.cascade import COSTS, FACTS, ROWS, Routed, cascade
 from tracecal.analyse.pairs import Pairs, Paths, by_pair
 from tracecal.analyse.routing import over_splits, with_limits
 from tracecal.decode.traces import read_arrow
@@ -43,19 +36,19 @@ def analysis(
     questions: Paths,
     pairs: Pairs,
     *,
-    estimators: Mapping[str, Sequence[str]],
+    small: str,
+    large: str,
+    estimators: Sequence[str],
     baselines: Sequence[str],
     bootstrap: Sequence[float],
-    cascades: Sequence[Sequence[str]],
-    chosen: bool,
     prices: Mapping[str, Mapping[str, float]],
     models: Paths = (),
 ) -> pl.DataFrame:
-    """`cascade` of each of `cascades`, (small, large), from the files of `pairs`.
+    """`cascade` of a small and a large model, from the files of `pairs`.
 
-    `estimators` are by model those that route. Unless the cascades were `chosen`, those whose large
-    model is more often right, on average over the tasks that they share, are taken. `prices` are by
-    model; `models` the folders of those that have one.
+    `estimators` of the small model are those that route, `baselines` those of them that are rivals.
+    `prices` are by model; `models` the folders of those that have one. Without a task that both
+    have answered there are no rows.
     """
     files = by_pair(
         pairs,
@@ -66,38 +59,29 @@ def analysis(
         task=questions,
     )
     parameters = {Path(folder).name: _parameters(folder) for folder in models}
-    frames = [pl.DataFrame(schema=CASCADES)]
-    for small, large in cascades:
-        own_prices = [prices.get(model) for model in (small, large)]
-        sizes = [parameters.get(model) for model in (small, large)]
-        unit = BY_PARAMETERS if None in own_prices else BY_PRICE
-        if None in own_prices and None in sizes:
-            unit, sizes = None, [None, None]
-        told = list(zip(own_prices if unit == BY_PRICE else [None, None], sizes, strict=True))
-        both = {
-            task: _both(files[small, task], files[large, task], *told)
-            for task in sorted(task for model, task in files if model == small)
-            if (large, task) in files
-        }
-        if not both or not (chosen or large_is_right_more_often(both.values())):
-            continue
-        by_task = {
-            task: routed(
-                answers,
-                read_parquet(files[small, task]["predictions"], ["estimator", "split"]),
-                read_parquet(files[small, task]["splits"], ["example_id", "split", "part"]),
-                task,
-                estimators[small],
-                bootstrap,
-            )
-            for task, answers in both.items()
-        }
-        found = cascade(
-            by_task, [one for one in baselines if one in estimators[small]], bootstrap[2]
+    own_prices = [prices.get(model) for model in (small, large)]
+    sizes = [parameters.get(model) for model in (small, large)]
+    unit = BY_PARAMETERS if None in own_prices else BY_PRICE
+    if None in own_prices and None in sizes:
+        unit, sizes = None, [None, None]
+    told = list(zip(own_prices if unit == BY_PRICE else [None, None], sizes, strict=True))
+    by_task = {
+        task: routed(
+            _both(files[small, task], files[large, task], *told),
+            read_parquet(files[small, task]["predictions"], ["estimator", "split"]),
+            read_parquet(files[small, task]["splits"], ["example_id", "split", "part"]),
+            task,
+            estimators,
+            bootstrap,
         )
-        named = {"small": pl.lit(small), "large": pl.lit(large), "unit": pl.lit(unit, pl.String)}
-        frames.append(found.with_columns(**named).select(*CASCADES))
-    return pl.concat(frames)
+        for task in sorted(task for model, task in files if model == small)
+        if (large, task) in files
+    }
+    if not by_task:
+        return pl.DataFrame(schema=CASCADES)
+    found = cascade(by_task, baselines, bootstrap[2])
+    named = {"small": pl.lit(small), "large": pl.lit(large), "unit": pl.lit(unit, pl.String)}
+    return found.with_columns(**named).select(*CASCADES)
 
 
 def _parameters(folder: str | Path) -> int | None:

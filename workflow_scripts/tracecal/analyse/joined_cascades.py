@@ -1,6 +1,4 @@
-"""The cascades of each two models of a run as one frame."""
-
-from collections.abc import Sequence
+"""The cascades of all pairs of models of a run as one frame."""
 
 import polars as pl
 
@@ -8,9 +6,6 @@ from tracecal.analyse.pairs import Paths
 from tracecal.storage.files import read_parquet
 
 
-def analysis(parts: Paths, *, cascades: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """The rows of all `parts`, in the order of `cascades`, values of `small` and `large`."""
-    keys = ["small", "large"]
-    order = pl.DataFrame(cascades, schema=dict.fromkeys(keys, pl.String), orient="row")
-    rows = pl.concat(map(read_parquet, parts))
-    return order.join(rows, on=keys, maintain_order="left_right")
+def analysis(parts: Paths) -> pl.DataFrame:
+    """The rows of all `parts`, in their order."""
+    return pl.concat(map(read_parquet, parts))

@@ -29,7 +29,7 @@ and bets by those before, so that it is one and the same test whenever the label
   groups before had GUESS times the target error rate. Where a threshold keeps parts of groups it
   is larger, as x varies less: by their mean square share.
 
-The four numbers were chosen by simulation on the tasks of `tests/benchmarks/labels.py`.
+The four numbers were chosen by simulation on the tasks of `benchmarks/labels.py`.
 """
 
 import math

@@ -150,8 +150,17 @@ def enough(
     return None
 
 
-def reason(seen: Part, tested: Part, error_rate: float, level: float, suffice: int | None) -> str:
-    """Why there is no guarantee, in one sentence; `suffice` is that of `enough`."""
+def reason(
+    seen: Part,
+    tested: Part,
+    error_rate: float,
+    level: float,
+    suffice: int | None,
+    forecast: bool = True,
+) -> str:
+    """Why there is no guarantee, in one sentence; `suffice` is that of `enough`, which was not
+    asked without `forecast`.
+    """
     if not len(seen.probability) or not tested.groups:
         return "no answer has been tested"
     fewest = sufficing(error_rate, level)
@@ -164,6 +173,8 @@ def reason(seen: Part, tested: Part, error_rate: float, level: float, suffice: i
     kept = tested.probability >= first
     wrong = int((kept & ~tested.correct).sum())
     found = f"{wrong} of the {kept.sum()} most confident answers tested first are incorrect"
+    if not forecast:
+        return f"{found}, which does not show an error rate of at most {error_rate:g}"
     if suffice is None:
         return f"{found}, too many for an error rate of {error_rate:g}"
     return f"{found}, too few answers to tell; about {suffice} groups like these would be enough"
@@ -177,15 +188,17 @@ def risk_control(
     confidence: float,
     single: bool = False,
     together: int = 1,
+    forecast: bool = True,
 ) -> dict[str, object]:
     """The guarantees of one estimator as plain JSON, for the fit of the first split.
 
     `fits` is its entry of the calibrators. `answers` holds `example_id`, `correct` and its
     features; `splits` holds `example_id`, `split`, `rank` (of the group) and `part`. `single` says
     that the task declares no groups. `groups` is the number of tested groups. Where there is no
-    threshold, `reason` says why and `enough` is that of the function. Each of the other splits
-    would have had a threshold of its own, which holds as much by itself: `other_splits` counts
-    them, `other_thresholds` those with one, whose median and ends follow.
+    threshold, `reason` says why and `enough` is that of the function, null without `forecast`: it
+    takes longer than all the rest. Each of the other splits would have had a threshold of its own,
+    which holds as much by itself: `other_splits` counts them, `other_thresholds` those with one,
+    whose median and ends follow.
     """
     numbers = sorted(splits["split"].unique())
     level = error_level(confidence, together)
@@ -203,8 +216,8 @@ def risk_control(
     for rate in sorted(error_rates):
         found, *others = (guarantee(*pair, rate, level, single) for pair in by_split)
         missing = found.threshold is None
-        suffice = enough(seen, tested, rate, level, single) if missing else None
-        why = reason(seen, tested, rate, level, suffice) if missing else None
+        suffice = enough(seen, tested, rate, level, single) if missing and forecast else None
+        why = reason(seen, tested, rate, level, suffice, forecast) if missing else None
         thresholds.append(asdict(found) | {"enough": suffice, "reason": why} | _of_others(others))
     return {
         "split": int(numbers[0]),

@@ -50,6 +50,11 @@ class Model(JobResources):
     price: Price | None = Field(
         None, description="of its tokens; null: cascades count its parameters times tokens"
     )
+    parameters: PositiveFloat | None = Field(
+        None,
+        description="billions that a token uses, by which cascades know the larger of two models "
+        "without prices; null: unknown, unless the model is trained here",
+    )
 
     @model_validator(mode="after")
     def _engine_fits(self) -> "Model":
@@ -74,6 +79,13 @@ class Model(JobResources):
         """Other names that a server may give the model."""
         names = [self.name, self.source.hub, self.source.path]
         return sorted({name for name in names if name} - {self.slug})
+
+    @property
+    def size(self) -> float | None:
+        """Its `parameters`; of a model that is trained here about those of its layers."""
+        trained = self.source.train
+        estimated = 12 * trained.layers * trained.width**2 / 1e9 if trained else None
+        return self.parameters or estimated
 
     @property
     def loading(self) -> dict[str, str | None]:

@@ -178,7 +178,7 @@ class Config(Strict):
             if slug not in known:
                 raise ValueError(f"{key}: {slug!r} is not defined; there are {', '.join(known)}")
         for pair in self.study.cascades or ():
-            if (pair.small, pair.large) not in self.study.cascading():
+            if not self.study.sharing(pair.small, pair.large):
                 raise ValueError(
                     f"study.cascades: the studies ask {pair.small!r} and {pair.large!r} no common "
                     "task; name two models that share one"
@@ -204,6 +204,21 @@ class Config(Strict):
     def of_parts(self, task: str) -> bool:
         """Whether a task is made of parts of another's answers."""
         return self.study.parts is not None and task in self.study.parts.tasks
+
+    def cascades(self) -> list[tuple[str, str]]:
+        """(small, large): the pairs that `study.cascades` names, or those of `escalations`.
+
+        The larger of two models is the one whose tokens cost more, where all models have a price;
+        then the one of more parameters, where those of all are known; then the later one.
+        """
+        if self.study.cascades is not None:
+            return list(dict.fromkeys((pair.small, pair.large) for pair in self.study.cascades))
+        prices = [one.price and (one.price.generated, one.price.prompt) for one in self.models]
+        known = [own for own in (prices, [one.size for one in self.models]) if None not in own]
+        ranked = sorted(
+            range(len(self.models)), key=lambda place: (*(own[place] for own in known), place)
+        )
+        return self.study.escalations([self.models[place].slug for place in reversed(ranked)])
 
     def only_traces(self, model: str, task: str) -> bool:
         """Whether only what traces give is computed for a model's answers to a task: those from

@@ -1,5 +1,7 @@
 """Which models and tasks are compared."""
 
+from collections.abc import Sequence
+
 from pydantic import Field, PositiveInt, field_validator
 
 from tracecal.inputs.schema import Strict
@@ -80,8 +82,8 @@ class Study(Strict):
     )
     cascades: tuple[Cascade, ...] | None = Field(
         None,
-        description="pairs that share tasks; null: from each model to those that are more often "
-        "right; []: none",
+        description="pairs that share tasks; null: from each model to the largest one that shares "
+        "a task with it; []: none",
     )
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -97,14 +99,25 @@ class Study(Strict):
             pairs |= {(m, t) for m in self.cross.models for t in self.cross.tasks}
         return pairs
 
-    def cascading(self) -> list[tuple[str, str]]:
-        """The ordered pairs of different models that share a task of the studies, sorted."""
+    def sharing(self, small: str, large: str) -> bool:
+        """Whether they are two models that share a task of the studies."""
         pairs = self._of_whole_answers()
-        return sorted(
-            {
-                (small, large)
-                for small, task in pairs
-                for large, other in pairs
-                if small != large and task == other
-            }
-        )
+        shared = ((large, task) in pairs for model, task in pairs if model == small)
+        return small != large and any(shared)
+
+    def escalations(self, by_size: Sequence[str]) -> list[tuple[str, str]]:
+        """From each model to the largest one that shares a task with it; (small, large), sorted.
+
+        `by_size` are the models from the largest to the smallest. Each model has one pair, or none
+        where no larger one shares a task.
+        """
+        tasks: dict[str, set[str]] = {}
+        for model, task in self._of_whole_answers():
+            tasks.setdefault(model, set()).add(task)
+        ranked = [model for model in by_size if model in tasks]
+        found = {}
+        for place, small in enumerate(ranked):
+            larger = (one for one in ranked[:place] if tasks[one] & tasks[small])
+            if (large := next(larger, None)) is not None:
+                found[small] = large
+        return sorted(found.items())

@@ -9,6 +9,7 @@ from tracecal.analyse.early_doubt import ALL, TOKENS
 from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.calibrate.picked import PICKED
 from tracecal.explore.support import interval, support
+from tracecal.tables.cascades import divided
 from tracecal.tables.settings import Frames, Labels
 from tracecal.tables.words import count
 
@@ -51,7 +52,7 @@ def early(found: pl.DataFrame) -> list[str]:
 
 def cascades(found: pl.DataFrame, models: Labels) -> list[str]:
     """What routing by TRACE+ gains on random routing, for the pair with the largest gain."""
-    means = found.filter(pl.col("task").is_null())
+    means, _ = divided(found)
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
     if means.is_empty() or TRACE_PLUS not in {*means["router"]}:
         return []

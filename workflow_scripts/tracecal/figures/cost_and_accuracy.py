@@ -11,7 +11,7 @@ from tracecal.analyse.cascades import KEYS
 from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.analyse.routing import ORACLE, RANDOM
 from tracecal.figures import style
-from tracecal.tables.cascades import NOTHING
+from tracecal.tables.cascades import NOTHING, divided
 from tracecal.tables.settings import Entry
 
 ACROSS = 3
@@ -23,10 +23,17 @@ LOOKS = {
 
 
 def draw(
-    found: pl.DataFrame, entries: Sequence[Entry], models: Mapping[str, str], named: str
+    found: pl.DataFrame,
+    entries: Sequence[Entry],
+    models: Mapping[str, str],
+    named: str,
+    every: bool = False,
 ) -> Figure:
-    """A panel per pair of models, those with the largest gain; the means over their tasks."""
-    means = found.filter(pl.col("task").is_null())
+    """A panel per pair of models, those with the largest gain; the means over their tasks.
+
+    Pairs that the table leaves out are drawn with `every` alone.
+    """
+    means = found.filter(pl.col("task").is_null()) if every else divided(found)[0]
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
     with style.applied():
         if means.is_empty():

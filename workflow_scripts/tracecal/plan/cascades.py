@@ -38,23 +38,18 @@ def _early_doubt(run: Run) -> Iterator[Result | Table]:
 
 
 def _cascades(run: Run) -> Iterator[Result | Table]:
-    """The pairs of models that share tasks; a run with one model has none."""
-    config = run.config
-    named = config.study.cascades
-    pairs = config.study.cascading() if named is None else [(one.small, one.large) for one in named]
+    """The pairs of a small and a large model; a run with one model has none."""
+    config, pairs = run.config, run.config.cascades()
     if not pairs:
         return
     baselines = [e.id for e in run.compared if e.role == "baseline"]
     prices = {one.slug: one.price.model_dump() for one in config.models if one.price}
     kinds = ("labels", "traces", "predictions", "splits", "questions")
-    for two in _twos(pairs):
-        known = {model: chosen_for(model, run.compared, config) for model in two}
+    for two in pairs:
+        known = [e.id for e in chosen_for(two[0], run.compared, config)]
         settings = {
-            "estimators": {
-                model: [*(e.id for e in own), *([PICKED] if baselines else [])]
-                for model, own in known.items()
-            },
-            "baselines": baselines,
+            "estimators": [*known, *([PICKED] if baselines else [])],
+            "baselines": [name for name in baselines if name in known],
             "bootstrap": run.bootstrap,
             "prices": {model: prices[model] for model in two if model in prices},
         }
@@ -63,7 +58,7 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
         weighed = [model for model in two if not config.answered(model)]
         if weighed and not {*two} <= {*prices}:
             more = {"models": PerPair("<results>/models/{model}", "all", weighed)}
-        yield _of_two("cascades", run, two, pairs, settings, _files(kinds, "all") | more)
+        yield _of_two("cascades", two, settings, _files(kinds, "all") | more)
     yield _of_all("cascades", pairs)
     shown = {"named": config.study.named_baseline}
     yield Table("cascades", ["cascades"], ["all"], run.compared, shown)
@@ -86,8 +81,8 @@ def _promises(run: Run, pairs: Pairs) -> Iterator[Result | Table]:
         "confidence": config.risk_control.confidence,
     }
     files = _files(("labels", "scores", "features", "splits", "questions"), "whole")
-    for two in _twos(kept):
-        yield _of_two("cascade_promises", run, two, kept, settings, files)
+    for two in kept:
+        yield _of_two("cascade_promises", two, settings, files)
     yield _of_all("cascade_promises", kept)
     yield Table("cascade_promises", ["cascade_promises"], ["all"])
 
@@ -96,31 +91,17 @@ def _files(kinds: Sequence[str], study: Study) -> dict[str, PerPair]:
     return {kind: replace(FILES[kind], study=study) for kind in kinds}
 
 
-def _twos(pairs: Pairs) -> list[tuple[str, str]]:
-    """The models of each pair, in either order, once."""
-    return sorted({(min(pair), max(pair)) for pair in pairs})
-
-
 def _of_two(
-    name: str,
-    run: Run,
-    two: tuple[str, str],
-    pairs: Pairs,
-    settings: Mapping[str, object],
-    files: Mapping[str, PerPair],
+    name: str, two: tuple[str, str], settings: Mapping[str, object], files: Mapping[str, PerPair]
 ) -> Analysis:
-    """The analysis `name` of two models alone, so that another model adds its pairs to a run."""
-    own = {
-        "cascades": [list(pair) for pair in pairs if {*pair} == {*two}],
-        "chosen": run.config.study.cascades is not None,
-    }
+    """The analysis `name` of one pair alone, so that another model adds its own to a run."""
+    small, large = two
     study = files["labels"].study
-    part = f"{name}/{'/'.join(two)}"
-    return Analysis(part, files, {**settings, **own}, pairs=study, sharing=two, made_by=name)
+    own = {**settings, "small": small, "large": large}
+    return Analysis(f"{name}/{small}/{large}", files, own, pairs=study, sharing=two, made_by=name)
 
 
 def _of_all(name: str, pairs: Pairs) -> Analysis:
-    """What `_of_two` made of each two models."""
-    parts = [analysed(f"{name}/{'/'.join(two)}") for two in _twos(pairs)]
-    ordered = {"cascades": [list(pair) for pair in pairs]}
-    return Analysis(name, {"parts": parts}, ordered, made_by="joined_cascades", quick=True)
+    """What `_of_two` made of each pair."""
+    parts = [analysed(f"{name}/{small}/{large}") for small, large in pairs]
+    return Analysis(name, {"parts": parts}, made_by="joined_cascades", quick=True)

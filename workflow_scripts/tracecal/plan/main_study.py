@@ -27,7 +27,6 @@ def results(run: Run) -> Iterator[Result | Table]:
     yield from _spikes(run)
     yield from _representative(run)
     yield from _few_labels(run)
-    yield from _shift_alarms(run)
     named = run.config.study.named_baseline
     yield compares(run, "cross_task_transfer", "cross_task_transfer_improvements", named=named)
     yield _of_pairs("local_risk", "traces features labels")
@@ -143,22 +142,6 @@ def _few_labels(run: Run) -> Iterator[Result | Table]:
     yield Table("few_labels", ["few_labels"], estimators=shown)
     found = {"found": analysed("few_labels")}
     yield Figure("labels_needed", found, {"entries": entries(shown)})
-
-
-def _shift_alarms(run: Run) -> Iterator[Result | Table]:
-    """Streams of answers that turn from each of the main study's tasks to each."""
-    plus = [e for e in run.main_chosen if e.id == "trace_plus"]
-    if not plus:
-        return
-    settings = {
-        "inputs": plus[0].inputs,
-        "method": run.config.calibration.method,
-        "error_rates": list(run.config.risk_control.error_rates),
-        "confidence": run.config.risk_control.confidence,
-        "seed": run.config.seed,
-    }
-    yield _of_pairs("shift_alarms", "labels scores features splits questions", settings)
-    yield Table("shift_alarms", ["shift_alarms"])
 
 
 def transfer(run: Run) -> Result:

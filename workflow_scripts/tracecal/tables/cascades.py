@@ -1,9 +1,12 @@
 """Cascades of two models: what is gained by escalating the least confident answers."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import polars as pl
 
-from tracecal.analyse.cascade import BELOW, BEST, COSTS, FACTS, KEPT_AT, SIGNS
+from tracecal.analyse.cascade import BELOW, BEST, COSTS, FACTS, KEPT_AT, LEAST_GAIN, SIGNS
 from tracecal.analyse.cascades import KEYS
 from tracecal.analyse.routing import ORACLE, RANDOM
 from tracecal.calibrate.picked import PICKED
@@ -17,20 +20,25 @@ LABELS = {
     RANDOM: "Random",
     ORACLE: "Oracle",
 }
-NOTHING = "No two models share a task on which the second is more often right."
+NOTHING = "No two models share a task on which the second costs more and is more often right."
 APART, AHEAD = "*", "+"
 EXPLAINED = (
     f"{APART} The interval of the difference to random routing excludes zero. {AHEAD} That of the "
     "difference between TRACE+ and this router does ({}, resampling groups of answers). Random "
     "routing and the oracle stand in expectation over ties; the best baseline is that of each "
-    "column in hindsight, a point without an interval."
+    "column in hindsight, a point without an interval. A dash: the large model gains less than "
+    f"{100 * LEAST_GAIN:g} points, of which a share would say little."
+)
+LEFT_OUT = (
+    f"Left out, as the second model gains {100 * BELOW:g} point of accuracy or less, or costs no "
+    "more: {}."
 )
 ENDS = ("low", "high")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From the analysis of the same name: a section per pair of models, means over their tasks."""
-    found = frames["cascades"].filter(pl.col("task").is_null())
+    found, left_out = divided(frames["cascades"])
     named = settings.more["named"]
     known = {
         one.id: one.label for one in settings.estimators if one.role == "trace" or one.id == named
@@ -58,8 +66,46 @@ def table(frames: Frames, settings: Settings) -> Table:
         section=pl.concat_str("small", "large", separator=" ") if rows else None,
         titles=titles,
         footnotes=() if rows else (NOTHING,),
-        notes=(EXPLAINED.format(level), _units(found)) if rows else (),
+        notes=(
+            *((EXPLAINED.format(level), _units(found)) if rows else ()),
+            *_left_out(left_out, settings),
+        ),
     )
+
+
+def divided(found: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """The means over tasks of the pairs that are worth a cascade; the facts of the others.
+
+    In the latter the large model gains no more than BELOW, or costs no more than the small one.
+    """
+    means = found.filter(pl.col("task").is_null())
+    facts = means.filter(pl.col("router").is_null(), pl.col("metric").is_in([*FACTS, *COSTS]))
+    pairs = facts.pivot("metric", index=KEYS, values="value", maintain_order=True)
+    if pairs.is_empty():
+        return means, []
+    gains = pl.col("large_right") - pl.col("small_right") > BELOW
+    costs = (pl.col("large_cost") > pl.col("small_cost")).fill_null(True)
+    kept = pairs.filter(gains & costs).select(KEYS)
+    return (
+        means.join(kept, on=KEYS, how="semi", maintain_order="left"),
+        pairs.filter(~(gains & costs)).to_dicts(),
+    )
+
+
+def _left_out(pairs: Sequence[Mapping[str, Any]], settings: Settings) -> tuple[str, ...]:
+    """A note on the pairs that `divided` leaves out."""
+
+    def why(pair: Mapping[str, Any]) -> str:
+        gain = pair["large_right"] - pair["small_right"]
+        if gain <= BELOW:
+            return f"{100 * gain:+.1f} points"
+        return f"{pair['large_cost'] / pair['small_cost']:.0%} of the cost"
+
+    told = [
+        f"{settings.models[one['small']]} to {settings.models[one['large']]} ({why(one)})"
+        for one in pairs
+    ]
+    return (LEFT_OUT.format(", ".join(told)),) if told else ()
 
 
 def _title(settings: Settings, small: str, large: str, facts: dict[str, float]) -> str:

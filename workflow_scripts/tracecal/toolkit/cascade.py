@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.analyse.answer_costs import answer_costs
-from tracecal.analyse.cascade import BELOW, BEST, KEPT_AT, cascade
+from tracecal.analyse.cascade import BELOW, BEST, KEPT_AT, LEAST_GAIN, cascade
 from tracecal.analyse.cascades import routed
 from tracecal.analyse.gains import TRACE_PLUS
 from tracecal.analyse.routing import ORACLE, RANDOM
@@ -160,8 +160,10 @@ def summary(cascaded: Cascaded) -> str:
         )
     lines += [
         "",
-        "area: mean accuracy over all shares escalated; gain: share of the large model's; needed:",
-        f"share escalated within {100 * BELOW:g} point of the large model; best: in hindsight",
+        "area: mean accuracy over all shares escalated; gain: share of the large model's, – where",
+        f"that is less than {100 * LEAST_GAIN:g} points; needed: share escalated within "
+        f"{100 * BELOW:g} point of it; best:",
+        "in hindsight",
         "",
         f"Thresholds on {cascaded.router} with confidence {promised['confidence']:g}:",
     ]
@@ -212,7 +214,7 @@ def picture(cascaded: Cascaded, path: str | Path, named: str) -> None:
     labels = dict(zip(("small", "large"), _names(cascaded), strict=True))
     found = cascaded.found.with_columns(small=pl.lit("small"), large=pl.lit("large"))
     shown = [Entry(**one) for one in entries(ESTIMATORS) if one["id"] in {*found["router"]}]
-    figure = cost_and_accuracy.draw(found, shown, labels, named)
+    figure = cost_and_accuracy.draw(found, shown, labels, named, every=True)
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
     with style.applied(), atomic_write(path) as part:
         figure.savefig(part, format=suffix[1:], metadata=dated[suffix])

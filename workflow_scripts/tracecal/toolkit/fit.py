@@ -114,18 +114,19 @@ def calibrate_answers(
         known.fits(),
         part_names=known.part_names,
     )
+    ranking = _ranking(known, settings)
+    few = usable.height < FEW_LABELS and WITH_FEW_LABELS in calibrators
+    chosen = {"ranking": tuple(ranking), "estimator": WITH_FEW_LABELS if few else None}
+    default = default_estimator({"fitted_on": chosen, **calibrators})
     split = known.splits.filter(pl.col("split") == 0)
     rates, confidence = settings.risk_control.error_rates, settings.risk_control.confidence
     for name, columns in known.estimators.items():
         values = {column.split(".", 1)[1]: column for column in columns}
         rows = known.frame.select("example_id", "correct", **values)
-        control = risk_control(calibrators[name], rows, split, rates, confidence)
-        calibrators[name]["risk_control"] = control
+        calibrators[name]["risk_control"] = risk_control(
+            calibrators[name], rows, split, rates, confidence, forecast=name == default
+        )
         calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, split)
-    ranking = _ranking(known, settings)
-    few = usable.height < FEW_LABELS and WITH_FEW_LABELS in calibrators
-    chosen = {"ranking": tuple(ranking), "estimator": WITH_FEW_LABELS if few else None}
-    default = default_estimator({"fitted_on": chosen, **calibrators})
     calibrators[default]["held_out"] = _held_out(known, default, settings)
     fitted_on = FittedOn(
         model=_one(usable, "model", "models"),

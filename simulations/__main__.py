@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Iterator
 
-from validate import alarms, asking, cascades, group_labels, guarantees, intervals, parts
-from validate.claims import Claim
+from simulations import alarms, asking, cascades, group_labels, guarantees, intervals, parts
+from simulations.claims import Claim
 
 # How many data sets each claim is tried on.
 RUNS = 2000

@@ -10,7 +10,7 @@ import yaml
 
 from benchmarks.timing import Row, alone, cpu_seconds_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PAPER = ROOT / "config" / "paper.yaml"
 DRY_RUN = (str(ROOT / ".venv/bin/snakemake"), "--cores", "1", "--dry-run", "--configfile")
 SIZES = ((5, 4), (15, 8), (50, 20))  # models and tasks

@@ -2,7 +2,7 @@
 waits for.
 
 Run as a program, with the packages `tracecal` and `explore` (of the tests) on the path:
-    PYTHONPATH=workflow_scripts:tests python tests/benchmarks/explorer.py
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.explorer
 """
 
 import tempfile

@@ -18,7 +18,7 @@ from tracecal.decode.greedy import decode
 from tracecal.decode.stopping import StopStrings
 from tracecal.features.features import answer_features
 
-PICTURE = Path(__file__).resolve().parents[2] / "docs" / "growth.svg"
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"
 TASKS, ANSWERS, AT_ONCE = 4, 1_000, 8
 Timed = Callable[[], float]  # does the work once and says what it took, in CPU seconds
 SIZES = {

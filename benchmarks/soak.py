@@ -25,9 +25,9 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from soak.small import EDITS, RESULTS, START, Small, kill
 from tracecal.errors import InputError
 from tracecal.storage.files import read_checked, read_sealed
+from workflow.small import EDITS, RESULTS, START, Small, kill
 
 ROUNDS = ("change", "kill", "edit while it runs", "flip", "keep times", "restore", "touch")
 

@@ -1,7 +1,7 @@
 """How many labels a promise costs: labels asked for where they decide, beside the package bargain.
 
     pip install bargain==0.1.3    # in an environment that has this project's requirements
-    PYTHONPATH=workflow_scripts:tests python tests/benchmarks/labels.py
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.labels
 
 Draws three made-up tasks of 4,000 answers, asks for 100, 200 and 400 labels at a target error rate
 of 10 % and a confidence of 90 %, and prints the mean coverage (the answers above the threshold, with

@@ -1,6 +1,6 @@
 """How many labels fits need, on all answers of a finished run: the table of docs/few_labels.md.
 
-    PYTHONPATH=workflow_scripts:tests python tests/benchmarks/few_labels.py CONFIGFILE...
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.few_labels CONFIGFILE...
 
 Without arguments it is the evening's run, config/config.yaml and config/evening.yaml. Prints TRACE+
 minus each other fit and baseline at 20, 50, 100 and 200 labels, in AUROC and Brier score, as the
@@ -23,7 +23,7 @@ from tracecal.plan.run import Run, load_run
 from tracecal.tables.few_labels import LABELS
 from tracecal.tables.settings import Entry
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 ALL = "all models"
 
 

@@ -5,9 +5,11 @@ That of the workflow is left out: dry runs have tests of their own.
 
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
-from benchmarks import calibration, decoding, growth, operators, parts, polygraph, serve
+from benchmarks import alarms, calibration, decoding, growth, operators, parts, polygraph, serve
 
 POLYGRAPH = pytest.mark.skipif(
     not find_spec("lm_polygraph"), reason="lm-polygraph is in .venv-polygraph, for make bench"
@@ -47,3 +49,23 @@ def test_growth_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(growth, "PICTURE", tmp_path / "growth.svg")
     assert len(list(growth.rows())) == 7
     assert (tmp_path / "growth.svg").read_text().count("<svg") == 1
+
+
+def test_the_windows_statistic_is_scipys():
+    rng = np.random.default_rng(2)
+    reference, values = rng.random(150).round(2), rng.random(260).round(2)
+    told = alarms.distance(reference, values)
+    window, step = alarms.WINDOW, alarms.STEP
+    for end in (window, window + step, 260):
+        expected = ks_2samp(reference, values[end - window : end]).statistic
+        assert told[end - 1] == pytest.approx(expected)
+    assert told[: window - 1].max() == told[window] == 0
+
+
+def test_a_change_of_traffic_is_noticed_soon_and_no_change_hardly_ever():
+    turned, unchanged = (
+        alarms.monitors([alarms.drawn(shift, seed) for seed in range(20)]) for shift in (1.0, 0.0)
+    )
+    assert np.isfinite(unchanged).mean() <= 0.15
+    delays = turned[turned > alarms.BEFORE] - alarms.BEFORE
+    assert len(delays) >= 18 and 5 <= np.median(delays) <= 60

@@ -1,7 +1,7 @@
 """What a cascade costs at an equal guarantee: the certificate of docs/cascades.md beside bargain.
 
     pip install bargain==0.1.3    # in an environment that has this project's requirements
-    PYTHONPATH=workflow_scripts:tests python tests/benchmarks/cascades.py
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.cascades
 
 Draws pairs of a small and a large model. Both ways promise, with a confidence of 90 %, that the cascade
 is right at most a share ε less often than the large model: `tracecal.calibrate.cascade_control` for
@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from tracecal.calibrate.evidence import error_level
-from validate.cascades import (
+from simulations.cascades import (
     CONFIDENCE,
     REFERENCE,
     Answers,
@@ -30,6 +29,7 @@ from validate.cascades import (
     rising,
     true_loss,
 )
+from tracecal.calibrate.evidence import error_level
 
 BATCH, DRAWS = 4000, 400
 LABELLED = (500, 1000, 2000)

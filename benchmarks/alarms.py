@@ -1,7 +1,7 @@
 """How soon a change of the traffic raises an alarm: the monitors, a window, and ADWIN of river.
 
     pip install river==0.22.0    # in an environment that has this project's requirements
-    PYTHONPATH=workflow_scripts:tests python tests/benchmarks/alarms.py
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.alarms
 
 Streams of made-up answers whose score, before the sigmoid, falls by so many standard deviations
 after BEFORE answers. Prints false alarms (before the turn, and in streams that do not turn) and the
@@ -17,11 +17,11 @@ import sys
 import numpy as np
 from scipy.special import expit
 
-from tracecal.analyse.shift_alarms import AFTER, BEFORE, distance
+from simulations.alarm_streams import first_alarms
 from tracecal.watch.monitors import Batch, Promise, Reference
-from tracecal.watch.streams import first_alarms
 
-STREAMS, KNOWN = 200, 300
+STREAMS, KNOWN, BEFORE, AFTER = 200, 300, 300, 700
+WINDOW, STEP = 100, 10
 SHIFTS = (0.0, 0.25, 0.5, 1.0)
 DELTAS = 10.0 ** -np.arange(0.0, 6.05, 0.1)
 
@@ -43,6 +43,21 @@ def monitors(streams: list[tuple[Reference, Batch]]) -> np.ndarray:
     references, batches = zip(*streams, strict=True)
     found = np.stack([*first_alarms(references, batches, Promise()).values()])
     return np.where(found > 0, found, np.inf).min(axis=0)
+
+
+def distance(reference: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The Kolmogorov-Smirnov statistic [n] of the last WINDOW values and the reference.
+
+    0 where a window is not full, and between the STEPs.
+    """
+    found = np.zeros(len(values))
+    grid = np.unique(np.append(reference, values))
+    expected = np.searchsorted(np.sort(reference), grid, side="right") / len(reference)
+    for end in range(WINDOW, len(values) + 1, STEP):
+        last = np.sort(values[end - WINDOW : end])
+        share = np.searchsorted(last, grid, side="right") / WINDOW
+        found[end - 1] = np.abs(share - expected).max()
+    return found
 
 
 def window(streams: list[tuple[Reference, Batch]]) -> np.ndarray:

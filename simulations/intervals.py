@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
+from simulations.claims import Claim
 from tracecal.analyse.averages import averages
 from tracecal.analyse.bootstrap import RESAMPLED, resample_metrics
 from tracecal.analyse.comparisons import comparisons
@@ -24,7 +25,6 @@ from tracecal.calibrate.metrics import all_metrics
 from tracecal.calibrate.picked import PICKED, picks, with_picked
 from tracecal.calibrate.predict import calibrate_all
 from tracecal.calibrate.splits import make_splits
-from validate.claims import Claim
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95
 # What is asked of a nominal 95 %.

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
+from simulations.claims import Claim
+from simulations.guarantees import CONFIDENCE, REFERENCE, Answers, true_rate
 from tracecal.calibrate.evidence import error_level
 from tracecal.calibrate.pooled import fit_pooled
 from tracecal.calibrate.protocol import Calibrator
 from tracecal.calibrate.risk_control import guarantee, parts
 from tracecal.calibrate.splits import make_splits
-from validate.claims import Claim
-from validate.guarantees import CONFIDENCE, REFERENCE, Answers, true_rate
 
 
 @dataclass(frozen=True)

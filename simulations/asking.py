@@ -9,11 +9,18 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from simulations.claims import Claim
+from simulations.guarantees import (
+    CONFIDENCE,
+    POPULATIONS,
+    REFERENCE,
+    Answers,
+    Population,
+    true_rate,
+)
 from tracecal.calibrate.asking import NoMoreLabels, Pool, promise
 from tracecal.calibrate.asking import Population as Whom
 from tracecal.calibrate.evidence import error_level
-from validate.claims import Claim
-from validate.guarantees import CONFIDENCE, POPULATIONS, REFERENCE, Answers, Population, true_rate
 
 
 def threshold(drawn: Answers, rate: float, whom: Whom, most: int) -> float | None:
