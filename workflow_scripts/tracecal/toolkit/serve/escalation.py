@@ -28,19 +28,18 @@ from tracecal.toolkit.serve.settings import Settings
 
 # What becomes of answers. For the last three the large server failed, there were several choices,
 # or there was too much to hold back.
-OUTCOMES = ("kept", "escalated", "early", "failed", "several", "too_large")
+OUTCOMES = ("kept", "escalated", "failed", "several", "too_large")
 
 
 @dataclass
 class Escalation:
     """The large server, asked with its `key`, and what is known of its answers by `scorer`.
 
-    `early` judges the first tokens of the small server's. `counts` tells what became of answers.
+    `counts` tells what became of answers.
     """
 
     settings: Settings
     scorer: Unscored = field(default_factory=Unscored)
-    early: Scorer | None = None
     key: str | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -74,11 +73,6 @@ class Escalation:
         if failure is not None:
             raise failure
         return orjson.dumps(mark(answer, marks(why, of_small))) if answer else content
-
-    def in_pieces(self, request: Object, form: Form) -> bool:
-        """Whether an answer that is not to be streamed is asked for as a stream, for `early`."""
-        whole = form.has_choices and not request.get("stream") and not has_several(request)
-        return self.early is not None and whole
 
     async def _whole(self, request: Object, form: Form) -> Object:
         """The large server's answer."""

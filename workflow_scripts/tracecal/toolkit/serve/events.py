@@ -61,8 +61,7 @@ class Choice:
 class Stream:
     """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
 
-    `chunk` is the last event that held a choice, `usage` what the server says that it counted, and
-    `failed` whether it sent an error.
+    `usage` is what the server says that it counted, `failed` whether it sent an error.
     """
 
     scorer: Scorer
@@ -74,7 +73,6 @@ class Stream:
     confidences: list[Object] = field(default_factory=list)
     usage: Object | None = None
     failed: bool = False
-    chunk: Object = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.most_likely = self.form.client_top(self.request)
@@ -113,7 +111,6 @@ class Stream:
         if isinstance(value.get("usage"), dict):
             self.usage = value["usage"]
         if isinstance(choices, list):
-            self.chunk = value if choices else self.chunk
             for choice in choices:
                 if isinstance(choice, dict):
                     self._choice(choice, value)
@@ -149,16 +146,9 @@ class Stream:
     def _confidence(self, choice: Object, chunk: Object, held: Choice) -> Object:
         if self.size > self.most:
             return self.scorer.unknown(f"the answer is larger than {self.most / 1e6:g} MB")
-        return self.scorer.of_answer(self.answer(choice, chunk, held), self.request)
+        return self.scorer.of_answer(self._answer(choice, chunk, held), self.request)
 
-    def so_far(self) -> Object | None:
-        """The only choice's beginning as a whole answer that was cut off; null without one."""
-        if len(self.choices) != 1 or self.size > self.most:
-            return None
-        ((_, held),) = self.choices.items()
-        return self.answer({"finish_reason": "length"}, self.chunk, held)
-
-    def answer(self, choice: Object, chunk: Object, held: Choice) -> Object:
+    def _answer(self, choice: Object, chunk: Object, held: Choice) -> Object:
         """What was streamed of a choice as a whole answer, which ends as `choice` says."""
         whole = self.form.join("".join(held.texts), held.lists)
         if held.thoughts and "message" in whole:
