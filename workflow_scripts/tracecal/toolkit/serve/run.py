@@ -159,9 +159,7 @@ def _serve(proxy: Proxy, listening: socket.socket) -> None:
     application = proxy.application()
     if parent := multiprocessing.parent_process():
         application.cleanup_ctx.append(_end_with(parent.sentinel))
-    # Else each look for garbage goes through all that the imports made, several times an answer.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.freeze()  # else each look for garbage goes through all that the imports made
     web.run_app(application, sock=listening, print=None, **server_options(proxy.settings))
 
 
