@@ -15,6 +15,7 @@ from logs.rows import TWO, chat, token
 from toolkit.running import ASK, CHAT, READING, events
 from toolkit.upstream import CHUNKS, Upstream, piece, response
 from tracecal.logs.options import Reading
+from tracecal.toolkit.serve.bodies import TooLargeError
 from tracecal.toolkit.serve.confidence import Scorer, asked_processing, spelled
 from tracecal.toolkit.serve.events import Events, Stream
 from tracecal.toolkit.serve.forms import FORMS, trim
@@ -355,6 +356,48 @@ def test_an_endless_event_is_one_error(client):
     assert "an event is larger than 0.1 MB" in found.text
 
 
+def test_an_event_of_many_lines_takes_time_in_proportion_and_is_refused():
+    cut, chunk = Events(64_000_000), b"data: x\n" * 8192
+    start = time.process_time()
+    for _ in range(400):
+        assert cut.feed(chunk) == []
+    assert time.process_time() - start < 3  # it took half a minute
+    with pytest.raises(TooLargeError, match="more than 10,000 lines"):
+        cut.feed(b"\n")
+
+
+def nested(levels):
+    """An answer of which an unknown field is nested so deep, and its JSON."""
+    answer = chat() | {"x": []}
+    return json.dumps(answer).replace("[]", "[" * levels + "]" * levels).encode()
+
+
+@pytest.mark.parametrize("levels", [200, 251, 253, 300, 1000])
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_nested_too_deep_to_be_written_is_no_json(client, caplog, stream, levels):
+    """orjson reads 1,024 levels and writes 254."""
+    event = b"data: " + nested(levels) + b"\n\ndata: [DONE]\n\n"
+    said = Saying(event, "text/event-stream") if stream else Saying(nested(levels))
+    with client(said) as http, quiet(caplog):
+        found = http.post(CHAT, json=ASK | {"stream": stream})
+        asked = http.post(CHAT, json=ASK | {"stream": stream, "logprobs": True})
+    if levels == 200:
+        assert '"confidence":{"probability":0.' in found.text
+        return
+    assert found.status_code == (200 if stream else 502)
+    assert found.text.count('"error":{') == 1 and "-0.25" not in found.text
+    assert asked.content == (event if stream else nested(levels))
+
+
+def test_a_request_that_is_nested_too_deep_is_the_servers_to_answer(client):
+    upstream = Upstream()
+    content = json.dumps(ASK | {"x": []}).replace("[]", "[" * 300 + "]" * 300)
+    with client(upstream) as http:
+        headers = {"content-type": "application/json"}
+        assert http.post(CHAT, content=content, headers=headers).status_code == 200
+    assert upstream.asked[0][2].decode() == content
+
+
 @pytest.mark.parametrize("wrong", [{"include": 5}, {"include": [{}]}, {"top_logprobs": -1}])
 def test_settings_that_are_wrong_are_the_servers_to_refuse(client, wrong):
     upstream = Upstream()
@@ -367,8 +410,10 @@ def test_settings_that_are_wrong_are_the_servers_to_refuse(client, wrong):
 # The numbers, quickly.
 
 
-def test_scoring_an_answer_costs_about_as_much_as_parsing_it(of_top_k):
-    """100 tokens with 5 alternatives; Python's own parser is the measure."""
+def test_scoring_an_answer_costs_few_times_what_parsing_it_does(of_top_k):
+    """100 tokens with 5 alternatives; Python's own parser is the measure. A quiet machine takes 1.6
+    times its time, models of each token took 5 times.
+    """
     rng = np.random.default_rng(0)
     made = []
     for place in range(100):
@@ -390,4 +435,4 @@ def test_scoring_an_answer_costs_about_as_much_as_parsing_it(of_top_k):
         (took(lambda: scorer.of_answer(answer, ASK)), took(lambda: json.loads(content)))
         for _ in range(7)
     ]
-    assert np.median([ours / parsing for ours, parsing in pairs]) < 2
+    assert np.median([ours / parsing for ours, parsing in pairs]) < 3.5

@@ -1,18 +1,18 @@
 """Server-sent events: cut from a stream of bytes, and given the confidence of what they hold."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from tracecal.toolkit.serve.bodies import TooLargeError, UnreadableError, mentions_logprobs
+from tracecal.toolkit.serve.bodies import TooLargeError, UnreadableError, mentions_logprobs, parsed
 from tracecal.toolkit.serve.confidence import Scorer
 from tracecal.toolkit.serve.forms import Form, Object, trim
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
 EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+MOST_LINES = 10_000  # of an event, which has a few
 DONE = b"[DONE]"
 ENDED = ("response.completed", "response.incomplete")
 
@@ -22,25 +22,27 @@ class Events:
     """Cuts a stream into events. Lines may end with CR, LF or both, as the standard says."""
 
     most: int
-    size: int = 0
-    parts: list[bytes] = field(default_factory=list)
+    held: bytearray = field(default_factory=bytearray)
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """The events that `data` ends. Raises `TooLargeError` where one exceeds `most` bytes."""
-        self.parts.append(data)
-        self.size += len(data)
-        if b"\n" in data or b"\r" in data:
-            held, place = b"".join(self.parts), 0
-            for end in EVENT_END.finditer(held):
-                yield held[place : end.start()]
-                place = end.end()
-            self.parts, self.size = [held[place:]], len(held) - place
-        if self.size > self.most:
+    def feed(self, data: bytes) -> list[bytes]:
+        """The events that `data` ends. Raises `TooLargeError` where one is larger than `most` bytes
+        or `MOST_LINES`.
+        """
+        start, place, found = max(len(self.held) - 3, 0), 0, []  # an end is four bytes at most
+        self.held += data
+        for end in EVENT_END.finditer(self.held, start):
+            found.append(bytes(self.held[place : end.start()]))
+            place = end.end()
+        del self.held[:place]
+        if len(self.held) > self.most:
             raise TooLargeError(f"an event is larger than {self.most / 1e6:g} MB (--max-body)")
+        if any(one.count(b"\n") + one.count(b"\r") > MOST_LINES for one in found):
+            raise TooLargeError(f"an event has more than {MOST_LINES:,} lines")
+        return found
 
     def rest(self) -> bytes:
         """What stands behind the last event's end."""
-        return b"".join(self.parts)
+        return bytes(self.held)
 
 
 @dataclass
@@ -95,8 +97,8 @@ class Stream:
     def _data(self, data: bytes) -> bytes:
         self.size += len(data)
         try:
-            value = orjson.loads(data)
-        except orjson.JSONDecodeError as error:
+            value = parsed(data)
+        except ValueError as error:
             if self.most_likely is None and mentions_logprobs(data):
                 raise UnreadableError("an event is not valid JSON") from error
             return b"\ndata: ".join(data.split(b"\n"))
