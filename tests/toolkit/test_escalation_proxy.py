@@ -70,6 +70,17 @@ class Model(Upstream):
             return await self._streamed(request, asked)
         if self.trouble == "no answer":
             return web.json_response({"object": "nothing"})
+        if self.trouble == "deep":
+            return web.Response(
+                body=json.dumps(self.whole | {"x": 0}).replace(" 0}", "[" * 500 + "]" * 500 + "}"),
+                content_type="application/json",
+            )
+        if self.trouble == "stalls":
+            response = web.StreamResponse(headers={"content-type": "application/json"})
+            await response.prepare(request)
+            while True:
+                await response.write(b" ")
+                await asyncio.sleep(0.05)
         return web.json_response(self.whole, headers=self.headers)
 
     async def _streamed(self, request, asked):
@@ -77,6 +88,12 @@ class Model(Upstream):
         await response.prepare(request)
         if self.trouble == "no answer":
             await response.write(b'data: {"error": {"message": "full"}}\n\n')
+            return response
+        while self.trouble == "stalls":  # keeping the connection alive
+            await response.write(b": a comment\n\n")
+            await asyncio.sleep(0.05)
+        if self.trouble == "deep":
+            await response.write(b'data: {"x": ' + b"[" * 500 + b"]" * 500 + b"}\n\n")
             return response
         for place, chunk in enumerate(self.chunks):
             await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
@@ -353,6 +370,30 @@ def test_where_the_large_server_fails_the_small_ones_answer_comes_back_marked(
     assert confidence["escalated"] is False and confidence["keep"] is False
     assert "it is not kept; the large server failed (" in confidence["escalation"]["why"]
     assert LARGE_KEY not in response.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("trouble", ["stalls", "deep"])
+def test_a_large_server_that_gives_no_answer_costs_no_small_one(both, trouble, stream):
+    """It keeps its connection alive for ever, or answers what cannot be read."""
+    other = large(trouble=trouble)
+    with both(small(), other, escalate_timeout=1) as http:
+        response = http.post(CHAT, json=ASK | {"stream": stream})
+        assert until(lambda: other.left == (trouble == "stalls"))
+    told = chunks(response) if stream else response.json()
+    text = text_of(told) if stream else told["choices"][0]["message"]["content"]
+    assert text == "aaaa"
+    why = (confidence_of(told) if stream else told["choices"][0]["confidence"])["escalation"]["why"]
+    reason = (
+        "it did not answer in time, --escalate-timeout" if trouble == "stalls" else "its answer"
+    )
+    assert f"the large server failed ({reason}" in why
+
+
+def test_a_large_stream_that_has_begun_may_take_its_time(both):
+    with both(small(), large(pause=0.8), escalate_timeout=1) as http:
+        told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
+    assert text_of(told) == "72" and confidence_of(told)["escalated"] is True
 
 
 def test_a_large_server_that_fails_midway_ends_the_stream_with_an_error(both):

@@ -8,6 +8,7 @@ one gets the body of the request with its own model's name and its own key, and 
 client; its headers stay here.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
@@ -76,8 +77,10 @@ class Escalation:
 
     async def _whole(self, request: Object, form: Form) -> Object:
         """The large server's answer."""
-        response = await self.ask(request, form, stream=False)
-        async with response:
+        async with (
+            asyncio.timeout(self.settings.escalate_timeout),
+            await self.ask(request, form, stream=False) as response,
+        ):
             content = await whole(response, self.scorer, request, form, self.settings.most_bytes)
         answer = json_object(content)
         if answer is None or not confidences(answer):
@@ -132,6 +135,9 @@ def has_several(request: Object) -> bool:
 
 
 def and_failed(why: str | None, error: Exception) -> str:
+    """Why an answer was to be escalated, and why it was not."""
+    if type(error) is TimeoutError:
+        error = UnreadableError("it did not answer in time, --escalate-timeout")
     told = sentence(error, "the large server")
     LOGGER.warning("%s", told)
     return f"{why}; {told}" if why else told

@@ -63,7 +63,8 @@ class Choice:
 class Stream:
     """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
 
-    `usage` is what the server says that it counted, `failed` whether it sent an error.
+    `usage` is what the server says that it counted, `begun` whether an event was readable, and
+    `failed` whether the server sent an error.
     """
 
     scorer: Scorer
@@ -74,6 +75,7 @@ class Stream:
     choices: dict[Any, Choice] = field(default_factory=dict)
     confidences: list[Object] = field(default_factory=list)
     usage: Object | None = None
+    begun: bool = False
     failed: bool = False
 
     def __post_init__(self) -> None:
@@ -109,7 +111,7 @@ class Stream:
 
     def _add(self, value: Object) -> None:
         choices, whole = value.get("choices"), value.get("response")
-        self.failed |= bool(value.get("error"))
+        self.begun, self.failed = True, self.failed or bool(value.get("error"))
         if isinstance(value.get("usage"), dict):
             self.usage = value["usage"]
         if isinstance(choices, list):

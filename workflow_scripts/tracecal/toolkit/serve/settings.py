@@ -51,6 +51,11 @@ class Settings(Watching):
     escalate_key_env: str = Field(
         KEY_ENV, description="environment variable that holds the large server's key, if it has one"
     )
+    escalate_timeout: PositiveFloat = Field(
+        120,
+        description="seconds for the large server's answer, or for a stream of it to begin; then the "
+        "small one's counts",
+    )
     escalate_calibrator: str | None = Field(
         None, description="the large model's own calibrator, for the confidence of its answers"
     )

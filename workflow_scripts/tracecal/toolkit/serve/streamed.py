@@ -1,5 +1,6 @@
 """A streamed answer that may be escalated: the small server's events, or the large one's."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -83,24 +84,26 @@ class Streamed:
         """The large server's events, the last ones with what it counted; none where it fails before
         its answer begins. Raises `LargeServerError` where it fails later.
         """
-        small, large, begun, tail = self.small, self.large, False, []
+        small, large, tail, passed_on = self.small, self.large, [], False
         told = stream_options(small.request).get("include_usage")
         try:
-            response = await self.escalation.ask(small.request, small.form, stream=True)
-            async with response, aclosing(events(response, large)) as arriving:
-                async for arrived in arriving:
-                    if large.failed:
-                        raise UnreadableError("it sent an error")
-                    tail += [one for one in arrived if told or NO_CHOICES not in one]
-                    if large.size and (not large.confidences or large.size > large.most):
-                        begun = True
-                        yield self._marked(tail)
-                        tail = []
-            if not large.size:
+            async with asyncio.timeout(self.escalation.settings.escalate_timeout) as limit:
+                response = await self.escalation.ask(small.request, small.form, stream=True)
+                async with response, aclosing(events(response, large)) as arriving:
+                    async for arrived in arriving:
+                        if large.failed:
+                            raise UnreadableError("it sent an error")
+                        tail += [one for one in arrived if told or NO_CHOICES not in one]
+                        if large.begun and (not large.confidences or large.size > large.most):
+                            limit.reschedule(None)
+                            passed_on = True
+                            yield self._marked(tail)
+                            tail = []
+            if not large.begun:
                 raise UnreadableError("its answer is none")
         except FAILURES as error:
             self.outcome = "failed"
-            if begun:
+            if passed_on:
                 raise LargeServerError(and_failed(None, error)) from error
             self.why = and_failed(self.why, error)
         else:
