@@ -2,12 +2,18 @@
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import entropy as shannon
 
 from logs.rows import END, TWO, batch, chat, token, write
 from tracecal.errors import InputError
 from tracecal.logs.options import Reading
 from tracecal.logs.read import read_answers
+from tracecal.logs.row import read_row
+from tracecal.logs.top_k import entropy_bounds
 
 
 @pytest.fixture
@@ -177,6 +183,16 @@ def test_processing_can_be_stated(read):
             batch(chat([token("51", -0.1, [("51", -0.1), ("a", -0.1)])])),
             "the probabilities listed for token 1 sum to 1.81, above 1",
         ),
+        (
+            batch(chat([token("51", -0.1) | {"token": 5}])),
+            "its log-probabilities are no list of objects with 'token'",
+        ),
+        (batch(chat([token("51", "x", TWO)])), "one of its log-probabilities is no number"),
+        (batch(chat([token("51", [1], TWO)])), "one of its log-probabilities is no number"),
+        (
+            batch(chat([token("51", -0.1) | {"top_logprobs": [3]}])),
+            "its log-probabilities are no list of objects with 'token'",
+        ),
         ({"custom_id": "x", "what": 1}, "its format is unknown"),
         (["x"], "it is not a JSON object"),
         (batch({"choices": [{"message": {"content": 5}}]}), "as openai_chat, choices.0.message"),
@@ -256,3 +272,25 @@ def test_texts_that_were_merged_leave_a_likelier_token_possible(read):
     whole = read(batch(body({"b": -1.2, "": -2.0, "c": -4.0})))["entropy_lower"][1]
     merged = read(batch(body({"b": -1.2, "": -4.0})))["entropy_lower"][1]
     assert merged < whole
+
+
+@given(seed=st.integers(0, 10**6), greedy=st.booleans(), sharpness=st.sampled_from([0.1, 3, 8]))
+def test_lists_of_unequal_lengths_bound_each_tokens_own_entropy(seed, greedy, sharpness):
+    """A sampled token may be likeliest, listed or not; the entropies are those of scipy."""
+    rng, content, entropies, alone = np.random.default_rng(seed), [], [], []
+    for _ in range(rng.integers(1, 6)):
+        p = np.sort(np.exp(rng.normal(size=60) * sharpness))[::-1]
+        p, k = p / p.sum(), rng.integers(1, 21)
+        chosen = 0 if greedy else rng.choice(60, p=p)
+        logs = np.log(p)
+        top = [(f"t{place}", float(logs[place])) for place in range(k)]
+        content.append(token(f"t{chosen}", float(logs[chosen]), top))
+        entropies.append(shannon(p))
+        known = [*logs[:k], *([logs[chosen]] if chosen >= k else [])]
+        least = logs[k - 2 if chosen == k - 1 and not greedy else k - 1]  # of the others
+        alone.append(entropy_bounds(known, 60, math.exp(least)))
+    found = read_row(batch(chat(content)), Reading(vocabulary=60, greedy=greedy))
+    for t, exact in enumerate(entropies):
+        assert found.entropy_lower[t] <= exact <= found.entropy_upper[t]
+        if len(content[t]["top_logprobs"]) > 1:
+            assert found.entropy[t] == pytest.approx(float(alone[t].middle), abs=1e-12)

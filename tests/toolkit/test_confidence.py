@@ -1,7 +1,6 @@
 """What is said of an answer: the numbers of `tracecal score`, or why there are none."""
 
 import json
-import math
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,19 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logs.rows import TWO, chat, token
 from toolkit.running import ASK, CHAT, READING, events
-from toolkit.upstream import CHUNKS, Upstream, completion, piece, response
-from tracecal.logs.openai import read_chat, read_completion
+from toolkit.upstream import CHUNKS, Upstream, piece, response
 from tracecal.logs.options import Reading
-from tracecal.logs.steps import WrongRow, entropies, surprisals
+from tracecal.toolkit.serve.bodies import TooLargeError
 from tracecal.toolkit.serve.confidence import Scorer, asked_processing, spelled
 from tracecal.toolkit.serve.events import Events, Stream
 from tracecal.toolkit.serve.forms import FORMS, trim
-from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
 
 UNSTATED = Reading(vocabulary=1000)
 
@@ -359,6 +356,48 @@ def test_an_endless_event_is_one_error(client):
     assert "an event is larger than 0.1 MB" in found.text
 
 
+def test_an_event_of_many_lines_takes_time_in_proportion_and_is_refused():
+    cut, chunk = Events(64_000_000), b"data: x\n" * 8192
+    start = time.process_time()
+    for _ in range(400):
+        assert cut.feed(chunk) == []
+    assert time.process_time() - start < 3  # it took half a minute
+    with pytest.raises(TooLargeError, match="more than 10,000 lines"):
+        cut.feed(b"\n")
+
+
+def nested(levels):
+    """An answer of which an unknown field is nested so deep, and its JSON."""
+    answer = chat() | {"x": []}
+    return json.dumps(answer).replace("[]", "[" * levels + "]" * levels).encode()
+
+
+@pytest.mark.parametrize("levels", [200, 251, 253, 300, 1000])
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_nested_too_deep_to_be_written_is_no_json(client, caplog, stream, levels):
+    """orjson reads 1,024 levels and writes 254."""
+    event = b"data: " + nested(levels) + b"\n\ndata: [DONE]\n\n"
+    said = Saying(event, "text/event-stream") if stream else Saying(nested(levels))
+    with client(said) as http, quiet(caplog):
+        found = http.post(CHAT, json=ASK | {"stream": stream})
+        asked = http.post(CHAT, json=ASK | {"stream": stream, "logprobs": True})
+    if levels == 200:
+        assert '"confidence":{"probability":0.' in found.text
+        return
+    assert found.status_code == (200 if stream else 502)
+    assert found.text.count('"error":{') == 1 and "-0.25" not in found.text
+    assert asked.content == (event if stream else nested(levels))
+
+
+def test_a_request_that_is_nested_too_deep_is_the_servers_to_answer(client):
+    upstream = Upstream()
+    content = json.dumps(ASK | {"x": []}).replace("[]", "[" * 300 + "]" * 300)
+    with client(upstream) as http:
+        headers = {"content-type": "application/json"}
+        assert http.post(CHAT, content=content, headers=headers).status_code == 200
+    assert upstream.asked[0][2].decode() == content
+
+
 @pytest.mark.parametrize("wrong", [{"include": 5}, {"include": [{}]}, {"top_logprobs": -1}])
 def test_settings_that_are_wrong_are_the_servers_to_refuse(client, wrong):
     upstream = Upstream()
@@ -371,78 +410,10 @@ def test_settings_that_are_wrong_are_the_servers_to_refuse(client, wrong):
 # The numbers, quickly.
 
 
-@st.composite
-def tokens(draw):
-    """Tokens of a chat and their log-probabilities, mostly of a distribution."""
-    k, length = draw(st.sampled_from([1, 2, 5, 20])), draw(st.integers(1, 6))
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    spread, chosen = draw(st.sampled_from([0.1, 3.0, 8.0])), draw(st.sampled_from([0, 1, 30]))
-    decimals = draw(st.sampled_from([None, None, None, 2]))
-    made = []
-    for _ in range(length):
-        logits = np.sort(rng.normal(size=60) * spread)[::-1]
-        logprobs = (logits - np.log(np.exp(logits).sum())).astype(np.float32).astype(float)
-        logprobs = logprobs if decimals is None else logprobs.round(decimals)
-        top = [(f"t{place}", float(logprobs[place])) for place in range(k)]
-        place = int(rng.integers(0, chosen + 1))
-        made.append(token(f"t{place}", float(logprobs[place]), top))
-    return made
-
-
-@settings(max_examples=150)
-@given(made=tokens(), vocabulary=st.sampled_from([22, 60, 1000, 150_000]), greedy=st.booleans())
-def test_regular_steps_give_the_numbers_of_logs(made, vocabulary, greedy):
-    old = {
-        "tokens": [one["token"] for one in made],
-        "token_logprobs": [one["logprob"] for one in made],
-        "top_logprobs": [
-            {top["token"]: top["logprob"] for top in one["top_logprobs"]} for one in made
-        ],
-    }
-    readers = (
-        (chat(made), read_chat),
-        (completion() | {"choices": [{"text": "x", "logprobs": old}]}, read_completion),
-    )
-    for answer, read in readers:
-        steps = regular_steps(answer["choices"][0]["logprobs"])
-        bounds = steps and entropy_bounds(steps, vocabulary, greedy)
-        raw = read(answer)
-        try:
-            expected, _ = entropies(raw.steps, vocabulary, greedy)
-        except WrongRow:
-            assert bounds is None
-            continue
-        if bounds is not None:
-            found = np.array(bounds).T
-            wanted = [(one.lower, one.middle, one.upper) for one in expected]
-            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
-            np.testing.assert_array_equal(-np.minimum(steps.own, 0), surprisals(raw.steps)[0])
-
-
-ORDINARY = [token("51", -math.log(3), [("51", -math.log(3)), ("50", -math.log(5))])]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"logprob": -9999.0},
-        {"logprob": None},
-        {"logprob": 0.5},
-        {"id": 7},
-        {"token": "token_id:7"},
-        {"top_logprobs": []},
-        {"top_logprobs": ORDINARY[0]["top_logprobs"] * 2},
-        {"top_logprobs": [{"token": "51", "logprob": -0.3}]},
-        {"logprob": -0.25, "top_logprobs": [{"token": "51", "logprob": -0.25}]},  # rounded
-    ],
-)
-def test_what_is_not_regular_is_left_to_logs(change):
-    assert regular_steps({"content": ORDINARY}) is not None
-    assert regular_steps({"content": [ORDINARY[0] | change]}) is None
-
-
-def test_scoring_an_answer_costs_about_as_much_as_parsing_it(of_top_k):
-    """100 tokens with 5 alternatives; Python's own parser is the measure."""
+def test_scoring_an_answer_costs_few_times_what_parsing_it_does(of_top_k):
+    """100 tokens with 5 alternatives; Python's own parser is the measure. A quiet machine takes 1.6
+    times its time, models of each token took 5 times.
+    """
     rng = np.random.default_rng(0)
     made = []
     for place in range(100):
@@ -464,4 +435,4 @@ def test_scoring_an_answer_costs_about_as_much_as_parsing_it(of_top_k):
         (took(lambda: scorer.of_answer(answer, ASK)), took(lambda: json.loads(content)))
         for _ in range(7)
     ]
-    assert np.median([ours / parsing for ours, parsing in pairs]) < 2
+    assert np.median([ours / parsing for ours, parsing in pairs]) < 3.5

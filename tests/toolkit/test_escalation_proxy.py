@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 import httpx2 as httpx
 import pytest
@@ -13,7 +12,6 @@ from aiohttp import web
 
 from logs.rows import END, TWO, chat, token
 from toolkit import load
-from toolkit.made import answers
 from toolkit.running import (
     ASK,
     CHAT,
@@ -30,8 +28,6 @@ from toolkit.test_serve_watch import samples
 from toolkit.upstream import Upstream, piece
 from tracecal.storage.files import write_json
 from tracecal.toolkit.command import main, parser
-from tracecal.toolkit.fit import FitSettings, calibrate_answers
-from tracecal.toolkit.serve.assembled import Assembled
 from tracecal.toolkit.serve.confidence import Scorer
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.serve.watcher import Watcher
@@ -67,8 +63,6 @@ class Model(Upstream):
         if self.trouble == "refuses":
             return web.json_response({"error": {"message": f"wrong key {LARGE_KEY}"}}, status=401)
         asked = json.loads(content)
-        if self.trouble == "no streams" and asked.get("stream"):
-            return web.json_response({"error": {"message": "no such option"}}, status=400)
         if self.trouble == "wrong JSON":
             kind = "text/event-stream" if asked.get("stream") else "text/html"
             return web.Response(text="{oh no", headers={"content-type": kind})
@@ -76,6 +70,17 @@ class Model(Upstream):
             return await self._streamed(request, asked)
         if self.trouble == "no answer":
             return web.json_response({"object": "nothing"})
+        if self.trouble == "deep":
+            return web.Response(
+                body=json.dumps(self.whole | {"x": 0}).replace(" 0}", "[" * 500 + "]" * 500 + "}"),
+                content_type="application/json",
+            )
+        if self.trouble == "stalls":
+            response = web.StreamResponse(headers={"content-type": "application/json"})
+            await response.prepare(request)
+            while True:
+                await response.write(b" ")
+                await asyncio.sleep(0.05)
         return web.json_response(self.whole, headers=self.headers)
 
     async def _streamed(self, request, asked):
@@ -83,6 +88,12 @@ class Model(Upstream):
         await response.prepare(request)
         if self.trouble == "no answer":
             await response.write(b'data: {"error": {"message": "full"}}\n\n')
+            return response
+        while self.trouble == "stalls":  # keeping the connection alive
+            await response.write(b": a comment\n\n")
+            await asyncio.sleep(0.05)
+        if self.trouble == "deep":
+            await response.write(b'data: {"x": ' + b"[" * 500 + b"]" * 500 + b"}\n\n")
             return response
         for place, chunk in enumerate(self.chunks):
             await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
@@ -329,244 +340,12 @@ def test_a_held_stream_is_the_large_models_alone(both):
     assert with_usage[-1]["usage"] == COUNTED
 
 
-def test_a_stream_that_is_passed_on_has_the_large_models_answer_as_a_second_choice(both):
-    with both(small(pause=0.05), large(), escalate_stream="pass") as http:
-        response = http.post(CHAT, json=ASK | {"stream": True})
-    told = chunks(response)
-    assert (text_of(told), text_of(told, 1)) == ("aaaa", "72")
-    assert confidence_of(told)["keep"] is False and confidence_of(told)["escalated"] is True
-    assert confidence_of(told, 1)["escalation"]["large"]["generated_tokens"] == 5
-    of_second = [c for one in told for c in one["choices"] if c["index"] == 1]
-    assert all(one["escalated"] for one in of_second)
-    places = [one["choices"][0]["index"] for one in told]
-    assert places == sorted(places)
-    assert response.text.count("[DONE]") == 1
-
-
-def test_the_first_of_a_passed_stream_comes_at_once_and_of_a_held_one_when_it_is_kept(both):
-    seen = {}
-    for mode in ("pass", "hold"):
-        with (
-            both(small(SURE, "51", pause=0.5), large(), escalate_stream=mode) as http,
-            http.stream("POST", CHAT, json=ASK | {"stream": True}) as response,
-        ):
-            arrived = [part for part in response.iter_raw() if part]
-        seen[mode] = len(arrived)
-    assert seen["hold"] == 1 < seen["pass"]
-
-
-# A stream that is cut off early.
-
-
-@pytest.fixture(scope="module")
-def of_first(tmp_path_factory):
-    """A calibrator of the first two tokens, of answers like the servers'."""
-    path = tmp_path_factory.mktemp("first") / "C2.json"
-    made = calibrate_answers(
-        answers(), "t", FitSettings(splits={"count": 2}), vocabulary=1000, first=2
-    )
-    made["fitted_on"]["entropy"] = "top-k"
-    write_json(json.loads(json.dumps(made)), path)
-    return {"early": 2, "early_calibrator": str(path), "early_below": 0.5}
-
-
-@pytest.mark.parametrize("mode", ["hold", "pass"])
-def test_a_doubtful_beginning_is_cut_off_and_escalated(both, of_first, mode):
-    one = small([*UNSURE, *UNSURE] * 20, "a" * 160, pause=0.2)  # of half a minute
-    with both(one, large(), escalate_stream=mode, **of_first) as http:
-        told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
-        assert until(lambda: one.left == 1)
-        assert http.proxy.escalation.counts == {"early": 1}
-    last = 1 if mode == "pass" else 0
-    assert text_of(told, last) == "72"
-    escalation = confidence_of(told, last)["escalation"]
-    assert "after 2 tokens its probability was 0." in escalation["why"]
-    assert escalation["small"]["probability"] < 0.5
-    assert 2 <= escalation["small"]["generated_tokens"] <= 6
-    if mode == "pass":
-        assert text_of(told).startswith("aa")
-        assert confidence_of(told)["keep"] is None and confidence_of(told)["escalated"] is True
-        (end,) = [
-            c["finish_reason"]
-            for one in told
-            for c in one["choices"]
-            if c["index"] == 0 and c["finish_reason"]
-        ]
-        assert end == "length"
-
-
-def test_a_beginning_that_says_nothing_is_not_cut_off(both, of_first):
-    surer = of_first | {"early_below": 0.001}
-    for settings, tokens, text in ((surer, DOUBTED, "aaaa"), (of_first, SURE, "51")):
-        with both(small(tokens, text), large(), **settings) as http:
-            http.post(CHAT, json=ASK | {"stream": True})
-            assert "early" not in http.proxy.escalation.counts
-
-
-def test_where_the_large_server_fails_an_early_doubt_the_small_answer_goes_on(both, of_first):
-    with both(small(pause=0.2), large(trouble="refuses"), **of_first) as http:
-        told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
-    assert text_of(told) == "aaaa"
-    why = confidence_of(told)["escalation"]["why"]
-    assert "after 2 tokens" in why and "the large server failed (status 401)" in why
-
-
-# An answer that is not streamed, and is cut off early all the same.
-
-
-@pytest.mark.parametrize("more", [{}, {"logprobs": True, "top_logprobs": 1}])
-def test_an_unstreamed_answer_is_the_same_whether_or_not_it_is_judged_early(both, of_first, more):
-    told, asked = [], []
-    for settings in ({}, of_first, of_first | {"escalate_stream": "pass"}):
-        one = small(SURE, "51")
-        with both(one, large(), **settings) as http:
-            response = http.post(CHAT, json=ASK | more)
-            assert http.proxy.escalation.counts == {"kept": 1}
-        assert response.headers["content-type"] == "application/json"
-        assert response.headers["x-from"] == "m"
-        told.append(response.json())
-        asked.append(json.loads(one.asked[0][2]))
-    assert told[0] == told[1] == told[2]
-    assert told[0]["choices"][0]["message"] == {"role": "assistant", "content": "51"}
-    assert [one.get("stream") for one in asked] == [None, True, True]
-    assert asked[1]["stream_options"] == {"include_usage": True}
-
-
-def test_a_completion_of_the_older_interface_is_the_same_too(both, of_first):
-    told, asked = [], ASK | {"prompt": "how many?", "logprobs": 1}
-    for settings in ({}, of_first):
-        one = Upstream()
-        with both(one, large(), **settings) as http:
-            told.append(http.post("/v1/completions", json=asked).json())
-        assert json.loads(one.asked[0][2]).get("stream") is (True if settings else None)
-        # Its server counts no tokens, which a stream does.
-        told[-1]["choices"][0]["confidence"].pop("escalation")
-    assert told[0] == told[1]
-    assert told[0]["choices"][0]["logprobs"]["tokens"] == ["51", "<|im_end|>"]
-
-
-def test_an_unstreamed_answer_with_a_doubtful_beginning_is_cut_off_and_escalated(both, of_first):
-    one, other = small([*UNSURE, *UNSURE] * 20, "a" * 160, pause=0.2), large()
-    with both(one, other, **of_first) as http:
-        answer = http.post(CHAT, json=ASK).json()
-        assert until(lambda: one.left == 1)
-        assert http.proxy.escalation.counts == {"early": 1}
-    assert (answer["object"], answer["model"]) == ("chat.completion", "large")
-    (choice,) = answer["choices"]
-    assert choice["message"] == {"role": "assistant", "content": "72"}
-    assert choice["finish_reason"] == "stop" and answer["usage"] == COUNTED
-    escalation = choice["confidence"]["escalation"]
-    assert "after 2 tokens its probability was 0." in escalation["why"]
-    assert 2 <= escalation["small"]["generated_tokens"] <= 6
-    assert escalation["large"]["generated_tokens"] == COUNTED["completion_tokens"]
-
-
-@pytest.mark.parametrize("trouble", TROUBLES)
-def test_where_the_large_server_fails_an_unstreamed_answer_is_the_small_ones(
-    both, of_first, trouble
-):
-    with both(small(pause=0.2), failing(trouble), timeout=1, **of_first) as http:
-        choice = http.post(CHAT, json=ASK).json()["choices"][0]
-        assert http.proxy.escalation.counts == {"failed": 1}
-    assert choice["message"]["content"] == "aaaa"
-    assert choice["confidence"]["escalated"] is False
-    why = choice["confidence"]["escalation"]["why"]
-    assert "after 2 tokens" in why and "the large server failed (" in why
-
-
-def test_a_large_server_that_breaks_off_leaves_a_small_answer_that_is_complete(both, of_first):
-    other = large(trouble="breaks midway")
-    with both(small(), other, **of_first | {"early_below": 0.001}) as http:
-        choice = http.post(CHAT, json=ASK).json()["choices"][0]
-    assert choice["message"]["content"] == "aaaa"
-    why = choice["confidence"]["escalation"]["why"]
-    assert why.startswith("it is not kept; the large server failed (")
-    with both(small(pause=0.2), large(trouble="breaks midway"), **of_first) as http:
-        response = http.post(CHAT, json=ASK)
-    assert response.status_code == 502
-    assert response.json()["error"]["message"].startswith("the large server failed (")
-
-
-@pytest.mark.parametrize("trouble", ["wrong JSON", "no answer", "breaks midway"])
-def test_what_is_no_answer_of_a_small_server_that_streams_is_escalated(both, of_first, trouble):
-    with both(small(trouble=trouble), large(), **of_first) as http:
-        choice = http.post(CHAT, json=ASK).json()["choices"][0]
-    assert choice["message"]["content"] == "72" and choice["confidence"]["escalated"] is True
-    with both(small(trouble=trouble), None, **of_first) as http:
-        response = http.post(CHAT, json=ASK)
-    assert response.status_code == 502
-    assert "the upstream server failed (" in response.json()["error"]["message"]
-
-
-def test_a_server_that_streams_nothing_is_asked_for_whole_answers(both, of_first, caplog):
-    one = small(trouble="no streams")
-    with both(one, large(), **of_first) as http:
-        assert http.post(CHAT, json=ASK).json()["choices"][0]["message"]["content"] == "72"
-        assert http.proxy.escalation.counts == {"escalated": 1}
-    asked = [json.loads(content) for *_, content in one.asked]
-    assert [body.get("stream") for body in asked] == [True, None]
-    assert asked[1]["logprobs"] is True
-    assert "may have refused to answer piece by piece" in caplog.text
-    assert "refused log-probabilities" not in caplog.text
-
-
-def test_several_choices_and_prompts_are_not_judged_early(both, of_first):
-    for path, more in ((CHAT, {"n": 2}), ("/v1/completions", {"prompt": ["a", "b"]})):
-        one = Upstream() if "prompt" in more else small()
-        with both(one, large(), **of_first) as http:
-            http.post(path, json=ASK | more)
-            assert http.proxy.escalation.counts == {"several": 1}
-        assert "stream" not in json.loads(one.asked[0][2])
-
-
-def test_an_answer_too_large_to_be_assembled_is_none(both, of_first):
-    surer = of_first | {"early_below": 0.001}
-    with both(small(UNSURE * 40, "a" * 160), large(), max_body=0.01, **surer) as http:
-        response = http.post(CHAT, json=ASK)
-    assert response.status_code == 502
-    assert "larger than 0.01 MB (--max-body)" in response.json()["error"]["message"]
-
-
-def test_a_client_that_leaves_an_answer_that_is_assembled_ends_it(both, of_first):
-    one = small([*UNSURE] * 40, "a" * 160, pause=0.2)
-    with both(one, large(), **of_first | {"early_below": 0.001}) as http:
-        body = json.dumps(ASK).encode()
-        with by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST")):
-            assert until(lambda: len(one.asked) == 1)
-        assert until(lambda: one.left == 1)
-        assert until(lambda: http.proxy.running == 0)
-
-
-def test_pieces_are_assembled_as_they_would_have_come_whole():
-    """Calls of tools by their index, lists of log-probabilities end to end, texts as texts."""
-
-    def call(place, **function):
-        return {"index": place, "function": function}
-
-    second = call(1, name="g", arguments="{}") | {"id": "c1"}
-    deltas = [
-        {"role": "assistant", "content": "", "confidence": {}},
-        {"role": "assistant", "tool_calls": [call(0, name="f", arguments="") | {"id": "c0"}]},
-        {"tool_calls": [call(0, arguments='{"a"')]},
-        {"tool_calls": [call(0, arguments=": 1}"), second]},
-    ]
-    told = Assembled(10**6)
-    for place, delta in enumerate(deltas):
-        choice = {"index": 0, "delta": delta, "logprobs": {"content": [place]}}
-        choice["finish_reason"] = "tool_calls" if place == 3 else None
-        chunk = {"id": "x", "object": "chat.completion.chunk", "choices": [choice]}
-        told.add([f"event: e\ndata: {json.dumps(chunk)}\n\n".encode(), b": a comment\n\n"])
-    told.add([b'data: {"id": "x", "choices": [], "usage": {"total_tokens": 3}}\n\n'])
-    told.add([b"data: [DONE]\n\n"])
-    calls = [call(0, name="f", arguments='{"a": 1}') | {"id": "c0"}, second]
-    message = {"role": "assistant", "content": "", "tool_calls": calls}
-    choice = {"index": 0, "message": message, "logprobs": {"content": [0, 1, 2, 3]}}
-    assert told.answer() == {
-        "id": "x",
-        "object": "chat.completion",
-        "choices": [choice | {"finish_reason": "tool_calls"}],
-        "usage": {"total_tokens": 3},
-    }
+def test_a_held_stream_comes_at_once_when_it_is_kept(both):
+    with (
+        both(small(SURE, "51", pause=0.5), large()) as http,
+        http.stream("POST", CHAT, json=ASK | {"stream": True}) as response,
+    ):
+        assert len([part for part in response.iter_raw() if part]) == 1
 
 
 # Servers that fail.
@@ -593,6 +372,30 @@ def test_where_the_large_server_fails_the_small_ones_answer_comes_back_marked(
     assert LARGE_KEY not in response.text
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("trouble", ["stalls", "deep"])
+def test_a_large_server_that_gives_no_answer_costs_no_small_one(both, trouble, stream):
+    """It keeps its connection alive for ever, or answers what cannot be read."""
+    other = large(trouble=trouble)
+    with both(small(), other, escalate_timeout=1) as http:
+        response = http.post(CHAT, json=ASK | {"stream": stream})
+        assert until(lambda: other.left == (trouble == "stalls"))
+    told = chunks(response) if stream else response.json()
+    text = text_of(told) if stream else told["choices"][0]["message"]["content"]
+    assert text == "aaaa"
+    why = (confidence_of(told) if stream else told["choices"][0]["confidence"])["escalation"]["why"]
+    reason = (
+        "it did not answer in time, --escalate-timeout" if trouble == "stalls" else "its answer"
+    )
+    assert f"the large server failed ({reason}" in why
+
+
+def test_a_large_stream_that_has_begun_may_take_its_time(both):
+    with both(small(), large(pause=0.8), escalate_timeout=1) as http:
+        told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
+    assert text_of(told) == "72" and confidence_of(told)["escalated"] is True
+
+
 def test_a_large_server_that_fails_midway_ends_the_stream_with_an_error(both):
     with both(small(), large(trouble="breaks midway")) as http:
         *begun, last = chunks(http.post(CHAT, json=ASK | {"stream": True}))
@@ -613,11 +416,10 @@ def test_what_is_no_answer_of_the_small_server_is_escalated(both, trouble, strea
 
 
 def test_a_small_stream_that_breaks_is_escalated(both):
-    for mode, index in (("hold", 0), ("pass", 1)):
-        with both(small(trouble="breaks midway"), large(), escalate_stream=mode) as http:
-            told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
-        assert text_of(told, index) == "72"
-        assert "the upstream server failed" in confidence_of(told, index)["escalation"]["why"]
+    with both(small(trouble="breaks midway"), large()) as http:
+        told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
+    assert text_of(told) == "72"
+    assert "the upstream server failed" in confidence_of(told)["escalation"]["why"]
 
 
 def test_a_refusal_of_the_small_server_is_final_so_that_it_decides_who_may_ask(both):
@@ -712,7 +514,6 @@ def test_the_command_escalates_with_the_key_of_its_environment_and_writes_none(
 
 
 GIVEN = ["--escalate", "http://l", "--escalate-model", "large", "--error-rate", "0.3"]
-EARLY = ["--early", "2", "--early-calibrator", "{of_first}", "--early-below", "0.5"]
 
 
 @pytest.mark.parametrize(
@@ -724,45 +525,23 @@ EARLY = ["--early", "2", "--early-calibrator", "{of_first}", "--early-below", "0
         ([*GIVEN[:4], "--promise", "below:0.05"], "holds no promise 'below:0.05'; it has: none"),
         (GIVEN[:2], "--escalate needs --escalate-model"),
         (["--escalate-model", "x"], "--escalate-model needs --escalate"),
-        (EARLY, "--early needs --escalate"),
-        ([*GIVEN, *EARLY[:2]], "give --early, --early-calibrator and --early-below"),
-        ([*GIVEN, *EARLY, "--watch", "{folder}/s.db"], "leave out one of the two"),
-        ([*GIVEN, *EARLY, "--early", "3"], "is not of the first 3 tokens"),
-        ([*GIVEN, *EARLY, "--early-calibrator", "{own}"], "is not of the first 2 tokens"),
         ([*GIVEN, "--escalate", "nowhere"], "'nowhere' is not an address"),
         ([*GIVEN, "--escalate", "http://a:b@c"], "must not hold a password"),
         ([*GIVEN[:4], "--error-rate", "0.05"], "no answer would be kept, and all be escalated"),
         ([*GIVEN, "--escalate", "http://s/v1", "--escalate-model", "m"], "name a larger model"),
         ([*GIVEN, "--escalate-key-env", "NO_SUCH_KEY"], "the environment has no NO_SUCH_KEY"),
         ([*GIVEN, "--escalate-key-env", KEY], "is not the name of an environment variable"),
-        ([*GIVEN, "--escalate-stream", "hold", "--escalate-calibrator", "{folder}/x"], "x cannot"),
+        ([*GIVEN, "--escalate-calibrator", "{folder}/x"], "x cannot"),
     ],
 )
 def test_what_cannot_be_escalated_is_refused_before_it_starts(
-    calibrator_file, of_first, tmp_path, caplog, options, reason
+    calibrator_file, tmp_path, caplog, options, reason
 ):
-    own = {"of_first": of_first["early_calibrator"], "own": calibrator_file, "folder": tmp_path}
-    options = [option.format(**own) for option in options]
+    options = [option.format(folder=tmp_path) for option in options]
     start = ["serve", "--calibrator", str(calibrator_file), "--port", "0", "--upstream", "http://s"]
     assert main([*start, *options]) == 1
     assert reason in caplog.text
     assert KEY not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("another", "reason"),
-    [({"model": "another"}, "give two of one model"), ({"reasoning": "apart"}, "no reasoning may")],
-)
-def test_an_early_calibrator_of_another_kind_is_refused(
-    calibrator_file, of_first, tmp_path, caplog, another, reason
-):
-    other = json.loads(Path(of_first["early_calibrator"]).read_text())
-    other["fitted_on"] |= another
-    write_json(other, tmp_path / "other.json")
-    start = ["serve", "--calibrator", str(calibrator_file), "--port", "0", "--upstream", "http://s"]
-    early = ["--early", "2", "--early-calibrator", str(tmp_path / "other.json")]
-    assert main([*start, *GIVEN, *early, "--early-below", "0.5"]) == 1
-    assert reason in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -808,8 +587,8 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     text = (REPOSITORY / "docs/cascades.md").read_text(encoding="utf-8")
     told = re.findall(r"^ {4}tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
     read = [parser().parse_args(shlex.split(one.replace("\\\n", " "))) for one in told]
-    assert len(read) == 6
+    assert len(read) == 4
     serving = [args for args in read if hasattr(args, "upstream")]
     for args in serving:
         Settings(**{name: getattr(args, name) for name in Settings.model_fields})
-    assert [args.early for args in serving] == [None, None, "5"]
+    assert [args.promise for args in serving] == [None, "below:0.02"]

@@ -284,6 +284,52 @@ def test_an_answer_packed_in_spite_of_identity_is_unpacked_but_no_bomb_is(client
         assert "is cut short" in http.post(CHAT, json=asked).text
 
 
+MEMBERS = [gzip.compress(part) for part in (b'{"model": "m", "messages"', b": []}", b"")]
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (b"".join(MEMBERS), None),
+        (MEMBERS[0] + MEMBERS[1][:-3], "is cut short"),
+        (MEMBERS[0] + MEMBERS[1] + b"x" * 5_000_000, "is damaged"),
+        (MEMBERS[0] + MEMBERS[1] + gzip.compress(b"")[:3] + b"x" * 5_000_000, "is damaged"),
+        (MEMBERS[0] + MEMBERS[1] + MEMBERS[2] * 2000, "more than 1000 compressed members"),
+    ],
+    ids=["members", "cut", "junk", "half a header", "endless"],
+)
+def test_a_gzip_body_is_all_of_its_members_and_nothing_behind(client, packed, reason):
+    upstream = Upstream()
+    headers = {"content-encoding": "gzip", "content-type": "application/json"}
+    with client(upstream) as http:
+        response = http.post(CHAT, content=packed, headers=headers)
+    assert response.status_code == (400 if reason else 200)
+    if reason:
+        assert reason in response.json()["error"]["message"]
+        assert not upstream.asked
+    else:
+        assert json.loads(upstream.asked[0][2])["messages"] == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_so_is_a_servers(client, stream):
+    whole = json.dumps(chat()).encode()
+    content = [gzip.compress(part) for part in (whole[:50], whole[50:])]
+    if stream:
+        content = [gzip.compress(b"data: "), *content, gzip.compress(b"\n\n")]
+
+    async def answer(request, _):
+        kind = "text/event-stream" if stream else "application/json"
+        headers = {"content-encoding": "gzip", "content-type": kind}
+        return web.Response(body=b"".join(content), headers=headers)
+
+    with client(Answering(answer)) as http:
+        asked = ASK | {"stream": stream}
+        assert '"probability":0.' in http.post(CHAT, json=asked).text
+        content.append(b"x" * 1_000_000)
+        assert "its compressed content is damaged" in http.post(CHAT, json=asked).text
+
+
 def test_an_encoding_that_cannot_be_read_is_an_error(client):
     async def answer(request, _):
         return web.json_response(chat(), headers={"content-encoding": "br"})

@@ -7,6 +7,8 @@ import time
 import httpx2 as httpx
 import numpy as np
 import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
 from logs.rows import chat, token
 from toolkit import kills
@@ -29,8 +31,6 @@ from tracecal.toolkit.watch.values import watched
 from tracecal.watch.monitors import Batch
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
-# A line of Prometheus' text format.
-SAMPLE = re.compile(r'([a-z_]+)(\{[a-z]+="[^"]*"\})? (\S+)')
 
 
 @pytest.fixture
@@ -55,12 +55,13 @@ def shown(watcher, frame, factor=1.0):
 
 
 def samples(text):
-    found = {}
-    for line in text.splitlines():
-        if not line.startswith("# "):
-            name, label, value = SAMPLE.fullmatch(line).groups()
-            found[name + (label or "")] = float(value)
-    return found
+    """By name and labels, as Prometheus' own parser reads them."""
+    return {
+        one.name
+        + "".join(f'{{{label}="{value}"}}' for label, value in one.labels.items()): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
 
 
 def until(condition):
@@ -93,7 +94,7 @@ def test_metrics_and_the_page_tell_of_it(watching):
     watcher = watching()
     shown(watcher, answers(60, seed=3))
     watcher.seen({}, {}, KEPT | {"probability": None, "keep": None}, None)
-    told = samples("\n".join(Metrics(watcher)._lines()))
+    told = samples(generate_latest(Metrics(watcher).registry).decode())
     assert told['tracecal_answers_total{keep="true"}'] == 60
     assert told['tracecal_answers_total{keep="unknown"}'] == 1
     assert told["tracecal_watching"] == 1
@@ -115,7 +116,7 @@ def test_a_deleted_state_leaves_answers_as_they_are_and_is_told(watching, tmp_pa
     assert shown(watcher, answers(10, seed=4)) == [KEPT] * 10
     assert "was deleted or replaced" in watcher.failure
     assert "the proxy does not watch" in caplog.text
-    assert samples("\n".join(Metrics(watcher)._lines()))["tracecal_watching"] == 0
+    assert samples(generate_latest(Metrics(watcher).registry).decode())["tracecal_watching"] == 0
 
 
 def test_a_state_that_cannot_be_used_is_refused_at_the_start(watching, tmp_path):

@@ -34,13 +34,10 @@ class FittedOn(Strict):
     estimator: str | None = Field(None, description="the one to use; null: TRACE+")
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
-    first: PositiveInt | None = Field(
-        None, description="how many of an answer's first tokens it looks at; null: all"
-    )
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
-        usual = {"estimator": None, "parts": None, "first": None, "reasoning": "none"}
+        usual = {"estimator": None, "parts": None, "reasoning": "none"}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         return self.model_dump(mode="json", by_alias=True, exclude=left_out)
 

@@ -10,7 +10,6 @@ from tracecal.logs.raw import RawAnswer, stop_token
 from tracecal.logs.record import Known
 from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.tokens import (
-    ChosenToken,
     Token,
     ids_of,
     require_id_each,
@@ -21,30 +20,6 @@ from tracecal.logs.tokens import (
 Triple = tuple[float | None, int, str | None]
 
 
-class Probable(Token):
-    """A token with its log-probability, or with its probability after sampling's truncation."""
-
-    prob: float | None = None
-
-    @property
-    def value(self) -> float | None:
-        return self.logprob if self.prob is None else _log(self.prob)
-
-
-class Decoded(Probable):
-    """A generated token of llama.cpp; old builds write `content` and `probs` instead."""
-
-    top_logprobs: list[Probable] | None = None
-    top_probs: list[Probable] | None = None
-    content: str | None = None
-    probs: list["OldProbable"] | None = None
-
-
-class OldProbable(BaseModel):
-    tok_str: str
-    prob: float
-
-
 class LlamaCpp(BaseModel):
     """An answer of llama.cpp's `/completion`."""
 
@@ -52,7 +27,7 @@ class LlamaCpp(BaseModel):
     tokens: list[int] | None = None
     stop_type: str | None = None
     model: str | None = None
-    completion_probabilities: list[Decoded] | None = None
+    completion_probabilities: list[Token] | None = None
 
 
 class Message(BaseModel):
@@ -68,7 +43,7 @@ class Ollama(BaseModel):
     thinking: str | None = None
     message: Message | None = None
     done_reason: str | None = None
-    logprobs: list[ChosenToken] | None = None
+    logprobs: list[Token] | None = None
 
 
 class Finish(BaseModel):
@@ -94,7 +69,7 @@ def read_llama_cpp(body: dict[str, Any]) -> RawAnswer:
     answer = LlamaCpp.model_validate(body)
     decoded = answer.completion_probabilities or []
     steps = [_step(token) for token in decoded]
-    sampled = any(token.prob is not None or token.probs is not None for token in decoded)
+    sampled = any(token.get("prob", token.get("probs")) is not None for token in decoded)
     processed: Known = "unknown" if not decoded else "yes" if sampled else "no"
     return RawAnswer(
         answer=answer.content,
@@ -107,12 +82,23 @@ def read_llama_cpp(body: dict[str, Any]) -> RawAnswer:
     )
 
 
-def _step(token: Decoded) -> Step:
-    if token.probs is None:
-        return token_step(token, token.top_logprobs or token.top_probs or ())
-    # Old builds state the chosen token's probability only in the list of the most likely ones.
-    top = [(other.tok_str, _log(other.prob)) for other in token.probs]
-    return Step(token.content, None, dict(top).get(token.content or ""), top, token.content)
+def _step(token: Token) -> Step:
+    """Of a generated token; old builds write `content` and `probs` instead."""
+    try:
+        if (probs := token.get("probs")) is None:
+            top = token.get("top_logprobs") or token.get("top_probs") or ()
+            return token_step(_logged(token), [_logged(other) for other in top])
+        # They state the chosen token's probability only in the list of the most likely ones.
+        top, text = [(other["tok_str"], _log(other["prob"])) for other in probs], token["content"]
+        return Step(text, None, dict(top).get(text), top, text)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise WrongRow("its probabilities are no objects with 'content' and 'probs'") from error
+
+
+def _logged(token: Token) -> Token:
+    """A token with its log-probability, where its probability after sampling is stated instead."""
+    prob = token.get("prob")
+    return token if prob is None else {**token, "logprob": _log(prob)}
 
 
 def read_ollama(body: dict[str, Any]) -> RawAnswer:

@@ -12,8 +12,8 @@ from tracecal.logs.raw import RawAnswer, stop_token
 from tracecal.logs.reasoning import counted
 from tracecal.logs.steps import Step, WrongRow
 from tracecal.logs.tokens import (
-    ChosenToken,
     Logprobs,
+    Token,
     ids_of,
     require_id_each,
     token_steps,
@@ -36,7 +36,7 @@ class Message(BaseModel):
 class ChatLogprobs(Logprobs):
     """The tokens of an answer, where DeepSeek lists those of its reasoning apart."""
 
-    reasoning_content: list[ChosenToken] | None = None
+    reasoning_content: list[Token] | None = None
 
 
 class Choice(BaseModel):
@@ -60,7 +60,7 @@ class Chat(BaseModel):
 class OutputText(BaseModel):
     type: str = "output_text"
     text: str = ""
-    logprobs: list[ChosenToken] | None = None
+    logprobs: list[Token] | None = None
 
 
 class OutputItem(BaseModel):
@@ -86,7 +86,7 @@ class OldLogprobs(BaseModel):
 class ListedLogprobs(Logprobs):
     """Log-probabilities in the chat format, which llama.cpp uses for completions too."""
 
-    content: list[ChosenToken]
+    content: list[Token]
 
 
 class OldChoice(BaseModel):

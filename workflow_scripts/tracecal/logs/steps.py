@@ -1,8 +1,9 @@
 """Surprisals and entropies from the tokens of an answer as other programs record them."""
 
-import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from tracecal.logs.top_k import Entropy, Rounding, detect_rounding, entropy_bounds
 
@@ -16,8 +17,7 @@ class WrongRow(ValueError):
     """A row of a file is invalid; the message says why, without naming the row."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One generated token, its log-probability, and the most likely tokens.
 
     `top` holds (key, log-probability) of each, `key` the token's own key. Where `merged`, tokens
@@ -32,81 +32,83 @@ class Step:
     merged: bool = False
 
 
-def known(logprob: float | None, where: str) -> float | None:
-    """A log-probability, at most 0; null where it is not known. Raises `WrongRow`."""
-    if logprob is None or logprob <= UNLISTED:
-        return None
-    if math.isnan(logprob):
-        raise WrongRow(f"{where} has the log-probability NaN")
-    if logprob > SLACK:
-        raise WrongRow(f"{where} has the log-probability {logprob:g}, above 0")
-    return min(logprob, 0.0)
+def known(steps: Sequence[Step]) -> np.ndarray:
+    """The log-probabilities of each step [T, 1 + most], at most 0 and -inf where none is known: of
+    the chosen token, and of the other tokens listed. Raises `WrongRow`.
+    """
+    try:
+        rows = [_distinct(step) for step in steps]
+        most = max(map(len, rows), default=1)
+        padded = [row + [None] * (most - len(row)) for row in rows]
+        values = np.array(padded, dtype=float).reshape(len(rows), most)
+    except (TypeError, ValueError) as error:
+        raise WrongRow("one of its log-probabilities is no number") from error
+    for t, place in np.argwhere(~(values <= SLACK)):  # null and NaN too
+        if padded[t][place] is not None:
+            value = values[t, place]
+            told = "NaN" if np.isnan(value) else f"{value:g}, above 0"
+            raise WrongRow(f"token {t + 1} has the log-probability {told}")
+    return np.where(values > UNLISTED, np.minimum(values, 0.0), -np.inf)
 
 
-def surprisals(steps: Sequence[Step]) -> tuple[list[float] | None, str | None]:
-    """-ln p of each token (nats); or null and the reason."""
-    if not steps:
+def _distinct(step: Step) -> list[float | None]:
+    """The log-probabilities of the chosen token and of the others listed.
+
+    Servers may add the chosen token to the k likeliest or list it twice: the list without it holds
+    the likeliest of the others. Different tokens of one text differ in probability.
+    """
+    others = dict.fromkeys(step.top)
+    others.pop((step.key, step.logprob), None)
+    return [step.logprob, *[value for _, value in others]]
+
+
+def surprisals(values: np.ndarray) -> tuple[list[float] | None, str | None]:
+    """-ln p of each token (nats) by `known` values; or null and the reason."""
+    if not len(values):
         return None, "no log-probabilities are given"
-    values = [known(step.logprob, f"token {t}") for t, step in enumerate(steps, 1)]
-    if None in values:
-        return None, f"the log-probability of token {values.index(None) + 1} is not given"
-    return [0.0 - value for value in values], None
+    if len(unknown := np.flatnonzero(values[:, 0] == -np.inf)):
+        return None, f"the log-probability of token {unknown[0] + 1} is not given"
+    return (0.0 - values[:, 0]).tolist(), None
 
 
 def entropies(
-    steps: Sequence[Step], vocabulary: int | None, greedy: bool, error: float | None = None
-) -> tuple[list[Entropy] | None, str | None]:
-    """Bounds of each step's entropy; or null and the reason. Raises `WrongRow`.
+    steps: Sequence[Step],
+    values: np.ndarray,
+    vocabulary: int | None,
+    greedy: bool,
+    error: float | None = None,
+) -> tuple[Entropy | None, str | None]:
+    """Bounds of each step's entropy by their `known` values; or null and the reason. Raises
+    `WrongRow`.
 
     `greedy`: the answers were decoded greedily, so the chosen token is the likeliest one. `error`
     is the largest rounding error of a log-probability (nats); null: detected.
     """
     if not any(step.top for step in steps):
         return None, "no top log-probabilities are given"
-    rounding = _rounding(steps) if error is None else Rounding(error)
-    bounds = []
-    for t, step in enumerate(steps, 1):
-        listed, cap = _known_logprobs(step, f"token {t}", greedy)
-        if not listed:
-            return None, f"no top log-probabilities are given for token {t}"
-        if vocabulary is not None and len(listed) > vocabulary:
-            more = f"{len(listed)} tokens are listed for token {t}"
-            raise WrongRow(f"{more}, more than the vocabulary's {vocabulary}")
-        slack = SLACK + math.expm1(max(map(rounding.of, listed)))
-        if (total := math.fsum(map(math.exp, listed))) > 1 + slack:
-            raise WrongRow(f"the probabilities listed for token {t} sum to {total:.4g}, above 1")
-        exact = rounding == Rounding()
-        bounds.append(entropy_bounds(listed, vocabulary, cap, None if exact else rounding))
-    return bounds, None
+    given = values > -np.inf
+    logprobs, listed = np.where(given, values, 0.0), given.sum(1)
+    if vocabulary is not None and listed.max() > vocabulary:
+        t = (listed > vocabulary).argmax()
+        more = f"{listed[t]} tokens are listed for token {t + 1}"
+        raise WrongRow(f"{more}, more than the vocabulary's {vocabulary}")
+    rounding = detect_rounding(values[given]) if error is None else Rounding(error)
+    slack, total = SLACK + np.expm1(rounding.of(logprobs).max(1)), np.exp(values).sum(1)
+    if (total > 1 + slack).any():
+        t = (total > 1 + slack).argmax()
+        raise WrongRow(f"the probabilities listed for token {t + 1} sum to {total[t]:.4g}, above 1")
+    if not listed.all():
+        return None, f"no top log-probabilities are given for token {listed.argmin() + 1}"
+    least, own = logprobs.min(1), values[:, 0]
+    if not greedy:  # the chosen token may be listed only because it was chosen
+        of_others = logprobs[:, 1:].min(1, initial=0.0)
+        least = np.where(given[:, 0] & (own <= least), of_others, least)
+    cap = np.where([step.merged for step in steps], 1.0, np.exp(least))
+    return entropy_bounds(values, vocabulary, cap, rounding), None
 
 
-def listed_tokens(step: Step) -> int:
-    """How many different tokens are listed with their log-probability."""
-    return len({pair for pair in step.top if pair[1] is not None and pair[1] > UNLISTED})
-
-
-def _rounding(steps: Sequence[Step]) -> Rounding:
-    """How the log-probabilities of an answer were rounded."""
-    values = [step.logprob for step in steps]
-    values += [value for step in steps for _, value in step.top]
-    return detect_rounding([v for v in values if v is not None and UNLISTED < v < 0])
-
-
-def _known_logprobs(step: Step, where: str, greedy: bool) -> tuple[list[float], float | None]:
-    """The distinct log-probabilities of a step, and a cap on those of unlisted tokens.
-
-    The cap is a probability; null: the smallest one listed. Servers may add the chosen token to
-    the k likeliest or list it twice: the list without it holds the likeliest of the other tokens.
-    """
-    # Different tokens of the same text differ in probability; a token listed twice does not.
-    distinct = dict.fromkeys((key, known(value, where)) for key, value in step.top)
-    top = [(key, value) for key, value in distinct if value is not None and value > -math.inf]
-    own = known(step.logprob, where)
-    others = [value for key, value in top if (key, value) != (step.key, own)]
-    listed = others if own is None else [*others, own]
-    if step.merged:
-        return listed, 1.0
-    if own is not None and listed and own <= min(listed) and not greedy:
-        # It may be listed only because it was chosen.
-        return listed, math.exp(min(others)) if others else 1.0
-    return listed, None
+def most_listed(steps: Sequence[Step], values: np.ndarray) -> int:
+    """How many different tokens a step lists with their `known` log-probability, at most."""
+    given = values > -np.inf
+    given[:, 0] &= [(step.key, step.logprob) in step.top for step in steps]
+    return int(given.sum(1).max())

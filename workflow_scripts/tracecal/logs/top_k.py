@@ -10,11 +10,11 @@ where it is uniform. Both bounds are attained. Where the p_i are known up to rou
 bounded over the values that round to those listed.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 # Log-probabilities are normalised in single precision over a vocabulary: the tail's probability is
 # accurate to about this much.
@@ -25,6 +25,7 @@ DECIMALS = range(1, 6)
 MANY, HARMLESS = 8, 4
 # The largest relative error of a number rounded to bfloat16's 8 significant bits.
 BFLOAT16 = 2.0**-8
+MANY_TOKENS = 2.0**53  # from which on floats have no last one
 
 
 @dataclass(frozen=True)
@@ -36,18 +37,21 @@ class Rounding:
     absolute: float = 0.0
     relative: float = 0.0
 
-    def of(self, logprob: float) -> float:
-        """The largest error of one log-probability, in nats."""
-        return max(self.absolute, -self.relative * logprob)
+    def of(self, logprobs: np.ndarray) -> np.ndarray:
+        """The largest error of each log-probability, in nats."""
+        return np.maximum(self.absolute, -self.relative * logprobs)
+
+
+EXACT = Rounding()
 
 
 @dataclass(frozen=True)
 class Entropy:
-    """Bounds of one entropy, in nats; `middle` and `upper` are null without a vocabulary."""
+    """Bounds of entropies, in nats; `middle` and `upper` are null without a vocabulary."""
 
-    lower: float
-    middle: float | None
-    upper: float | None
+    lower: np.ndarray
+    middle: np.ndarray | None
+    upper: np.ndarray | None
 
 
 def detect_rounding(logprobs: Sequence[float] | np.ndarray) -> Rounding:
@@ -60,14 +64,14 @@ def detect_rounding(logprobs: Sequence[float] | np.ndarray) -> Rounding:
     bfloat16 = not (values.astype(np.float32).view(np.uint32) & 0xFFFF).any()
     # Rounded to fewer places, they are rounded to the most, too.
     if not len(values) or not (bfloat16 or _to_places(values, DECIMALS[-1])):
-        return Rounding()
+        return EXACT
     many = len(np.unique(values)) >= MANY
     if many and bfloat16:
         return Rounding(relative=BFLOAT16)
     for places in DECIMALS if many else DECIMALS[HARMLESS - 1 :]:
         if _to_places(values, places):
             return Rounding(absolute=0.5 * 10.0**-places)
-    return Rounding()
+    return EXACT
 
 
 def _to_places(values: np.ndarray, places: int) -> bool:
@@ -76,73 +80,81 @@ def _to_places(values: np.ndarray, places: int) -> bool:
 
 
 def entropy_bounds(
-    logprobs: Sequence[float],
+    logprobs: ArrayLike,
     vocabulary: int | None,
-    cap: float | None = None,
-    rounding: Rounding | None = None,
+    cap: ArrayLike | None = None,
+    rounding: Rounding = EXACT,
     tolerance: float = ROUNDING,
 ) -> Entropy:
-    """The entropy of a distribution, some of whose log-probabilities (nats, <= 0) are known.
+    """The entropies [...] of distributions some of whose log-probabilities [..., k] are known, in
+    nats and at most 0; -inf stands for none.
 
     `cap` is the largest probability that any other token can have; null: the smallest one known.
     `lower` and `upper` allow for the `rounding` of the inputs and for a `tolerance` of the tail's
     probability; `middle` is the midpoint of the bounds without either. `vocabulary` is V, the
     number of tokens.
     """
-    probabilities = [math.exp(value) for value in logprobs]
-    head, tail = sum(map(_entr, probabilities)), _tail(probabilities)
-    cap = min(probabilities) if cap is None else min(cap, 1.0)
-    least, most, lower, known, highest = probabilities, probabilities, head, head, cap
-    if rounding is not None:
-        # Every known probability can be anywhere in its range.
-        errors = [rounding.of(value) for value in logprobs]
-        least = [math.exp(value - error) for value, error in zip(logprobs, errors, strict=True)]
-        most = [min(math.exp(v + error), 1.0) for v, error in zip(logprobs, errors, strict=True)]
-        lower = sum(min(_entr(a), _entr(b)) for a, b in zip(least, most, strict=True))
-        known = sum(_entr(min(max(1 / math.e, a), b)) for a, b in zip(least, most, strict=True))
-        highest = min(cap * math.exp(max(errors, default=0.0)), 1.0)
+    values = np.asarray(logprobs, dtype=float)
+    given = values > -np.inf
+    values = np.where(given, values, 0.0)
+    p = np.where(given, np.exp(values), 0.0)
+    head, tail = _entr(p).sum(-1), _tail(p)
+    lower, known, least, most, spread = head, head, tail, tail, 1.0
+    cap = np.where(given, p, 1.0).min(-1) if cap is None else np.minimum(cap, 1.0)
+    if rounding != EXACT:  # every known probability can be anywhere in its range
+        errors = rounding.of(values)
+        low = np.where(given, np.exp(values - errors), 0.0)
+        high = np.where(given, np.exp(np.minimum(values + errors, 0.0)), 0.0)
+        lower = np.minimum(_entr(low), _entr(high)).sum(-1)
+        known = _entr(np.clip(1 / np.e, low, high)).sum(-1)
+        least, most, spread = _tail(high), _tail(low), np.exp(errors.max(-1))
     allowed = tolerance * (head + 2)
-    ends = max(_tail(most) - tolerance, 0.0), min(_tail(least) + tolerance, 1.0)
-    lower = max(lower + _steepest_within(*ends, highest) - allowed, 0.0)
+    ends = np.maximum(least - tolerance, 0.0), np.minimum(most + tolerance, 1.0)
+    highest = np.minimum(cap * spread, 1.0)
+    lower = np.maximum(lower + _steepest_within(*ends, highest) - allowed, 0.0)
     if vocabulary is None:
         return Entropy(lower, None, None)
-    rest = max(vocabulary - len(probabilities), 0)
-    upper = known + _flattest(min(max(rest / math.e, ends[0]), ends[1]), rest) + allowed
+    rest = np.maximum(vocabulary - given.sum(-1), 0)
+    widest = np.clip(rest / np.e, *ends)
+    upper = known + _flattest(widest, rest) + allowed
     flattest = head + _flattest(tail, rest)
-    middle = (min(head + _steepest(tail, cap), flattest) + flattest) / 2
+    middle = (np.minimum(head + _steepest(tail, cap), flattest) + flattest) / 2
     # Inputs rounded more coarsely than stated can contradict each other.
-    return Entropy(min(lower, middle), middle, max(upper, middle))
+    return Entropy(np.minimum(lower, middle), middle, np.maximum(upper, middle))
 
 
-def _tail(probabilities: Sequence[float]) -> float:
-    return max(1 - math.fsum(probabilities), 0.0)
+def _tail(probabilities: np.ndarray) -> np.ndarray:
+    return np.maximum(1 - probabilities.sum(-1), 0.0)
 
 
-def _steepest_within(least: float, most: float, cap: float) -> float:
+def _steepest_within(least: np.ndarray, most: np.ndarray, cap: np.ndarray) -> np.ndarray:
     """The smallest `_steepest` of a tail between `least` and `most`.
 
     It is concave between multiples of `cap` and rises from one multiple to the next.
     """
-    values = [_steepest(least, cap), _steepest(most, cap)]
-    multiple = math.ceil(least / cap) * cap if cap > 0 and least / cap < 2**53 else most
-    return min(*values, _steepest(multiple, cap)) if multiple <= most else min(values)
+    with np.errstate(all="ignore"):
+        multiple = np.ceil(least / cap) * cap
+    between = (multiple <= most) & (least < MANY_TOKENS * cap)
+    tails = np.stack([least, most, np.where(between, multiple, most)])
+    return _steepest(tails, cap).min(0)
 
 
-def _steepest(tail: float, cap: float) -> float:
+def _steepest(tail: np.ndarray, cap: np.ndarray) -> np.ndarray:
     """The least entropy that a tail of tokens with at most `cap` each can add."""
-    if tail <= 0 or cap <= 0:
-        return 0.0
-    if tail / cap > 2**53:  # so many tokens that the last one counts for nothing
-        return -tail * math.log(cap)
-    # A quotient rounded to just below a whole number changes nothing: then ρ is p_k.
-    whole = math.floor(tail / cap)
-    return whole * _entr(cap) + _entr(max(tail - whole * cap, 0.0))
+    with np.errstate(all="ignore"):
+        # A quotient rounded to just below a whole number changes nothing: then ρ is p_k.
+        whole = np.floor(tail / cap)
+        added = whole * _entr(cap) + _entr(np.maximum(tail - whole * cap, 0.0))
+        # So many tokens that the last one counts for nothing.
+        added = np.where(tail < MANY_TOKENS * cap, added, -tail * np.log(cap))
+    return np.where((tail > 0) & (cap > 0), added, 0.0)
 
 
-def _flattest(tail: float, tokens: int) -> float:
+def _flattest(tail: np.ndarray, tokens: np.ndarray) -> np.ndarray:
     """The most entropy that a tail can add, spread evenly over `tokens`."""
-    return -tail * math.log(tail / tokens) if tail > 0 and tokens else 0.0
+    return np.where(tokens > 0, _entr(tail) + tail * np.log(np.maximum(tokens, 1)), 0.0)
 
 
-def _entr(p: float) -> float:
-    return -p * math.log(p) if p > 0 else 0.0
+def _entr(p: np.ndarray) -> np.ndarray:
+    """-p ln p, 0 for 0."""
+    return -p * np.log(np.where(p > 0, p, 1.0))

@@ -7,7 +7,7 @@ from tracecal.logs.options import Reading
 from tracecal.logs.raw import RawAnswer
 from tracecal.logs.reasoning import with_kept
 from tracecal.logs.record import Details, Record
-from tracecal.logs.steps import SLACK, WrongRow, entropies, listed_tokens, surprisals
+from tracecal.logs.steps import SLACK, WrongRow, entropies, known, most_listed, surprisals
 
 FINISHES = {
     "stop": "stop",
@@ -25,7 +25,8 @@ FINISHES = {
 def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     """The record of an answer. Raises `WrongRow` where it is empty or its numbers are invalid."""
     raw = with_kept(raw, reading.reasoning)
-    surprisal, lacks = surprisals(raw.steps)
+    values = known(raw.steps)
+    surprisal, lacks = surprisals(values)
     bounds: dict[str, Any] = dict(raw.exact)
     entropy = bounds.pop("entropy", None)
     if entropy and max(entropy) > (most := math.log(reading.vocabulary or math.inf)) + SLACK:
@@ -34,15 +35,16 @@ def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
             "allows: entropies must be in nats"
         )
     if entropy is None:
-        bounded, why = entropies(raw.steps, reading.vocabulary, reading.greedy, reading.rounding)
+        how = reading.vocabulary, reading.greedy, reading.rounding
+        bounded, why = entropies(raw.steps, values, *how)
         if bounded is not None:
-            bounds["entropy_lower"] = [bound.lower for bound in bounded]
+            bounds["entropy_lower"] = bounded.lower.tolist()
             if reading.vocabulary is None:
                 why = "entropies need the vocabulary's size"
             else:
-                entropy = [bound.middle for bound in bounded]
-                bounds["top_k"] = max(map(listed_tokens, raw.steps))
-                bounds["entropy_upper"] = [bound.upper for bound in bounded]
+                entropy = bounded.middle.tolist()
+                bounds["top_k"] = most_listed(raw.steps, values)
+                bounds["entropy_upper"] = bounded.upper.tolist()
         lacks = lacks or why
     if not (raw.answer or "").strip() and not (surprisal or raw.token_ids):
         raise WrongRow("the answer is empty")

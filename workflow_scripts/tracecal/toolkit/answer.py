@@ -93,7 +93,7 @@ def answer_inputs(
     arrays = np.array(lists, dtype=np.float32).astype(float)
     if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
-    s, h, *bounds = arrays[:, : fitted.fitted_on.first]
+    s, h, *bounds = arrays
     extremes = _extremes(*bounds) if len(bounds) == 2 else []
     x = _inputs(fitted, s, np.stack([h, *extremes]))
     return fitted.with_part(x, [part or ""] * len(x))

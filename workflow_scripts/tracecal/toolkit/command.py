@@ -103,9 +103,6 @@ def parser() -> argparse.ArgumentParser:
     fit.add_argument(
         "--config", help="YAML with seed, splits, calibration, risk_control, bootstrap"
     )
-    fit.add_argument(
-        "--first", type=int, metavar="K", help="look at the first K tokens of each answer alone"
-    )
     _add_parts(fit, "they are labelled by part")
     add_answers(fit)
     fit.set_defaults(run=_calibrate)
@@ -224,8 +221,6 @@ def _calibrate(args: argparse.Namespace) -> None:
     from tracecal.toolkit.fitted import default_estimator
     from tracecal.toolkit.parts import labelled_parts
 
-    if args.first is not None and (args.first < 1 or args.parts):
-        raise InputError("--first: expected a number of tokens, 1 or more, and no --parts.")
     given = read_yaml(args.config) if args.config else None
     settings = parse(FitSettings, given or {}, args.config)
     answers = read_given(args)
@@ -239,10 +234,9 @@ def _calibrate(args: argparse.Namespace) -> None:
         args.revision or answers.metadata.get("revision"),
         int(args.vocabulary) if args.vocabulary else None,
         parts,
-        args.first,
     )
     write_json(stored, args.output)
-    known = labelled(frame, args.task, settings, parts, args.first)
+    known = labelled(frame, args.task, settings, parts)
     measured = report.quality(known, args.task, settings)
     estimator = default_estimator(stored)
     certified = report.guarantees(

@@ -14,7 +14,6 @@ from tracecal.calibrate.splits import make_splits
 from tracecal.config.calibration import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.errors import InputError
 from tracecal.estimate.of_traces import inputs
-from tracecal.features.prefix import first_tokens
 from tracecal.inputs.schema import Strict
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.record import ENTROPY_KIND
@@ -92,17 +91,15 @@ def calibrate_answers(
     revision: str | None = None,
     vocabulary: int | None = None,
     parts: Parts | None = None,
-    first: int | None = None,
 ) -> dict[str, object]:
     """The calibrators of all estimators that need only a trace, as plain JSON.
 
     `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
-    `parts` of answers, as `part_answers` makes them, one calibrator serves all names. With `first`
-    it looks at so many of an answer's first tokens. Raises `InputError` where too few remain, where
-    they mix models or kinds of trace, where none names its model, or where equal answers have
-    different labels.
+    `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
+    `InputError` where too few remain, where they mix models or kinds of trace, where none names its
+    model, or where equal answers have different labels.
     """
-    known = labelled(answers, task, settings, parts, first)
+    known = labelled(answers, task, settings, parts)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     method = settings.calibration.method
@@ -144,7 +141,6 @@ def calibrate_answers(
         **chosen,
         answers=tuple(fingerprints(usable).drop_nulls()),
         parts=parts,
-        first=first,
     )
     return {"fitted_on": fitted_on.stored(), **calibrators}
 
@@ -172,12 +168,10 @@ def labelled(
     task: str,
     settings: FitSettings,
     parts: Parts | None = None,
-    first: int | None = None,
 ) -> Labelled:
     """The labelled ones of `answers`, their inputs, the estimators and the splits.
 
-    Of `parts` of answers the groups are those of the answers; inputs are those of their `first`
-    tokens.
+    Of `parts` of answers the groups are those of the answers.
     """
     judged = answers.filter(pl.col("correct").is_not_null()).sort("example_id")
     if judged.height < FEWEST:
@@ -192,7 +186,7 @@ def labelled(
         )
     groups = judged.select("example_id", "group_id") if parts else grouped(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    frame = frame.join(inputs(first_tokens(judged, first)), on="example_id", validate="1:1")
+    frame = frame.join(inputs(judged), on="example_id", validate="1:1")
     count, share = settings.splits.count, settings.splits.calibration_share
     splits = make_splits(groups, task, settings.seed, count, share)
     estimators = _computable(frame, judged)

@@ -4,7 +4,6 @@ import polars as pl
 
 from tracecal.errors import InputError
 from tracecal.estimate.of_traces import KNOWN, NEED_ENTROPY, input_bounds, inputs
-from tracecal.features.prefix import first_tokens
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.record import ENTROPY_KIND
 from tracecal.toolkit.agree import (
@@ -52,15 +51,14 @@ def score_answers(
             f"{fitted.estimator} needs {missing[0]}, which traces do not provide: only the "
             "workflow can compute it. Choose trace_plus or another estimator of traces."
         )
-    seen = first_tokens(answers, fitted.fitted_on.first)
-    known = inputs(seen, columns)
+    known = inputs(answers, columns)
     defined = known.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
     x, low, high = (
         fitted.with_part(
             frame.filter(defined).select(columns).to_numpy(order="c"),  # NaN where null
             answers.filter(defined)["part"] if fitted.by_part else (),
         )
-        for frame in (known, *input_bounds(seen, columns))
+        for frame in (known, *input_bounds(answers, columns))
     )
     lower, upper = interval(fitted.final, low, high)
     kept = fitted.keeps(x, error_rate) if error_rate is not None else None

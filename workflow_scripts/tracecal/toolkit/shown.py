@@ -12,7 +12,6 @@ from tracecal.explore.answers import HELD_OUT, PROBABILITY, SCORE, TASK, TRACE
 from tracecal.explore.choose import choose_answers
 from tracecal.explore.contents import contents
 from tracecal.explore.wholes import ANSWER, OF_WHOLE, PEAK, PLACE
-from tracecal.features.prefix import first_tokens
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.asked import asked
 from tracecal.logs.read import Answers
@@ -130,9 +129,8 @@ def _confidence(
     """
     # A calibrator's fits are of one model, task and set of labels.
     known_labels: tuple[str, ...] = ()
-    first = None
     for fitted in list(calibrators.values())[:1]:
-        known_labels, first = fitted.fitted_on.answers, fitted.fitted_on.first
+        known_labels = fitted.fitted_on.answers
         fitted.require_parts("part" in records.columns)
         require_same_kind(records, fitted.fitted_on, task)
         for warning in open_questions(records, fitted.fitted_on):
@@ -140,7 +138,7 @@ def _confidence(
     seen = fingerprints(records).is_in(list(known_labels)).fill_null(False)
     judged = records["correct"].is_not_null() & ~seen
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
-    known = inputs(first_tokens(records, first))
+    known = inputs(records)
     parts = records["part"] if "part" in records.columns else nothing
     columns = {}
     for name in calibrators or [*OF_TRACES, *OF_FEATURES]:

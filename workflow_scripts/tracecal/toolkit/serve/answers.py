@@ -50,8 +50,14 @@ async def events(response: ClientResponse, stream: Stream) -> AsyncGenerator[lis
     """The events of a server's response with confidence, as many at once as have arrived."""
     cut = Events(stream.most)
     async for chunk in _content(response):
-        yield [stream.event(event) for event in cut.feed(chunk)]
-    yield [stream.event(cut.rest())]
+        yield [await _event(event, stream) for event in cut.feed(chunk)]
+    yield [await _event(cut.rest(), stream)]
+
+
+async def _event(event: bytes, stream: Stream) -> bytes:
+    if len(event) < OWN_THREAD:
+        return stream.event(event)
+    return await asyncio.to_thread(stream.event, event)
 
 
 def _content(response: ClientResponse) -> AsyncIterator[bytes]:

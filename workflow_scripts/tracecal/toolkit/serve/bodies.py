@@ -8,6 +8,8 @@ import orjson
 
 PACKED = ("gzip", "x-gzip", "deflate")
 PIECE = 2**16  # bytes
+MOST_MEMBERS = 1000  # of a gzip body, which has one: each copies what is left of a chunk
+MANY = 200  # brackets, from which on JSON may be nested deeper than it can be written
 
 
 class UnreadableError(ValueError):
@@ -30,11 +32,16 @@ async def unpacked(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator
     if encoding.lower() not in PACKED:
         raise UnreadableError("its Content-Encoding is none of identity, gzip and deflate")
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # 32: gzip or zlib, as the body says
+    members = 1
     try:
         async for chunk in chunks:
             while chunk:
+                if decoder.eof:  # a gzip body is one member or several, and nothing else
+                    members, decoder = members + 1, zlib.decompressobj(zlib.MAX_WBITS | 16)
+                if members > MOST_MEMBERS:
+                    raise UnreadableError(f"it has more than {MOST_MEMBERS} compressed members")
                 yield decoder.decompress(chunk, PIECE)
-                chunk = decoder.unconsumed_tail
+                chunk = decoder.unconsumed_tail or decoder.unused_data
         yield decoder.flush()
     except zlib.error as error:
         raise UnreadableError("its compressed content is damaged") from error
@@ -53,11 +60,24 @@ async def read(chunks: AsyncIterable[bytes], most: int) -> bytes:
     return b"".join(parts)
 
 
+def parsed(content: bytes) -> Any:
+    """The JSON value in `content`; raises `ValueError` where there is none, or one that is nested
+    too deeply to be written again in an answer or a state.
+    """
+    value = orjson.loads(content)
+    if content.count(b"[") + content.count(b"{") > MANY:
+        try:
+            orjson.dumps([[[value]]])
+        except orjson.JSONEncodeError as error:
+            raise ValueError("it is nested too deeply") from error
+    return value
+
+
 def json_object(content: bytes) -> dict[str, Any] | None:
     """The JSON object in `content`; null where there is none, or one nested too deeply."""
     try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError:
+        value = parsed(content)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

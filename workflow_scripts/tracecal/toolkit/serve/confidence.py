@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pydantic import ValidationError
 
 from tracecal.calibrate.fitted_on import FittedOn
@@ -14,18 +13,15 @@ from tracecal.errors import InputError
 from tracecal.estimate.of_traces import NEED_ENTROPY
 from tracecal.jobs.progress import LOGGER
 from tracecal.logs.options import Reading
-from tracecal.logs.raw import stop_token
-from tracecal.logs.reasoning import UNDECODED, counted, parted
+from tracecal.logs.reasoning import UNDECODED
 from tracecal.logs.record import Known, Reasoning, Record, StopToken, as_frame
 from tracecal.logs.row import NEUTRAL, read_row
-from tracecal.logs.steps import Step, WrongRow
-from tracecal.logs.trace import FINISHES
+from tracecal.logs.steps import WrongRow
 from tracecal.toolkit.agree import NEXT_QUESTION, open_questions, require_same_kind
 from tracecal.toolkit.answer import Confidence, answer_inputs, confidence_of
 from tracecal.toolkit.fitted import Fitted, Target
 from tracecal.toolkit.parts import ScoredPart, asked_parts, record_parts
 from tracecal.toolkit.serve.forms import Object
-from tracecal.toolkit.serve.regular import entropy_bounds, regular_steps
 
 if TYPE_CHECKING:  # it imports settings and SQLite, which scoring does without
     from tracecal.toolkit.serve.watcher import Inputs, Watcher
@@ -128,59 +124,11 @@ class Scorer(Unscored):
         return _doubted(scored, doubts), doubted
 
     def _record(self, answer: Object, request: Object) -> Record:
-        """The answer as read: quickly where its log-probabilities are regular."""
+        """The answer as read."""
         processed = self.reading.processed
         processed = asked_processing(request) if processed == "auto" else processed
-        try:
-            record = self._regular(answer, request, processed)
-        except (TypeError, KeyError, AttributeError, IndexError, ValueError):
-            record = None
-        if record is None:
-            row = {"id": "answer", "request": request, "response": answer}
-            record = replace(read_row(row, self.reading), processed=processed)
-        return record
-
-    def _regular(self, answer: Object, request: Object, processed: Known) -> Record | None:
-        """As `read_row`; null where anything is out of the ordinary."""
-        choice = _single_choice(answer)
-        steps = regular_steps(choice.get("logprobs"))
-        text, reading = _text(choice), self.reading
-        ids = choice.get("token_ids")
-        if steps is None or text is None or reading.vocabulary is None:
-            return None
-        if (
-            reading.reasoning != "apart"
-            or _reasons(choice, answer, text, steps.texts)
-            or answer.get("error")
-            or (ids and len(ids) != len(steps.texts))
-        ):
-            return None
-        greedy = reading.greedy or request.get("temperature") == 0
-        bounds = entropy_bounds(steps, reading.vocabulary, greedy)
-        if bounds is None:
-            return None
-        finish = FINISHES.get(choice.get("finish_reason") or "", choice.get("finish_reason"))
-        ending = reading.stop_token
-        if ending == "auto":
-            # Only the tokens' joined text and the last one matter.
-            parts = ["".join(steps.texts[:-1]), steps.texts[-1]]
-            spoken = [Step(part, None, None) for part in parts[-len(steps.texts) :]]
-            ending = stop_token(text, spoken, choice.get("stop_reason"))
-            ending = "none" if finish == "length" else ending
-        return Record(
-            "answer",
-            surprisal=0.0 - np.minimum(steps.own, 0.0),
-            entropy=bounds[1],
-            entropy_lower=bounds[0],
-            entropy_upper=bounds[2],
-            top_k=steps.most_listed,
-            answer=text,
-            tokens=steps.texts,
-            finish_reason=finish,
-            stop_token=ending,
-            processed=processed,
-            model=reading.model or answer.get("model"),
-        )
+        row = {"id": "answer", "request": request, "response": answer}
+        return replace(read_row(row, self.reading), processed=processed)
 
 
 def _doubted(scored: Confidence, doubts: Sequence[str]) -> Confidence:
@@ -237,16 +185,6 @@ def _doubts(answer: Object, record: Record, request: Object) -> list[str]:
     return []
 
 
-def _reasons(choice: Object, answer: Object, text: str, tokens: Sequence[str]) -> bool:
-    """Whether reasoning precedes an answer, in its text or tokens or beside it."""
-    message = choice.get("message") or {}
-    stated = any(message.get(name) for name in ("reasoning_content", "reasoning"))
-    output = answer.get("output") or ()
-    items = any(isinstance(one, dict) and one.get("type") == "reasoning" for one in output)
-    shown = stated or items or counted(answer.get("usage"))
-    return shown or parted(text) is not None or parted("".join(tokens)) is not None
-
-
 def spelled(text: str, tokens: Any, stops: list[Any]) -> bool:
     """Whether tokens' texts spell an answer, perhaps with a stop token or stop string behind it.
 
@@ -289,10 +227,3 @@ def _single_choice(answer: Object) -> Object:
         "logprobs": {"content": [token for part in told for token in part.get("logprobs") or ()]},
         "finish_reason": {"completed": "stop", "incomplete": "length"}.get(answer.get("status")),
     }
-
-
-def _text(choice: Object) -> str | None:
-    """A choice's text; null where it has none."""
-    message = choice.get("message")
-    text = message.get("content") if isinstance(message, dict) else choice.get("text")
-    return text if isinstance(text, str) else None

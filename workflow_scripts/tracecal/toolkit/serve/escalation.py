@@ -8,6 +8,7 @@ one gets the body of the request with its own model's name and its own key, and 
 client; its headers stay here.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
@@ -28,19 +29,18 @@ from tracecal.toolkit.serve.settings import Settings
 
 # What becomes of answers. For the last three the large server failed, there were several choices,
 # or there was too much to hold back.
-OUTCOMES = ("kept", "escalated", "early", "failed", "several", "too_large")
+OUTCOMES = ("kept", "escalated", "failed", "several", "too_large")
 
 
 @dataclass
 class Escalation:
     """The large server, asked with its `key`, and what is known of its answers by `scorer`.
 
-    `early` judges the first tokens of the small server's. `counts` tells what became of answers.
+    `counts` tells what became of answers.
     """
 
     settings: Settings
     scorer: Unscored = field(default_factory=Unscored)
-    early: Scorer | None = None
     key: str | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -75,15 +75,12 @@ class Escalation:
             raise failure
         return orjson.dumps(mark(answer, marks(why, of_small))) if answer else content
 
-    def in_pieces(self, request: Object, form: Form) -> bool:
-        """Whether an answer that is not to be streamed is asked for as a stream, for `early`."""
-        whole = form.has_choices and not request.get("stream") and not has_several(request)
-        return self.early is not None and whole
-
     async def _whole(self, request: Object, form: Form) -> Object:
         """The large server's answer."""
-        response = await self.ask(request, form, stream=False)
-        async with response:
+        async with (
+            asyncio.timeout(self.settings.escalate_timeout),
+            await self.ask(request, form, stream=False) as response,
+        ):
             content = await whole(response, self.scorer, request, form, self.settings.most_bytes)
         answer = json_object(content)
         if answer is None or not confidences(answer):
@@ -138,6 +135,9 @@ def has_several(request: Object) -> bool:
 
 
 def and_failed(why: str | None, error: Exception) -> str:
+    """Why an answer was to be escalated, and why it was not."""
+    if type(error) is TimeoutError:
+        error = UnreadableError("it did not answer in time, --escalate-timeout")
     told = sentence(error, "the large server")
     LOGGER.warning("%s", told)
     return f"{why}; {told}" if why else told

@@ -1,18 +1,18 @@
 """Server-sent events: cut from a stream of bytes, and given the confidence of what they hold."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from tracecal.toolkit.serve.bodies import TooLargeError, UnreadableError, mentions_logprobs
+from tracecal.toolkit.serve.bodies import TooLargeError, UnreadableError, mentions_logprobs, parsed
 from tracecal.toolkit.serve.confidence import Scorer
 from tracecal.toolkit.serve.forms import Form, Object, trim
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
 EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+MOST_LINES = 10_000  # of an event, which has a few
 DONE = b"[DONE]"
 ENDED = ("response.completed", "response.incomplete")
 
@@ -22,25 +22,27 @@ class Events:
     """Cuts a stream into events. Lines may end with CR, LF or both, as the standard says."""
 
     most: int
-    size: int = 0
-    parts: list[bytes] = field(default_factory=list)
+    held: bytearray = field(default_factory=bytearray)
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """The events that `data` ends. Raises `TooLargeError` where one exceeds `most` bytes."""
-        self.parts.append(data)
-        self.size += len(data)
-        if b"\n" in data or b"\r" in data:
-            held, place = b"".join(self.parts), 0
-            for end in EVENT_END.finditer(held):
-                yield held[place : end.start()]
-                place = end.end()
-            self.parts, self.size = [held[place:]], len(held) - place
-        if self.size > self.most:
+    def feed(self, data: bytes) -> list[bytes]:
+        """The events that `data` ends. Raises `TooLargeError` where one is larger than `most` bytes
+        or `MOST_LINES`.
+        """
+        start, place, found = max(len(self.held) - 3, 0), 0, []  # an end is four bytes at most
+        self.held += data
+        for end in EVENT_END.finditer(self.held, start):
+            found.append(bytes(self.held[place : end.start()]))
+            place = end.end()
+        del self.held[:place]
+        if len(self.held) > self.most:
             raise TooLargeError(f"an event is larger than {self.most / 1e6:g} MB (--max-body)")
+        if any(one.count(b"\n") + one.count(b"\r") > MOST_LINES for one in found):
+            raise TooLargeError(f"an event has more than {MOST_LINES:,} lines")
+        return found
 
     def rest(self) -> bytes:
         """What stands behind the last event's end."""
-        return b"".join(self.parts)
+        return bytes(self.held)
 
 
 @dataclass
@@ -61,8 +63,8 @@ class Choice:
 class Stream:
     """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
 
-    `chunk` is the last event that held a choice, `usage` what the server says that it counted, and
-    `failed` whether it sent an error.
+    `usage` is what the server says that it counted, `begun` whether an event was readable, and
+    `failed` whether the server sent an error.
     """
 
     scorer: Scorer
@@ -73,8 +75,8 @@ class Stream:
     choices: dict[Any, Choice] = field(default_factory=dict)
     confidences: list[Object] = field(default_factory=list)
     usage: Object | None = None
+    begun: bool = False
     failed: bool = False
-    chunk: Object = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.most_likely = self.form.client_top(self.request)
@@ -97,8 +99,8 @@ class Stream:
     def _data(self, data: bytes) -> bytes:
         self.size += len(data)
         try:
-            value = orjson.loads(data)
-        except orjson.JSONDecodeError as error:
+            value = parsed(data)
+        except ValueError as error:
             if self.most_likely is None and mentions_logprobs(data):
                 raise UnreadableError("an event is not valid JSON") from error
             return b"\ndata: ".join(data.split(b"\n"))
@@ -109,11 +111,10 @@ class Stream:
 
     def _add(self, value: Object) -> None:
         choices, whole = value.get("choices"), value.get("response")
-        self.failed |= bool(value.get("error"))
+        self.begun, self.failed = True, self.failed or bool(value.get("error"))
         if isinstance(value.get("usage"), dict):
             self.usage = value["usage"]
         if isinstance(choices, list):
-            self.chunk = value if choices else self.chunk
             for choice in choices:
                 if isinstance(choice, dict):
                     self._choice(choice, value)
@@ -149,16 +150,9 @@ class Stream:
     def _confidence(self, choice: Object, chunk: Object, held: Choice) -> Object:
         if self.size > self.most:
             return self.scorer.unknown(f"the answer is larger than {self.most / 1e6:g} MB")
-        return self.scorer.of_answer(self.answer(choice, chunk, held), self.request)
+        return self.scorer.of_answer(self._answer(choice, chunk, held), self.request)
 
-    def so_far(self) -> Object | None:
-        """The only choice's beginning as a whole answer that was cut off; null without one."""
-        if len(self.choices) != 1 or self.size > self.most:
-            return None
-        ((_, held),) = self.choices.items()
-        return self.answer({"finish_reason": "length"}, self.chunk, held)
-
-    def answer(self, choice: Object, chunk: Object, held: Choice) -> Object:
+    def _answer(self, choice: Object, chunk: Object, held: Choice) -> Object:
         """What was streamed of a choice as a whole answer, which ends as `choice` says."""
         whole = self.form.join("".join(held.texts), held.lists)
         if held.thoughts and "message" in whole:

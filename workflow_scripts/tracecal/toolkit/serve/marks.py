@@ -6,13 +6,12 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from tracecal.toolkit.serve.bodies import json_object
-from tracecal.toolkit.serve.events import DONE, Stream
 from tracecal.toolkit.serve.forms import Object
 
 DATA = re.compile(rb"^data: (\{.*)$", re.MULTILINE)  # of an event as `Stream` writes it
@@ -20,10 +19,8 @@ NO_CHOICES = b'"choices":[]'  # not in a text, whose quotation marks are escaped
 
 
 def confidences(answer: Object) -> list[Object]:
-    """Those of an answer's choices, or of the Responses object."""
-    choices = answer.get("choices")
-    holders = [answer, *(choices if isinstance(choices, list) else ())]
-    told = [one.get("confidence") for one in holders if isinstance(one, dict)]
+    """Those of a whole answer's choices, or of the Responses object."""
+    told = [holder.get("confidence") for holder in _holders(answer)]
     return [one for one in told if isinstance(one, dict)]
 
 
@@ -66,41 +63,12 @@ def _holders(answer: Object) -> Iterator[Object]:
 
 def marked(events: Sequence[bytes], told: Object) -> list[bytes]:
     """Events whose confidences hold `told` too."""
-    return [
-        _edited(event, lambda value: mark(value, told)) if b'"confidence":' in event else event
-        for event in events
-    ]
+    return [_marked(event, told) if b'"confidence":' in event else event for event in events]
 
 
-def as_second(event: bytes) -> bytes:
-    """An event of the large model's answer as one of a second choice, which says so."""
-
-    def renamed(value: Object) -> None:
-        for choice in value.get("choices") or ():
-            if isinstance(choice, dict):
-                choice |= {"index": 1, "escalated": True}
-
-    return _edited(event, renamed)
-
-
-def closing(
-    events: Sequence[bytes], small: Stream, told: Object, confidence: Object
-) -> list[bytes]:
-    """The end of a first choice that a second one follows: what ended it, or what says so."""
-    ends = [one for one in events if NO_CHOICES not in one and one.strip() != b"data: " + DONE]
-    if not small.confidences and small.chunk:
-        choice = {"index": 0, "finish_reason": "length", "confidence": confidence}
-        last = small.chunk["choices"][0]
-        in_delta = isinstance(last, dict) and "delta" in last
-        choice |= {"delta": {"confidence": confidence}} if in_delta else {"text": ""}
-        ends.append(b"data: " + orjson.dumps(small.chunk | {"choices": [choice]}) + b"\n\n")
-    return marked(ends, told)
-
-
-def _edited(event: bytes, edit: Callable[[Object], Any]) -> bytes:
+def _marked(event: bytes, told: Object) -> bytes:
     found = DATA.search(event)
     value = found and json_object(found[1])
     if not found or not value:
         return event
-    edit(value)
-    return event[: found.start(1)] + orjson.dumps(value) + event[found.end(1) :]
+    return event[: found.start(1)] + orjson.dumps(mark(value, told)) + event[found.end(1) :]

@@ -8,13 +8,11 @@ never logged. A client that leaves ends its request to the server, whose connect
 """
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
 import orjson
 from aiohttp import ClientConnectionResetError, ClientResponse, web
-from multidict import CIMultiDict
 
 from tracecal.jobs.progress import LOGGER
 from tracecal.toolkit.serve.answers import events, whole
@@ -44,8 +42,6 @@ from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.serve.streamed import Streamed
 
 REFUSED = (400, 422)  # perhaps because of the additions: then the request is sent again without
-# What makes a server send an answer piece by piece, and count its tokens.
-STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 @dataclass
@@ -117,34 +113,16 @@ class Proxy:
         additions = settings and form.additions(settings, self.settings.top)
         if not additions:  # the server says what is wrong with it
             return await self._pass_on(request, await self.server.send(*to, content, headers))
-        bodies = {"log-probabilities": orjson.dumps(settings | additions), "": content}
-        in_pieces = self.escalation is not None and self.escalation.in_pieces(settings, form)
-        streamed = settings | STREAMED if in_pieces else settings
-        if in_pieces:
-            bodies = {"to answer piece by piece": orjson.dumps(streamed | additions)} | bodies
-        response = await self._accepted(to, bodies, headers)
-        if response.status != 200 or not _is_stream(response, streamed):
-            return await self._whole(response, settings, form)
-        stream = Stream(self.scorer, streamed, form, self.settings.most_bytes)
-        if in_pieces:
-            return await self._assembled(response, stream)
-        return await self._stream(request, response, stream)
-
-    async def _accepted(
-        self, to: tuple[str, str], bodies: Mapping[str, bytes], headers: CIMultiDict
-    ) -> ClientResponse:
-        """The server's response to the first of the bodies, by what they ask for in addition, that
-        it does not refuse; the last asks for nothing, and its response is taken as it is.
-        """
-        for addition, body in bodies.items():
-            response = await self.server.send(*to, body, headers)
-            if response.status not in REFUSED or not addition:
-                break
+        body = orjson.dumps(settings | additions)
+        response = await self.server.send(*to, body, headers)
+        if response.status in REFUSED:
             response.close()
-            LOGGER.warning(
-                "the server may have refused %s (--top, --early): asking without", addition
-            )
-        return response
+            LOGGER.warning("the server may have refused log-probabilities (--top): asking without")
+            response = await self.server.send(*to, content, headers)
+        if response.status != 200 or not _is_stream(response, settings):
+            return await self._whole(response, settings, form)
+        stream = Stream(self.scorer, settings, form, self.settings.most_bytes)
+        return await self._stream(request, response, stream)
 
     async def _body(self, request: web.Request) -> bytes:
         """The request's body, of bounded size and time."""
@@ -167,14 +145,6 @@ class Proxy:
             else:
                 content = await small
         return web.Response(body=content, status=response.status, headers=headers)
-
-    async def _assembled(self, response: ClientResponse, stream: Stream) -> web.Response:
-        """The answer of a streamed response, whole."""
-        headers = passing(response.headers, OF_BODY)
-        headers["Content-Type"] = "application/json"
-        async with response:
-            content = await Streamed(self.escalation, stream).whole(response)
-        return web.Response(body=content, headers=headers)
 
     async def _stream(
         self, request: web.Request, response: ClientResponse, stream: Stream

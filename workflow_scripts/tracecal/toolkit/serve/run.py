@@ -89,27 +89,7 @@ def escalation(settings: Settings, small: Scorer) -> Escalation | None:
         fitted = load(settings.escalate_calibrator)
         reading = Reading(vocabulary=fitted.fitted_on.vocabulary, processed=small.reading.processed)
         large = Scorer(fitted, reading, None if settings.promise else small.target)
-    return Escalation(settings, large, _early(settings, small), _key(settings.escalate_key_env))
-
-
-def _early(settings: Settings, small: Scorer) -> Scorer | None:
-    if settings.early_calibrator is None:
-        return None
-    fitted = load(settings.early_calibrator)
-    if fitted.fitted_on.first != settings.early:
-        raise InputError(
-            f"{settings.early_calibrator} is not of the first {settings.early} tokens: make it "
-            f"with 'tracecal calibrate --first {settings.early}'."
-        )
-    if fitted.fitted_on.model != small.fitted.fitted_on.model:
-        raise InputError(
-            f"{settings.early_calibrator} was fitted on answers of {fitted.fitted_on.model!r}, and "
-            f"--calibrator on those of {small.fitted.fitted_on.model!r}: give two of one model."
-        )
-    if {fitted.fitted_on.reasoning, small.fitted.fitted_on.reasoning} != {"none"}:
-        raise InputError("--early is of an answer's first tokens: no reasoning may precede them.")
-    LOGGER.warning("nothing is promised of the answers that --early leaves")
-    return replace(small, fitted=fitted, target=None)
+    return Escalation(settings, large, _key(settings.escalate_key_env))
 
 
 def _key(variable: str) -> str | None:
@@ -179,9 +159,7 @@ def _serve(proxy: Proxy, listening: socket.socket) -> None:
     application = proxy.application()
     if parent := multiprocessing.parent_process():
         application.cleanup_ctx.append(_end_with(parent.sentinel))
-    # Else each look for garbage goes through all that the imports made, several times an answer.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.freeze()  # else each look for garbage goes through all that the imports made
     web.run_app(application, sock=listening, print=None, **server_options(proxy.settings))
 
 

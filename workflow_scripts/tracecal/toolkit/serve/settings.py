@@ -51,22 +51,13 @@ class Settings(Watching):
     escalate_key_env: str = Field(
         KEY_ENV, description="environment variable that holds the large server's key, if it has one"
     )
+    escalate_timeout: PositiveFloat = Field(
+        120,
+        description="seconds for the large server's answer, or for a stream of it to begin; then the "
+        "small one's counts",
+    )
     escalate_calibrator: str | None = Field(
         None, description="the large model's own calibrator, for the confidence of its answers"
-    )
-    escalate_stream: Literal["hold", "pass"] = Field(
-        "hold",
-        description="hold streamed answers back until they are kept; or pass them on at once, and "
-        "then the large model's as a second choice",
-    )
-    early: PositiveInt | None = Field(
-        None, description="escalate an answer after so many tokens, if they say so"
-    )
-    early_calibrator: str | None = Field(
-        None, description="the one of --early, made by 'tracecal calibrate --first K'"
-    )
-    early_below: float | None = Field(
-        None, gt=0, le=1, description="the probability below which --early escalates"
     )
 
     @field_validator("upstream", "escalate")
@@ -101,24 +92,12 @@ class Settings(Watching):
     @model_validator(mode="after")
     def _escalates_wholly_or_not_at_all(self) -> "Settings":
         of_escalation = [
-            name
-            for name in type(self).model_fields
-            if name.startswith(("escalate_", "early", "promise"))
+            name for name in type(self).model_fields if name.startswith(("escalate_", "promise"))
         ]
         if self.escalate is None and (given := self.changed(of_escalation)):
             raise ValueError(f"--{given[0].replace('_', '-')} needs --escalate, the large server")
         if self.escalate is not None and self.escalate_model is None:
             raise ValueError("--escalate needs --escalate-model, the large model's name there")
-        early = [
-            getattr(self, name) is None for name in ("early", "early_calibrator", "early_below")
-        ]
-        if any(early) and not all(early):
-            raise ValueError("give --early, --early-calibrator and --early-below, or none of them")
-        if self.early is not None and self.watch is not None:
-            raise ValueError(
-                "--watch is of whole answers, of which --early leaves the surer ones, so that it "
-                "would raise false alarms: leave out one of the two"
-            )
         return self
 
     @property

@@ -29,11 +29,6 @@ def promised(fitted: Fitted, watching: Watching, error_rate: float | None) -> Pr
         raise InputError(
             "the calibrator is of parts of answers, which are not watched: give one of whole ones."
         )
-    if fitted.fitted_on.first is not None:
-        raise InputError(
-            f"the calibrator looks at the first {fitted.fitted_on.first} tokens alone, which are "
-            "not watched: give one of whole answers."
-        )
     if error_rate is not None and (why := fitted.why_not(error_rate)) is not None:
         LOGGER.warning("no answer is kept, so the share kept and labels are not watched: %s", why)
         error_rate = None
