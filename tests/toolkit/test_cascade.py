@@ -128,6 +128,5 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     stored = json.loads((tmp_path / "C.json").read_text())
     assert stored["trace_plus"]["cascade"]["large"] == "qwen"
     assert (stored["fitted_on"]["task"], stored["fitted_on"]["vocabulary"]) == ("sums", 9000)
-    assert main([*start, "--picture", "p.gif"]) == 1
     assert main([*start, "--small-price", "1", "2"]) == 1
     assert "prices of both models" in caplog.text

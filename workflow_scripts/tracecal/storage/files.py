@@ -50,6 +50,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     temporary name is fixed, so the next attempt overwrites a killed job's leftover.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is a folder or a device: name a file to write.")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:

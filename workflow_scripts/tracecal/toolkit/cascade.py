@@ -31,7 +31,6 @@ SHOWN = {
     RANDOM: "random",
     ORACLE: "oracle",
 }
-FORMATS = (".svg", ".pdf", ".png")
 
 
 class Cascaded(NamedTuple):
@@ -197,11 +196,9 @@ def _with_ends(row: Mapping[str, Any]) -> str:
 def picture(cascaded: Cascaded, path: str | Path, named: str) -> None:
     """Draw accuracy against cost, or against the share escalated without prices.
 
-    Raises `InputError` for a name of another kind of file, and where Matplotlib is missing.
+    The suffix is .svg, .pdf or .png. Raises `InputError` where Matplotlib is missing.
     """
     suffix = Path(path).suffix
-    if suffix not in FORMATS:
-        raise InputError(f"{path}: expected a name that ends in {', '.join(FORMATS)}.")
     try:
         from tracecal.figures import cost_and_accuracy, style
     except ModuleNotFoundError as error:

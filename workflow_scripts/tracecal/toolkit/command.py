@@ -16,7 +16,15 @@ from tracecal.logs.options import Reading
 from tracecal.storage.files import write_json, write_text
 from tracecal.toolkit import labelling
 from tracecal.toolkit.escalate import add_cascade
-from tracecal.toolkit.options import add_answers, add_calibrator, add_options, add_task, read_given
+from tracecal.toolkit.options import (
+    add_answers,
+    add_calibrator,
+    add_options,
+    add_task,
+    ending,
+    read_given,
+    require_apart,
+)
 from tracecal.toolkit.output import write_beside, write_scored
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.watch.options import add_watch
@@ -45,7 +53,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpF
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0, or 1 after logging an `InputError`.
+    """Run the command; returns 0, or 1 after logging an `InputError` or an error of the system.
 
     Without arguments it prints its help.
     """
@@ -53,12 +61,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="tracecal: %(message)s", stream=sys.stderr)
     LOGGER.setLevel(logging.INFO)
     try:
+        require_apart(vars(args))
         args.run(args)
     except InputError as error:
         LOGGER.error("error: %s", error)
         return 1
     except BrokenPipeError:  # the reader of the output, such as `head`, has enough
         return 0
+    except OSError as error:  # a full disk, a missing permission
+        LOGGER.error("error: %s: %s.", error.filename or "the output", error.strerror)
+        return 1
     return 0
 
 
@@ -98,7 +110,9 @@ def parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("--task", required=True, help="a name for the task")
     fit.add_argument("--output", required=True, help="the calibrator's JSON file")
-    fit.add_argument("--report", help="an HTML page with what is printed, and more")
+    fit.add_argument(
+        "--report", type=ending(".html"), help="an HTML page with what is printed, and more"
+    )
     fit.add_argument("--revision", help="revision of the model")
     fit.add_argument(
         "--config", help="YAML with seed, splits, calibration, risk_control, bootstrap"
@@ -133,7 +147,12 @@ def parser() -> argparse.ArgumentParser:
         "Each answer is read once with the model that gave it; nothing is generated.",
     )
     replay.add_argument("--weights", required=True, help="the model's folder, as for Transformers")
-    replay.add_argument("--output", required=True, help="an .arrow file, for score and calibrate")
+    replay.add_argument(
+        "--output",
+        required=True,
+        type=ending(".arrow"),
+        help="an .arrow file, for score and calibrate",
+    )
     replay.add_argument("--revision", help="revision of the model")
     replay.add_argument(
         "--dtype",

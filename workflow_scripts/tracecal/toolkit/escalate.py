@@ -7,7 +7,7 @@ from tracecal.errors import InputError
 from tracecal.inputs.schema import parse
 from tracecal.logs.options import Reading
 from tracecal.storage.files import write_json
-from tracecal.toolkit.options import READING, add_options, read_given
+from tracecal.toolkit.options import READING, add_options, ending, read_given
 
 
 def add_cascade(command: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
@@ -33,7 +33,9 @@ def add_cascade(command: Callable[[str, str, str], argparse.ArgumentParser]) -> 
     cascade.add_argument(
         "--output", help="the small model's calibrator, with the thresholds: a JSON file"
     )
-    cascade.add_argument("--picture", help="a picture: .svg, .pdf or .png")
+    cascade.add_argument(
+        "--picture", type=ending(".svg", ".pdf", ".png"), help="a picture: .svg, .pdf or .png"
+    )
     cascade.add_argument(
         "--config",
         help="YAML with seed, splits, calibration, risk_control, bootstrap",

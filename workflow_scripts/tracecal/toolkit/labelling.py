@@ -9,7 +9,15 @@ from tracecal.jobs.progress import LOGGER
 from tracecal.logs.options import Reading
 from tracecal.logs.read import Answers
 from tracecal.storage.files import write_json, write_text
-from tracecal.toolkit.options import READING, add_answers, add_options, add_task, read_given
+from tracecal.toolkit.options import (
+    READING,
+    add_answers,
+    add_options,
+    add_task,
+    ending,
+    read_given,
+    require_apart,
+)
 
 if TYPE_CHECKING:  # slow to load, and not needed where the command starts
     from tracecal.parts.spec import Parts
@@ -98,7 +106,7 @@ def add_commands(command: Command) -> None:
     plan.add_argument("--most", type=int, default=3200, help="largest number of labels to try")
     plan.add_argument("--draws", type=int, default=100, help="simulated draws of each number")
     plan.add_argument("--seed", type=int, default=SEED, help="of the draws")
-    plan.add_argument("--picture", help="an .svg of the table")
+    plan.add_argument("--picture", type=ending(".svg"), help="an .svg of the table")
     plan.set_defaults(run=_plan)
     explore = command(
         "explore",
@@ -106,7 +114,7 @@ def add_commands(command: Command) -> None:
         "It is the page that a run of the workflow makes: one file, which loads nothing else.",
     )
     explore.add_argument("--calibrator", help="a calibrator's JSON file, for probabilities")
-    explore.add_argument("--output", required=True, help="the page, .html")
+    explore.add_argument("--output", required=True, type=ending(".html"), help="the page, .html")
     explore.add_argument("--number", type=int, default=MOST, help="answers to show, at most")
     explore.add_argument("--seed", type=int, default=SEED, help="of the choice of more answers")
     add_task(explore)
@@ -142,6 +150,9 @@ def _label(args: argparse.Namespace) -> None:
     from tracecal.toolkit.shown import page_data
     from tracecal.toolkit.verdicts import Verdicts
 
+    output = args.output or str(Path(args.answers).with_suffix(".labelled.jsonl"))
+    outcome = Path(output).with_suffix(".promise.json")
+    require_apart(vars(args) | {"output": output, "promise_file": outcome})
     calibrators, answers, task = _read_for(args)
     parts, judged, names = _parts(args, calibrators), answers.frame, {}
     rows = dict(zip(judged["example_id"], answers.rows, strict=True))
@@ -151,7 +162,6 @@ def _label(args: argparse.Namespace) -> None:
         rows = {
             one: rows[answer] for one, answer in judged.select("example_id", "parent_id").rows()
         }
-    output = args.output or str(Path(args.answers).with_suffix(".labelled.jsonl"))
     if args.labels:
         _take(args, Verdicts(output, rows, names))
         return
@@ -167,9 +177,8 @@ def _label(args: argparse.Namespace) -> None:
     serve(Labelling(data, verdicts, ask), args.port)
     LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
     if args.error_rate is not None:
-        path = Path(output).with_suffix(".promise.json")
-        write_json(asking.stored(verdicts.given, name), path)
-        LOGGER.info("%s: %s", path, asking.ask(verdicts.given)[1])
+        write_json(asking.stored(verdicts.given, name), outcome)
+        LOGGER.info("%s: %s", outcome, asking.ask(verdicts.given)[1])
 
 
 def _take(args: argparse.Namespace, verdicts: "Verdicts") -> None:

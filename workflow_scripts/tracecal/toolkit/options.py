@@ -1,7 +1,8 @@
 """Options that several of the command's parts share: a file of answers, and how it is read."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from tracecal.errors import InputError
@@ -12,6 +13,64 @@ from tracecal.logs.read import Answers, listed, read_answers
 
 READING = ("format", "vocabulary", "greedy", "rounding", "stop_token", "processed", "model", "id")
 READING += ("reasoning", "label", "columns", "filter", "wrong_rows")
+# All commands' options that name a file or folder which is read, and a file which is written.
+READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
+READ += ("weights", "escalate_calibrator", "early_calibrator")
+WRITTEN = ("output", "report", "picture", "promise_file", "state", "watch")
+
+
+def require_apart(options: Mapping[str, Any]) -> None:
+    """Raise `InputError` where a command would write to a file that it reads, by whatever name or
+    link; or twice to one file.
+
+    A state of monitors may hold the answers that it watches.
+    """
+    written = [(name, options[name]) for name in WRITTEN if options.get(name)]
+    read = [
+        (name, file)
+        for name in READ
+        if options.get(name)
+        for file in (options[name], *_files_of(options[name]))
+    ]
+    for place, (name, path) in enumerate(written):
+        for other, file in read + written[:place]:
+            if _same(path, file) and (name, other) != ("state", "answers"):
+                raise InputError(
+                    f"{_option(name)} {path} is the file of {_option(other)}, too, and would "
+                    "replace it: name another."
+                )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _files_of(path: str) -> list[Path]:
+    """The files of a folder; none of anything else, such as a text in place of a path."""
+    try:
+        return [*Path(path).iterdir()]
+    except OSError:
+        return []
+
+
+def _same(one: str | Path, other: str | Path) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:  # one of them is still to be made, or no path
+        return Path(one).resolve() == Path(other).resolve()
+
+
+def ending(*suffixes: str) -> Callable[[str], str]:
+    """The type of an option for a file whose name has one of the suffixes."""
+
+    def checked(path: str) -> str:
+        if Path(path).suffix not in suffixes:
+            raise argparse.ArgumentTypeError(
+                f"{path}: expected a name that ends in {' or '.join(suffixes)}."
+            )
+        return path
+
+    return checked
 
 
 def add_answers(command: argparse.ArgumentParser, first: bool = False) -> None:

@@ -38,7 +38,10 @@ def given_parts(given: str) -> Parts:
     >>> given_parts("json: [capital, address.city]").names
     ('capital', 'address.city')
     """
-    is_file = "\n" not in given and Path(given).is_file()
+    try:
+        is_file = Path(given).is_file()
+    except OSError:  # a text longer than any name
+        is_file = False
     try:
         value = read_yaml(given) if is_file else yaml.safe_load(given)
     except yaml.YAMLError as error:
