@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures test test-real validate test-slurm test-vllm test-evaluators soak bench lint format clean
+.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-vllm test-evaluators soak bench lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,10 @@ test-real: .venv/installed ## run config/laptop.yaml's four benchmarks with a re
 # Starts a SLURM of one node on this machine, as root with Debian's packages; skips elsewhere.
 test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this machine
 	.venv-slurm/bin/python -m pytest -m slurm tests/slurm
+
+# A smoke run, and what it plans after changes; the suite does the same with the newest version.
+test-lowest: .venv-lowest/installed ## make the smoke run with the lowest version of Snakemake
+	.venv-lowest/bin/python -m pytest -m lowest -o cache_dir=.venv-lowest/cache
 
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
 test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU; minutes
@@ -91,7 +95,7 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-vllm/installed .venv-polygraph/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed requirements-%.txt
+.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -99,4 +103,4 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-vllm .venv-polygraph .venv-evaluators results/*/ .snakemake
+	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-evaluators results/*/ .snakemake

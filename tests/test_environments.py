@@ -109,3 +109,11 @@ def test_what_continuous_integration_runs_is_named_by_commit():
     workflows = "".join(path.read_text() for path in (ROOT / ".github/workflows").iterdir())
     used = re.findall(r"uses: +(\S+)", workflows)
     assert used and all(re.fullmatch(r"\S+@[0-9a-f]{40}", one) for one in used)
+
+
+def test_the_lowest_version_of_snakemake_is_the_one_that_is_run():
+    lowest = pins((ROOT / "requirements-lowest.txt").read_text().split("\n"))["snakemake"]
+    asked = re.search(r'min_version\("(.+?)"\)', (ROOT / "Snakefile").read_text())[1]
+    assert lowest == asked
+    assert [*map(int, lowest.split("."))] < [*map(int, LOCK["snakemake"].split("."))]
+    assert "make test-lowest" in (ROOT / ".ci/run").read_text()

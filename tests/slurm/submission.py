@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import pytest
 
+from commands.run import frozen
 from workflow.checkout import Checkout
 
 IMPATIENT = Path(__file__).with_name("impatient.py")
@@ -69,16 +71,17 @@ def _parsed(line: str) -> Submitted:
 
 
 class Submission:
-    """A `snakemake --workflow-profile profiles/slurm` that goes on, within a `with` at most."""
+    """A run with profiles/slurm that goes on, within a `with` at most; it reads a frozen copy."""
 
     def __init__(self, checkout: Checkout, config: Path, *arguments: str) -> None:
         self.log = checkout.root / "snakemake.log"
+        with chdir(checkout.root):
+            given, _ = frozen([*arguments, "--configfile", str(config)])
         self.process = subprocess.Popen(
             [
                 # What a shell started in the background ignores Ctrl-C, and so would its children.
                 *("env", "--default-signal=INT"),
-                *(sys.executable, IMPATIENT, "--workflow-profile", "profiles/slurm"),
-                *(*arguments, "--configfile", str(config)),
+                *(sys.executable, IMPATIENT, "--workflow-profile", "profiles/slurm", *given),
             ],
             cwd=checkout.root,
             stdout=self.log.open("w"),

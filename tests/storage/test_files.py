@@ -2,17 +2,23 @@
 
 import errno
 import os
+from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
+from tracecal.decode.traces import write_table
 from tracecal.errors import InputError
+from tracecal.jobs.provenance import MADE_WITH
 from tracecal.storage.checksum import beside
 from tracecal.storage.files import (
+    DOUBTED,
     atomic_folder,
     atomic_write,
     read_json,
     read_parquet,
+    verify,
     write_json,
     write_parquet,
 )
@@ -101,3 +107,68 @@ def test_a_full_disk_is_said_with_the_files_name(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"table\.parquet cannot be written.*No space left"):
         write_parquet(pl.DataFrame({"a": [1]}), tmp_path / "table.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+RUN = Path("results/r")
+TABLE, AUDIT, MODEL = RUN / "x/a.parquet", RUN / "audits/m/t.json", RUN / "models/m"
+TRACES = RUN / "traces/m/t.arrow"
+NOW, OTHER = "0123456789abcdef", "fedcba9876543210"
+
+
+@pytest.fixture
+def doubted(tmp_path, monkeypatch):
+    """Those of the results of every kind, made with NOW, that are not as `made` says."""
+    monkeypatch.chdir(tmp_path)
+    made = MADE_WITH.set(NOW)
+    write_parquet(pl.DataFrame({"a": [1]}), TABLE)
+    write_table(pa.table({"example_id": ["a"]}), {}, TRACES)
+    write_json({}, AUDIT)
+    with atomic_folder(MODEL) as part:
+        write_json({}, part / "config.json")
+    MADE_WITH.reset(made)
+
+    def asked(*paths, made=NOW):
+        listed = tmp_path / "listed"
+        listed.write_text("")
+        with monkeypatch.context() as patch:
+            patch.setenv(DOUBTED, str(listed))
+            assert verify(map(str, paths), made) == made
+        return [Path(line) for line in listed.read_text().splitlines()]
+
+    return asked
+
+
+def test_results_that_other_settings_or_code_made_are_doubted(doubted):
+    results = [TABLE, TRACES, AUDIT, MODEL]
+    assert doubted(*results) == []
+    assert doubted(*results, made=OTHER) == results
+
+
+@pytest.mark.parametrize("path", [TABLE, TRACES, AUDIT, MODEL / "config.json"])
+def test_so_are_results_that_were_edited(doubted, path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    result = MODEL if MODEL in path.parents else path
+    assert doubted(result) == [result]
+
+
+@pytest.mark.parametrize("path", [TABLE, TRACES, AUDIT, MODEL])
+def test_and_those_that_are_gone_or_in_the_place_of_another(doubted, path):
+    away = path.with_name(f"away{path.suffix}")
+    path.rename(away)
+    if beside(path).exists():
+        beside(path).rename(beside(away))
+    assert doubted(path, away) == [path, away]
+
+
+def test_what_holds_no_hash_must_be_there(doubted):
+    page = RUN / "explorer.html"
+    assert doubted(page) == [page]
+    page.write_text("a page")
+    assert doubted(page) == []
+
+
+def test_nothing_is_read_where_nobody_asks(doubted, monkeypatch):
+    monkeypatch.delenv(DOUBTED, raising=False)
+    assert verify([str(RUN / "none.parquet")], NOW) == NOW

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tracecal.errors import InputError, require_columns, unreadable
 from tracecal.storage.checksum import (
     SEALED,
+    beside,
     blank,
     made_with,
     require_own,
@@ -192,10 +193,10 @@ def is_sound(path: str | Path, made: str) -> bool:
     """
     path = Path(path)
     try:
+        path.stat()
         if path.suffix in SEALED:
             map_sealed(path).close()
-        else:
-            path.stat()
+        elif beside(path).exists():  # what nothing reads, such as a figure, has no checksum
             require_sum(path)
     except (InputError, OSError):
         return False
