@@ -24,7 +24,7 @@ Timed = Callable[[], float]  # does the work once and says what it took, in CPU 
 SIZES = {
     "answers": (10_000, 30_000, 100_000, 300_000, 1_000_000),
     "tokens an answer": (32, 64, 128, 256, 512),
-    "models": (5, 10, 20, 35, 50),
+    "models": (5, 10, 25, 50, 100),
     "estimators": (15, 30, 60, 90, 135),
 }
 TITLES = {

@@ -9,7 +9,7 @@ puts it back; flips a bit of a result; gives all code its old times; brings the 
 change back over those after it; lets Snakemake touch the results before it. Then the run is brought to its end by what its messages say,
 and every result is compared, byte by byte, with those of a clean run of the same state. A result
 that differs is wrong or stale, unless it is the flipped one that nothing has read: then a reader
-must refuse it.
+must refuse it. Before that a decoding step and a proxy under traffic are killed at random moments.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+from decode import attempt
+from toolkit import kills as under_traffic
 from tracecal.errors import InputError
 from tracecal.storage.files import read_checked, read_sealed
 from workflow.small import EDITS, RESULTS, START, Small, kill
@@ -104,6 +106,17 @@ def refused(path: Path) -> bool:
     return False
 
 
+def kills(folder: Path, seed: int) -> None:
+    """A decoding step and a proxy that watches, killed again and again; the suite does it twice."""
+    with attempt.starting() as start:
+        ended = attempt.killed(start, folder / "decoding", attempt.KILLS, attempt.RESUMED)
+    print(f"decoding killed {ended} times: sound", flush=True)
+    for workers in (1, 3):
+        own = folder / f"proxy{workers}"
+        own.mkdir()
+        print(f"{workers} x proxy: {under_traffic.run(20, own, seed, workers)}", flush=True)
+
+
 def soak(folder: Path, minutes: float, rounds: int, seed: int) -> Counter:
     """Rounds until one of the limits; how many there were of each kind, and of wrong results."""
     rng, counts = random.Random(seed), Counter()
@@ -148,6 +161,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        kills(Path(folder), given.seed)
         counts = soak(Path(folder), given.minutes, given.rounds, given.seed)
     print(", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items())))
     sys.exit(bool(counts["wrong"]))

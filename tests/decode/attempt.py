@@ -6,10 +6,16 @@ along, and a child that waits for one waits for ever.
 
 import contextlib
 import gc
+import itertools
+import multiprocessing
+import os
+import random
 import resource
 import signal
 import time
+from collections.abc import Callable, Iterator
 from functools import cache
+from multiprocessing.process import BaseProcess as Process
 from pathlib import Path
 
 import polars as pl
@@ -24,6 +30,8 @@ from tracecal.decode.traces import TRACES, provenance, write_table
 from tracecal.storage.journal import Journal
 from tracecal.tasks.asking import Asking
 
+KILLS, RESUMED = 60, 40  # of `make soak`, as docs/failures.md says
+TESTS = Path(__file__).resolve().parent.parent
 ASKING = Asking(max_new_tokens=24)
 METADATA = provenance("tiny", "sha256:0", "float32", "greedy", seed=1)
 DISK_FULL = 17
@@ -84,3 +92,63 @@ def generate_with_room(folder: Path, size: int) -> None:
         generate(folder)
         return
     raise SystemExit(DISK_FULL)
+
+
+@contextlib.contextmanager
+def starting() -> Iterator[Callable[..., Process]]:
+    """Start a function in a process of its own, which has the libraries loaded but no threads."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["decode.attempt"])
+
+    def start(step: Callable, *arguments: object) -> Process:
+        process = server.Process(target=step, args=arguments)
+        process.start()
+        return process
+
+    # The server finds what to load by this alone.
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{TESTS}:{TESTS.parent / 'workflow_scripts'}"
+    try:
+        yield start
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
+def journalled(folder: Path) -> int:
+    """How many examples are finished, as the next attempt will find them."""
+    parts = folder.glob("journal/*/*.arrow")
+    tables = [pa.ipc.open_file(part.read_bytes()).read_all() for part in parts]
+    return len({example for table in tables for example in table["example_id"].to_pylist()})
+
+
+def killed(start: Callable[..., Process], folder: Path, kills: int, resumed: int) -> int:
+    """Kill the step at random moments, at least `kills` times, `resumed` of them after a batch was
+    kept; how many kills there were. Raises `AssertionError` where a file is not that of a step that
+    nobody killed.
+    """
+    whole = folder / "whole"
+    start(generate, folder / "first").join()
+    started = time.monotonic()
+    start(generate, whole).join()
+    took = time.monotonic() - started
+    expected = (whole / "traces.arrow").read_bytes()
+    chance, ended, after_a_batch = random.Random(2026), 0, 0
+    for attempt in itertools.count():
+        if ended >= kills and after_a_batch >= resumed:
+            return ended
+        assert attempt < 500
+        own = folder / f"attempt{attempt}"
+        while not (own / "traces.arrow").exists():
+            before = journalled(own)
+            process = start(generate, own, chance.choice([0.0, 0.01]))
+            process.join(chance.uniform(0.0, 0.9 * took))
+            process.kill()
+            process.join()
+            by_kill = process.exitcode == -signal.SIGKILL
+            ended += by_kill
+            after_a_batch += by_kill and before > 0
+            assert journalled(own) >= before, "what was finished stays finished"
+        assert generate(own) == (48, []), "nothing finished is decoded again"
+        assert (own / "traces.arrow").read_bytes() == expected

@@ -1,12 +1,5 @@
 """Killed at any moment, a step goes on where it stopped, and its file is the same in the end."""
 
-import multiprocessing
-import random
-import signal
-import time
-from pathlib import Path
-
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,67 +11,25 @@ from decode.attempt import (
     generate,
     generate_with_room,
     journal_of,
+    journalled,
+    killed,
     model_and_prompts,
+    starting,
 )
 from tracecal.decode.record import identity, recorded, share_of
 from tracecal.decode.sampling import SAMPLES, sample_task
 from tracecal.storage.journal import Journal
 
-KILLS, RESUMED = 60, 40  # as docs/failures.md says
-TESTS = Path(__file__).resolve().parent.parent
-
 
 @pytest.fixture(scope="module")
 def start():
-    """Start a function in a process of its own, which has the libraries loaded but no threads."""
-    server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["decode.attempt"])
-
-    def start(step, *arguments):
-        process = server.Process(target=step, args=arguments)
-        process.start()
-        return process
-
-    with pytest.MonkeyPatch.context() as patch:
-        # The server finds what to load by this alone.
-        patch.setenv("PYTHONPATH", f"{TESTS}:{TESTS.parent / 'workflow_scripts'}")
+    with starting() as start:
         yield start
 
 
-def test_killed_sixty_times_the_file_is_the_same(start, tmp_path):
-    whole = tmp_path / "whole"
-    start(generate, tmp_path / "first").join()
-    started = time.monotonic()
-    start(generate, whole).join()
-    took = time.monotonic() - started
-    expected = (whole / "traces.arrow").read_bytes()
-    chance = random.Random(2026)
-    kills = resumed = attempt = 0
-    while kills < KILLS or resumed < RESUMED:
-        folder = tmp_path / f"attempt{attempt}"
-        attempt += 1
-        while not (folder / "traces.arrow").exists():
-            before = journalled(folder)
-            pause = chance.choice([0.0, 0.01])
-            process = start(generate, folder, pause)
-            process.join(chance.uniform(0.0, 0.9 * took))
-            process.kill()
-            process.join()
-            killed = process.exitcode == -signal.SIGKILL
-            kills += killed
-            resumed += killed and before > 0
-            assert journalled(folder) >= before, "what was finished stays finished"
-        found, decoded = generate(folder)
-        assert (found, decoded) == (48, []), "nothing finished is decoded again"
-        assert (folder / "traces.arrow").read_bytes() == expected
-        assert attempt < 500
-
-
-def journalled(folder):
-    """How many examples are finished, as the next attempt will find them."""
-    parts = folder.glob("journal/*/*.arrow")
-    tables = [pa.ipc.open_file(part.read_bytes()).read_all() for part in parts]
-    return len({example for table in tables for example in table["example_id"].to_pylist()})
+def test_killed_at_random_moments_the_file_is_the_same(start, tmp_path):
+    """`make soak` kills it sixty times."""
+    assert killed(start, tmp_path, kills=6, resumed=3) >= 6
 
 
 def test_only_what_is_missing_is_decoded(tmp_path):

@@ -1,15 +1,12 @@
 """A proxy that watches, killed at random moments under traffic, and what its state then holds;
 every second kill comes while it writes. Of several processes any may be the one that is killed.
 
-Run as a program, with the packages `tracecal` and `toolkit` (of the tests) on the path:
-    PYTHONPATH=workflow_scripts:tests python -m toolkit.kills --kills 20 [--workers 3]
+The suite kills it twice, `make soak` twenty times.
 """
 
-import argparse
 import asyncio
 import json
 import random
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -193,13 +190,3 @@ def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
     for store in (killed, whole):
         store.close()
     return f"{len(ids)} answers watched; answered but not yet watched at a kill: {[*lost.values()]}"
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        print(run(given.kills, Path(folder), given.seed, given.workers))
