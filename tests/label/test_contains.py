@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -109,3 +110,10 @@ def test_the_rule_agrees_with_a_person_on_real_answers():
     ]
     assert len(wrong) <= 0.02 * len(judged), wrong
     assert 50 < sum(row["right"] for row in judged) < 150
+
+
+@pytest.mark.parametrize("answer", ["Rome " * 8000, "Rome Milan " * 8000])
+def test_a_long_answer_takes_time_in_proportion(answer):
+    begun = process_time()
+    contains(answer, ITALY)
+    assert process_time() - begun < 3

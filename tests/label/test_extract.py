@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracecal.errors import InputError
 from tracecal.label.extract import extract, first_line
 
 
@@ -25,6 +26,11 @@ from tracecal.label.extract import extract, first_line
 )
 def test_extract(answer, stop, pattern, part):
     assert extract(answer, stop, pattern) == part
+
+
+def test_a_pattern_that_takes_too_long_is_named_with_the_answer():
+    with pytest.raises(InputError, match=r"takes over 1 s .* begins 'it is xxx"):
+        extract("it is " + "x" * 60, pattern=r"(x|x)*[yz]")
 
 
 @given(st.text(), st.lists(st.text(min_size=1, max_size=2)))

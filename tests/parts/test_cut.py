@@ -1,13 +1,16 @@
 """Which tokens a part gets: all of its characters, and no other part's but where they share one."""
 
 import json
+import re
 from itertools import pairwise
+from time import process_time
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracecal.errors import InputError
 from tracecal.parts.cut import NO_REASONING, UNPARSED, UNSPELLED, cut
 from tracecal.parts.spans import places, spans
 from tracecal.parts.spec import Parts
@@ -204,3 +207,46 @@ def test_sentences_are_told_apart():
         "そう。",
     ]
     assert all(text[span.start : span.end] == span.value for span in found)
+
+
+# As one expression says it, which reads a row of marks again from each of them.
+SENTENCE = re.compile(r"\S(?:[^\n]*?[.!?]+[\"')\]]*+(?=\s|$)|[^\n]*?[。！？]+|[^\n]*)")
+
+
+@given(st.text("ab.!?\"') \n\t\r。！\x1c"))
+def test_sentences_are_those_of_an_expression(text):
+    found = spans(text, Parts(sentences=True)) or []
+    expected = [(match.start(), match[0].rstrip()) for match in SENTENCE.finditer(text)]
+    assert [(span.start, span.value) for span in found] == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["!" * 40_000 + "a", "好。" * 40_000, "a.)" * 40_000, "! " * 40_000]
+)
+def test_sentences_take_time_in_proportion_to_the_text(text):
+    begun = process_time()
+    spans(text, Parts(sentences=True))
+    assert process_time() - begun < 3
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        Parts(final=r"(?:x|x)*[yz]"),
+        Parts(lines=["a"], pattern=r"(?P<name>a):(?P<value>(?:x|x)*)[yz]"),
+    ],
+)
+def test_an_expression_that_takes_too_long_is_named_with_the_answer(parts):
+    answers = pl.Series(["a: 3", "a:" + "x" * 60])
+    begun = process_time()
+    with pytest.raises(InputError, match=r"\(\?:x\|x\)\*.* takes over 1 s .* begins 'a:xxx"):
+        places(answers, parts)
+    assert process_time() - begun < 5
+
+
+def test_many_lines_share_the_time_of_their_answer():
+    slow = "a:" + "x" * 18  # some hundredths of a second each
+    parts = Parts(lines=["a"], pattern=r"(?P<name>a):(?P<value>(?:x|x)*)[yz]")
+    assert spans(slow, parts) is None
+    with pytest.raises(InputError, match="takes over 1 s"):
+        spans("\n".join([slow] * 2000), parts)

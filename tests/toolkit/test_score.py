@@ -2,10 +2,13 @@
 
 import json
 import re
+from time import process_time
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.made import answers, stored
 from tracecal.calibrate.fitted_on import fitted_on
@@ -16,7 +19,7 @@ from tracecal.errors import InputError
 from tracecal.estimate.of_traces import NEED_ENTROPY, inputs
 from tracecal.logs.options import Reading
 from tracecal.storage.files import write_json
-from tracecal.toolkit.agree import vocabulary_for
+from tracecal.toolkit.agree import NEXT_QUESTION, vocabulary_for
 from tracecal.toolkit.fit import FitSettings, calibrate_answers
 from tracecal.toolkit.fitted import default_estimator, from_stored, load
 from tracecal.toolkit.groups import grouped
@@ -391,3 +394,16 @@ def test_a_calibrator_of_answers_behind_reasoning_says_so_and_refuses_others():
     of_traces = {"reasoning": "within"}
     made = fitted_on(of_traces, answers(9)["correct"], "m", [], "t")
     assert made["reasoning"] == "within"
+
+
+@given(st.text("\n \tQ:1x"))
+def test_another_question_is_found_as_by_an_expression_that_reads_white_space_again(text):
+    again = r"\n\s*(?:Q|Question)\s*\d*\s*:"
+    assert bool(re.search(NEXT_QUESTION, text)) == bool(re.search(again, text))
+
+
+@pytest.mark.parametrize("text", ["\n" * 40_000, "\nQ" + " " * 40_000])
+def test_another_question_is_sought_in_time_in_proportion(text):
+    begun = process_time()
+    assert not re.search(NEXT_QUESTION, text)
+    assert process_time() - begun < 2

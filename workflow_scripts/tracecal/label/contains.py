@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tracecal.label.example import Example, Verdict
 from tracecal.label.normalise import claim
-from tracecal.label.spans import NEGATIONS, Span, finds, inside_larger
+from tracecal.label.spans import NEGATIONS, Span, finds, not_inside
 
 _ENDS = ",;:.!?，。；：！？、"
 _BUT = frozenset("but rather instead sondern aber sino pero".split())
@@ -41,11 +41,12 @@ def contains(text: str, example: Example) -> Verdict:
         )
         for names in (example.references, example.distractors)
     )
-    stated = [span for span in true if not inside_larger(span, false)]
-    wrong = [span for span in false if span in true or not inside_larger(span, true)]
+    stated = not_inside(true, false)
+    wrong = (true & false).union(not_inside(false, true))
     affirmed = [span for span in stated if not negated(tokens, span)]
     denied = [span for span in wrong if not negated(tokens, span)]
-    guessed = any(is_a_guess(tokens, span, question_words) for span in affirmed)
+    backwards = read_backwards(tokens)
+    guessed = any(is_a_guess(tokens, backwards, span, question_words) for span in affirmed)
     return Verdict(text, bool(affirmed) and not denied and not guessed)
 
 
@@ -71,26 +72,33 @@ def negated(tokens: Sequence[Token], span: Span) -> bool:
     return any(token.word in NEGATIONS for token in around)
 
 
-def is_a_guess(tokens: Sequence[Token], span: Span, question_words: Sequence[str]) -> bool:
+def read_backwards(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens from the last to the first, each with the punctuation before it."""
+    ends = ["", *(token.end for token in tokens)]
+    return [token._replace(end=end) for token, end in zip(tokens, ends, strict=False)][::-1]
+
+
+def is_a_guess(
+    tokens: Sequence[Token], backwards: Sequence[Token], span: Span, question_words: Sequence[str]
+) -> bool:
     """Whether `span` is one of several guesses among which the answer does not decide."""
-    before, after = tokens[: span[0]][::-1], tokens[span[1] :]
-    if any(side and side[0].word in _OR for side in (before, after)):
+    first, last = span
+    before, after = tokens[max(first - 1, 0) : first], tokens[last : last + 1]
+    if any(token.word in _OR for token in before + after):
         return True
     # An item of a list ends at a comma; read backwards, the comma is behind the word before it.
-    others = _items(after, tokens[span[1] - 1].end, question_words)
+    others = _items(tokens, last, tokens[last - 1].end, question_words)
     if before:
-        ends = [token.end for token in before[1:]] + [""]
-        backwards = [token._replace(end=end) for token, end in zip(before, ends, strict=True)]
-        others += _items(backwards, before[0].end, question_words)
+        others += _items(backwards, len(tokens) - first, before[0].end, question_words)
     return others >= 2
 
 
-def _items(tokens: Sequence[Token], end: str, question_words: Sequence[str]) -> int:
-    """How many other items the list has; a last one after "and" counts double.
+def _items(tokens: Sequence[Token], place: int, end: str, question_words: Sequence[str]) -> int:
+    """How many other items the list has from `place` on; a last one after "and" counts double.
 
-    `end` is the punctuation before the first of the `tokens`.
+    `end` is the punctuation before the first of them.
     """
-    count, place = 0, 0
+    count = 0
     while place < len(tokens) and (end in (",", "、") or tokens[place].word in _AND):
         joined = tokens[place].word in _AND
         if joined and place == len(tokens) - 1:

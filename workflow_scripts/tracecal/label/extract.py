@@ -1,8 +1,8 @@
 """The part of a decoded answer that is judged."""
 
-import re
 from collections.abc import Iterable
 
+from tracecal.inputs.patterns import matches
 from tracecal.tasks.asking import until_stop
 
 
@@ -10,11 +10,12 @@ def extract(answer: str, stop: Iterable[str] = (), pattern: str | None = None) -
     """The answer before its earliest stop string, narrowed to group 1 of `pattern`'s last match.
 
     Without a match the whole answer counts: a model that ignores the format may still be correct.
-    An answer that begins with a stop string is empty. Whitespace at the ends is removed.
+    An answer that begins with a stop string is empty. Whitespace at the ends is removed. Raises
+    `InputError` where the pattern takes too long.
     """
     answer = until_stop(answer, stop)
-    if pattern is not None and (matches := list(re.finditer(pattern, answer))):
-        answer = matches[-1].group(1) or ""
+    if pattern is not None and (found := list(matches(pattern, answer))):
+        answer = found[-1].group(1) or ""
     return answer.strip()
 
 

@@ -13,7 +13,7 @@ from tracecal.label.example import Example, Verdict
 from tracecal.label.extract import first_line
 from tracecal.label.normalise import claim, mlqa, trivia
 from tracecal.label.number import answer_number
-from tracecal.label.spans import finds, inside_larger, negated_before
+from tracecal.label.spans import finds, negated_before, not_inside
 
 # After normalisation, where "The answer is" has lost its article and "It's" its apostrophe.
 _LEAD = re.compile(
@@ -86,10 +86,8 @@ def truthful(text: str, example: Example) -> Verdict:
     words = claim(text, example.language)
     true = finds(words, example.references, example.language)
     false = finds(words, example.distractors, example.language)
-    affirmed = [
-        span for span in true if not inside_larger(span, false) and not negated_before(words, span)
-    ]
-    denied = [span for span in false if span in true or not inside_larger(span, true)]
+    affirmed = [span for span in not_inside(true, false) if not negated_before(words, span)]
+    denied = (true & false).union(not_inside(false, true))
     return Verdict(text, bool(affirmed) and not denied)
 
 

@@ -34,8 +34,20 @@ def finds(words: Sequence[str], references: Sequence[str], language: str) -> set
     return spans
 
 
-def inside_larger(span: Span, others: set[Span]) -> bool:
-    return any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in others)
+def not_inside(spans: set[Span], others: set[Span]) -> list[Span]:
+    """Those of `spans` that are in no larger one of `others`."""
+    ends: dict[int, int] = {}  # the last of those that start at a word
+    for start, end in others:
+        ends[start] = max(end, ends.get(start, 0))
+    longest = max((end - start for start, end in others), default=0)
+    return [
+        (first, end)
+        for first, end in spans
+        if not any(
+            ends.get(start, 0) >= end and (start, ends[start]) != (first, end)
+            for start in range(end - longest, first + 1)
+        )
+    ]
 
 
 def negated_before(words: Sequence[str], span: Span) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from tracecal.inputs.patterns import matches, searcher
 from tracecal.parts.documents import documents, found, steps
 from tracecal.parts.spec import LINE, MARKS, Parts
 
@@ -25,9 +26,11 @@ PLACES = {
 }
 # White space as `str.strip` and \s know it; that of Polars lacks \x1c to \x1f.
 _SPACE = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
-_REST = re.compile(r".*", re.DOTALL)
+_LINE = re.compile(LINE)  # quicker, and in proportion to a line's length
 _place = attrgetter("start", "end")
-_SENTENCE = re.compile(r"\S(?:[^\n]*?[.!?]+[\"')\]]*+(?=\s|$)|[^\n]*?[。！？]+|[^\n]*)")
+# Marks are looked at from the first of a row only, so that a long row is read once.
+_END = re.compile(r"(?<![.!?])(?P<marks>[.!?]++)[\"')\]]*+(?!\S)")
+_UNSPACED_END = re.compile(r"(?P<marks>[。！？]++)")
 
 
 class Span(NamedTuple):
@@ -59,14 +62,14 @@ def spans(text: str, parts: Parts) -> list[Span] | None:
     """The parts that an answer has, in the order of the text; null where it does not parse.
 
     An answer without a JSON document that holds a part, without a named line or without the
-    pattern of its conclusion does not parse.
+    pattern of its conclusion does not parse. Raises `InputError` where a pattern takes too long.
     """
     if parts.in_json:
         spans = _json_spans(text, parts.in_json)
     elif parts.lines:
-        spans = _line_spans(text, _by_form(parts.lines), _compiled(parts.pattern))
+        spans = _line_spans(text, _by_form(parts.lines), parts.pattern)
     elif parts.final:
-        spans = _final_span(text, re.compile(parts.final, re.DOTALL))
+        spans = _final_span(text, parts.final)
     else:
         spans = list(_sentences(text))
     return sorted(spans, key=_place) or None
@@ -85,14 +88,14 @@ def _json_spans(text: str, paths: Sequence[str]) -> list[Span]:
     return []
 
 
-_steps, _compiled = cache(steps), cache(re.compile)
+_steps = cache(steps)
 
 
-def _line_spans(text: str, names: Mapping[str, str], pattern: re.Pattern) -> list[Span]:
+def _line_spans(text: str, names: Mapping[str, str], pattern: str) -> list[Span]:
     """The first line of each name; `names` by their own form without case."""
     spans: dict[str, Span] = {}
     start = 0
-    search = pattern.search
+    search = _LINE.search if pattern == LINE else searcher(pattern, text)
     for line in text.split("\n"):
         if match := search(line):
             found, value = match.group("name", "value")
@@ -144,33 +147,36 @@ def _line_places(answers: pl.Series, names: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _final_span(text: str, pattern: re.Pattern) -> list[Span]:
+def _final_span(text: str, pattern: str) -> list[Span]:
     """The last match's group 'value', or what follows that match."""
-    *_, last = [None, *pattern.finditer(text)]
+    *_, last = [None, *matches(pattern, text, dotall=True)]
     if last is None:
         return []
-    if "value" in pattern.groupindex:
-        span = _trimmed(last, "value", "final")
-    else:
-        span = _trimmed(_REST.match(text, last.end()), 0, "final")
-    return [span] if span else []
+    named = "value" in last.groupdict()
+    start = last.start("value") if named else last.end()
+    value = (last["value"] or "") if named else text[start:]
+    if not (shown := value.strip()):
+        return []
+    start += value.index(shown)
+    return [Span("final", "final", start, start + len(shown), shown)]
 
 
 def _sentences(text: str) -> Iterator[Span]:
-    for number, match in enumerate(_SENTENCE.finditer(text), 1):
-        value = match[0].rstrip()
-        yield Span(
-            "sentence", f"sentence {number}", match.start(), match.start() + len(value), value
-        )
-
-
-def _trimmed(match: re.Match, group: str | int, name: str) -> Span | None:
-    """The span of a group without white space around it; null where nothing is left."""
-    value = match[group]
-    if not value or not (text := value.strip()):
-        return None
-    start = match.start(group) + value.index(text)
-    return Span(name, name, start, start + len(text), text)
+    """A sentence ends with marks before white space; where none follow in its line, with marks of
+    Chinese and Japanese; else with the line. It begins with any character, and marks follow it.
+    """
+    number = base = 0
+    for line in text.split("\n"):
+        marks = chain(_END.finditer(line), _UNSPACED_END.finditer(line))
+        ends = [(match.end("marks"), match.end()) for match in marks]
+        place = 0
+        for behind_marks, end in [*ends, (len(line) + 2, len(line))]:
+            start = place + len(line[place:end]) - len(line[place:end].lstrip())
+            if start < end and behind_marks > start + 1:
+                number, place, value = number + 1, end, line[start:end].rstrip()
+                first = base + start
+                yield Span("sentence", f"sentence {number}", first, first + len(value), value)
+        base += len(line) + 1
 
 
 @cache

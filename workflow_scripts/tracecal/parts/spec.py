@@ -1,10 +1,10 @@
 """Which parts an answer has, as a task file or a command states it."""
 
-import re
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from tracecal.inputs.patterns import compiled
 from tracecal.inputs.schema import Strict
 from tracecal.parts.documents import steps
 
@@ -61,16 +61,14 @@ class Parts(Strict):
     @field_validator("pattern", "final")
     @classmethod
     def _compiles(cls, value: str | None) -> str | None:
-        try:
-            re.compile(value or "")
-        except re.error as error:
-            raise ValueError(f"is not a regular expression ({error})") from error
+        if value not in (None, LINE):
+            compiled(value)
         return value
 
     @field_validator("pattern")
     @classmethod
     def _has_groups(cls, value: str) -> str:
-        if not {"name", "value"} <= re.compile(value).groupindex.keys():
+        if value != LINE and not {"name", "value"} <= compiled(value).groupindex.keys():
             raise ValueError("must hold the groups (?P<name>...) and (?P<value>...)")
         return value
 

@@ -1,10 +1,10 @@
 """How a task's answers are judged."""
 
-import re
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StringConstraints, field_validator
 
+from tracecal.inputs.patterns import compiled
 from tracecal.tasks.asking import Ending
 
 Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
@@ -52,11 +52,6 @@ class Judging(Ending):
     @field_validator("answer_pattern")
     @classmethod
     def _one_group(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                groups = re.compile(value).groups
-            except re.error as error:
-                raise ValueError(f"is not a regular expression: {error}") from error
-            if groups != 1:
-                raise ValueError(f"needs exactly one group, the answer; it has {groups}")
+        if value is not None and (groups := compiled(value).groups) != 1:
+            raise ValueError(f"needs exactly one group, the answer; it has {groups}")
         return value

@@ -34,7 +34,7 @@ OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown"
 # Servers may list the chosen token besides the k likeliest.
 TOP_K_MARGIN = 1
 # The beginning of another question in an answer's text.
-NEXT_QUESTION = r"\n\s*(?:Q|Question|Problem|Input|User|Human)\s*\d*\s*:"
+NEXT_QUESTION = r"\n[^\S\n]*(?:Q|Question|Problem|Input|User|Human)\s*(?:\d+\s*)?:"
 KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
 
 
