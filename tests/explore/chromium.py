@@ -48,6 +48,7 @@ class Chromium:
             "--remote-debugging-pipe",
             f"--window-size={width},{height}",
             f"--user-data-dir={profile}",
+            "--host-resolver-rules=MAP *.example 127.0.0.1",  # sites that point at this machine
         ]
         # The protocol is spoken on the file descriptors 3 and 4.
         redirected = f'exec "$@" 3<&{reads} 4>&{writes}'

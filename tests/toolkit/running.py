@@ -22,6 +22,7 @@ READING = Reading(vocabulary=1000, processed="no")
 KEY = "sk-very-secret"
 PROMPTLY = 15.0  # seconds that nothing here may take, on a busy machine
 CHAT = "/v1/chat/completions"
+OF_JSON = {"content-type": "application/json"}
 ASK = {"model": "m", "messages": [{"role": "user", "content": "how many?"}]}
 
 
@@ -84,7 +85,13 @@ def by_hand(url, content):
 
 
 def asked_by_hand(path, *headers, body=b"", method="GET"):
-    lines = [f"{method} {path} HTTP/1.1", "Host: x", *headers, f"Content-Length: {len(body)}"]
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: localhost",
+        *["Content-Type: application/json"] * bool(body),
+        *headers,
+        f"Content-Length: {len(body)}",
+    ]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logs.rows import TWO, chat, token
-from toolkit.running import ASK, CHAT, READING, events
+from toolkit.running import ASK, CHAT, OF_JSON, READING, events
 from toolkit.upstream import CHUNKS, Upstream, piece, response
 from tracecal.logs.options import Reading
 from tracecal.toolkit.serve.bodies import TooLargeError
@@ -374,11 +374,11 @@ def nested(levels):
 
 @pytest.mark.parametrize("levels", [200, 251, 253, 300, 1000])
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_is_nested_too_deep_to_be_written_is_no_json(client, caplog, stream, levels):
+def test_what_is_nested_too_deep_to_be_written_is_no_json(client, stream, levels):
     """orjson reads 1,024 levels and writes 254."""
     event = b"data: " + nested(levels) + b"\n\ndata: [DONE]\n\n"
     said = Saying(event, "text/event-stream") if stream else Saying(nested(levels))
-    with client(said) as http, quiet(caplog):
+    with client(said) as http:
         found = http.post(CHAT, json=ASK | {"stream": stream})
         asked = http.post(CHAT, json=ASK | {"stream": stream, "logprobs": True})
     if levels == 200:
@@ -393,8 +393,7 @@ def test_a_request_that_is_nested_too_deep_is_the_servers_to_answer(client):
     upstream = Upstream()
     content = json.dumps(ASK | {"x": []}).replace("[]", "[" * 300 + "]" * 300)
     with client(upstream) as http:
-        headers = {"content-type": "application/json"}
-        assert http.post(CHAT, content=content, headers=headers).status_code == 200
+        assert http.post(CHAT, content=content, headers=OF_JSON).status_code == 200
     assert upstream.asked[0][2].decode() == content
 
 

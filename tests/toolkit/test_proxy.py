@@ -12,10 +12,22 @@ from aiohttp import web
 
 from logs.rows import chat
 from toolkit import load
-from toolkit.running import ASK, CHAT, PROMPTLY, READING, asked_by_hand, by_hand, proxied, until
+from toolkit.running import (
+    ASK,
+    CHAT,
+    OF_JSON,
+    PROMPTLY,
+    READING,
+    asked_by_hand,
+    by_hand,
+    proxied,
+    until,
+)
 from toolkit.upstream import Upstream
 from tracecal.toolkit.serve.confidence import Scorer
 from tracecal.toolkit.serve.proxy import Proxy
+
+PACKED = OF_JSON | {"content-encoding": "gzip"}
 
 
 class Answering(Upstream):
@@ -236,11 +248,11 @@ def test_a_request_that_is_too_large_is_refused(client):
     upstream = Upstream()
     with client(upstream, max_body=0.01) as http:
         large = json.dumps(ASK | {"x": "y" * 20_000}).encode()
-        packed = http.post(CHAT, content=gzip.compress(large), headers={"content-encoding": "gzip"})
+        packed = http.post(CHAT, content=gzip.compress(large), headers=PACKED)
         responses = [
-            http.post(CHAT, content=large),
+            http.post(CHAT, content=large, headers=OF_JSON),
             packed,
-            http.post(CHAT, content=_pieces(large)),
+            http.post(CHAT, content=_pieces(large), headers=OF_JSON),
         ]
         assert [one.status_code for one in responses] == [413] * 3
         assert "larger than 0.01 MB (--max-body)" in packed.json()["error"]["message"]
@@ -254,11 +266,10 @@ def _pieces(content):
 def test_a_packed_request_is_read_and_sent_unpacked(client):
     upstream = Upstream()
     with client(upstream) as http:
-        packed = {"content-encoding": "gzip"}
         content = gzip.compress(json.dumps(ASK).encode())
-        response = http.post(CHAT, content=content, headers=packed)
+        response = http.post(CHAT, content=content, headers=PACKED)
         assert response.json()["choices"][0]["confidence"]["probability"] is not None
-        assert http.post(CHAT, content=b"no gzip", headers=packed).status_code == 400
+        assert http.post(CHAT, content=b"no gzip", headers=PACKED).status_code == 400
     assert json.loads(upstream.asked[0][2])["messages"] == ASK["messages"]
 
 
@@ -300,9 +311,8 @@ MEMBERS = [gzip.compress(part) for part in (b'{"model": "m", "messages"', b": []
 )
 def test_a_gzip_body_is_all_of_its_members_and_nothing_behind(client, packed, reason):
     upstream = Upstream()
-    headers = {"content-encoding": "gzip", "content-type": "application/json"}
     with client(upstream) as http:
-        response = http.post(CHAT, content=packed, headers=headers)
+        response = http.post(CHAT, content=packed, headers=PACKED)
     assert response.status_code == (400 if reason else 200)
     if reason:
         assert reason in response.json()["error"]["message"]

@@ -8,7 +8,7 @@ import httpx2 as httpx
 import pytest
 
 from logs.rows import TWO, batch, chat, token, write
-from toolkit.running import ASK, CHAT, KEY, READING, command, events, proxied
+from toolkit.running import ASK, CHAT, KEY, OF_JSON, READING, command, events, proxied
 from toolkit.upstream import ANSWERS, CHUNKS, Upstream
 from tracecal.logs.options import Reading
 from tracecal.logs.read import read_answers
@@ -185,7 +185,7 @@ def test_what_is_no_json_is_the_servers_to_refuse(client):
             return await super()._answered(request, content)
 
     with client(Refusing()) as http:
-        assert http.post(CHAT, content=b"{").status_code == 400
+        assert http.post(CHAT, content=b"{", headers=OF_JSON).status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpF
     """Shows defaults, but for options that have none."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, {}) or action.default == argparse.SUPPRESS:
+        if action.default in (None, False, {}, []) or action.default == argparse.SUPPRESS:
             return action.help
         return super()._get_help_string(action)
 

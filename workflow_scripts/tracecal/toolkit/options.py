@@ -111,6 +111,8 @@ def add_options(
             option["action"] = "store_true"
         elif field.annotation == dict[str, str]:
             option |= {"nargs": "+", "metavar": "COLUMN=PATH"}
+        elif field.annotation == list[str]:
+            option |= {"nargs": "+", "metavar": "NAME"}
         elif get_origin(field.annotation) is Literal:
             option["choices"] = get_args(field.annotation)
         command.add_argument(f"--{name.replace('_', '-')}", **option)

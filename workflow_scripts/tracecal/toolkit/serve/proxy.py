@@ -34,9 +34,10 @@ from tracecal.toolkit.serve.messages import (
     failed,
     message,
     passing,
+    refusal,
     sentence,
 )
-from tracecal.toolkit.serve.metrics import Metrics
+from tracecal.toolkit.serve.metrics import Handler, Metrics
 from tracecal.toolkit.serve.server import Server
 from tracecal.toolkit.serve.settings import Settings
 from tracecal.toolkit.serve.streamed import Streamed
@@ -58,7 +59,7 @@ class Proxy:
 
     def application(self) -> web.Application:
         """Answers every path and method."""
-        application = web.Application()
+        application = web.Application(middlewares=[self._guarded])
         application.cleanup_ctx.append(self.server.connected)
         counts = None
         if self.escalation is not None:
@@ -68,6 +69,10 @@ class Proxy:
             Metrics(self.scorer.watcher, counts).install(application)
         application.router.add_route("*", "/{path:.*}", self.answer)
         return application
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        return refusal(request, self.settings) or await handler(request)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """The answer to any request; an error that names its kind where there is none."""

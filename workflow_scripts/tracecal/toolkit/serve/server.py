@@ -78,12 +78,13 @@ class Server:
 def _outer_proxy(url: URL) -> str | None:
     """The HTTP proxy that the environment names for a server; none for one on this machine."""
     host = url.host or ""
-    if _is_local(host) or urllib.request.proxy_bypass(host):
+    if is_local(host) or urllib.request.proxy_bypass(host):
         return None
     return urllib.request.getproxies().get(url.scheme)
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
+    """Whether a name or address is that of this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -17,6 +17,14 @@ class Settings(Watching):
     upstream: str = Field(description="the server's address, such as http://localhost:8000")
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8400, ge=0, le=65535, description="port to listen on; 0: any free one")
+    allow_host: list[str] = Field(
+        [],
+        description="names by which clients reach the proxy, beside those of this machine and the "
+        "address that they connect to: of a tunnel or a container",
+    )
+    allow_origin: list[str] = Field(
+        [], description="web pages that may ask the proxy, such as https://chat.example.org"
+    )
     top: int = Field(20, ge=1, description="log-probabilities to request per token")
     workers: PositiveInt = Field(1, description="number of processes")
     max_requests: PositiveInt = Field(
@@ -53,8 +61,8 @@ class Settings(Watching):
     )
     escalate_timeout: PositiveFloat = Field(
         120,
-        description="seconds for the large server's answer, or for a stream of it to begin; then the "
-        "small one's counts",
+        description="seconds for the large server's answer, or for a stream of it to begin; then "
+        "the small one's counts",
     )
     escalate_calibrator: str | None = Field(
         None, description="the large model's own calibrator, for the confidence of its answers"
@@ -75,6 +83,22 @@ class Settings(Watching):
         if parts.username or parts.password:
             raise ValueError("must not hold a password: keys are sent in requests' headers")
         return value
+
+    @field_validator("allow_host")
+    @classmethod
+    def _are_names(cls, values: list[str]) -> list[str]:
+        for value in values:
+            if not re.fullmatch(r"[\w.-]+|[0-9a-fA-F:.]+", value):
+                raise ValueError(f"{value!r} is not a name alone, such as proxy.example.org")
+        return [value.lower() for value in values]
+
+    @field_validator("allow_origin")
+    @classmethod
+    def _are_origins(cls, values: list[str]) -> list[str]:
+        for value in values:
+            if not re.fullmatch(r"https?://[^\s/@]+", value):
+                raise ValueError(f"{value!r} is not an origin such as https://chat.example.org")
+        return [value.lower() for value in values]
 
     @field_validator("escalate_key_env")
     @classmethod
