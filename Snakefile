@@ -12,39 +12,17 @@ report: "report/workflow.rst"
 
 include: "rules/start.smk"
 include: "rules/common.smk"
-include: "rules/world.smk"
+include: "rules/demo.smk"
 include: "rules/models.smk"
-include: "rules/stage.smk"
 include: "rules/tasks.smk"
-include: "rules/answers.smk"
-include: "rules/decode.smk"
-include: "rules/parts.smk"
+include: "rules/generate.smk"
 include: "rules/ask.smk"
-include: "rules/weigh.smk"
+include: "rules/encoders.smk"
 include: "rules/label.smk"
-include: "rules/features.smk"
-include: "rules/learn.smk"
 include: "rules/estimate.smk"
 include: "rules/calibrate.smk"
-include: "rules/subset.smk"
 include: "rules/analyse.smk"
-include: "rules/tabulate.smk"
-include: "rules/draw.smk"
-include: "rules/explore.smk"
-
-
-RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])
-RENDERED += expand(
-    "<results>/tables/{name}_vs_paper.{kind}", name=PLAN.beside, kind=["csv", "html"]
-)
-RENDERED += ["<results>/tables/references.bib", "<results>/tables/README.md"]
-RENDERED += expand("<results>/figures/{name}.{kind}", name=PLAN.figures, kind=["pdf", "svg"])
-RENDERED += ["<results>/explorer.html", "<results>/findings.txt"]
-CALIBRATORS = [f"<results>/calibrators/{model}/{task}.json" for model, task in PAIRS]
-EVERYTHING = ["<results>/config.yaml", CALIBRATORS, RENDERED]
-
-
-include: "rules/costs.smk"
+include: "rules/report.smk"
 
 
 rule all:

@@ -18,7 +18,8 @@ import numpy as np
 from scipy.special import expit
 
 from simulations.alarm_streams import first_alarms
-from tracecal.watch.monitors import Batch, Promise, Reference
+from tracecal.calibration.calibrator import Reference
+from tracecal.monitoring.monitors import Batch, Promise
 
 STREAMS, KNOWN, BEFORE, AFTER = 200, 300, 300, 700
 WINDOW, STEP = 100, 10

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, paired
-from calibrate import one_by_one
-from tracecal.calibrate.metrics import all_metrics
-from tracecal.calibrate.predict import calibrate_all
-from tracecal.calibrate.splits import make_splits
+from support import metrics_one_by_one as one_by_one
+from tracecal.calibration.metrics import all_metrics
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.splits import make_splits
 
 SIZES = (300, 1000, 3000)
 SCALARS, LEARNED, SPLITS, BINS = 30, 15, 20, 15

@@ -8,10 +8,9 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
 from benchmarks.timing import Row, paired
-from tracecal.decode.context import padded_context
-from tracecal.decode.greedy import decode
-from tracecal.decode.packed import pack
-from tracecal.decode.stopping import StopStrings
+from trace_workflow.models.decoding import decode
+from tracecal.capture.context import StopStrings, padded_context
+from tracecal.capture.model import pack
 
 PROMPT = 24
 NEW = 16

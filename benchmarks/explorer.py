@@ -11,11 +11,11 @@ from pathlib import Path
 
 import polars as pl
 
-from explore.chromium import Chromium, installed
-from explore.synthetic import MODELS, TASKS, answers, in_parts
-from tracecal.explore.contents import contents
-from tracecal.explore.page import page
-from tracecal.registry.estimators import ESTIMATORS, entries
+from support.chromium import Chromium, installed
+from support.explorer_answers import MODELS, TASKS, answers, in_parts
+from tracecal.apps.explorer.contents import contents
+from tracecal.apps.explorer.page import page
+from tracecal.estimators.registry import ESTIMATORS, entries
 
 ENTRIES = entries(ESTIMATORS)
 ANSWERS, LONGEST = 10_000, 120

@@ -15,13 +15,14 @@ from pathlib import Path
 import polars as pl
 from snakemake.utils import update_config
 
-from tracecal.analyse import few_labels
-from tracecal.figures import labels_needed, style
-from tracecal.inputs.files import read_yaml
-from tracecal.plan.plan import plan
-from tracecal.plan.run import Run, load_run
-from tracecal.tables.few_labels import LABELS
-from tracecal.tables.settings import Entry
+from trace_workflow.analyses import few_labels
+from trace_workflow.config.selection import Run, load_run
+from trace_workflow.figures import labels_needed
+from trace_workflow.plan.plan import plan
+from trace_workflow.tables.few_labels import LABELS
+from tracecal.apps import figure_style
+from tracecal.estimators.entry import Entry
+from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL = "all models"
@@ -83,7 +84,7 @@ def main(configfiles: list[str]) -> int:
     print("TRACE+ minus the others: AUROC, Brier score")
     print("\n".join(printed(found, labels)))
     paths = [f"results/{run.config.run}/labels_needed.{kind}" for kind in ("pdf", "svg")]
-    style.save(labels_needed.draw(found, shown), *paths, "Labels needed", ALL)
+    figure_style.save(labels_needed.draw(found, shown), *paths, "Labels needed", ALL)
     print(f"drawn in {paths[1]}")
     return 0
 

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 
 from benchmarks import calibration, decoding, operators, workflow
 from benchmarks.timing import Row, alone, cpu_seconds
-from tracecal.calibrate.predict import calibrate_all
-from tracecal.decode.greedy import decode
-from tracecal.decode.stopping import StopStrings
+from trace_workflow.models.decoding import decode
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.capture.context import StopStrings
 from tracecal.features.features import answer_features
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"

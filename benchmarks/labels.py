@@ -6,7 +6,7 @@
 Draws three made-up tasks of 4,000 answers, asks for 100, 200 and 400 labels at a target error rate
 of 10 % and a confidence of 90 %, and prints the mean coverage (the answers above the threshold, with
 those labelled right and without those labelled wrong) and in how many draws the promise was broken:
-for `tracecal.calibrate.asking` and for `BARGAIN_P` of bargain (Zeighami et al. 2026), on the same
+for `tracecal.calibration.labelling` and for `BARGAIN_P` of bargain (Zeighami et al. 2026), on the same
 answers and scores, and for as many random labels that are divided, fitted and certified as
 `tracecal calibrate` does.
 """
@@ -16,10 +16,9 @@ import sys
 import numpy as np
 from scipy.special import expit
 
-from tracecal.calibrate.asking import NoMoreLabels, Pool, promise
-from tracecal.calibrate.evidence import Part
-from tracecal.calibrate.promised import divided
-from tracecal.calibrate.risk_control import guarantee
+from tracecal.calibration.guarantees import Part, guarantee
+from tracecal.calibration.labelling import NoMoreLabels, Pool, promise
+from tracecal.calibration.planning import divided
 
 ANSWERS, TARGET, DELTA, DRAWS, SHARE = 4000, 0.1, 0.1, 100, 0.35
 LABELS = (100, 200, 400)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, paired
-from features import one_by_one
+from support import operators_one_by_one as one_by_one
 from tracecal.features.features import answer_features
 from tracecal.features.operators import DECAY, LENGTH_EXPONENT, LOW_PROBABILITY, WINDOW
 

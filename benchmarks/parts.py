@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, paired
-from tracecal.parts.cut import cut
-from tracecal.parts.spec import Parts
+from tracecal.answers.part_spec import Parts
+from tracecal.answers.parts import cut
 
 SIZES = (20_000, 1_000_000)
 NAMES = ("capital", "largest city", "continent", "currency", "calling code")

@@ -16,9 +16,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from benchmarks.decoding import model_of, tokens
 from benchmarks.timing import Row, paired
-from tracecal.decode.greedy import decode
-from tracecal.decode.packed import pack
-from tracecal.decode.stopping import StopStrings
+from trace_workflow.models.decoding import decode
+from tracecal.capture.context import StopStrings
+from tracecal.capture.model import pack
 
 PROMPT = 24
 # (vocabulary, width, layers, answers, at once, new tokens): a real vocabulary at two lengths, as its

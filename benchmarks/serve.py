@@ -27,10 +27,10 @@ import numpy as np
 from aiohttp import ClientSession, TCPConnector, web
 
 from benchmarks.timing import REPEATS, Row
-from logs.rows import chat, token
-from toolkit.load import resident
-from toolkit.made import stored
-from toolkit.running import CHAT, command
+from support.load import resident
+from support.log_rows import chat, token
+from support.made import stored
+from support.running import CHAT, command
 
 OTHER = "/v1/other"  # a path whose answers get no confidence
 REQUESTS, AT_ONCE = 600, 16

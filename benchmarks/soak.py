@@ -25,10 +25,10 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from decode import attempt
-from toolkit import kills as under_traffic
+from support import attempt
+from support import kills as under_traffic
 from tracecal.errors import InputError
-from tracecal.storage.files import read_checked, read_sealed
+from tracecal.io.files import read_checked, read_sealed
 from workflow.small import EDITS, RESULTS, START, Small, kill
 
 ROUNDS = ("change", "kill", "edit while it runs", "flip", "keep times", "restore", "touch")

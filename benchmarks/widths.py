@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tracecal.decode.model import load_model
-from tracecal.decode.traces import read_traces
-from tracecal.logs.top_k import entropy_bounds
-from tracecal.tasks.roles import evaluated
-from tracecal.toolkit.answer import score_answer
-from tracecal.toolkit.fitted import load
+from tracecal.answers.tokens import entropy_bounds
+from tracecal.calibration.calibrator import load
+from tracecal.calibration.score import score_answer
+from tracecal.capture.model import load_model
+from tracecal.io.traces import evaluated, read_traces
 
 LENGTHS = (20, 5, 1)
 

@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow_scripts")
 import polars as pl
 import torch
 
-from tracecal.decode.model import load_model, load_tokenizer
-from tracecal.decode.traces import read_traces
-from tracecal.storage.files import write_text
+from tracecal.capture.model import load_model, load_tokenizer
+from tracecal.io.files import write_text
+from tracecal.io.traces import read_traces
 
 HERE = Path(__file__).resolve().parent
 MODEL, TASK = "demo-medium", "closed_book"

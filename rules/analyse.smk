@@ -1,7 +1,7 @@
-# Analyses. What each reads stands in the package's room `plan`.
+# Analyses of the metrics, predictions and traces.
 # reads   metrics.parquet, analyses/, calibrators/, predictions/, scores/, features/, labels/, splits/,
-#         tasks/, operators/; traces/ for the local-risk figure alone
-# writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet
+#         tasks/; traces/ for the local-risk figure and the operators' variants
+# writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet, operators/{model}/{task}.parquet
 
 
 localrules:
@@ -21,7 +21,7 @@ rule analyse:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "analyse/analyse.py",
+            "analyse.py",
             loads=modules_of(PLAN.analyses, "analysis"),
             module=lambda wildcards: PLAN.analyses[wildcards.analysis].module,
             settings=settings_of(PLAN.analyses, "analysis"),
@@ -29,7 +29,7 @@ rule analyse:
     message:
         "Analysing: {wildcards.analysis}"
     script:
-        "../workflow_scripts/analyse/analyse.py"
+        "../workflow_scripts/analyse.py"
 
 
 # What takes a second, a cluster need not queue.
@@ -54,7 +54,7 @@ rule resample:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "analyse/resample.py",
+            "resample.py",
             estimators=[estimator.id for estimator in RUN.compared],
             seed=CONFIG.seed,
             resamples=CONFIG.bootstrap.resamples,
@@ -62,7 +62,7 @@ rule resample:
     message:
         "Resampling the answers of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/analyse/resample.py"
+        "../workflow_scripts/resample.py"
 
 
 # By itself, as the improvements hang on resamples of the metrics' own predictions.
@@ -78,11 +78,34 @@ rule cross_task_transfer:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "analyse/cross_task_transfer.py",
+            "cross_task_transfer.py",
             **PLAN.transfer.settings,
             pairs=lambda wildcards: wanted_pairs("main"),
         ),
     message:
         "Calibrating each task on the others"
     script:
-        "../workflow_scripts/analyse/cross_task_transfer.py"
+        "../workflow_scripts/cross_task_transfer.py"
+
+
+rule vary_operators:
+    input:
+        # As for `calibrate`: nothing is reported from an unchecked trace.
+        audit=audit,
+        traces="<results>/traces/{model}/{task}.arrow",
+        task=questions,
+    output:
+        "<results>/operators/{model}/{task}.parquet",
+    log:
+        "<logs>/vary_operators/{model}/{task}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "vary_operators.py",
+            seed=CONFIG.seed,
+        ),
+    message:
+        "Varying TRACE's operators for {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/vary_operators.py"

@@ -21,7 +21,7 @@ rule ask_p_true:
         **requests(share=0.5),
     params:
         **settings(
-            "ask/ask_p_true.py",
+            "ask_p_true.py",
             **PROMPTING,
             journal=f"{JOURNALS}/asked/p_true/{{model}}/{{task}}",
             # Functions, as Snakemake would read the fields of a plain text as wildcards.
@@ -30,9 +30,9 @@ rule ask_p_true:
             stop=lambda wildcards: list(TASKS[wildcards.task].stop),
         ),
     message:
-        "Asking {wildcards.model} whether its answers to {wildcards.task} are true"
+        "PromptSettings {wildcards.model} whether its answers to {wildcards.task} are true"
     script:
-        "../workflow_scripts/ask/ask_p_true.py"
+        "../workflow_scripts/ask_p_true.py"
 
 
 rule ask_verbalized:
@@ -52,13 +52,13 @@ rule ask_verbalized:
         **requests(),
     params:
         **settings(
-            "ask/ask_verbalized.py",
+            "ask_verbalized.py",
             **PROMPTING,
             journal=f"{JOURNALS}/asked/verbalized/{{model}}/{{task}}",
             prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
-            asking=of_job(Asking),
+            asking=of_job(PromptSettings),
         ),
     message:
-        "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"
+        "PromptSettings {wildcards.model} for its confidence in its answers to {wildcards.task}"
     script:
-        "../workflow_scripts/ask/ask_verbalized.py"
+        "../workflow_scripts/ask_verbalized.py"

@@ -1,17 +1,11 @@
-# The calibration protocol, the same for every estimator, and every metric.
+# The calibration protocol, the same for every estimator, and every metric; then the same on the
+# subset of each task that the expensive estimators are computed on.
 # reads   traces/, scores/, features/, labels/, splits/, tasks/, audits/
 # writes  predictions/, picked/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task},
-#         metrics.parquet, analyses/languages.parquet
+#         metrics.parquet, analyses/languages.parquet, config.yaml; the same below subset/
 
-from tracecal.config.run import resolved_yaml
-from tracecal.jobs.provenance import hash_of
-
-
-localrules:
-    collect_metrics,
-    control_risk,
-    resolve_config,
-
+from trace_workflow.config.run import resolved_yaml
+from tracecal.io.checksums import hash_of
 
 # The parts that one calibrator of their task tells apart.
 PART_NAMES = lambda wildcards: (
@@ -21,6 +15,15 @@ PART_NAMES = lambda wildcards: (
 )
 # What calibrating a subset shares.
 CALIBRATION = {"method": CONFIG.calibration.method, "part_names": PART_NAMES}
+
+
+localrules:
+    accuracy_of_subset,
+    collect_metrics,
+    collect_metrics_of_subset,
+    control_risk,
+    join_scores_of_subset,
+    resolve_config,
 
 
 rule calibrate:
@@ -42,7 +45,7 @@ rule calibrate:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "calibrate/calibrate.py",
+            "calibrate.py",
             estimators=lambda wildcards: {e.id: e.inputs for e in chosen(wildcards)},
             **CALIBRATION,
             own_fits=lambda wildcards: {e.id: e.fit for e in chosen(wildcards) if e.fit},
@@ -51,7 +54,7 @@ rule calibrate:
     message:
         "Calibrating {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/calibrate/calibrate.py"
+        "../workflow_scripts/calibrate.py"
 
 
 rule measure:
@@ -70,14 +73,14 @@ rule measure:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "calibrate/measure.py",
+            "measure.py",
             estimators=lambda wildcards: [e.id for e in chosen(wildcards)],
             ece_bins=CONFIG.calibration.ece_bins,
         ),
     message:
         "Evaluating {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/calibrate/measure.py"
+        "../workflow_scripts/measure.py"
 
 
 rule collect_metrics:
@@ -92,11 +95,11 @@ rule collect_metrics:
     conda:
         "../envs/analysis.yaml"
     params:
-        **settings("calibrate/collect_metrics.py"),
+        **settings("collect_metrics.py"),
     message:
         "Collecting the metrics"
     script:
-        "../workflow_scripts/calibrate/collect_metrics.py"
+        "../workflow_scripts/collect_metrics.py"
 
 
 rule resolve_config:
@@ -108,13 +111,13 @@ rule resolve_config:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "calibrate/resolve_config.py",
+            "resolve_config.py",
             digest=hash_of(resolved_yaml(CONFIG, TASKS, [e.id for e in RUN.chosen])),
         ),
     message:
         "Writing the resolved configuration"
     script:
-        "../workflow_scripts/calibrate/resolve_config.py"
+        "../workflow_scripts/resolve_config.py"
 
 
 # Apart from `calibrate`, so that another target error rate refits nothing.
@@ -134,7 +137,7 @@ rule control_risk:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "calibrate/control_risk.py",
+            "control_risk.py",
             known_as=lambda wildcards: MODELS[wildcards.model].known_as,
             error_rates=list(CONFIG.risk_control.error_rates),
             confidence=CONFIG.risk_control.confidence,
@@ -144,4 +147,89 @@ rule control_risk:
     message:
         "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/calibrate/control_risk.py"
+        "../workflow_scripts/control_risk.py"
+
+
+use rule join_scores as join_scores_of_subset with:
+    input:
+        families=lambda wildcards: expand(
+            "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
+            family=sorted({e.family for e in RUN.on_subset if not e.features}),
+        ),
+        task=subset,
+    output:
+        "<results>/subset/scores/{model}/{task}.parquet",
+    log:
+        "<logs>/join_scores_of_subset/{model}/{task}.log",
+    params:
+        **settings("join_scores.py", order=[e.id for e in RUN.on_subset if not e.features]),
+
+
+use rule calibrate as calibrate_on_subset with:
+    input:
+        audit=audit,
+        scores="<results>/subset/scores/{model}/{task}.parquet",
+        features="<results>/features/{model}/{task}.parquet",
+        labels="<results>/labels/{model}/{task}.parquet",
+        splits="<results>/splits/{task}.parquet",
+        task=subset,
+    output:
+        predictions="<results>/subset/predictions/{model}/{task}.parquet",
+        calibrators="<results>/subset/calibrators/{model}/{task}.json",
+        picked="<results>/subset/picked/{model}/{task}.parquet",
+    log:
+        "<logs>/calibrate_on_subset/{model}/{task}.log",
+    params:
+        **settings(
+            "calibrate.py",
+            **CALIBRATION,
+            estimators={e.id: e.inputs for e in RUN.on_subset},
+            own_fits={e.id: e.fit for e in RUN.on_subset if e.fit},
+            baselines=[e.id for e in RUN.on_subset if e.role == "baseline"],
+        ),
+    message:
+        "Calibrating {wildcards.model} on a subset of {wildcards.task}"
+
+
+use rule measure as measure_on_subset with:
+    input:
+        predictions="<results>/subset/predictions/{model}/{task}.parquet",
+        scores="<results>/subset/scores/{model}/{task}.parquet",
+        labels="<results>/labels/{model}/{task}.parquet",
+        splits="<results>/splits/{task}.parquet",
+        task="<results>/tasks/{task}.parquet",
+    output:
+        metrics="<results>/subset/metrics/{model}/{task}.parquet",
+        languages="<results>/subset/languages/{model}/{task}.parquet",
+    log:
+        "<logs>/measure_on_subset/{model}/{task}.log",
+    params:
+        **settings(
+            "measure.py",
+            estimators=[e.id for e in RUN.on_subset],
+            ece_bins=CONFIG.calibration.ece_bins,
+        ),
+    message:
+        "Evaluating {wildcards.model} on a subset of {wildcards.task}"
+
+
+use rule collect_metrics as collect_metrics_of_subset with:
+    input:
+        metrics=pairs("<results>/subset/metrics/{model}/{task}.parquet", "main"),
+        languages=pairs("<results>/subset/languages/{model}/{task}.parquet", "main"),
+    output:
+        metrics="<results>/subset/metrics.parquet",
+        languages="<results>/subset/languages.parquet",
+    log:
+        "<logs>/collect_metrics_of_subset.log",
+
+
+use rule accuracy as accuracy_of_subset with:
+    input:
+        labels=pairs("<results>/labels/{model}/{task}.parquet", "main"),
+        tasks=pairs(f"<results>/{SUBSETS}/{{task}}.parquet", "main"),
+    output:
+        accuracy="<results>/analyses/subset_accuracy.parquet",
+        languages="<results>/analyses/subset_language_accuracy.parquet",
+    log:
+        "<logs>/accuracy_of_subset.log",

@@ -4,12 +4,15 @@
 import re
 from functools import partial
 
-from tracecal.config.resources import job_requests
-from tracecal.config.selection import chosen_for
-from tracecal.jobs.provenance import code_version, settings_hash, text_hash
-from tracecal.plan.results import QUESTIONS, SUBSETS
-from tracecal.storage.files import verify
-from tracecal.tasks.asking import Asking
+from trace_workflow.config.models import job_requests
+from trace_workflow.config.selection import chosen_for
+from trace_workflow.jobs.code_hash import code_version
+from trace_workflow.jobs.code_hash import settings_hash
+from tracecal.io.checksums import text_hash
+from trace_workflow.plan.entries import QUESTIONS
+from trace_workflow.plan.entries import SUBSETS
+from tracecal.io.files import verify
+from trace_workflow.config.prompting import PromptSettings
 
 PAIRS = CONFIG.study.pairs()
 MODELS = {model.slug: model for model in CONFIG.models}

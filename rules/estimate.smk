@@ -1,12 +1,97 @@
-# Confidence scores, one file per family of estimators, and all of them side by side. What each family
-# is computed from stands in the package's room `plan`.
-# reads   traces/, beams/, weights/, samples/, comparisons/, asked/, work/learned/, features/, tasks/
-# writes  estimates/{family}/{model}/{task}.parquet, scores/{model}/{task}.parquet
+# Confidence scores: features of the traces, supervised estimators, one file per family of
+# estimators, and all of them side by side.
+# reads   traces/, beams/, weights/, samples/, comparisons/, asked/, hidden/, labels/, tasks/, models/
+# writes  features/{model}/{task}.parquet, estimates/{family}/{model}/{task}.parquet,
+#         scores/{model}/{task}.parquet, work/learned/{internal_probe,lars}/{model}/,
+#         work/learned/scores/{family}/{model}.parquet
+#
+# Supervised estimators are trained once per model on the rows of role 'training' of all its tasks.
+# A new task with such rows is new training data: they are trained again and score all the model's
+# answers again; nothing is decoded again. Every task is an input, also one without such rows, as its
+# evaluation examples must not be among the training rows.
 
 
 localrules:
+    compute_features,
     estimate_family,
     join_scores,
+
+
+rule compute_features:
+    input:
+        traces="<results>/traces/{model}/{task}.arrow",
+        task=questions,
+    output:
+        "<results>/features/{model}/{task}.parquet",
+    log:
+        "<logs>/compute_features/{model}/{task}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings("compute_features.py"),
+    message:
+        "Computing the trace features of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/compute_features.py"
+
+
+rule learn_probe:
+    input:
+        hidden=pairs("<results>/hidden/{model}/{task}.arrow", "whole"),
+        labels=pairs("<results>/labels/{model}/{task}.parquet", "whole"),
+        tasks=pairs("<results>/tasks/{task}.parquet", "whole"),
+    output:
+        learned=directory("<results>/work/learned/internal_probe/{model}"),
+        scores="<results>/work/learned/scores/internal_probe/{model}.parquet",
+    log:
+        "<logs>/learn_probe/{model}.log",
+    conda:
+        "../envs/inference.yaml"
+    threads: 1
+    resources:
+        **requests(most_gpus=1),
+    params:
+        **settings(
+            "learn_probe.py",
+            expansion=CONFIG.probe.expansion,
+            fitting=CONFIG.probe.fitting.model_dump() | {"seed": CONFIG.seed},
+        ),
+    message:
+        "Training the internal-state probe of {wildcards.model}"
+    script:
+        "../workflow_scripts/learn_probe.py"
+
+
+rule learn_lars:
+    input:
+        # No folder if a small encoder is trained from scratch on the model's own tokens.
+        encoder=[] if CONFIG.lars.encoder.source.train else "<results>/encoders/lars",
+        model="<results>/models/{model}",
+        traces=pairs("<results>/traces/{model}/{task}.arrow", "whole"),
+        labels=pairs("<results>/labels/{model}/{task}.parquet", "whole"),
+        tasks=pairs("<results>/tasks/{task}.parquet", "whole"),
+    output:
+        learned=directory("<results>/work/learned/lars/{model}"),
+        scores="<results>/work/learned/scores/lars/{model}.parquet",
+    log:
+        "<logs>/learn_lars/{model}.log",
+    conda:
+        "../envs/inference.yaml"
+    threads: 1
+    resources:
+        **requests(most_gpus=1),
+    params:
+        **settings(
+            "learn_lars.py",
+            small=CONFIG.lars.encoder.source.model_dump()["train"],
+            trained=CONFIG.lars.encoder.trained,
+            bins=CONFIG.lars.bins,
+            fitting=CONFIG.lars.fitting.model_dump() | {"seed": CONFIG.seed},
+        ),
+    message:
+        "Training the LARS scorer of {wildcards.model}"
+    script:
+        "../workflow_scripts/learn_lars.py"
 
 
 rule estimate_family:
@@ -22,15 +107,16 @@ rule estimate_family:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "estimate/estimate_family.py",
+            "estimate_family.py",
             loads=modules_of(PLAN.families, "family"),
+            module=lambda wildcards: PLAN.families[wildcards.family].module,
             chosen=lambda wildcards: PLAN.families[wildcards.family].scores,
             settings=lambda wildcards: PLAN.families[wildcards.family].settings_of(wildcards.task),
         ),
     message:
         "Scoring {wildcards.model} on {wildcards.task}: {wildcards.family}"
     script:
-        "../workflow_scripts/estimate/estimate_family.py"
+        "../workflow_scripts/estimate_family.py"
 
 
 rule join_scores:
@@ -48,10 +134,10 @@ rule join_scores:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "estimate/join_scores.py",
+            "join_scores.py",
             order=lambda wildcards: [e.id for e in chosen(wildcards) if not e.features],
         ),
     message:
         "Joining the scores of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/estimate/join_scores.py"
+        "../workflow_scripts/join_scores.py"

@@ -2,8 +2,8 @@
 # reads   traces/{model}/{task}.arrow, tasks/{task}.parquet
 # writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet, analyses/language_accuracy.parquet
 
-from tracecal.registry.custom import custom_code
-from tracecal.tasks.judging import Judging
+from trace_workflow.config.custom import custom_code
+from trace_workflow.config.tasks import CorrectnessSettings
 
 
 localrules:
@@ -23,8 +23,8 @@ rule label_answers:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "label/label_answers.py",
-            spec=of_job(Judging),
+            "label_answers.py",
+            spec=of_job(CorrectnessSettings),
             # The file of the task's own correctness rule, and its code's hash.
             custom=lambda wildcards: (
                 [CONFIG.custom_rules, custom_code(CONFIG.custom_rules)]
@@ -33,9 +33,9 @@ rule label_answers:
             ),
         ),
     message:
-        "Judging the answers of {wildcards.model} on {wildcards.task}"
+        "CorrectnessSettings the answers of {wildcards.model} on {wildcards.task}"
     script:
-        "../workflow_scripts/label/label_answers.py"
+        "../workflow_scripts/label_answers.py"
 
 
 rule accuracy:
@@ -50,8 +50,8 @@ rule accuracy:
     conda:
         "../envs/analysis.yaml"
     params:
-        **settings("label/accuracy.py"),
+        **settings("accuracy.py"),
     message:
         "Counting correct answers"
     script:
-        "../workflow_scripts/label/accuracy.py"
+        "../workflow_scripts/accuracy.py"

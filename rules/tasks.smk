@@ -1,10 +1,10 @@
-# Tasks: a table of examples each, and their random splits.
-# reads   the task files, local data files, world/<family>.parquet; of parts of answers, the other
-#         task's table and what that is made from
-# writes  tasks/{task}.parquet, splits/{task}.parquet
+# Tasks: a table of examples each, their random splits, and a subset for what costs most.
+# reads   the task files, local data files, work/rows/, world/<family>.parquet; of parts of answers,
+#         the other task's table and what that is made from
+# writes  tasks/{task}.parquet, splits/{task}.parquet, work/subsets/{task}.parquet
 
-from tracecal.tasks.prepared import task_digest
-from tracecal.tasks.rows import Rows
+from trace_workflow.config.task_digests import task_digest
+from trace_workflow.config.tasks import Rows
 
 # The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own,
 # or the code, changed is decided by the table that they make.
@@ -32,7 +32,7 @@ TABLE_MADE = lambda slug: or_stop(
     TASKS[slug],
     [file.replace("<results>", FOLDER) for file in TASK_ROWS[slug]],
     CONFIG.seed,
-    SCRIPTS / "tasks/prepare_task.py",
+    SCRIPTS / "prepare_task.py",
     TASKS.get(PARENTS.get(slug)),
 )
 
@@ -41,7 +41,7 @@ for slug in sorted(STUDIED.intersection(TASKS)):
         TABLE_MADE(slug)
 
 PREPARED = settings(
-    "tasks/prepare_task.py",
+    "prepare_task.py",
     spec=of_job(Rows),
     parent=PARENT_ROWS,
     table=lambda wildcards: TABLE_MADE(wildcards.task),
@@ -52,6 +52,7 @@ PREPARED_BY = PREPARED.pop("code")
 
 localrules:
     draw_splits,
+    draw_subset,
     prepare_task,
 
 
@@ -71,7 +72,7 @@ rule prepare_task:
     message:
         "Preparing task {wildcards.task}"
     script:
-        "../workflow_scripts/tasks/prepare_task.py"
+        "../workflow_scripts/prepare_task.py"
 
 
 rule draw_splits:
@@ -85,7 +86,7 @@ rule draw_splits:
         "../envs/analysis.yaml"
     params:
         **settings(
-            "tasks/draw_splits.py",
+            "draw_splits.py",
             # Parts of the same answers are split alike.
             task=lambda wildcards: PARENTS.get(wildcards.task, wildcards.task),
             seed=CONFIG.seed,
@@ -95,4 +96,25 @@ rule draw_splits:
     message:
         "Drawing the splits of {wildcards.task}"
     script:
-        "../workflow_scripts/tasks/draw_splits.py"
+        "../workflow_scripts/draw_splits.py"
+
+
+rule draw_subset:
+    input:
+        task="<results>/tasks/{task}.parquet",
+    output:
+        f"<results>/{SUBSETS}/{{task}}.parquet",
+    log:
+        "<logs>/draw_subset/{task}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "draw_subset.py",
+            seed=CONFIG.seed,
+            answers=CONFIG.study.broader.answers if CONFIG.study.broader else None,
+        ),
+    message:
+        "Drawing a subset of {wildcards.task}"
+    script:
+        "../workflow_scripts/draw_subset.py"

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tracecal.watch.evidence import BETS, detect
-from tracecal.watch.monitors import Batch, Promise, Reference
-from tracecal.watch.ranks import BINS, smoothed_ranks, uniform
+from tracecal.calibration.calibrator import Reference
+from tracecal.monitoring.monitors import BETS, BINS, Batch, Promise, detect, smoothed_ranks, uniform
 
 
 def first_alarms(
@@ -14,7 +13,7 @@ def first_alarms(
 ) -> dict[str, np.ndarray]:
     """By monitor, the place of the answer [streams] at its alarm, counted from 1; 0: none.
 
-    They are those of `tracecal.watch.monitors.watch`, but for ties, which each stream breaks in a
+    They are those of `tracecal.monitoring.monitors.watch`, but for ties, which each stream breaks in a
     way of its own.
     """
     found = {}

@@ -13,8 +13,8 @@ from scipy.special import expit
 
 from simulations.alarm_streams import first_alarms
 from simulations.claims import Claim
-from tracecal.watch.evidence import ABOVE, bet
-from tracecal.watch.monitors import Batch, Promise, Reference
+from tracecal.calibration.calibrator import Reference
+from tracecal.monitoring.monitors import ABOVE, Batch, Promise, bet
 
 # At each length, how many of the runs that other claims are tried on are made.
 LENGTHS = {10**3: 0.5, 10**4: 0.1, 10**5: 0.02, 10**6: 0.01}

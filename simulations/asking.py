@@ -18,9 +18,9 @@ from simulations.guarantees import (
     Population,
     true_rate,
 )
-from tracecal.calibrate.asking import NoMoreLabels, Pool, promise
-from tracecal.calibrate.asking import Population as Whom
-from tracecal.calibrate.evidence import error_level
+from tracecal.calibration.guarantees import error_level
+from tracecal.calibration.labelling import NoMoreLabels, Pool, promise
+from tracecal.calibration.labelling import Population as Whom
 
 
 def threshold(drawn: Answers, rate: float, whom: Whom, most: int) -> float | None:

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from simulations.claims import Claim
-from tracecal.calibrate.metrics import single_auroc
-from tracecal.calibrate.predict import calibrate_all
-from tracecal.calibrate.splits import make_splits
-from tracecal.registry.estimators import ESTIMATORS as REGISTERED
+from tracecal.calibration.metrics import single_auroc
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.splits import make_splits
+from tracecal.estimators.registry import ESTIMATORS as REGISTERED
 
 GROUPS, MEMBERS, SPLITS = 30, 5, 4
 # One feature, and the estimators that fit most of them.

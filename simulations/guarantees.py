@@ -14,10 +14,9 @@ import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
-from tracecal.calibrate.evidence import error_level
-from tracecal.calibrate.protocol import Calibrator, fit
-from tracecal.calibrate.risk_control import guarantee, parts
-from tracecal.calibrate.splits import make_splits
+from tracecal.calibration.fits import Calibrator, fit
+from tracecal.calibration.guarantees import error_level, guarantee, parts
+from tracecal.calibration.splits import make_splits
 
 CONFIDENCE = 0.9
 REFERENCE = 20_000  # groups by which the true error rates are known

@@ -16,15 +16,14 @@ import polars as pl
 from scipy.special import expit
 
 from simulations.claims import Claim
-from tracecal.analyse.averages import averages
-from tracecal.analyse.bootstrap import RESAMPLED, resample_metrics
-from tracecal.analyse.comparisons import comparisons
-from tracecal.analyse.gains import TRACE_PLUS, gains
-from tracecal.analyse.improvements import improvements
-from tracecal.calibrate.metrics import all_metrics
-from tracecal.calibrate.picked import PICKED, picks, with_picked
-from tracecal.calibrate.predict import calibrate_all
-from tracecal.calibrate.splits import make_splits
+from trace_workflow.analyses.averages import averages
+from trace_workflow.analyses.comparisons import comparisons
+from trace_workflow.analyses.improvements import gains, improvements
+from tracecal.calibration.metrics import all_metrics
+from tracecal.calibration.predictions import calibrate_all, picks, with_picked
+from tracecal.calibration.resampling import RESAMPLED, resample_metrics
+from tracecal.calibration.splits import make_splits
+from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95
 # What is asked of a nominal 95 %.

@@ -14,11 +14,10 @@ from scipy.special import ndtr
 
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, REFERENCE, Answers, true_rate
-from tracecal.calibrate.evidence import error_level
-from tracecal.calibrate.pooled import fit_pooled
-from tracecal.calibrate.protocol import Calibrator
-from tracecal.calibrate.risk_control import guarantee, parts
-from tracecal.calibrate.splits import make_splits
+from tracecal.calibration.few_labels import fit_pooled
+from tracecal.calibration.fits import Calibrator
+from tracecal.calibration.guarantees import error_level, guarantee, parts
+from tracecal.calibration.splits import make_splits
 
 
 @dataclass(frozen=True)

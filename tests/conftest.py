@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from explore.chromium import Chromium, started
+from support.chromium import Chromium, started
 
 # A shared machine is slow now and then; that is no finding.
 settings.register_profile("patient", deadline=None)

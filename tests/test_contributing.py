@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: what it says of the rooms, and its diffs, applied to a copy of the tree."""
+"""CONTRIBUTING.md: what it says of the layers, and its recipes, applied to a copy of the tree."""
 
 import ast
 import re
@@ -9,28 +9,53 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_layers import LAYERS, SCRIPTS
+
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "workflow_scripts/tracecal"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n?)*)", PAGE, re.M))
-# How many files each addition may touch, and what is there once they are changed.
+# How many files each recipe may touch, and what is there once they are changed.
 PLANNED = """
 from pathlib import Path
 import polars as pl
-from tracecal.inputs.files import read_yaml
-from tracecal.plan.plan import plan
-from tracecal.plan.run import load_run
+from tracecal.io.input_files import read_yaml
+from trace_workflow.config.selection import load_run
+from trace_workflow.plan.plan import plan
 from importlib import import_module
 value = read_yaml("config/smoke.yaml")
 made = plan(load_run(value, "config", Path(".")))
 words = {n: w for page in read_yaml("report/contents.yaml").values() for n, w in page.items()}
 """
-ADDITIONS = {
+RECIPES = {
     "Add a task": (
         1,
         """
 value["tasks"].append({"slug": "riddles"})
 assert load_run(value, "config", Path(".")).tasks["riddles"].label == "Riddles"
+""",
+    ),
+    "Add an estimator of a family that is there": (
+        2,
+        """
+from tracecal.estimators.reading import family_scores
+family = made.families["likelihood"]
+assert "max_prob" in family.scores
+frame = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0, 1.0]]})
+scores = family_scores(frame, import_module(family.module).SCORES, ["max_prob"])
+assert scores["max_prob"].to_list() == [1.0]
+""",
+    ),
+    "Add a family of estimators": (
+        2,
+        """
+from tracecal.estimators.reading import family_scores
+family = made.families["brevity"]
+assert family.scores == ["brevity"]
+frame = pl.DataFrame({"example_id": ["a", "b"], "log_length": [0.0, 1.5]})
+frame.write_parquet("features.parquet")
+module = import_module(family.module)
+read = module.answers(**dict.fromkeys(family.inputs, "features.parquet"), **family.settings)
+assert family_scores(read, module.SCORES, family.scores)["brevity"].to_list() == [0.0, -1.5]
 """,
     ),
     "Add a figure": (
@@ -42,84 +67,97 @@ assert import_module(figure.module).draw(**{name: frame for name in figure.input
 assert words["token_counts"]["caption"]
 """,
     ),
-    "Add an estimator of a family that is there": (
-        2,
-        """
-from tracecal.estimate.scores import family_scores
-family = made.families["likelihood"]
-assert "max_prob" in family.scores
-frame = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0, 1.0]]})
-scores = family_scores(frame, import_module(family.module).SCORES, ["max_prob"])
-assert scores["max_prob"].to_list() == [1.0]
-assert "max_prob" in [one["id"] for one in made.shown("main_comparison")]
-""",
-    ),
-    "Add a family of estimators": (
+    "Add an analysis beyond the paper, with its table": (
         4,
         """
-from tracecal.estimate.scores import family_scores
-family = made.families["length"]
-assert family.scores == ["brevity"]
-frame = pl.DataFrame({"example_id": ["a", "b"], "log_length": [0.0, 1.5]})
-frame.write_parquet("features.parquet")
-module = import_module(family.module)
-read = module.answers(**dict.fromkeys(family.inputs, "features.parquet"), **family.settings)
-assert family_scores(read, module.SCORES, family.scores)["brevity"].to_list() == [0.0, -1.5]
-""",
-    ),
-    "Add an analysis with its table": (
-        4,
-        """
-from tracecal.storage.files import write_parquet
-from tracecal.tables.columns import COLUMNS, meaning
-from tracecal.tables.settings import Settings
-from tracecal.writers import csv
+from tracecal.io.files import write_parquet
+from trace_workflow.tables.columns import COLUMNS, meaning
+from trace_workflow.tables.settings import Settings
+from trace_workflow.tables.write import render_csv
 analysis, entry = made.analyses["error_counts"], made.tables["error_counts"]
 labels = pl.DataFrame({"example_id": ["a", "b"], "correct": [True, False]})
 write_parquet(labels, "labels.parquet")
 found = import_module(analysis.module).analysis(["labels.parquet"], [["m", "arithmetic"]])
 settings = Settings([], **made.settings("error_counts"))
 table = import_module(entry.module).table({"error_counts": found}, settings)
-assert csv.render(table).splitlines()[1] == "arithmetic,2,1,Arithmetic"
-for column in csv.render(table).splitlines()[0].split(","):
+assert render_csv(table).splitlines()[1] == "arithmetic,2,1,Arithmetic"
+for column in render_csv(table).splitlines()[0].split(","):
     assert meaning(column, {}, read_yaml(COLUMNS))
 assert "{" not in made.words("error_counts", words["error_counts"], [])["caption"]
 """,
     ),
     "Add a format of answers": (
-        3,
+        4,
         """
-from tracecal.logs.options import Reading
-from tracecal.logs.read import read_answers
+from tracecal.answers.read import read_answers
+from tracecal.answers.settings import Reading
 for name in ("auto", "tgi"):
-    read = read_answers("tests/logs/real/tgi.jsonl", Reading(format=name, vocabulary=9))
+    read = read_answers("tests/tracecal/answers/real/tgi.jsonl", Reading(format=name, vocabulary=9))
     assert read.frame["surprisal"].to_list() == [[0.25, 0.5]]
     assert read.frame["stop_token"].to_list() == ["included"]
+""",
+    ),
+    "Add a command": (
+        2,
+        """
+import contextlib, io
+from tracecal.cli.main import main
+Path("log.jsonl").write_text('{"id": "a", "answer": "x"}\\n')
+said = io.StringIO()
+with contextlib.redirect_stdout(said):
+    assert main(["count", "--answers", "log.jsonl"]) == 0
+assert said.getvalue() == "1 answers, 0 with log-probabilities\\n"
+""",
+    ),
+    "Add a key of the configuration": (
+        2,
+        """
+value["explorer"] = {"title": "Ours"}
+assert load_run(value, "config", Path(".")).config.explorer.title == "Ours"
+assert "CONFIG.explorer.title" in Path("rules/report.smk").read_text()
 """,
     ),
 }
 
 
-def test_the_rooms_are_described_by_their_own_sentences_in_their_order():
-    listed = re.findall(r"^\| `(\w+)` \| (.+) \|$", SECTIONS["The map"], re.M)
-    from test_rooms import ROOMS
+def diff_of(name):
+    (diff,) = re.findall(r"^```diff\n(.+?)^```$", SECTIONS[name], re.M | re.S)
+    return diff
 
+
+def copied_to(folder):
+    """A copy of what git tracks, and of what is new beside it."""
+    listed = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, files.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
+def apply(diff, folder):
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=diff, text=True, check=True)
+
+
+def test_the_layers_are_described_by_their_own_sentences_in_their_order():
+    listed = re.findall(r"^\| `(\w+)` \| (.+) \|$", SECTIONS["The map"], re.M)
     sentences = [
-        (room, ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())))
-        for room in ROOMS
+        (layer, ast.get_docstring(ast.parse((folder / "__init__.py").read_text())))
+        for package, layers in LAYERS.items()
+        for layer in layers
+        if (folder := SCRIPTS / package / layer).is_dir()
     ]
     assert listed == sentences
 
 
-@pytest.mark.parametrize("name", ADDITIONS)
-def test_an_addition_is_made_by_its_diff(name, tmp_path):
-    most, check = ADDITIONS[name]
-    (diff,) = re.findall(r"^```diff\n(.+?)^```$", SECTIONS[name], re.M | re.S)
-    assert len(re.findall(r"^\+\+\+ ", diff, re.M)) <= most
-    for folder in ("workflow_scripts/tracecal", "config", "report"):
+@pytest.mark.parametrize("name", RECIPES)
+def test_an_addition_is_made_by_its_recipe(name, tmp_path):
+    most, check = RECIPES[name]
+    assert len(re.findall(r"^\+\+\+ ", diff_of(name), re.M)) <= most
+    for folder in ("workflow_scripts", "config", "report", "rules"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
-    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=diff, text=True, check=True)
+    apply(diff_of(name), tmp_path)
     run = subprocess.run(
         [sys.executable, "-c", PLANNED + check],
         cwd=tmp_path,
@@ -130,5 +168,28 @@ def test_an_addition_is_made_by_its_diff(name, tmp_path):
     assert run.returncode == 0, run.stderr
 
 
-def test_every_kind_of_addition_with_a_diff_is_tried():
-    assert {name for name, text in SECTIONS.items() if "```diff" in text} == set(ADDITIONS)
+def test_every_recipe_is_tried():
+    assert {name for name, text in SECTIONS.items() if "```diff" in text} == set(RECIPES)
+
+
+@pytest.mark.recipes
+def test_with_all_recipes_together_the_other_tests_pass(tmp_path):
+    copied_to(tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for name in RECIPES:
+        apply(diff_of(name), tmp_path)
+    command = [sys.executable, "workflow_scripts", "describe_config"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    # The data that tests read beside a checkout, and its environment.
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    without = ["--deselect", "tests/test_contributing.py"]
+    chosen = (
+        "not workflow and not slurm and not real and not vllm and not evaluators and not recipes"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", chosen, *without],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout[-5000:]

@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from commands import pictures
-from tracecal.config.selection import costly
-from tracecal.registry.estimators import ESTIMATORS, IDS
+from trace_workflow.commands import pictures
+from trace_workflow.config.selection import costly
+from tracecal.estimators.registry import ESTIMATORS, IDS
 
 RUN = Path(__file__).resolve().parents[1] / "results" / "demo"
 if not (RUN / "metrics.parquet").exists():

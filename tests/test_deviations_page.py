@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from tracecal.config.calibration import Calibration, Splits
-from tracecal.config.encoders import Sampling
-from tracecal.config.run import Beams
-from tracecal.estimate import entropy
-from tracecal.estimate.semantic_entropy import AGREES
+from trace_workflow.config.estimators import Sampling
+from trace_workflow.config.run import Beams
+from tracecal.calibration.settings import Calibration, Splits
+from tracecal.estimators import entropy
+from tracecal.estimators.semantic_entropy import AGREES
 from tracecal.features import operators as op
 
 ROOT = Path(__file__).parents[1]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracecal.inputs.files import read_yaml
-from tracecal.jobs.provenance import code_version
-from tracecal.plan.plan import plan
-from tracecal.plan.run import load_run
+from trace_workflow.config.selection import load_run
+from trace_workflow.jobs.code_hash import code_version
+from trace_workflow.plan.plan import plan
+from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PLAN = plan(load_run(read_yaml(ROOT / "config/config.yaml"), "config", ROOT))
@@ -47,8 +47,10 @@ def jobs():
                     for results in re.findall(r"modules_of\(PLAN\.(\w+)", body)
                     for one in getattr(PLAN, results).values()
                 }
-                if "tracecal.world.{wildcards.encoder}" in body:
-                    modules = {f"tracecal.world.{name}" for name, _ in PLAN.run.config.encoders}
+                if "trace_workflow.demo.{wildcards.encoder}" in body:
+                    modules = {
+                        f"trace_workflow.demo.{name}" for name, _ in PLAN.run.config.encoders
+                    }
                 # Where it is a function, one of the engine: the tested one is Transformers'.
                 stated = re.search(r'conda:\n +(?:"\.\./envs/(\w+)\.yaml"|ENGINES)', body)
                 yield stated[1] or "inference", ROOT / script[1], sorted(modules)

@@ -48,7 +48,7 @@ MODULES = [
         (LIBRARIES + ", aiohttp.web, orjson", MODULES),
         (
             LIBRARIES + ", torch, transformers.modeling_utils",
-            ["tracecal.decode.attach", "tracecal.decode.capture"],
+            ["tracecal.capture.attach", "tracecal.capture.capture"],
         ),
     ],
     ids=["scoring", "with a model"],

@@ -4,14 +4,14 @@ import struct
 
 import pytest
 
-from commands import pictures
-from explore.chromium import installed
-from explore.synthetic import ESTIMATORS, MODELS, TASKS, answers
+from support.chromium import installed
+from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
+from trace_workflow.commands import pictures
+from trace_workflow.commands.page_pictures import PAGES, TOLD, picture, shown, with_findings
+from tracecal.apps.explorer.contents import contents
+from tracecal.apps.explorer.page import page
 from tracecal.errors import InputError
-from tracecal.explore.contents import contents
-from tracecal.explore.page import page
-from tracecal.explore.pictures import PAGES, TOLD, picture, shown, with_findings
 
 
 @pytest.mark.parametrize("run", TOLD)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracecal.config.resources import JobResources
-from tracecal.config.run import load_config
-from tracecal.config.sources import ModelSource
+from trace_workflow.config.models import JobResources, ModelSource
+from trace_workflow.config.run import load_config
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = {

@@ -9,10 +9,10 @@ import yaml
 from docutils.core import publish_parts
 from jinja2 import Environment
 
-from tracecal.inputs.files import read_yaml
-from tracecal.plan.plan import plan
-from tracecal.plan.run import load_run
-from tracecal.tables.words import filled
+from trace_workflow.config.selection import load_run
+from trace_workflow.plan.plan import plan
+from trace_workflow.tables.captions import filled
+from tracecal.io.input_files import read_yaml
 
 REPORT = Path(__file__).resolve().parents[1] / "report"
 CONTENTS = yaml.safe_load((REPORT / "contents.yaml").read_text(encoding="utf-8"))

@@ -16,9 +16,10 @@ from simulations import (
     parts,
 )
 from simulations.claims import Claim
-from tracecal.calibrate import asking as ask
-from tracecal.calibrate import risk_control
-from tracecal.watch.monitors import Batch, Promise, Reference, start, watch
+from tracecal.calibration import guarantees as guarantees_module
+from tracecal.calibration import labelling as ask
+from tracecal.calibration.calibrator import Reference
+from tracecal.monitoring.monitors import Batch, Promise, start, watch
 
 RUNS = 120
 
@@ -89,8 +90,8 @@ def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
     def as_if_single(group, probability, correct):
         return Part(np.arange(len(group)), probability, correct)
 
-    Part = risk_control.Part
-    monkeypatch.setattr(risk_control, "Part", as_if_single)
+    Part = guarantees_module.Part
+    monkeypatch.setattr(guarantees_module, "Part", as_if_single)
     population = guarantees.POPULATIONS["groups of 1 and 7, the small ones worse"]
     _, false = guarantees.broken(population, 20, 3)
     assert not Claim("", 20, false, 1 - guarantees.CONFIDENCE).holds

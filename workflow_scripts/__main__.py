@@ -4,7 +4,9 @@ import runpy
 import sys
 from pathlib import Path
 
-COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("*.py"))
+COMMANDS = sorted(
+    path.stem for path in (Path(__file__).parent / "trace_workflow/commands").glob("*.py")
+)
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:

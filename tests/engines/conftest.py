@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from decode.tiny import initialise_model, train_tokenizer
-from tracecal.config.run import load_config
-from tracecal.decode.vllm_engine import installed
-from tracecal.inputs.files import read_yaml
-from tracecal.stage.package import unpack_model
-from tracecal.storage.files import write_checked, write_parquet
-from tracecal.tasks.asking import Asking
+from support.tiny import initialise_model, train_tokenizer
+from trace_workflow.config.prompting import PromptSettings
+from trace_workflow.config.run import load_config
+from trace_workflow.models.package import unpack_model
+from trace_workflow.models.vllm_engine import installed
+from tracecal.io.files import write_checked, write_parquet
+from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM = f"vllm {installed()}"
@@ -60,7 +60,7 @@ def folder_of(tmp_path_factory):
 class Jobs:
     """Decoding jobs on a task of `count` questions."""
 
-    def __init__(self, root: Path, model: Path, count: int, asking: Asking) -> None:
+    def __init__(self, root: Path, model: Path, count: int, asking: PromptSettings) -> None:
         self.root, self.model, self.asking = root, model, asking
         self.names = [f"e{index:03}" for index in range(count)]
         rows = {
@@ -78,7 +78,9 @@ class Jobs:
         """Start a job; `name` is that of its folder, where what it finished stays."""
         folder = self.root / name
         folder.mkdir(exist_ok=True)
-        modules = ["tracecal.decode.vllm_engine", "tracecal.decode.vllm_capture"] if engine else []
+        modules = (
+            ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"] if engine else []
+        )
         params = {
             "loading": {"dtype": "float32", "attention": None, "quantization": None},
             "chat": None,
@@ -141,6 +143,6 @@ def jobs_of(tmp_path, folder_of):
 
     def make(model: str, count: int = 24, **asking) -> Jobs:
         given = {"max_new_tokens": 24, "stop": ["\n"]} | asking
-        return Jobs(tmp_path, folder_of(model), count, Asking(**given))
+        return Jobs(tmp_path, folder_of(model), count, PromptSettings(**given))
 
     return make

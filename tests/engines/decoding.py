@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from scripts import run_script
+from support.scripts import run_script
 
 
 def main(spec: dict) -> None:

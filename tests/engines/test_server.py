@@ -10,15 +10,15 @@ from dataclasses import replace
 import httpx2 as httpx
 import pytest
 
-from logs.rows import write
-from toolkit.made import fitted
-from toolkit.running import events, proxied
-from tracecal.decode.model import load_model, load_tokenizer
-from tracecal.decode.replay import replay_answers
-from tracecal.logs.options import Reading
-from tracecal.logs.read import read_answers
-from tracecal.toolkit.score import score_answers
-from tracecal.toolkit.serve.confidence import Scorer
+from support.log_rows import write
+from support.made import fitted
+from support.running import events, proxied
+from tracecal.answers.read import read_answers
+from tracecal.answers.settings import Reading
+from tracecal.apps.proxy.confidence import Scorer
+from tracecal.calibration.score import score_answers
+from tracecal.capture.model import load_model, load_tokenizer
+from tracecal.capture.replay import replay_answers
 
 pytestmark = pytest.mark.vllm
 PORT = 8317

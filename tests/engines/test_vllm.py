@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from engines.conftest import ROOT, VLLM
-from tracecal.decode.audit import audit_traces
-from tracecal.decode.model import load_model
-from tracecal.decode.traces import arrow_metadata, read_arrow, read_traces
+from trace_workflow.models.audit import audit_traces
+from tracecal.capture.model import load_model
+from tracecal.io.traces import arrow_metadata, read_arrow, read_traces
 
 pytestmark = pytest.mark.vllm
 CLOSE = 1e-4

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolkit.wheel import install
+from support.wheel import install
 
 QUESTIONS = Path(__file__).with_name("questions.py")
 OWN = {
-    "tracecal": "-m tracecal.toolkit.command",
-    "lm_eval_models": "-m tracecal.toolkit.lm_eval_models",
+    "tracecal": "-m tracecal.cli.main",
+    "lm_eval_models": "-m tracecal.apps.lm_eval_models",
     "harness": str(Path(__file__).with_name("harness.py")),
 }
 

@@ -6,9 +6,9 @@ import pytest
 from aiohttp import web
 
 from evaluators.conftest import chat_logprobs, made
-from toolkit.upstream import Background
-from tracecal.logs.options import Reading
-from tracecal.logs.read import read_answers
+from support.upstream import Background
+from tracecal.answers.read import read_answers
+from tracecal.answers.settings import Reading
 
 pytestmark = pytest.mark.evaluators
 TASK = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.checkout import Checkout, copied_repository
+from support.checkout import Checkout, copied_repository
 
 SCRIPT = Path(__file__).with_name("cluster.sh")
 STATUS = "sacct" if os.environ.get("CLUSTER_SACCT") == "1" else "squeue"

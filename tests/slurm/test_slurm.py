@@ -11,7 +11,7 @@ import pytest
 
 from slurm.conftest import SCRIPT, STATUS
 from slurm.submission import Submission, submitted
-from workflow.checkout import copied_smoke_run
+from support.checkout import copied_smoke_run
 
 pytestmark = pytest.mark.slurm
 

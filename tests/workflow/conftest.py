@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.checkout import Checkout, copied_repository, copied_smoke_run
+from support.checkout import Checkout, copied_repository, copied_smoke_run
 
 
 @pytest.fixture(scope="session")

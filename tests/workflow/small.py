@@ -15,8 +15,8 @@ from pathlib import Path
 import yaml
 from safetensors.torch import load_file, save_file
 
-from decode.tiny import initialise_model, train_tokenizer
-from workflow.checkout import Checkout, command, copied_repository
+from support.checkout import Checkout, command, copied_repository
+from support.tiny import initialise_model, train_tokenizer
 
 RESULTS = Path("results/small")
 TARGETS = [
@@ -30,11 +30,11 @@ EDITS = {
         ("ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20", "ALPHA, BETA, GAMMA = 0.50, 0.30, 0.20"),
     ),
     "prompt": (
-        "workflow_scripts/tracecal/decode/prompt.py",
+        "workflow_scripts/trace_workflow/models/prompt.py",
         ('"\\n\\n".join(blocks) + "\\n"', '"\\n\\n".join(blocks) + "\\n\\n"'),
     ),
     "extract": (
-        "workflow_scripts/tracecal/label/extract.py",
+        "workflow_scripts/trace_workflow/labels/rules.py",
         ("return answer.strip()", "return answer.strip().swapcase()"),
     ),
 }

@@ -7,9 +7,9 @@ import json
 import polars as pl
 import pytest
 
-from explore.test_page import unpacked
-from tracecal.decode.traces import arrow_metadata
-from tracecal.toolkit.fitted import load
+from tests.tracecal.apps.explorer.test_page import unpacked
+from tracecal.calibration.calibrator import load
+from tracecal.io.traces import arrow_metadata
 
 pytestmark = pytest.mark.workflow
 

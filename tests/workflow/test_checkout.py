@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workflow import checkout
+from support import checkout
 
 
 @pytest.fixture

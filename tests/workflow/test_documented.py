@@ -7,7 +7,7 @@ import sys
 import pytest
 import yaml
 
-from workflow.checkout import REPOSITORY
+from support.checkout import REPOSITORY
 
 pytestmark = pytest.mark.workflow
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import yaml
 
-from tracecal.decode.traces import arrow_metadata, read_table, write_table
+from tracecal.io.traces import arrow_metadata, read_table, write_table
 
 pytestmark = pytest.mark.workflow
 

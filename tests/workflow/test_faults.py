@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tracecal.decode.traces import read_arrow
-from workflow.checkout import command
+from support.checkout import command
+from tracecal.io.traces import read_arrow
 
 pytestmark = pytest.mark.workflow
 

@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.workflow
 
 
-RESOURCES = "workflow_scripts/tracecal/config/resources.py"
+RESOURCES = "workflow_scripts/trace_workflow/config/models.py"
 FOUND = "return any("
 
 

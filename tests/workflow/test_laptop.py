@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 import yaml
 
-from stage.benchmarks import BENCHMARKS, serve
-from stage.client import environment
-from stage.hub_server import Hub, serving
-from tracecal.decode.traces import arrow_metadata
-from tracecal.inputs.files import read_yaml
-from tracecal.inputs.schema import parse
-from tracecal.stage.package import unpack_model
-from tracecal.tasks.spec import TaskSpec
-from workflow.checkout import copied_repository
+from support.benchmarks import BENCHMARKS, serve
+from support.checkout import copied_repository
+from support.client import environment
+from support.hub_server import Hub, serving
+from trace_workflow.config.tasks import TaskSpec
+from trace_workflow.models.package import unpack_model
+from tracecal.io.input_files import read_yaml
+from tracecal.io.settings import parse
+from tracecal.io.traces import arrow_metadata
 
 pytestmark = pytest.mark.real
 ROOT = Path(__file__).resolve().parents[2]

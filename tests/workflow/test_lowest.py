@@ -5,7 +5,7 @@ import re
 import pytest
 import snakemake
 
-from workflow.checkout import REPOSITORY
+from support.checkout import REPOSITORY
 
 pytestmark = pytest.mark.lowest
 

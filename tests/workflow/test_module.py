@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from workflow.checkout import REPOSITORY, Checkout, copied_repository
+from support.checkout import REPOSITORY, Checkout, copied_repository
 
 pytestmark = pytest.mark.workflow
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tracecal.registry.estimators import ESTIMATORS
+from tracecal.estimators.registry import ESTIMATORS
 
 pytestmark = pytest.mark.workflow
 

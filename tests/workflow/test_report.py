@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from explore.chromium import started
+from support.chromium import started
 
 pytestmark = pytest.mark.workflow
 REPORT = Path(__file__).resolve().parents[2] / "report"

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 import pytest
 import yaml
 
-from tracecal.inputs.files import read_yaml
-from tracecal.jobs.provenance import import_closure
-from tracecal.plan.plan import plan
-from tracecal.plan.results import PerPair, analysed
-from tracecal.plan.run import load_run
-from workflow.checkout import REPOSITORY, SMOKE, copied_repository
+from support.checkout import REPOSITORY, SMOKE, copied_repository
+from trace_workflow.config.selection import load_run
+from trace_workflow.jobs.code_hash import import_closure
+from trace_workflow.plan.entries import PerPair, analysed
+from trace_workflow.plan.plan import plan
+from tracecal.io.input_files import read_yaml
 
 pytestmark = pytest.mark.workflow
 
@@ -128,7 +128,7 @@ def test_a_probes_settings_rerun_the_probe_alone(finished):
 
 def test_the_learning_code_never_reruns_what_decodes(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/learn/fit.py",
+        "workflow_scripts/trace_workflow/models/training.py",
         "nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
         "pass",
     ):
@@ -139,10 +139,10 @@ def test_the_learning_code_never_reruns_what_decodes(finished):
 
 
 def test_another_estimator_reruns_its_family_and_what_joins_it(finished):
-    registry = "workflow_scripts/tracecal/registry/estimators.py"
+    registry = "workflow_scripts/tracecal/estimators/registry.py"
     line = '    Estimator("min_prob"'
     new = '    Estimator("max_prob", "MaxProb", "likelihood", "baseline", "someone2026"),\n'
-    module = "workflow_scripts/tracecal/estimate/likelihood.py"
+    module = "workflow_scripts/tracecal/estimators/likelihood.py"
     with (
         finished.edited(registry, line, new + line),
         finished.edited(module, '"min_prob":', '"max_prob": P.list.max(),\n    "min_prob":'),
@@ -162,7 +162,7 @@ def test_selecting_fewer_estimators_computes_no_other_family(finished):
 
 
 def test_a_semantic_estimator_reruns_itself_alone(finished):
-    module = "workflow_scripts/tracecal/estimate/mars.py"
+    module = "workflow_scripts/tracecal/estimators/mars.py"
     with finished.edited(module, "risk=0.5 *", "risk=0.4 *"):
         scheduled = finished.scheduled()
     families = {rule for rule in scheduled if rule.startswith(("estimate_", "weigh_", "draw_s"))}
@@ -189,7 +189,7 @@ def test_more_samples_rerun_what_is_made_of_samples(finished):
 
 
 def test_each_encoder_of_the_world_is_trained_by_its_own_code(finished):
-    module = "workflow_scripts/tracecal/world/similarity.py"
+    module = "workflow_scripts/trace_workflow/demo/similarity.py"
     with finished.edited(module, "SHARPNESS = 20.0", "SHARPNESS = 10.0"):
         scheduled = finished.scheduled()
     assert scheduled["train_encoder"] == 1
@@ -236,7 +236,9 @@ def test_another_text_is_asked_anew_and_nothing_else(finished):
 
 def test_the_judge_reruns_labels_and_what_follows(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/label/spans.py", "_NEGATION_REACH = 3", "_NEGATION_REACH = 4"
+        "workflow_scripts/trace_workflow/labels/text.py",
+        "_NEGATION_REACH = 3",
+        "_NEGATION_REACH = 4",
     ):
         scheduled = finished.scheduled()
     learned = ["join_scores", "estimate_internal_probe", "estimate_lars"]
@@ -255,7 +257,7 @@ def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
             edits.enter_context(finished.edited(file, "\nfrom ", "\nUNUSED = 1\nfrom "))
         assert finished.scheduled() == {}
     with finished.edited(
-        "workflow_scripts/tracecal/tasks/load.py",
+        "workflow_scripts/trace_workflow/config/task_tables.py",
         ').sort("example_id")\n    LOGGER',
         ').sort("example_id").head(9)\n    LOGGER',
     ):
@@ -265,18 +267,22 @@ def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
 
 WORDS = [
     ("workflow_scripts/tracecal/features/operators.py", '"""Mean over', '"""The mean over'),
-    ("workflow_scripts/tracecal/decode/greedy.py", '"""One decoded', '"""A decoded'),
-    ("workflow_scripts/decode/generate.py", '"""Decode', '"""Greedily decode'),
+    ("workflow_scripts/trace_workflow/models/decoding.py", '"""One decoded', '"""A decoded'),
+    ("workflow_scripts/generate.py", '"""Decode', '"""Greedily decode'),
     (
-        "workflow_scripts/tracecal/decode/greedy.py",
+        "workflow_scripts/trace_workflow/models/decoding.py",
         "import torch\n",
         "# A comment.\nimport torch\n",
     ),
-    ("workflow_scripts/tracecal/jobs/progress.py", "every: float = 5.0", "every: float = 9.0"),
-    ("workflow_scripts/tracecal/jobs/job.py", '"unexpected error"', '"an unexpected error"'),
-    ("workflow_scripts/tracecal/inputs/schema.py", '"is required"', '"is needed"'),
-    ("workflow_scripts/tracecal/storage/files.py", "cannot be written", "could not be written"),
-    ("workflow_scripts/tracecal/tasks/asking.py", "strings that end an answer", "what ends one"),
+    ("workflow_scripts/tracecal/io/log.py", "every: float = 5.0", "every: float = 9.0"),
+    ("workflow_scripts/trace_workflow/jobs/job.py", '"unexpected error"', '"an unexpected error"'),
+    ("workflow_scripts/tracecal/io/settings.py", '"is required"', '"is needed"'),
+    ("workflow_scripts/tracecal/io/files.py", "cannot be written", "could not be written"),
+    (
+        "workflow_scripts/trace_workflow/config/prompting.py",
+        "strings that end an answer",
+        "what ends one",
+    ),
     ("README.md", "\n", "\n\n"),
 ]
 
@@ -297,25 +303,31 @@ def test_another_wished_error_rate_fits_nothing(finished):
 
 def test_an_analysis_code_makes_that_analysis_anew(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/analyse/local_risk.py", "\nimport ", "\nUNUSED = 1\nimport "
+        "workflow_scripts/trace_workflow/analyses/local_risk.py",
+        "\nimport ",
+        "\nUNUSED = 1\nimport ",
     ):
         assert finished.scheduled() == {"local_risk": 1, "draw_local_risk_aggregation": 1}
 
 
 def test_a_figures_code_redraws_that_figure(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/figures/model_landscape.py", "\nimport ", "\nUNUSED = 1\nimport "
+        "workflow_scripts/trace_workflow/figures/model_landscape.py",
+        "\nimport ",
+        "\nUNUSED = 1\nimport ",
     ):
         assert finished.scheduled() == {"draw_model_landscape": 1}
 
 
 def test_a_tables_code_makes_that_table_anew(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/tables/spike_strata.py", "\nimport ", "\nUNUSED = 1\nimport "
+        "workflow_scripts/trace_workflow/tables/spike_strata.py",
+        "\nimport ",
+        "\nUNUSED = 1\nimport ",
     ):
         assert finished.scheduled() == {"tabulate": 1, "describe_tables": 1}
     with finished.edited(
-        "workflow_scripts/tracecal/tables/protocol_comparison.py",
+        "workflow_scripts/trace_workflow/tables/protocol_comparison.py",
         "\nimport ",
         "\nUNUSED = 1\nimport ",
     ):
@@ -324,14 +336,14 @@ def test_a_tables_code_makes_that_table_anew(finished):
 
 
 def test_a_published_number_reruns_the_comparisons(finished):
-    numbers = "workflow_scripts/tracecal/paper/paper.csv"
+    numbers = "workflow_scripts/trace_workflow/config/paper.csv"
     with finished.edited(numbers, "mlqa_brier,0.230,", "mlqa_brier,0.231,"):
         assert set(finished.scheduled()) == {"compare_with_paper"}
 
 
 def test_the_figures_style_redraws_the_figures(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/figures/style.py", "\nimport ", "\nUNUSED = 1\nimport "
+        "workflow_scripts/tracecal/apps/figure_style.py", "\nimport ", "\nUNUSED = 1\nimport "
     ):
         scheduled = finished.scheduled()
     assert scheduled == {rule: 1 for rule in AGGREGATES | OF_MAIN if rule.startswith("draw_")}
@@ -390,29 +402,27 @@ def test_another_batch_size_reruns_nothing(finished):
 
 def test_the_import_closure_of_generate_is_pinned(finished):
     scripts = finished.root / "workflow_scripts"
-    closure = [
-        str(path.relative_to(scripts)) for path in import_closure(scripts / "decode/generate.py")
-    ]
+    closure = [str(path.relative_to(scripts)) for path in import_closure(scripts / "generate.py")]
     assert closure == [
         "tracecal/__init__.py",
-        "tracecal/decode/answers.py",
-        "tracecal/decode/batching.py",
-        "tracecal/decode/capture.py",
-        "tracecal/decode/context.py",
-        "tracecal/decode/engine.py",
-        "tracecal/decode/greedy.py",
-        "tracecal/decode/model.py",
-        "tracecal/decode/packed.py",
-        "tracecal/decode/parallel.py",
-        "tracecal/decode/prompt.py",
-        "tracecal/decode/record.py",
-        "tracecal/decode/stopping.py",
-        "tracecal/decode/traces.py",
-        "tracecal/jobs/step.py",
-        "tracecal/storage/checksum.py",
-        "tracecal/storage/digest.py",
-        "tracecal/storage/files.py",
-        "tracecal/storage/journal.py",
-        "tracecal/tasks/asking.py",
-        "tracecal/tasks/roles.py",
+        "trace_workflow/models/generate.py",
+        "tracecal/capture/batches.py",
+        "tracecal/capture/capture.py",
+        "tracecal/capture/context.py",
+        "trace_workflow/models/running.py",
+        "trace_workflow/models/decoding.py",
+        "tracecal/capture/model.py",
+        "tracecal/capture/model.py",
+        "trace_workflow/models/parallel.py",
+        "trace_workflow/models/prompt.py",
+        "trace_workflow/models/running.py",
+        "tracecal/capture/context.py",
+        "tracecal/io/traces.py",
+        "trace_workflow/models/running.py",
+        "tracecal/io/checksums.py",
+        "tracecal/io/checksums.py",
+        "tracecal/io/files.py",
+        "tracecal/io/journal.py",
+        "trace_workflow/config/prompting.py",
+        "tracecal/io/traces.py",
     ]

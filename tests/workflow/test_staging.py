@@ -7,12 +7,12 @@ import pytest
 import yaml
 from transformers import AutoTokenizer
 
-from stage.client import environment
-from stage.content import parquet, tiny_model
-from stage.hub_server import Hub, serving
-from tracecal.decode.traces import arrow_metadata
-from tracecal.learn.encoder import small_encoder
-from workflow.checkout import copied_repository
+from support.checkout import copied_repository
+from support.client import environment
+from support.content import parquet, tiny_model
+from support.hub_server import Hub, serving
+from trace_workflow.models.lars import small_encoder
+from tracecal.io.traces import arrow_metadata
 
 pytestmark = pytest.mark.workflow
 TOKEN = "hf_secretsecretsecretsecret"
@@ -106,7 +106,9 @@ def test_staged_while_the_hub_is_there_and_run_without_it(tmp_path, monkeypatch)
     assert scores["lars"].is_between(0, 1, closed="none").all()
     assert (results / "work/rows/svamp/test.txt").read_text() == f"{SVAMP}\n"
     with checkout.edited(
-        "workflow_scripts/tracecal/decode/greedy.py", "import torch\n", "import torch\nX = 1\n"
+        "workflow_scripts/trace_workflow/models/decoding.py",
+        "import torch\n",
+        "import torch\nX = 1\n",
     ):
         scheduled = checkout.scheduled(path)
     assert scheduled["generate"] == 1

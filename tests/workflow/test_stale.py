@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from workflow.checkout import Checkout
+from support.checkout import Checkout
 from workflow.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
 
 pytestmark = pytest.mark.workflow

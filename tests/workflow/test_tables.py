@@ -2,8 +2,8 @@
 
 import pytest
 
-import citations
-from typeset import SETUPS, typeset
+from support import citations
+from support.typeset import SETUPS, typeset
 
 pytestmark = pytest.mark.workflow
 

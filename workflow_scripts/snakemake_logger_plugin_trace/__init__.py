@@ -13,7 +13,7 @@ from threading import Event, Thread
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from tracecal.jobs.run_progress import RunProgress
+from trace_workflow.jobs.run_progress import RunProgress
 
 EVERY = 10.0  # seconds between two lines
 
@@ -46,7 +46,7 @@ class LogHandler(LogHandlerBase):
             if self.progress.jobs:
                 self.lines.write(f"{self.progress.line(time.monotonic())}\n")
             while self.progress.labelled:
-                from tracecal.explore.first import first_finding  # which loads Polars
+                from trace_workflow.jobs.run_progress import first_finding  # which loads Polars
 
                 self.lines.write(f"{first_finding(self.progress.labelled.pop())}\n")
 

@@ -1,0 +1,87 @@
+# What text encoders say of answers: weights of tokens and phrases, comparisons of samples.
+# reads   encoders/{encoder}/, models/{model}/ (its tokenizer), traces/, samples/, tasks/
+# writes  weights/{token_sar,mars}/{model}/{task}.arrow, comparisons/{model}/{task}.arrow
+
+# The languages in which a model finds phrases, and how sharply it weighs them.
+IMPORTANCE = CONFIG.encoders.importance
+PHRASES = {"languages": [], "temperature": 1.0}
+if IMPORTANCE and IMPORTANCE.source:
+    PHRASES = IMPORTANCE.model_dump(include={"temperature"})
+    PHRASES["languages"] = sorted(IMPORTANCE.languages)
+
+
+rule weigh_token_sar:
+    input:
+        model="<results>/models/{model}",
+        encoder="<results>/encoders/similarity",
+        traces="<results>/traces/{model}/{task}.arrow",
+        task=subset,
+    output:
+        "<results>/weights/token_sar/{model}/{task}.arrow",
+    log:
+        "<logs>/weigh_token_sar/{model}/{task}.log",
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(encoder="similarity"),
+    params:
+        **settings(
+            "weigh_token_sar.py",
+            journal=f"{JOURNALS}/weights/token_sar/{{model}}/{{task}}",
+        ),
+    message:
+        "Weighing tokens of {wildcards.model} on {wildcards.task}: token_sar"
+    script:
+        "../workflow_scripts/weigh_token_sar.py"
+
+
+rule weigh_mars:
+    input:
+        # No file where no model is configured: then every word is a phrase of equal weight.
+        encoder="<results>/encoders/importance" if "importance" in ENCODER_SOURCES else [],
+        model="<results>/models/{model}",
+        traces="<results>/traces/{model}/{task}.arrow",
+        task="<results>/tasks/{task}.parquet",
+    output:
+        "<results>/weights/mars/{model}/{task}.arrow",
+    log:
+        "<logs>/weigh_mars/{model}/{task}.log",
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(encoder="importance"),
+    params:
+        **settings(
+            "weigh_mars.py",
+            journal=f"{JOURNALS}/weights/mars/{{model}}/{{task}}",
+            phrases=PHRASES,
+        ),
+    message:
+        "Weighing phrases of {wildcards.model} on {wildcards.task}: mars"
+    script:
+        "../workflow_scripts/weigh_mars.py"
+
+
+rule compare_samples:
+    input:
+        encoder="<results>/encoders/entailment",
+        samples="<results>/samples/{model}/{task}.arrow",
+        traces="<results>/traces/{model}/{task}.arrow",
+        task=subset,
+    output:
+        "<results>/comparisons/{model}/{task}.arrow",
+    log:
+        "<logs>/compare_samples/{model}/{task}.log",
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(encoder="entailment"),
+    params:
+        **settings(
+            "compare_samples.py",
+            journal=f"{JOURNALS}/comparisons/{{model}}/{{task}}",
+        ),
+    message:
+        "Comparing samples of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/compare_samples.py"

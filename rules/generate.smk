@@ -1,0 +1,314 @@
+# What a language model computes: answers with their traces, their audit, beams, samples, hidden
+# states. Answers made elsewhere are read or replayed; parts of answers are cut from their traces.
+# reads   models/{model}/, work/revisions/{model}.txt, tasks/{task}.parquet, the files of models'
+#         source.answers
+# writes  traces/{model}/{task}.arrow, audits/{model}/{task}.json, beams/{model}/{task}.arrow,
+#         samples/{model}/{task}.arrow, hidden/{model}/{task}.arrow, work/answered/{model}/{task}.parquet
+#
+# Of a model with `shards`, and of what it is asked (ask.smk), several jobs write a task's files in
+# parts, such as work/shards/1-of-4/traces/{model}/{task}.arrow, which are gathered.
+
+from trace_workflow.config.task_digests import digest_given
+
+# Models whose answers and samples vLLM decodes, in an environment of its own.
+VLLM_MODELS = sorted(slug for slug, model in MODELS.items() if model.engine == "vllm")
+if VLLM_MODELS:
+    logger.warning(
+        f"vLLM decodes the answers and samples of {', '.join(VLLM_MODELS)}; what it does not give stays "
+        "with Transformers: the audit, beams, hidden states, P(True) and verbalized confidence"
+    )
+
+VLLM = "vllm " + re.search(r"vllm==(\S+)", (ROOT / "envs/vllm.yaml").read_text())[1]
+
+# For a rule that vLLM can do: its environment, the modules that it loads by name, its version.
+ENGINES = (
+    lambda wildcards: f"../envs/{'vllm' if wildcards.model in VLLM_MODELS else 'inference'}.yaml"
+)
+ENGINE_MODULES = lambda wildcards: (
+    ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"]
+    if wildcards.model in VLLM_MODELS
+    else []
+)
+ENGINE = lambda wildcards: VLLM if wildcards.model in VLLM_MODELS else None
+
+
+ruleorder: gather_shards > generate > search_beams > capture_hidden > draw_samples
+ruleorder: gather_shards > ask_p_true > ask_verbalized
+
+
+localrules:
+    cut_parts,
+    gather_shards,
+    read_answers,
+
+
+rule generate:
+    input:
+        **MODEL_FILES,
+        task="<results>/tasks/{task}.parquet",
+    output:
+        "<results>/{shard}traces/{model}/{task}.arrow",
+    log:
+        "<logs>/generate/{model}/{shard}{task}.log",
+    wildcard_constraints:
+        model=one_of(DECODED_MODELS),
+        task=one_of(WHOLE_TASKS),
+    # Everything else waits for answers: the longest of these jobs would run alone at the end.
+    priority: 1
+    conda:
+        ENGINES
+    resources:
+        **requests(),
+        template=lambda wildcards: int(MODELS[wildcards.model].chat is True),
+    params:
+        **settings(
+            "generate.py",
+            loads=ENGINE_MODULES,
+            **PROMPTING,
+            engine=ENGINE,
+            journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
+            asking=of_job(PromptSettings),
+        ),
+    message:
+        "Decoding {wildcards.task} with {wildcards.model}"
+    script:
+        "../workflow_scripts/generate.py"
+
+
+rule audit_traces:
+    input:
+        model="<results>/models/{model}",
+        traces="<results>/traces/{model}/{task}.arrow",
+    output:
+        "<results>/audits/{model}/{task}.json",
+    log:
+        "<logs>/audit_traces/{model}/{task}.log",
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(share=0.5),
+    params:
+        **settings(
+            "audit_traces.py",
+            loading=of_job("loading"),
+            answers=CONFIG.audit.answers,
+            tolerance=lambda wildcards: CONFIG.audit.tolerance[MODELS[wildcards.model].dtype],
+        ),
+    message:
+        "Auditing the traces of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/audit_traces.py"
+
+
+rule search_beams:
+    input:
+        **MODEL_FILES,
+        task=subset,
+    output:
+        "<results>/{shard}beams/{model}/{task}.arrow",
+    log:
+        "<logs>/search_beams/{model}/{shard}{task}.log",
+    wildcard_constraints:
+        model=one_of(DECODED_MODELS),
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(share=2),
+    params:
+        **settings(
+            "search_beams.py",
+            **PROMPTING,
+            journal=f"{JOURNALS}/beams/{{model}}/{{task}}",
+            asking=of_job(PromptSettings),
+            width=CONFIG.beams.width,
+        ),
+    message:
+        "Searching beams of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/search_beams.py"
+
+
+# For the prompts of the traces, so that both roles are there and no prompt is made again.
+rule capture_hidden:
+    input:
+        **MODEL_FILES,
+        traces="<results>/traces/{model}/{task}.arrow",
+        task=subset,
+    output:
+        "<results>/{shard}hidden/{model}/{task}.arrow",
+    log:
+        "<logs>/capture_hidden/{model}/{shard}{task}.log",
+    wildcard_constraints:
+        model=one_of(DECODED_MODELS),
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(share=0.5),
+    params:
+        **settings(
+            "capture_hidden.py",
+            journal=f"{JOURNALS}/hidden/{{model}}/{{task}}",
+            loading=of_job("loading"),
+            depth=CONFIG.probe.depth,
+            seed=CONFIG.seed,
+        ),
+    message:
+        "Capturing hidden states of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/capture_hidden.py"
+
+
+rule draw_samples:
+    input:
+        **MODEL_FILES,
+        task=subset,
+    output:
+        "<results>/{shard}samples/{model}/{task}.arrow",
+    log:
+        "<logs>/draw_samples/{model}/{shard}{task}.log",
+    wildcard_constraints:
+        model=one_of(DECODED_MODELS),
+    conda:
+        ENGINES
+    resources:
+        **requests(share=2),
+    params:
+        **settings(
+            "draw_samples.py",
+            loads=ENGINE_MODULES,
+            **PROMPTING,
+            engine=ENGINE,
+            journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
+            asking=of_job(PromptSettings),
+            answers=CONFIG.sampling.answers,
+            temperature=CONFIG.sampling.temperature,
+        ),
+    message:
+        "Sampling answers of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/draw_samples.py"
+
+
+rule gather_shards:
+    input:
+        lambda wildcards: expand(
+            "<results>/work/shards/{number}-of-{count}/{{kind}}/{{model}}/{{task}}.arrow",
+            number=range(1, MODELS[wildcards.model].shards + 1),
+            count=MODELS[wildcards.model].shards,
+        ),
+    output:
+        "<results>/{kind}/{model}/{task}.arrow",
+    log:
+        "<logs>/gather_shards/{kind}/{model}/{task}.log",
+    wildcard_constraints:
+        kind=one_of(["traces", "beams", "samples", "hidden", "asked/p_true", "asked/verbalized"]),
+        model=one_of(slug for slug in DECODED_MODELS if MODELS[slug].shards > 1),
+        task=one_of(WHOLE_TASKS),
+    conda:
+        "../envs/inference.yaml"
+    params:
+        **settings("gather_shards.py"),
+    message:
+        "Gathering {wildcards.kind} of {wildcards.model} on {wildcards.task}"
+    script:
+        "../workflow_scripts/gather_shards.py"
+
+
+LOGGED_MODELS = sorted(slug for slug in ANSWERED_MODELS if not MODELS[slug].source.weights)
+REPLAYED_MODELS = sorted({*ANSWERED_MODELS} - {*LOGGED_MODELS})
+
+
+# A model's answers to a task; what the file holds says whether they changed, not its time.
+ANSWERS_FILE = lambda wildcards: MODELS[wildcards.model].source.answers.format(task=wildcards.task)
+READING_ANSWERS = {
+    "reading": lambda wildcards: MODELS[wildcards.model].source.read_as.model_dump_json(),
+    "held": lambda wildcards: or_stop(digest_given, ANSWERS_FILE(wildcards)),
+}
+# `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.
+READ_TO = {
+    "traces": "<results>/traces/{model}/{task}.arrow",
+    "questions": "<results>/work/answered/{model}/{task}.parquet",
+}
+
+
+rule read_answers:
+    input:
+        answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
+        task="<results>/tasks/{task}.parquet",
+    output:
+        **READ_TO,
+    log:
+        "<logs>/read_answers/{model}/{task}.log",
+    wildcard_constraints:
+        model=one_of(LOGGED_MODELS),
+        task=one_of(WHOLE_TASKS),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "read_answers.py",
+            **READING_ANSWERS,
+        ),
+    message:
+        "Reading the answers of {wildcards.model} to {wildcards.task}"
+    script:
+        "../workflow_scripts/read_answers.py"
+
+
+rule replay_answers:
+    input:
+        **MODEL_FILES,
+        answers=lambda wildcards: ancient(ANSWERS_FILE(wildcards)),
+        task="<results>/tasks/{task}.parquet",
+    output:
+        **READ_TO,
+    log:
+        "<logs>/replay_answers/{model}/{task}.log",
+    wildcard_constraints:
+        model=one_of(REPLAYED_MODELS),
+        task=one_of(WHOLE_TASKS),
+    conda:
+        "../envs/inference.yaml"
+    resources:
+        **requests(),
+    params:
+        **settings(
+            "replay_answers.py",
+            **READING_ANSWERS,
+            journal=f"{JOURNALS}/replayed/{{model}}/{{task}}",
+            seed=CONFIG.seed,
+            loading=of_job("loading"),
+            end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
+        ),
+    message:
+        "Replaying the answers of {wildcards.model} to {wildcards.task}"
+    script:
+        "../workflow_scripts/replay_answers.py"
+
+
+rule cut_parts:
+    input:
+        traces=lambda wildcards: f"<results>/traces/{{model}}/{PARENTS[wildcards.task]}.arrow",
+        questions=lambda wildcards: PLAN.path(
+            QUESTIONS, model=wildcards.model, task=PARENTS[wildcards.task]
+        ),
+        task="<results>/tasks/{task}.parquet",
+    output:
+        **READ_TO,
+    log:
+        "<logs>/cut_parts/{model}/{task}.log",
+    wildcard_constraints:
+        task=one_of(PARENTS),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "cut_parts.py",
+            parts=lambda wildcards: TASKS[wildcards.task].parts.model_dump_json(by_alias=True),
+            # Of the answers: what stands behind the end of one is in no part.
+            stop=lambda wildcards: list(TASKS[PARENTS[wildcards.task]].stop),
+        ),
+    message:
+        "Cutting {wildcards.task} from the answers of {wildcards.model}"
+    script:
+        "../workflow_scripts/cut_parts.py"

@@ -1,0 +1,275 @@
+# What people read: tables, figures, the explorer's page, the findings, and what the run cost.
+# reads   analyses/; for the framework figure and the explorer also traces/, features/, labels/, scores/,
+#         predictions/, tasks/; for the costs logs/
+# writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib,
+#         tables/README.md, figures/<name>.{pdf,svg}, explorer.html, findings.txt
+
+from trace_workflow.config import paper
+from trace_workflow.plan.entries import analysed
+from trace_workflow.tables import columns
+from tracecal.apps.explorer.page import SOURCES
+from tracecal.estimators.registry import entries
+
+# What `all` makes: tables, figures and pages, and a calibrator of each model and task.
+RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])
+RENDERED += expand(
+    "<results>/tables/{name}_vs_paper.{kind}", name=PLAN.beside, kind=["csv", "html"]
+)
+RENDERED += ["<results>/tables/references.bib", "<results>/tables/README.md"]
+RENDERED += expand("<results>/figures/{name}.{kind}", name=PLAN.figures, kind=["pdf", "svg"])
+RENDERED += ["<results>/explorer.html", "<results>/findings.txt"]
+CALIBRATORS = [f"<results>/calibrators/{model}/{task}.json" for model, task in PAIRS]
+EVERYTHING = ["<results>/config.yaml", CALIBRATORS, RENDERED]
+
+
+localrules:
+    compare_with_paper,
+    copy_references,
+    costs,
+    describe_tables,
+    draw_figure,
+    tabulate_costs,
+    tell_findings,
+    write_table,
+
+
+rule write_table:
+    input:
+        unpack(inputs_of(PLAN.tables, "table")),
+    output:
+        tex="<results>/tables/{table}.tex",
+        csv="<results>/tables/{table}.csv",
+        html=report(
+            "<results>/tables/{table}.html", caption="../report/caption.rst", **shown("{table}")
+        ),
+    log:
+        "<logs>/write_table/{table}.log",
+    wildcard_constraints:
+        table=one_of(PLAN.tables),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "write_table.py",
+            loads=modules_of(PLAN.tables, "table"),
+            module=lambda wildcards: PLAN.tables[wildcards.table].module,
+            words=lambda wildcards: PLAN.words(
+                wildcards.table, WORDS[wildcards.table], wanted_pairs()
+            ),
+            settings=lambda wildcards: PLAN.settings(wildcards.table),
+            estimators=lambda wildcards: PLAN.shown(wildcards.table),
+            as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
+        ),
+    message:
+        "Tabulating {wildcards.table}"
+    script:
+        "../workflow_scripts/write_table.py"
+
+
+rule compare_with_paper:
+    input:
+        "<results>/tables/{table}.csv",
+    output:
+        csv="<results>/tables/{table}_vs_paper.csv",
+        html=report(
+            "<results>/tables/{table}_vs_paper.html",
+            caption="../report/vs_paper.rst",
+            **shown("{table}", "Beside the paper"),
+        ),
+    log:
+        "<logs>/compare_with_paper/{table}.log",
+    wildcard_constraints:
+        table=one_of(PLAN.beside),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "compare_with_paper.py",
+            published=text_hash(paper.PAPER),
+        ),
+    message:
+        "Comparing {wildcards.table} with the paper's"
+    script:
+        "../workflow_scripts/compare_with_paper.py"
+
+
+rule describe_tables:
+    input:
+        expand("<results>/tables/{name}.csv", name=PLAN.tables),
+    output:
+        "<results>/tables/README.md",
+    log:
+        "<logs>/describe_tables.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "describe_tables.py",
+            meanings=text_hash(columns.COLUMNS),
+            titles={name: WORDS[name]["title"] for name in PLAN.tables},
+            tasks=RUN.task_labels,
+            estimators=[estimator.id for estimator in RUN.representative],
+        ),
+    message:
+        "Describing the columns of the tables"
+    script:
+        "../workflow_scripts/describe_tables.py"
+
+
+rule copy_references:
+    output:
+        "<results>/tables/references.bib",
+    log:
+        "<logs>/copy_references.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "copy_references.py",
+            references=text_hash(paper.BIBLIOGRAPHY),
+        ),
+    message:
+        "Copying the bibliography"
+    script:
+        "../workflow_scripts/copy_references.py"
+
+
+rule draw_figure:
+    input:
+        unpack(inputs_of(PLAN.figures, "figure")),
+    output:
+        pdf="<results>/figures/{figure}.pdf",
+        svg=report(
+            "<results>/figures/{figure}.svg",
+            caption="../report/caption.rst",
+            **shown("{figure}", kind="figure"),
+        ),
+    log:
+        "<logs>/draw_figure/{figure}.log",
+    wildcard_constraints:
+        figure=one_of(PLAN.figures),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "draw_figure.py",
+            loads=modules_of(PLAN.figures, "figure"),
+            settings=settings_of(PLAN.figures, "figure"),
+            words=lambda wildcards: WORDS[wildcards.figure],
+        ),
+    message:
+        "Drawing the figure {wildcards.figure}"
+    script:
+        "../workflow_scripts/draw_figure.py"
+
+
+TRACES = "<results>/traces/{model}/{task}.arrow"
+
+
+rule make_explorer:
+    input:
+        traces=pairs(TRACES),
+        # Parts are shown within their answers.
+        wholes=lambda wildcards: [
+            PLAN.path(TRACES, model=model, task=PARENTS.get(task, task))
+            for model, task in wanted_pairs()
+        ],
+        tasks=pairs(QUESTIONS),
+        labels=pairs("<results>/labels/{model}/{task}.parquet"),
+        scores=pairs("<results>/scores/{model}/{task}.parquet"),
+        predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
+        promises=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
+    output:
+        report(
+            "<results>/explorer.html",
+            caption="../report/caption.rst",
+            **shown("explorer", kind="explorer"),
+        ),
+    log:
+        "<logs>/make_explorer.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "make_explorer.py",
+            page=[text_hash(source) for source in SOURCES],
+            pairs=lambda wildcards: wanted_pairs(),
+            parents=PARENTS,
+            estimators=entries(RUN.chosen),
+            models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
+            tasks=lambda wildcards: RUN.task_labels,
+            run=CONFIG.run,
+            main=CONFIG.study.main.model,
+            seed=CONFIG.seed,
+            answers=CONFIG.explorer.answers,
+            words=WORDS["explorer"],
+        ),
+    message:
+        "Making the answer explorer"
+    script:
+        "../workflow_scripts/make_explorer.py"
+
+
+# Guarantees are those of TRACE+, which a run may leave out.
+TOLD = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
+TOLD += [
+    name
+    for name in ("risk_coverage", "localisation", "early_doubt", "cascades")
+    if name in PLAN.tables
+]
+
+
+rule tell_findings:
+    input:
+        **{name: f"<results>/analyses/{name}.parquet" for name in TOLD},
+    output:
+        "<results>/findings.txt",
+    log:
+        "<logs>/tell_findings.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "tell_findings.py",
+            estimators=entries(RUN.chosen),
+            settings=PLAN.findings(),
+        ),
+    message:
+        "Summarising the findings"
+    script:
+        "../workflow_scripts/tell_findings.py"
+
+
+rule costs:
+    input:
+        expand("<results>/tables/costs.{kind}", kind=["tex", "csv", "html"]),
+
+
+# Logs are not files of the workflow's graph; the rule reads those that are there.
+rule tabulate_costs:
+    input:
+        EVERYTHING,
+        config="<results>/config.yaml",
+    output:
+        tex="<results>/tables/costs.tex",
+        csv="<results>/tables/costs.csv",
+        html=report(
+            "<results>/tables/costs.html",
+            caption="../report/caption.rst",
+            **shown("costs"),
+        ),
+    log:
+        "<logs>/tabulate_costs.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        **settings(
+            "tabulate_costs.py",
+            words=WORDS["costs"],
+            models=lambda wildcards: RUN.model_labels,
+            pairs=lambda wildcards: [list(pair) for pair in PAIRS],
+        ),
+    message:
+        "Gathering what the run cost"
+    script:
+        "../workflow_scripts/tabulate_costs.py"

@@ -1,0 +1,121 @@
+"""The architecture: two packages of layers, each importing only from itself and those before it."""
+
+import ast
+import re
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ROOT / "workflow_scripts"
+LAYERS = {
+    "tracecal": "errors io answers capture features estimators calibration monitoring apps cli".split(),
+    "trace_workflow": "jobs config demo models labels analyses tables figures plan commands".split(),
+}
+MODULES = sorted(path for package in LAYERS for path in (SCRIPTS / package).rglob("*.py"))
+ADAPTERS = sorted(path for path in SCRIPTS.glob("*.py") if path.name != "__main__.py")
+# What stands for a rule of which another rule is a variant, or that has no script.
+RULES = re.findall(
+    r"^rule (\w+):", "".join(path.read_text() for path in ROOT.glob("rules/*.smk")), re.M
+)
+
+
+def imports(path, within_functions=True):
+    """The modules that a file imports, a name that is imported from one included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if within_functions else tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def place(module):
+    """A module's package and the place of its layer in it; None of other libraries and roots."""
+    package, _, rest = module.partition(".")
+    layer = rest.split(".")[0]
+    if package in LAYERS and layer in LAYERS[package]:
+        return [*LAYERS].index(package), LAYERS[package].index(layer)
+    return None
+
+
+def name_of(path):
+    return ".".join(path.relative_to(SCRIPTS).with_suffix("").parts)
+
+
+def test_the_folders_are_the_layers():
+    for package, layers in LAYERS.items():
+        folders = {path.name for path in (SCRIPTS / package).iterdir() if path.is_dir()}
+        files = {path.stem for path in (SCRIPTS / package).glob("*.py")}
+        assert (folders | files) - {"__pycache__", "__init__", "sklearn"} == set(layers), package
+
+
+def test_a_layer_imports_only_from_itself_and_those_before_it():
+    against = [
+        f"{name_of(path)} imports {module}"
+        for path in MODULES
+        for module in imports(path)
+        if place(name_of(path)) and (there := place(module)) and there > place(name_of(path))
+    ]
+    assert against == []
+
+
+def test_the_library_knows_neither_the_workflow_nor_snakemake():
+    for path in MODULES:
+        known = {module.split(".")[0] for module in imports(path)}
+        assert "snakemake" not in known, path
+        assert path.is_relative_to(SCRIPTS / "trace_workflow") or "trace_workflow" not in known, (
+            path
+        )
+
+
+def test_torch_is_loaded_by_capture_alone_which_only_replaying_loads():
+    for path in (SCRIPTS / "tracecal").rglob("*.py"):
+        inside = path.parent.name == "capture"
+        at_import = {module.split(".")[0] for module in imports(path, within_functions=False)}
+        assert inside or at_import.isdisjoint({"torch", "transformers", "vllm"}), path
+        if not inside and any(m.startswith("tracecal.capture") for m in imports(path)):
+            assert path.relative_to(SCRIPTS).as_posix() == "tracecal/cli/replay.py"
+            assert not any(m.startswith("tracecal.capture") for m in imports(path, False))
+
+
+def test_a_layers_init_file_holds_one_sentence_that_says_what_the_layer_is():
+    for package, layers in LAYERS.items():
+        for layer in layers:
+            if not (folder := SCRIPTS / package / layer).is_dir():
+                continue
+            module = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+            sentence = ast.get_docstring(module)
+            assert sentence and len(module.body) == 1, folder
+            assert sentence.endswith(".") and ". " not in sentence and "\n" not in sentence, folder
+
+
+def test_a_script_is_short_and_named_like_its_rule():
+    assert {path.stem for path in ADAPTERS} <= {*RULES}
+    for path in ADAPTERS:
+        assert path.read_text(encoding="utf-8").count("\n") <= 50, path
+
+
+def test_no_script_hides_a_library():
+    """Scripts lie on PYTHONPATH: a tabulate.py there would break Snakemake itself."""
+    for path in ADAPTERS:
+        assert (
+            PathFinder.find_spec(
+                path.stem,
+                [
+                    one
+                    for one in __import__("sys").path
+                    if "site-packages" in one or "lib/python" in one
+                ],
+            )
+            is None
+        ), path
+
+
+def test_the_house_can_be_held():
+    modules = [path for path in MODULES if path.name != "__init__.py"]
+    folders = {path.parent for path in SCRIPTS.rglob("*.py")}
+    assert len(modules) <= 240
+    assert len([*SCRIPTS.rglob("*.py")]) <= 320
+    assert len(folders) <= 26
+    assert len([*ROOT.glob("rules/*.smk")]) <= 14

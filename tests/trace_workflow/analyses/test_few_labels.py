@@ -1,0 +1,148 @@
+"""The comparison at fixed numbers of labels, on answers made up here."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, roc_auc_score
+from sklearn.preprocessing import StandardScaler
+
+from support.synthetic import ENTRIES
+from trace_workflow.analyses.few_labels import FEW_LABELS, ORACLE, at_size, few_labels, resampled
+from trace_workflow.figures import labels_needed as figure
+from trace_workflow.tables import few_labels as table
+from trace_workflow.tables.settings import Settings
+from tracecal.calibration.splits import make_splits
+from tracecal.estimators.entry import PICKED
+
+N, SPLITS = 130, 3
+BASELINES = ["seq_logp", "len_norm_logp", "mean_prob"]
+SHOWN = ["trace_plus", "seq_logp", PICKED]
+ESTIMATORS = {name: [f"scores.{name}"] for name in BASELINES}
+ESTIMATORS |= {"trace_plus": ["features.a", "features.b"]}
+
+
+def drawn(n, seed):
+    """Answers whose scores and features say something of correctness, and their splits."""
+    rng = np.random.default_rng(seed)
+    ids = [f"e{place:03}" for place in range(n)]
+    cause = rng.normal(size=n)
+    columns = sorted({column for columns in ESTIMATORS.values() for column in columns})
+    answers = pl.DataFrame(
+        {
+            "example_id": ids,
+            "group_id": [name[:-1] for name in ids],
+            "correct": rng.random(n) < 1 / (1 + np.exp(-cause)),
+            **{name: cause + 2 * rng.normal(size=n) for name in columns},
+        }
+    )
+    groups = answers.select("example_id", "group_id")
+    return answers, make_splits(groups, "t", 1, SPLITS, 0.35)
+
+
+def measured(n, task="t", seed=5):
+    answers, splits = drawn(n, seed)
+    return resampled(
+        answers,
+        splits.select("example_id", "split", "rank"),
+        model="m",
+        task=task,
+        estimators=ESTIMATORS,
+        own_fits={},
+        shown=SHOWN,
+        baselines=BASELINES,
+        method="platt",
+        seed=3,
+        resamples=50,
+    )
+
+
+@pytest.fixture(scope="module")
+def found():
+    both = pl.concat([measured(N), measured(60, "small", seed=8)])
+    return few_labels(both, SHOWN, BASELINES, 0.95)
+
+
+def test_every_size_is_evaluated_on_the_same_answers_and_groups_stay_whole():
+    splits = drawn(N, 5)[1].select("example_id", "split", "rank")
+    small, large = (at_size(splits, size, 50) for size in (20, 50))
+    evaluated = [part.filter(part="evaluation").drop("part") for part in (small, large)]
+    assert evaluated[0].equals(evaluated[1])
+    calibrating = small.filter(part="calibration", split=0)
+    assert (calibrating.height, set(calibrating["rank"])) == (20, {0, 1})
+
+
+@pytest.mark.parametrize("size", [20, 50])
+@pytest.mark.parametrize("estimator", ["seq_logp", "trace_plus"])
+def test_values_are_those_of_scikit_learn(found, size, estimator):
+    answers, splits = drawn(N, 5)
+    briers, areas = [], []
+    for split in range(SPLITS):
+        parts = at_size(splits.drop("part").filter(split=split), size, 50)
+        fitted, held = (
+            answers.join(parts.filter(part=part), on="example_id", how="semi")
+            for part in ("calibration", "evaluation")
+        )
+        columns = ESTIMATORS[estimator]
+        scaler = StandardScaler().fit(fitted.select(columns).to_numpy())
+        x, y = (scaler.transform(part.select(columns).to_numpy()) for part in (fitted, held))
+        model = LogisticRegression(tol=1e-10).fit(x, fitted["correct"].to_numpy())
+        probability, correct = model.predict_proba(y)[:, 1], held["correct"].to_numpy()
+        briers.append(brier_score_loss(correct, probability))
+        ranking = probability if estimator == "trace_plus" else held[columns[0]].to_numpy()
+        areas.append(roc_auc_score(correct, ranking))
+    own = found.filter(labels=size, task="t", estimator=estimator)
+    assert own.filter(metric="brier")["value"].item() == pytest.approx(np.mean(briers), abs=1e-6)
+    assert own.filter(metric="auroc")["value"].item() == pytest.approx(np.mean(areas), abs=1e-9)
+
+
+def test_a_task_counts_at_the_sizes_that_are_half_of_its_answers_at_most(found):
+    by_task = found.drop_nulls("task").select("labels", "task").unique().sort("labels", "task")
+    assert by_task.rows() == [(20, "small"), (20, "t"), (50, "t")]
+    means = found.filter(pl.col("task").is_null())
+    assert dict(means.select("labels", "tasks").unique().iter_rows()) == {20: 2, 50: 1}
+
+
+def test_differences_are_trace_plus_less_the_others_and_the_oracle_is_a_point(found):
+    for row in found.iter_rows(named=True):
+        key = {name: row[name] for name in ("labels", "metric")}
+        same = found.filter(pl.col("task").eq_missing(pl.lit(row["task"])), **key)
+        plus = same.filter(estimator="trace_plus")["value"].item()
+        sign = -1 if row["metric"] == "brier" else 1
+        assert row["difference"] == pytest.approx(sign * (plus - row["value"]))
+        if row["estimator"] == ORACLE:
+            assert row["low"] is row["high"] is None
+            named = same.filter(estimator="seq_logp")["value"].item()
+            assert sign * row["value"] >= sign * named
+        else:
+            assert row["low"] <= row["difference"] + 0.2
+            assert row["low"] <= row["high"]
+
+
+def settings():
+    shown = [entry for entry in ENTRIES if entry.id in SHOWN]
+    return Settings(
+        models={"m": "M"},
+        tasks={"t": "Arithmetic", "small": "Small"},
+        studies={"main": {"model": "m", "tasks": ["t", "small"]}},
+        estimators=shown,
+    )
+
+
+def test_it_is_shown(found, tmp_path):
+    made = table.table({"few_labels": found}, settings())
+    assert made.frame["label"].to_list()[-2:] == ["Picked baseline", "Best baseline (oracle)"]
+    assert {"brier_at_20", "auroc_at_50_low"} <= {*made.frame.columns}
+    assert any("at 50 labels: Arithmetic" in note for note in made.notes)
+    figure.draw(found, settings().estimators).savefig(tmp_path / "shown.svg")
+    assert "Picked baseline" in (tmp_path / "shown.svg").read_text()
+
+
+def test_without_a_task_that_is_large_enough_it_says_so(tmp_path):
+    nothing = few_labels(measured(30), SHOWN, BASELINES, 0.95)
+    assert nothing.schema == FEW_LABELS
+    assert nothing.is_empty()
+    made = table.table({"few_labels": nothing}, settings())
+    assert made.footnotes == (table.NOTHING,)
+    figure.draw(nothing, settings().estimators).savefig(tmp_path / "empty.svg")
+    assert table.NOTHING in (tmp_path / "empty.svg").read_text()

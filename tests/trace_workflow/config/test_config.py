@@ -1,0 +1,506 @@
+"""The configuration: one clear sentence for whatever is wrong with it."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trace_workflow.config.run import load_config, load_tasks, resolved_yaml
+from trace_workflow.config.selection import choose, chosen_for, chosen_on_subset
+from tracecal.errors import InputError
+from tracecal.estimators.registry import IDS
+from tracecal.io.input_files import read_yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
+MODEL = SMOKE["models"][0]
+
+
+def changed(**changes):
+    return copy.deepcopy(SMOKE) | changes
+
+
+@pytest.mark.parametrize("name", ["config", "smoke", "example", "paper"])
+def test_the_shipped_configurations_are_valid(name):
+    config = load_config(yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()), name)
+    assert load_tasks(config, ROOT).keys() == {task.slug for task in config.tasks}
+    assert config.study.pairs()
+
+
+WRONG = {
+    "unknown key": (
+        {"modles": []},
+        r"c: unknown key 'modles' \(did you mean 'models'\?\); allowed: run, seed, world, models",
+    ),
+    "unknown nested key": (
+        {"splits": {"cuont": 3}},
+        r"c: splits: unknown key 'cuont'.*allowed: count, calibration_share",
+    ),
+    "wrong type": (
+        {"models": [MODEL | {"batch_size": "many"}]},
+        r"c: models\[0\]\.batch_size: .*integer.*not 'many'",
+    ),
+    "out of range": (
+        {"splits": {"calibration_share": 1.5}},
+        r"c: splits\.calibration_share: .*less than 1",
+    ),
+    "a label that is a script": (
+        {"models": [MODEL | {"label": "A </SCRIPT> tag"}]},
+        r"c: models\[0\]\.label: '</SCRIPT' would run in the report's page",
+    ),
+    "an error rate that promises nothing": (
+        {"risk_control": {"error_rates": [0.1, 1.0]}},
+        r"c: risk_control\.error_rates\[1\]: .*less than 1",
+    ),
+    "a single error rate that is none": (
+        {"risk_control": {"error_rates": [1.5]}},
+        r"c: risk_control\.error_rates\[0\]: Input should be less than 1, not 1\.5$",
+    ),
+    "no error rate": (
+        {"risk_control": {"error_rates": []}},
+        r"c: risk_control\.error_rates: .*at least 1 item",
+    ),
+    "certainty": (
+        {"risk_control": {"confidence": 1}},
+        r"c: risk_control\.confidence: .*less than 1",
+    ),
+    "unknown choice": (
+        {"models": [MODEL | {"dtype": "int8"}]},
+        r"c: models\[0\]\.dtype: .*'float32', 'bfloat16' or 'float16', not 'int8'",
+    ),
+    "unknown estimator": (
+        {"estimators": ["trcae"]},
+        r"c: estimators: unknown estimator 'trcae' \(did you mean 'trace'\?\); allowed: first_token_prob.*trace_plus",
+    ),
+    "estimator without its basis": (
+        {"estimators": ["trace_uncalibrated"]},
+        r"c: estimators: 'trace_uncalibrated' is built on 'trace': add it, or leave both out",
+    ),
+    "no source": (
+        {"models": [{"slug": "a", "source": {}}]},
+        r"c: models\[0\]\.source: give exactly one of 'train' .*'path' .* and 'hub'",
+    ),
+    "hub without revision": (
+        {"models": [{"slug": "a", "source": {"hub": "o/n"}}]},
+        r"c: models\[0\]\.source: 'hub' and 'revision' must be given together.*huggingface\.co/o/n/commits",
+    ),
+    "no repository": (
+        {"models": [{"slug": "a", "source": {"hub": "https://hf.co/o/n", "revision": "main"}}]},
+        r"c: models\[0\]\.source\.hub: 'https://hf.co/o/n' is not a Hub repository ID.*owner/name",
+    ),
+    "no revision": (
+        {"models": [{"slug": "a", "source": {"hub": "o/n", "revision": "../x"}}]},
+        r"c: models\[0\]\.source\.revision: '\.\./x' is not a revision",
+    ),
+    "missing source": ({"models": [{"slug": "a"}]}, r"c: models\[0\]\.source: is required"),
+    "duplicate model": ({"models": [MODEL, MODEL]}, r"c: models: slug 'demo-small' is given twice"),
+    "duplicate on a case-blind disk": (
+        {"models": [MODEL, MODEL | {"slug": "Demo-Small"}]},
+        r"c: models: slug 'Demo-Small' is given twice",
+    ),
+    "duplicate task": (
+        {"tasks": [{"slug": "arithmetic"}, {"slug": "arithmetic"}]},
+        r"c: tasks: slug 'arithmetic' is given twice",
+    ),
+    "a name that YAML reads as a number": (
+        {"run": 2024},
+        r"c: run: must be text; YAML reads 2024 otherwise: put it in quotes",
+    ),
+    "slug with a slash": (
+        {"models": [MODEL | {"slug": "a/b"}]},
+        r"c: models\[0\]\.slug: 'a/b' cannot name files; use letters",
+    ),
+    "slug that climbs": (
+        {"tasks": [{"slug": "a..b"}]},
+        r"c: tasks\[0\]\.slug: 'a\.\.b' cannot name",
+    ),
+    "run that climbs": ({"run": "../elsewhere"}, r"c: run: '\.\./elsewhere' cannot name files"),
+    "slug with a shell character": ({"run": "a;b"}, r"c: run: 'a;b' cannot name files"),
+    "study of an unknown model": (
+        {"study": {"main": {"model": "x", "tasks": ["arithmetic"]}}},
+        r"c: study\.main\.model: 'x' is not defined; there are demo-small, demo-medium",
+    ),
+    "study of no task": (
+        {"study": {"main": {"model": "demo-small", "tasks": []}}},
+        r"c: study\.main\.tasks: is empty",
+    ),
+    "training without a world": (
+        {"world": None},
+        r"c: model 'demo-small' is trained here, which needs",
+    ),
+    "a judgement without the answer": (
+        {"self_evaluation": {"p_true_prompt": "{question}: (A) or (B)?"}},
+        r"c: self_evaluation\.p_true_prompt: must hold \{answer\}",
+    ),
+    "a judgement with an unknown field": (
+        {"self_evaluation": {"p_true_prompt": "{question} {answer} {reply}"}},
+        r"p_true_prompt: unknown field \{reply\}; allowed: \{question\}, \{context\}, \{answer\}",
+    ),
+    "a beginning that splits the option's token": (
+        {"self_evaluation": {"p_true_start": "The answer is "}},
+        r"c: self_evaluation\.p_true_start: must not end in white space",
+    ),
+    "no question at all": (
+        {"self_evaluation": {"verbalized_prompt": " "}},
+        r"c: self_evaluation\.verbalized_prompt: is empty",
+    ),
+    "a stray brace": (
+        {"self_evaluation": {"verbalized_prompt": "{0.9"}},
+        r"verbalized_prompt: is not a template .*for a plain brace",
+    ),
+    "an estimator without its encoder": (
+        {"encoders": {}, "estimators": ["token_sar", "trace"]},
+        r"c: token_sar needs encoders\.similarity, which is not set; set it, or list 'estimators'",
+    ),
+    "phrases without a word on how": (
+        {"encoders": {}, "estimators": ["mars"]},
+        r"c: mars needs encoders\.importance, which is not set",
+    ),
+    "samples compared by no model": (
+        {
+            "encoders": {},
+            "sampling": {"equivalence": "nli"},
+            "estimators": ["semantic_entropy", "selfcheckgpt"],
+        },
+        r"c: semantic_entropy and selfcheckgpt need encoders\.entailment.*'sampling\.equivalence: ex",
+    ),
+    "a single sample": ({"sampling": {"answers": 1}}, r"c: sampling\.answers: .*equal to 2"),
+    "an encoder from nowhere": (
+        {"encoders": {"similarity": {"source": {}}}},
+        r"c: encoders\.similarity\.source: give exactly one of 'train' .*, 'path' .* and 'hub'",
+    ),
+    "an encoder trained on no world": (
+        {
+            "world": None,
+            "models": [{"slug": "demo-small", "source": {"path": "x"}}],
+            "study": {"main": {"model": "demo-small", "tasks": ["arithmetic"]}},
+        },
+        r"c: encoders\.similarity is trained here, which needs the key 'world'",
+    ),
+    "a name that no file can have": (
+        {"run": "r" * 101},
+        r"c: run: 'rrrrrrrrrrrrrrrrrrrr'\.\.\. has 101 characters",
+    ),
+    "a dtype without a tolerance": (
+        {"audit": {"tolerance": {"bfloat16": 0.25}}},
+        "c: audit.tolerance names no deviation for float32, the dtype of model",
+    ),
+    "a list for a mapping": ({"splits": []}, r"c: splits: must be a mapping with keys count"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_in_a_sentence(case):
+    changes, message = WRONG[case]
+    with pytest.raises(InputError, match=message) as caught:
+        load_config(changed(**changes), "c")
+    assert "\n" not in str(caught.value)
+
+
+def test_each_finding_has_a_line_and_what_is_allowed_stands_once():
+    wrong = [{"slug": "a", "sorce": {}, "source": {"paht": "x"}}, {"slug": "b", "lable": "B"}]
+    with pytest.raises(InputError) as caught:
+        load_config(changed(modles=[], models=wrong, splits={"cuont": 3}), "c")
+    lines = str(caught.value).split("\n")
+    for line, start in zip(
+        lines,
+        (
+            "c: unknown key 'modles' (did you mean 'models'?); allowed: run, seed, ",
+            "c: models[0]: unknown key 'sorce' (did you mean 'source'?); allowed: ",
+            "c: models[0].source: unknown key 'paht' (did you mean 'path'?); allowed: train, ",
+            "c: models[1]: unknown key 'lable' (did you mean 'label'?)",
+            "c: splits: unknown key 'cuont' (did you mean 'count'?); allowed: count, ",
+        ),
+        strict=True,
+    ):
+        assert line.startswith(start)
+    assert lines[3].endswith(")"), "what is allowed in a model was said before"
+
+
+def test_no_configuration_at_all():
+    with pytest.raises(InputError, match="run: is required"):
+        load_config({}, "c")
+
+
+# Nine lines that stand for 10^9 values.
+BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(9))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "label: A\nstop: [\ncorrectness: a\n",
+            r"mine\.yaml, line 4, column 1: not YAML \(.* from line 2",
+        ),
+        ("label: A\n\tstop: b\n", r"mine\.yaml, line 2, column 1: not YAML \(.*'\\t'"),
+        (
+            "label: A\nsource: {path: 'x{y}.csv'}\nfields: {question: q, references: a}\n"
+            "correctness: alias\n",
+            r"source: unknown field \{y\}; allowed: \{split\}, \{language\}",
+        ),
+        ("label: A\nsource: {path: x.csv}\ncorrectness: numeric\n", "'fields' is required"),
+        (
+            "label: A\nsource: {world: arithmetic}\nprompt: '{question.__class__}'\n"
+            "correctness: numeric\n",
+            r"prompt: unknown field \{question\.__class__\}",
+        ),
+        ("label: A\nsource: {world: arithmetic}\nstop: ['']\ncorrectness: numeric\n", "empty stop"),
+        (
+            "label: A\nsource: {world: arithmetic}\ncorrectness: guess\n",
+            "correctness: .*not 'guess'",
+        ),
+        (
+            "label: A\nsource: {world: arithmetic}\ncorrectness: alias\nanswer_pattern: 'a(b)(c)'\n",
+            "exactly one group",
+        ),
+        (
+            "label: A\nlabel: B\nsource: {world: arithmetic}\ncorrectness: alias\n",
+            r"mine\.yaml, line 2, column 1: not YAML \(the key 'label' is given twice\)",
+        ),
+        (
+            "label: A\nsource: {world: arithmetic}\ncorrectness: alias\nprompt: '{question:d}'\n",
+            r"prompt: write \{question\} without a format",
+        ),
+        (
+            "label: A\nsource: {world: arithmetic}\ncorrectness: alias\nprompt: '{question!z}'\n",
+            "prompt: ",
+        ),
+        (
+            'label: "A \\ud800"\nsource: {world: arithmetic}\ncorrectness: alias\n',
+            "an unpaired surrogate",
+        ),
+        (
+            "label: A\nsource: {world: arithmetic}\ncorrectness: custom.mine\n",
+            r"mine\.yaml: correctness: 'custom\.mine' needs the key 'custom_rules'",
+        ),
+        ("a0: &a0 [x]\n" + BOMB, r"its aliases stand for [\d,]+ values"),
+        ("[" * 100_000, r"mine\.yaml.* not"),
+    ],
+)
+def test_a_wrong_task_file_is_said_in_a_sentence(tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    tasks = [{"slug": "mine", "file": "mine.yaml"}]
+    config = load_config(changed(tasks=tasks, study=study_of("mine")), "c")
+    with pytest.raises(InputError, match=message):
+        load_tasks(config, tmp_path)
+
+
+def test_a_merge_may_be_overridden(tmp_path):
+    (tmp_path / "mine.yaml").write_text("x: &x {a: 1, b: 2}\ny: {<<: *x, a: 3}\n")
+    assert read_yaml(tmp_path / "mine.yaml")["y"] == {"a": 3, "b": 2}
+
+
+def study_of(task):
+    return {"main": {"model": "demo-small", "tasks": [task]}}
+
+
+def test_a_missing_task_file_is_answered_with_those_there_are():
+    config = load_config(changed(tasks=[{"slug": "mine"}], study=study_of("mine")), "c")
+    with pytest.raises(InputError, match=r"no task file config/tasks/mine\.yaml.*svamp"):
+        load_tasks(config, ROOT)
+
+
+def test_a_task_file_where_snakemake_works_comes_before_the_workflows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = load_config(changed(tasks=[{"slug": "svamp"}], study=study_of("svamp")), "c")
+    assert load_tasks(config, ROOT)["svamp"].label == "SVAMP"
+    (tmp_path / "config/tasks").mkdir(parents=True)
+    mine = "label: Mine\nsource: {world: arithmetic}\ncorrectness: numeric\n"
+    (tmp_path / "config/tasks/svamp.yaml").write_text(mine)
+    assert load_tasks(config, ROOT)["svamp"].label == "Mine"
+
+
+def test_a_run_overrides_limits_of_the_task_file():
+    tasks = [{"slug": "arithmetic", "limit": 7, "training_limit": 0}, {"slug": "extractive"}]
+    specs = load_tasks(load_config(changed(tasks=tasks), "c"), ROOT)
+    assert (specs["arithmetic"].limit, specs["arithmetic"].training_limit) == (7, 0)
+    assert specs["extractive"].limit is None
+
+
+HUB_TASK = """
+label: A
+source: {hub: o/n, SOURCE}
+fields: {question: q, references: a}
+correctness: alias
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("split: test", "'hub' needs 'revision'.*datasets/o/n/commits"),
+        (
+            "revision: abc, languages: [en]",
+            "'languages' and '{language}' in 'config' must be given together",
+        ),
+        ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' is not a valid name"),
+        ("revision: abc, path: x.csv", "exactly one of 'world' .*'path' .*'hub'"),
+    ],
+)
+def test_a_wrong_hub_source_of_a_task_is_said(tmp_path, monkeypatch, source, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(HUB_TASK.replace("SOURCE", source), encoding="utf-8")
+    tasks = [{"slug": "mine", "file": "mine.yaml"}]
+    config = load_config(changed(tasks=tasks, study=study_of("mine")), "c")
+    with pytest.raises(InputError, match=message):
+        load_tasks(config, tmp_path)
+
+
+def test_a_run_reads_local_files_instead_of_the_hub():
+    path = "data/{split}-{language}.jsonl"
+    tasks = [{"slug": "mlqa", "path": path}, {"slug": "svamp", "training_limit": 0}]
+    specs = load_tasks(load_config(changed(tasks=tasks, study=study_of("mlqa")), "c"), ROOT)
+    mlqa, svamp = specs["mlqa"], specs["svamp"]
+    assert (mlqa.source.hub, mlqa.source.revision, mlqa.source.path) == (None, None, path)
+    assert mlqa.local_files()[:2] == ["data/test-ar.jsonl", "data/test-de.jsonl"]
+    assert len(mlqa.local_files()) == 14
+    assert [part.name for part in svamp.pieces()] == ["test"]
+    single = [{"slug": "svamp", "path": "rows.csv"}]
+    with pytest.raises(InputError, match=r"'training_split' needs '\{split\}' .*'rows/\{split\}"):
+        load_tasks(load_config(changed(tasks=single, study=study_of("svamp")), "c"), ROOT)
+    single[0]["training_limit"] = 0
+    alone = load_tasks(load_config(changed(tasks=single, study=study_of("svamp")), "c"), ROOT)
+    assert alone["svamp"].local_files() == ["rows.csv"]
+    wrong = [{"slug": "mlqa", "path": "data/{split}.jsonl"}]
+    with pytest.raises(InputError, match="task 'mlqa', read from data/.*'languages'"):
+        load_tasks(load_config(changed(tasks=wrong, study=study_of("mlqa")), "c"), ROOT)
+
+
+def test_the_resolved_configuration_does_not_depend_on_order():
+    def resolved(value):
+        config = load_config(value, "c")
+        return resolved_yaml(config, load_tasks(config, ROOT), ["trace"])
+
+    reordered = {key: SMOKE[key] for key in reversed(SMOKE)}
+    reordered = copy.deepcopy(reordered) | {
+        "models": SMOKE["models"][::-1],
+        "tasks": SMOKE["tasks"][::-1],
+    }
+    assert resolved(reordered) == resolved(SMOKE)
+    assert yaml.safe_load(resolved(SMOKE))["splits"] == {"count": 3, "calibration_share": 0.35}
+
+
+def chosen(**changes):
+    config = load_config(changed(**changes), "c")
+    estimators, left_out = choose(config, load_tasks(config, ROOT))
+    return {one.id for one in estimators}, left_out
+
+
+def test_unnamed_estimators_are_all_that_the_configuration_allows():
+    assert chosen() == (set(IDS), {})
+    tasks = [{"slug": slug, "training_limit": 0} for slug in ("arithmetic", "extractive")]
+    ids, left_out = chosen(encoders={}, sampling={"equivalence": "exact"}, tasks=tasks)
+    assert set(IDS) - ids == set(left_out)
+    assert {"token_sar", "mars", "mars_with_trace", "lars", "internal_probe"} <= set(left_out)
+    assert "needs encoders.similarity" in left_out["token_sar"]
+    assert left_out["mars_with_trace"] == "mars is left out"
+    assert {"seq_logp", "trace_plus", "p_true", "semantic_entropy"} <= ids
+
+
+def test_the_variant_of_semantic_entropy_that_is_configured_is_in_its_label():
+    def label(**sampling):
+        config = load_config(changed(sampling={"answers": 3} | sampling), "c")
+        estimators, _ = choose(config, load_tasks(config, ROOT))
+        return next(one.label for one in estimators if one.id == "semantic_entropy")
+
+    assert label() == "Semantic Entropy"
+    assert label(same_meaning="no_contradiction") == "Semantic Entropy (no contradiction)"
+    assert label(same_meaning="no_contradiction", equivalence="exact") == "Semantic Entropy"
+
+
+def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
+    tasks = [{"slug": "arithmetic", "training_limit": 0}, {"slug": "extractive"}]
+    study = {
+        "main": {"model": "demo-small", "tasks": ["extractive"]},
+        "cross": {"models": ["demo-medium"], "tasks": ["arithmetic"], "broader": False},
+    }
+    config = load_config(changed(tasks=tasks, study=study), "c")
+    # Nothing could be trained on the other model's task, and nothing need be.
+    every, left_out = choose(config, load_tasks(config, ROOT))
+    assert not left_out
+    assert chosen_for("demo-small", every, config) == every
+    some = chosen_for("demo-medium", every, config)
+    assert {one.role for one in every} - {one.role for one in some} == {"broader"}
+    assert {one.id for one in every} - {one.id for one in some} == {
+        *("p_true", "verbalized", "lars", "internal_probe", "semantic_entropy", "selfcheckgpt"),
+        *("ces", "entropy_sentinel"),
+    }
+    with pytest.raises(InputError, match="computes none for model 'demo-medium'; set it to true"):
+        chosen(estimators=["p_true"], study=study)
+    study["cross"]["broader"] = True
+    assert set(chosen(tasks=tasks, study=study)[1]) == {"lars", "internal_probe"}
+
+
+def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():
+    study = {
+        "main": {"model": "demo-small", "tasks": ["extractive"]},
+        "cross": {"models": ["demo-medium"], "tasks": ["extractive"]},
+    }
+    whole = load_config(changed(study=study), "c")
+    every, _ = choose(whole, load_tasks(whole, ROOT))
+    assert chosen_on_subset(every, whole) == []
+    config = load_config(changed(study=study | {"broader": {"answers": 30}}), "c")
+    assert chosen_on_subset(every, config) == every
+    for model in ("demo-small", "demo-medium"):
+        rest = {one.id for one in every} - {one.id for one in chosen_for(model, every, config)}
+        assert rest == {
+            *("beam_ratio", "beam_tail_thinness", "beam_entropy", "token_sar"),
+            *("token_sar_with_trace", "trace_plus_with_token_sar"),
+            *("p_true", "verbalized", "internal_probe", "semantic_entropy", "selfcheckgpt"),
+        }
+
+
+def test_named_estimators_that_cannot_be_computed_are_an_error():
+    tasks = [{"slug": slug, "training_limit": 0} for slug in ("arithmetic", "extractive")]
+    with pytest.raises(InputError, match="lars must be trained on rows of role 'training'"):
+        chosen(estimators=["lars", "trace"], tasks=tasks)
+
+
+def cascades(*models, **study):
+    """The pairs of a run whose models (slug, more keys) answer the tasks of the cross study."""
+    source = {"path": "/m"}
+    listed = [{"slug": slug, "source": source} | more for slug, more in models]
+    slugs = [slug for slug, _ in models]
+    main = {"model": slugs[0], "tasks": ["arithmetic"]}
+    study = {"main": main, "cross": {"models": slugs, "tasks": ["arithmetic"]}} | study
+    return load_config(changed(models=listed, study=study), "c").cascades()
+
+
+def price(generated, prompt=1):
+    return {"price": {"prompt": prompt, "generated": generated}}
+
+
+def test_a_model_escalates_to_the_largest_that_shares_its_tasks():
+    """By price, then parameters, then the order; a criterion that one model lacks is none."""
+    by_price = [("a", price(3) | {"parameters": 1}), ("b", price(1)), ("c", price(2))]
+    assert cascades(*by_price) == [("b", "a"), ("c", "a")]
+    of_prompts = [("a", price(1, 2)), ("b", price(1, 3)), ("c", price(1, 1))]
+    assert cascades(*of_prompts) == [("a", "b"), ("c", "b")]
+    alike = [("a", price(1) | {"parameters": 9}), ("b", price(1) | {"parameters": 7})]
+    assert cascades(*alike) == [("b", "a")]
+    by_parameters = [("a", {"parameters": 9}), ("b", {"parameters": 7} | price(5))]
+    assert cascades(*by_parameters) == [("b", "a")]
+    trained = {"source": {"train": {"layers": 2, "width": 64, "learning_rate": 0.1}}}
+    wider = {"source": {"train": {"layers": 2, "width": 65, "learning_rate": 0.1}}}
+    assert cascades(("a", wider), ("b", trained), ("c", {"parameters": 1e-6})) == [
+        ("b", "a"),
+        ("c", "a"),
+    ]
+    assert cascades(("a", {}), ("b", {}), ("c", price(1))) == [("a", "c"), ("b", "c")]
+    # The main study's model is asked another task than those of the cross study.
+    apart = [("a", {"parameters": 3}), ("b", {"parameters": 2}), ("c", {"parameters": 1})]
+    cross = {"models": ["b", "c"], "tasks": ["extractive"]}
+    assert cascades(*apart, cross=cross) == [("c", "b")]
+    assert cascades(apart[0]) == []
+    named = [{"small": "a", "large": "c"}]
+    assert cascades(*apart, cascades=named) == [("a", "c")]
+
+
+def test_there_are_no_more_cascades_than_models():
+    many = [(f"m{place}", {"parameters": 1 + place % 7}) for place in range(40)]
+    pairs = cascades(*many)
+    assert len({small for small, _ in pairs}) == len(pairs) == 39
+    assert {large for _, large in pairs} == {"m34"}

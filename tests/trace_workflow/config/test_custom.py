@@ -1,0 +1,127 @@
+"""Estimators of one's own: the documented example works, and wrong files are one sentence."""
+
+import itertools
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from trace_workflow.config.custom import SCORES, answers, custom_code
+from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.selection import choose
+from tracecal.errors import InputError
+from tracecal.estimators.custom import custom_estimators
+from tracecal.estimators.reading import family_scores
+from tracecal.features.features import answer_features
+from tracecal.io.files import write_parquet
+from tracecal.io.traces import TRACES, write_table
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples" / "custom_estimators.py"
+SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A traces file of one answer, with its features and task."""
+    row = {name: None for name in TRACES.names} | {
+        "example_id": "a",
+        "token_ids": [1, 2, 3, 4],
+        "surprisal": [1.0, 2.0, 4.0, 8.0],
+        "entropy": [0.5, 1.5, 2.5, 3.5],
+    }
+    table = pl.DataFrame([row]).to_arrow().select(TRACES.names).cast(TRACES)
+    write_table(table, {"schema_version": "1"}, tmp_path / "t.arrow")
+    frame = pl.DataFrame([row]).select("example_id", "surprisal", "entropy")
+    write_parquet(answer_features(frame), tmp_path / "f.parquet")
+    rows = pl.DataFrame({"example_id": ["a"], "role": ["evaluation"]})
+    write_parquet(rows, tmp_path / "task.parquet")
+    return [str(tmp_path / name) for name in ("t.arrow", "f.parquet", "task.parquet")]
+
+
+def test_the_example_computes_what_it_says(files):
+    held = custom_code(str(EXAMPLE))
+    names = [one.id for one in custom_estimators(str(EXAMPLE))]
+    frame = answers(*files, str(EXAMPLE), held)
+    row = family_scores(frame, SCORES, names).row(0, named=True)
+    assert row["late_entropy"] == pytest.approx(-2.0)
+    assert row["early_minus_late"] == pytest.approx(14 / 3 - 7 / 3)
+    assert row["brevity"] == pytest.approx(-1.3862943611198906)
+
+
+def test_they_are_chosen_like_any_baseline():
+    config = load_config(SMOKE | {"custom_estimators": str(EXAMPLE)}, "c")
+    chosen, _ = choose(config, load_tasks(config, ROOT))
+    own = [one for one in chosen if one.family == "custom"]
+    assert [(one.id, one.role) for one in own] == [
+        ("late_entropy", "baseline"),
+        ("early_minus_late", "baseline"),
+        ("brevity", "baseline"),
+    ]
+    named = load_config(
+        SMOKE | {"custom_estimators": str(EXAMPLE), "estimators": ["trace", "brevity"]}, "c"
+    )
+    assert [one.id for one in choose(named, load_tasks(named, ROOT))[0]] == ["trace", "brevity"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("1 / 0", "does not run .ZeroDivisionError"),
+        ("ESTIMATORS = []", "expected a dict ESTIMATORS"),
+        (
+            "ESTIMATORS = {'trace': {'label': 'x', 'score': 1}}",
+            "'trace' is the id of a built-in estimator",
+        ),
+        ("ESTIMATORS = {'a-b': {'label': 'x', 'score': 1}}", "'a-b' is not a valid name"),
+        ("ESTIMATORS = {'a': {'lable': 'x'}}", "did you mean 'label'"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence(tmp_path, text, sentence):
+    path = tmp_path / "own.py"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=sentence):
+        custom_estimators(str(path))
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(files, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import polars as pl\nESTIMATORS = {'a': {'label': 'A', 'score': pl.col('nothing')}}",
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="nothing.*columns are example_id, .*log_length"):
+        answers(*files, str(path), custom_code(str(path)))
+
+
+def test_a_file_that_changed_during_the_run_is_refused(files):
+    with pytest.raises(InputError, match="has changed since the run started"):
+        answers(*files, str(EXAMPLE), "another")
+
+
+def test_the_hash_of_a_file_is_of_its_code_and_of_what_it_imports(tmp_path):
+    paths = (tmp_path / str(number) / "own.py" for number in itertools.count())
+
+    def hashed(text):
+        path = next(paths)  # a process reads a file once
+        path.parent.mkdir()
+        path.write_text(text, encoding="utf-8")
+        return custom_code(str(path))
+
+    plain = hashed("X = 1\n")
+    assert hashed('"""Words."""\nX = 1  # more of them\n') == plain
+    assert hashed("X = 2\n") != plain
+    assert hashed("from tracecal.features import operators\nX = 1\n") != plain
+
+
+def test_what_a_custom_file_reads_is_named_and_counts(tmp_path):
+    path, names = tmp_path / "mine.py", tmp_path / "names.txt"
+    names.write_text("one")
+    path.write_text("NAMES = open('names.txt').read()\n")
+    with pytest.raises(InputError, match=r"mine\.py reads a file \(open\): name all that it reads"):
+        custom_code(str(path))
+    path.write_text("FILES = ['names.txt']\n" + path.read_text())
+    before = custom_code(str(path))
+    names.write_text("two")
+    assert custom_code(str(path)) != before

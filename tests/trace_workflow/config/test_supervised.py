@@ -1,0 +1,73 @@
+"""What supervised estimators need of a run is asked for when it starts."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trace_workflow.config.estimators import Lars, require_training_rows
+from trace_workflow.config.run import load_config, load_tasks
+from tracecal.errors import InputError
+from tracecal.estimators.registry import ESTIMATORS
+
+ROOT = Path(__file__).resolve().parents[3]
+SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
+PAIRS = [("small", "arithmetic"), ("small", "extractive"), ("large", "extractive")]
+
+
+def require(limits, chosen=("trace", "trace_plus", "lars", "internal_probe"), lars=None):
+    tasks = [{"slug": slug, "training_limit": limit} for slug, limit in limits.items()]
+    specs = load_tasks(load_config(SMOKE | {"tasks": tasks}, "c"), ROOT)
+    estimators = [one for one in ESTIMATORS if one.id in chosen]
+    require_training_rows(estimators, PAIRS, specs, lars or Lars())
+
+
+def test_one_task_with_training_rows_serves_a_models_others():
+    require({"arithmetic": 0, "extractive": 5})
+
+
+def test_a_model_without_any_is_named_with_what_wants_them():
+    with pytest.raises(
+        InputError,
+        match=r"^lars and internal_probe must .* no task of model 'large' \(extractive\) has any",
+    ):
+        require({"arithmetic": 5, "extractive": 0})
+
+
+def test_what_is_not_chosen_or_is_trained_already_wants_none():
+    none = {"arithmetic": 0, "extractive": 0}
+    require(none, chosen=["trace", "trace_plus", "seq_logp"])
+    published = Lars(encoder={"source": {"path": "/models/lars"}, "trained": True})
+    require(none, chosen=["lars"], lars=published)
+    with pytest.raises(InputError, match="^internal_probe must"):
+        require(none, lars=published)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"probe": {"depth": 2}}, r"c: probe\.depth: .*less than or equal to 1, not 2"),
+        (
+            {"lars": {"encoder": {"trained": True}}},
+            r"c: lars\.encoder: 'trained' needs a source with",
+        ),
+        (
+            {"lars": {"encoder": {"source": {"train": {"width": 40}}}}},
+            r"c: lars\.encoder\.source\.train\.width: 40 must be a multiple of 16",
+        ),
+        (
+            {"lars": {"encoder": {"source": {"hub": "FacebookAI/roberta-base"}}}},
+            r"c: lars\.encoder\.source: 'hub' and 'revision' must be given together",
+        ),
+        ({"lars": {"fitting": {"epoch": 3}}}, r"c: lars\.fitting: unknown key 'epoch'.*epochs"),
+    ],
+)
+def test_wrong_settings_are_said_in_a_sentence(changes, message):
+    with pytest.raises(InputError, match=message):
+        load_config(SMOKE | changes, "c")
+
+
+def test_part_of_the_settings_leaves_each_estimators_own_defaults():
+    config = load_config(SMOKE | {"lars": {"fitting": {"epochs": 3}}}, "c")
+    assert config.lars.fitting.learning_rate == 1e-3
+    assert config.probe.fitting.learning_rate == 1e-4

@@ -1,0 +1,37 @@
+"""What a run says of the first answers that are judged."""
+
+import polars as pl
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from trace_workflow.jobs.run_progress import first_finding
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    def labelled(correct):
+        traces = pl.DataFrame(
+            {
+                "example_id": ["a", "b", "c", "d"],
+                "surprisal": [[1.0], [0.5, 0.1], [2.0, 1.0], [0.1]],
+            }
+        )
+        labels = pl.DataFrame({"example_id": ["d", "c", "b", "a"], "correct": correct})
+        for path, frame in (("labels/m/t.parquet", labels), ("traces/m/t.arrow", traces)):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            write = frame.write_parquet if path.endswith("parquet") else frame.write_ipc
+            write(tmp_path / path)
+        return tmp_path / "labels/m/t.parquet"
+
+    return labelled
+
+
+def test_it_counts_correct_answers_and_ranks_them_by_their_joint_probability(labelled):
+    told = first_finding(labelled([True, True, False, False]))
+    assert told.startswith("First labels: 2 of 4 answers of m to t are correct; ")
+    ranking = roc_auc_score([False, False, True, True], [-1.0, -0.6, -3.0, -0.1])
+    assert f"ranks {ranking:.0%} of (correct, incorrect) pairs" in told
+
+
+def test_of_answers_that_are_all_alike_nothing_is_ranked(labelled):
+    assert first_finding(labelled([False] * 4)).endswith("0 of 4 answers of m to t are correct.")

@@ -1,0 +1,48 @@
+"""A weighing step goes on where it stopped."""
+
+import pyarrow as pa
+import pytest
+
+from trace_workflow.models import text_encoders as module
+from trace_workflow.models.text_encoders import write_output
+from tracecal.io.traces import read_arrow
+
+SCHEMA = pa.schema({"example_id": pa.string(), "weight": pa.float32()})
+METADATA = {"schema_version": "1"}
+
+
+def test_what_was_weighed_is_not_weighed_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK", 4)
+    answers = [{"example_id": f"e{index}"} for index in range(10)]
+    source = tmp_path / "traces.arrow"
+    source.write_bytes(b"traces")
+    weighed, fail_at = [], "e5"
+
+    def start():
+        def weigh(rows):
+            if fail_at in [row["example_id"] for row in rows]:
+                raise KeyboardInterrupt
+            weighed.extend(row["example_id"] for row in rows)
+            return [row | {"weight": 0.5} for row in rows]
+
+        return weigh
+
+    def run(name):
+        params = {"code": "c", "journal": str(tmp_path / "journal")}
+        write_output(tmp_path / name, answers, SCHEMA, params, METADATA, [source], start)
+
+    with pytest.raises(KeyboardInterrupt):
+        run("out.arrow")
+    assert weighed == ["e0", "e1", "e2", "e3"]
+    fail_at = "none"
+    run("out.arrow")
+    assert sorted(weighed) == sorted(row["example_id"] for row in answers)
+    assert read_arrow(tmp_path / "out.arrow")["example_id"].to_list() == sorted(weighed)
+    run("again/out.arrow")
+    assert len(weighed) == 10
+    source.write_bytes(b"other traces")
+    run("other/out.arrow")
+    assert len(weighed) == 20
+    assert (tmp_path / "again/out.arrow").read_bytes() == (
+        tmp_path / "other/out.arrow"
+    ).read_bytes()

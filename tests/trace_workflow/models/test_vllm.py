@@ -1,0 +1,229 @@
+"""vLLM's part without vLLM: the processor's arithmetic and bookkeeping, and the loop around it.
+
+That the real one agrees, tests/engines proves.
+"""
+
+import importlib
+import math
+import random
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.served import Batch, BatchUpdate, Engine, modules, sampling_params
+from trace_workflow.config.prompting import PromptSettings
+from trace_workflow.models import vllm_engine as engine
+from trace_workflow.models.decoding import decode
+from trace_workflow.models.generate import answer_task
+from trace_workflow.models.parallel import on_model
+from trace_workflow.models.running import engine_of
+from trace_workflow.models.sampling import sample_task
+from tracecal.capture.batches import NotFiniteError
+from tracecal.capture.capture import Draws, capture
+from tracecal.capture.context import StopStrings
+from tracecal.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def make():
+    """Make a processor; vLLM's modules are those of decode.served."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in modules().items():
+            patch.setitem(sys.modules, name, module)
+        patch.delitem(sys.modules, "tracecal.capture.vllm_capture", raising=False)
+        loaded = importlib.import_module("tracecal.capture.vllm_capture")
+        yield lambda: loaded.Capture(None, torch.device("cpu"), False)
+    sys.modules.pop("tracecal.capture.vllm_capture", None)
+
+
+def request(key, answer=(), **asked):
+    return sampling_params(temperature=0, extra_args={"trace": key, **asked}), [1], list(answer)
+
+
+def test_a_hand_computed_distribution_is_kept_and_passed_on(make):
+    processor = make()
+    processor.update_state(BatchUpdate(added=[(0, *request("a"))]))
+    logits = torch.tensor([[math.log(0.5), math.log(0.25), math.log(0.25), -math.inf]])
+    given = logits.clone()
+    assert processor.apply(logits) is logits
+    assert torch.equal(logits, given)
+    [[surprisal, entropy]] = processor.take()["a"]
+    assert surprisal == pytest.approx(math.log(2))
+    assert entropy == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(4))
+    assert processor.take() == {}, "what was fetched is forgotten"
+    assert not processor.is_argmax_invariant(), "else vLLM would leave it out of greedy decoding"
+
+
+def test_what_is_computed_again_overwrites(make):
+    processor, answer = make(), []
+    params, prompt, _ = request("a")
+    for chunk in range(3):
+        processor.update_state(BatchUpdate(added=[(0, params, prompt, answer)]))
+        processor.apply(torch.tensor([[0.0, float(chunk)]]))
+        processor.update_state(BatchUpdate(removed=[0]))
+    answer.append(1)
+    resumed = [*answer]
+    processor.update_state(BatchUpdate(added=[(0, params, prompt, resumed)]))
+    processor.apply(torch.tensor([[0.0, 0.0]]))
+    first, second = processor.take()["a"]
+    assert first[0] == pytest.approx(math.log1p(math.exp(-2)))
+    assert second == pytest.approx([math.log(2)] * 2)
+
+
+def test_requests_without_a_key_are_left_alone(make):
+    processor = make()
+    plain = (0, sampling_params(temperature=0.7), [1], [])
+    processor.update_state(BatchUpdate(added=[plain]))
+    processor.apply(torch.zeros(1, 3))
+    processor.update_state(BatchUpdate(added=[(1, *request("b"))]))
+    processor.apply(torch.zeros(2, 3))
+    assert list(processor.take()) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "bent",
+    [
+        {"temperature": 0.5},
+        {"repetition_penalty": 1.1},
+        {"presence_penalty": 0.1},
+        {"frequency_penalty": 0.1},
+        {"min_tokens": 3},
+        {"logit_bias": {3: 1.0}},
+    ],
+)
+def test_what_would_bend_logits_is_refused(make, bent):
+    asked = {"temperature": 0, "extra_args": {"trace": "a"}}
+    make().validate_params(sampling_params(**asked))
+    with pytest.raises(ValueError, match="nothing that changes logits"):
+        make().validate_params(sampling_params(**asked | bent))
+    make().validate_params(sampling_params(**bent))
+
+
+def logits_of(key, position):
+    return torch.randn(7, generator=torch.Generator().manual_seed(1000 * key + position)) * 3
+
+
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 9), most=st.integers(1, 6))
+def test_whatever_the_scheduler_does_each_value_is_its_requests_own(make, seed, count, most):
+    """Requests come, leave in the middle, move, swap, come back and are computed again."""
+    chance, processor = random.Random(seed), make()
+    batch = Batch(chance)
+    open_ = [
+        SimpleNamespace(key=key, params=request(str(key))[0], prompt=[1], answer=[])
+        for key in range(count)
+    ]
+    while open_:
+        wanted = chance.sample(open_, chance.randint(1, len(open_)))
+        processor.update_state(batch.schedule(wanted))
+        assert len(batch.rows) == len(wanted)
+        for _ in range(chance.randint(1, 2)):
+            rows = [logits_of(one.key, len(one.answer)) for one in batch.rows]
+            processor.apply(torch.stack(rows))
+            processor.update_state(None)
+        for one in batch.rows:
+            one.answer.append(0)
+        open_ = [one for one in open_ if len(one.answer) < most]
+    kept = processor.take()
+    assert len(kept) == count
+    for key in range(count):
+        _, *expected = capture(torch.stack([logits_of(key, place) for place in range(most)]))
+        torch.testing.assert_close(torch.tensor(kept[str(key)]), torch.stack(expected, 1))
+
+
+def test_a_drawn_token_is_the_only_one_left_and_its_surprisal_the_models(make):
+    processor = make()
+    plain, drawn = request("a"), request("b", [5, 5], draw="7\x1fe\x1f0", temperature=0.5)
+    other = request("c", draw="7\x1fe\x1f1", temperature=2.0)
+    processor.update_state(BatchUpdate(added=[(0, *plain), (1, *drawn), (2, *other)]))
+    logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(3))
+    raw = logits.clone()
+    chosen = processor.apply(logits).argmax(-1)
+    assert torch.equal(logits[0], raw[0])
+    assert chosen[1] == Draws(["7\x1fe\x1f0"], 0.5)(raw[1:2], [0], [2])
+    assert chosen[2] == Draws(["7\x1fe\x1f1"], 2.0)(raw[2:], [0], [0])
+    assert logits[1:].isfinite().sum() == 2
+    kept, (_, *expected) = processor.take(), capture(raw, chosen)
+    found = torch.tensor([kept["a"][0], kept["b"][0], kept["c"][0]])
+    torch.testing.assert_close(found, torch.stack(expected, 1))
+
+
+def model_of(make, make_model, seed=0):
+    model = make_model("llama")
+    served = Engine(model, make(), seed)
+    return model, engine.Model(served, model.config, model.generation_config, "tiny")
+
+
+def same(one, other):
+    assert [a.token_ids for a in one] == [a.token_ids for a in other]
+    assert [a.finish_reason for a in one] == [a.finish_reason for a in other]
+    for a, b in zip(one, other, strict=True):
+        assert a.surprisal == pytest.approx(b.surprisal, abs=1e-4)
+        assert a.entropy == pytest.approx(b.entropy, abs=1e-4)
+
+
+@pytest.mark.parametrize("strings", [(), ("e", " t")])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_loop_gives_what_ours_gives(make, make_model, tokenizer, prompts, strings, seed):
+    model, served = model_of(make, make_model, seed)
+    how = prompts, [1, 2], StopStrings(tokenizer, strings), 12
+    expected = decode(model, *how)
+    answers = engine.decode(served, *how)
+    same(answers, expected)
+    assert {a.finish_reason for a in answers} >= ({"stop"} if strings else {"length"})
+    draws = Draws([f"1\x1f{index}" for index in range(3 * len(prompts))], 0.8)
+    same(engine.decode(served, *how, draws, copies=3), decode(model, *how, draws, copies=3))
+
+
+def test_numbers_that_are_not_finite_name_the_prompt(make, make_model, tokenizer, prompts):
+    _, served = model_of(make, make_model)
+    served.engine.processor.take = lambda: {
+        str(row): [[0.1, 0.2]] * 2 + [[math.nan, 0.1]] * 99 for row in range(2 * len(prompts))
+    }
+    with pytest.raises(NotFiniteError, match="token 3 of its answer") as raised:
+        engine.decode(served, prompts, [], StopStrings(tokenizer, ()), 5, copies=2)
+    assert raised.value.index == 0
+
+
+def test_memory_that_runs_out_ends_the_job(make, make_model, tokenizer, prompts):
+    """It is not tried again with fewer: vLLM shares its memory out when it starts."""
+    _, served = model_of(make, make_model)
+
+    def fail():
+        raise torch.OutOfMemoryError
+
+    served.engine.step = fail
+    with pytest.raises(InputError, match="tiny ran out of memory in vLLM: .*'batch_size'"):
+        engine.decode(served, prompts, [], StopStrings(tokenizer, ()), 5)
+
+
+def test_an_engine_that_is_not_installed_is_named(monkeypatch):
+    assert engine_of(None, 1000) is on_model
+    for found, told in ((None, "none"), ("0.31.0", "0.31.0")):
+        monkeypatch.setattr(engine, "installed", lambda found=found: found)
+        with pytest.raises(InputError, match=f"vllm 0.32.0, and {told} is installed: .*envs/vllm"):
+            engine_of("vllm 0.32.0", 1000)
+
+
+def test_tasks_are_done_as_with_the_other_engine(make, make_model, tokenizer, prompts, monkeypatch):
+    """Through the door that rules' scripts use: answers and samples, the same rows."""
+    model, served = model_of(make, make_model)
+    sizes = []
+    monkeypatch.setattr(engine, "load", lambda *given: sizes.append(given) or served)
+    monkeypatch.setattr(engine, "installed", lambda: "0.32.0")
+    rows = [{"example_id": f"e{i}", "prompt_token_ids": ids} for i, ids in enumerate(prompts)]
+    given = rows, tokenizer, PromptSettings(max_new_tokens=6), 2
+    on_vllm = engine_of("vllm 0.32.0", 1000)
+    for work, more in ((answer_task, ()), (sample_task, (3, 0.7, 1))):
+        kept = []
+        done = on_vllm(work, "m", {"dtype": "float32"}, 4, *given, *more, keep=kept.extend)
+        assert kept == done
+        longest = max(map(len, prompts)) + 6
+        assert sizes.pop() == ("m", "float32", 4, 1000, 2, longest)
+        expected = work(model, *given, *more)
+        for one, other in zip(done, expected, strict=True):
+            assert one["token_ids"] == other["token_ids"]
+            assert one["surprisal"] == pytest.approx(other["surprisal"], abs=1e-4)

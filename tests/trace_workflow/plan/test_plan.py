@@ -1,0 +1,283 @@
+"""The plan of a run: what each result is made from, checked without Snakemake."""
+
+import inspect
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trace_workflow.config.selection import load_run
+from trace_workflow.plan import cascades, comparison, main_study
+from trace_workflow.plan.entries import PerPair, analysed
+from trace_workflow.plan.plan import plan
+from tracecal.errors import InputError
+from tracecal.estimators.entry import Entry
+from tracecal.estimators.registry import ESTIMATORS
+from tracecal.io.input_files import read_yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+CONTENTS = yaml.safe_load((ROOT / "report/contents.yaml").read_text(encoding="utf-8"))
+WORDS = {name: words for shown in CONTENTS.values() for name, words in shown.items()}
+# Analyses that rules of other stages make.
+BEFORE = {"accuracy", "language_accuracy", "languages", "subset_accuracy"}
+
+
+def planned(config="smoke", **changes):
+    """The plan of one of the shipped configurations, with top-level keys replaced."""
+    value = read_yaml(ROOT / f"config/{config}.yaml") | changes
+    return plan(load_run(value, "config", ROOT))
+
+
+def smoke_study(**changes):
+    return read_yaml(ROOT / "config/smoke.yaml")["study"] | changes
+
+
+PLANS = {name: planned(name) for name in ("smoke", "config", "paper", "laptop")}
+SMOKE = PLANS["smoke"]
+
+
+def results(made):
+    return [*made.analyses.values(), *made.figures.values(), made.transfer]
+
+
+@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+def test_each_module_takes_what_it_is_given(made):
+    """That of an analysis, a figure and a family its inputs and settings, by name."""
+    called = [("analysis", one, one.settings) for one in made.analyses.values()]
+    called += [("draw", one, one.settings) for one in made.figures.values()]
+    called += [("answers", one, one.settings_of("a")) for one in made.families.values()]
+    for name, result, settings in called:
+        pairs = {"pairs": []} if getattr(result, "pairs", None) else {}
+        function = getattr(import_module(result.module), name)
+        inspect.signature(function).bind(**result.inputs, **pairs, **settings)
+    for table in made.tables.values():
+        assert [*inspect.signature(import_module(table.module).table).parameters] == [
+            "frames",
+            "settings",
+        ]
+
+
+@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+def test_what_is_read_of_analyses_is_made_by_one(made):
+    files = {path for table in made.tables.values() for path in table.inputs.values()}
+    files |= {
+        path
+        for one in results(made)
+        for given in one.inputs.values()
+        if not isinstance(given, PerPair)
+        for path in ([given] if isinstance(given, str) else given)
+        if "/analyses/" in path
+    }
+    transfer = "cross_task_transfer_improvements"
+    assert files <= {analysed(name) for name in BEFORE | {*made.analyses, transfer}}
+
+
+@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+def test_settings_are_plain_values(made):
+    """So that a rule's parameters change exactly when what it uses changes."""
+    for one in results(made):
+        json.dumps(one.settings)
+    for name in made.tables:
+        json.dumps([made.settings(name), made.shown(name)])
+    for family in made.families.values():
+        json.dumps(family.settings_of("a"))
+
+
+@pytest.mark.parametrize("made", PLANS.values(), ids=PLANS)
+def test_every_table_and_figure_has_a_title_and_a_caption_of_the_runs_facts(made):
+    pairs = made.run.config.study.pairs()
+    for name in made.tables:
+        words = made.words(name, WORDS[name], pairs)
+        assert "{" not in words["caption"]
+    assert made.figures.keys() <= WORDS.keys()
+
+
+def test_captions_name_the_finished_tasks_alone():
+    words = {"title": "T", "caption": "{model}: {tasks}; {cross_tasks} of {model_count}"}
+    every = SMOKE.words("main_comparison", words, SMOKE.run.config.study.pairs())
+    assert every["caption"].endswith(": Arithmetic and Extractive; Arithmetic of 2 models")
+    some = SMOKE.words("main_comparison", words, [("demo-small", "extractive")])
+    assert some["caption"].endswith(": Extractive; none of 1 model")
+
+
+def test_an_entry_says_what_it_is_made_from():
+    assert SMOKE.tables["main_comparison"].inputs == {
+        "improvements": "<results>/analyses/improvements.parquet",
+        "averages": "<results>/analyses/averages.parquet",
+        "accuracy": "<results>/analyses/accuracy.parquet",
+    }
+    traces = SMOKE.analyses["local_risk"].inputs["traces"]
+    assert traces == PerPair("<results>/traces/{model}/{task}.arrow", "main")
+    assert SMOKE.path(traces.pattern, model="m", task="t") == "<results>/traces/m/t.arrow"
+
+
+def test_the_rows_of_answers_from_files_are_those_that_were_answered():
+    model = {"slug": "logged", "label": "L", "source": {"answers": "logs/{task}.jsonl"}}
+    task = read_yaml(ROOT / "config/smoke.yaml")["tasks"][0]["slug"]
+    study = {"main": {"model": "logged", "tasks": [task]}}
+    made = planned(models=[model], study=study, estimators=["seq_logp", "trace_plus"])
+    read = made.families["likelihood"].inputs["task"]
+    assert made.path(read, model="logged", task=task) == (
+        f"<results>/work/answered/logged/{task}.parquet"
+    )
+    assert SMOKE.path(read, model="demo-small", task=task) == f"<results>/tasks/{task}.parquet"
+
+
+def test_what_a_study_lacks_is_not_planned():
+    alone = planned(study=smoke_study(cross=None))
+    crossed = {"cross_model", "cross_model_task_details", "cross_model_best_estimators"}
+    assert SMOKE.tables.keys() - alone.tables.keys() == crossed | {"cascades", "cascade_promises"}
+    drawn = {"model_landscape", "cost_and_accuracy"}
+    assert SMOKE.figures.keys() - alone.figures.keys() == drawn
+    few = planned(estimators=["mean_prob", "trace"])
+    gone = {"risk_coverage", "broader_uq", "ablation", "semantic_fusion", "bridge"}
+    assert gone | {"operator_ablation"} <= SMOKE.tables.keys() - few.tables.keys()
+    assert "robustness_panels" in few.figures, "TRACE is among those that stand for their kind"
+    none = planned(estimators=["mean_prob"])
+    assert "robustness_panels" not in none.figures
+    assert "calibration_size" not in none.tables
+
+
+def test_a_cascade_is_made_from_the_files_of_its_two_models():
+    small, large = "demo-small", "demo-medium"
+    name = f"cascades/{small}/{large}"
+    made = SMOKE.analyses[name]
+    assert (made.settings["small"], made.settings["large"]) == (small, large) == made.sharing
+    assert made.inputs["models"] == PerPair("<results>/models/{model}", "all", [small, large])
+    assert "picked_baseline" in made.settings["estimators"]
+    assert {*made.settings["baselines"]} < {*made.settings["estimators"]}
+    models = read_yaml(ROOT / "config/smoke.yaml")["models"]
+    priced = [one | {"price": {"prompt": 1, "generated": 2}} for one in models]
+    named = [{"small": large, "large": small}] * 2
+    told = planned(models=priced, study=smoke_study(cascades=named)).analyses
+    own = told[f"cascades/{large}/{small}"]
+    assert own.settings["prices"].keys() == {small, large} and "models" not in own.inputs
+    assert name not in told and told["cascades"].inputs == {"parts": [analysed(own.name)]}
+    assert SMOKE.analyses[f"cascade_promises/{small}/{large}"].sharing == (small, large)
+    assert not {"cascades", "cascade_promises"} & {
+        *planned(study=smoke_study(cascades=[])).analyses
+    }
+    with pytest.raises(InputError, match="no common task"):
+        planned(study=smoke_study(cascades=[{"small": small, "large": small}]))
+    with pytest.raises(InputError, match=r"cascades\[0\].large: 'none' is not defined"):
+        planned(study=smoke_study(cascades=[{"small": small, "large": "none"}]))
+
+
+def test_each_cascade_is_an_analysis_of_its_own():
+    """Whose inputs and settings another model leaves as they are."""
+    models = read_yaml(ROOT / "config/smoke.yaml")["models"]
+    models += [{**models[0], "slug": "other", "price": {"prompt": 1, "generated": 2}}]
+    cross = smoke_study()["cross"]
+    cross = cross | {"models": [*cross["models"], "other"]}
+    more = planned(models=models, study=smoke_study(cross=cross)).analyses
+    for name in ("cascades", "cascade_promises"):
+        (own,) = [one for one in SMOKE.analyses.values() if one.name.startswith(f"{name}/")]
+        assert own == more[f"{name}/demo-small/demo-medium"]
+        added = f"{name}/other/demo-medium"
+        assert more[name].inputs["parts"] == [analysed(own.name), analysed(added)]
+
+
+def test_tables_of_what_costs_most_read_the_analyses_of_the_subset():
+    made = planned(study=smoke_study(broader={"answers": 30}))
+    broader, main = made.tables["broader_uq"], made.tables["main_comparison"]
+    assert broader.inputs == {
+        "averages": "<results>/analyses/subset_averages.parquet",
+        "accuracy": "<results>/analyses/subset_accuracy.parquet",
+    }
+    shown = {one.id for one in broader.estimators}
+    assert shown >= {"p_true", "token_sar", "beam_ratio", "seq_logp", "trace_plus"}
+    of_main = {one.id for one in main.estimators}
+    assert not of_main & {"token_sar", "beam_ratio", "p_true"} and "mars" in of_main
+    assert not {one.id for one in made.run.compared} & {"token_sar", "beam_ratio"}
+    assert made.families["token_sar"].inputs["task"] == "<results>/work/subsets/{task}.parquet"
+    assert made.families["mars"].inputs["task"] == SMOKE.families["mars"].inputs["task"]
+    assert SMOKE.tables["broader_uq"].inputs["averages"] == analysed("averages")
+    assert "subset_averages" not in SMOKE.analyses
+
+
+def test_a_table_says_how_many_weights_a_fit_of_its_estimators_has():
+    weights = {name: one.more.get("weights") for name, one in SMOKE.tables.items()}
+    assert weights["main_comparison"] == 8
+    assert weights["semantic_fusion"] == 9
+    assert (weights["position_shift"], weights["risk_coverage"]) == (0, None)
+
+
+def test_tables_of_the_cross_model_study_have_its_labels():
+    told = PLANS["paper"].settings("cross_model_task_details")
+    assert [*told["studies"]] == ["cross"]
+    assert told["tasks"]["truthfulqa"] == "TQA-Gen"
+    assert PLANS["paper"].settings("main_comparison")["tasks"]["truthfulqa"] == "TruthfulQA"
+    assert len(told["models"]) == 7
+
+
+def test_families_compute_the_scores_of_the_run():
+    every = {score for family in SMOKE.families.values() for score in family.scores}
+    assert every == {one.id for one in ESTIMATORS if not one.features}
+    few = planned(estimators=["seq_logp"]).families
+    assert few["likelihood"].scores == ["seq_logp"]
+    assert few["beam"].scores == []
+
+
+def test_samples_are_compared_where_a_model_is_to_compare_them():
+    assert (
+        "comparisons"
+        in planned(sampling={"equivalence": "nli"}).families["semantic_entropy"].inputs
+    )
+    exact = planned(sampling={"equivalence": "exact"}).families["selfcheckgpt"]
+    assert "comparisons" not in exact.inputs
+    assert exact.settings == {"equivalence": "exact"}
+
+
+def test_names_are_distinct():
+    """An entry would replace another of its name."""
+    listed = [
+        *comparison.results(SMOKE.run),
+        *main_study.results(SMOKE.run),
+        *cascades.results(SMOKE.run),
+    ]
+    kinds = [(type(one), one.name) for one in listed]
+    assert len(set(kinds)) == len(kinds)
+
+
+def test_an_estimator_is_handed_over_by_name():
+    (shown,) = planned(estimators=["seq_logp"]).shown("main_comparison")
+    assert Entry(**shown) == Entry(
+        "seq_logp", "SeqLogP / Total NLL", "likelihood", "baseline", "aichberger2024rethinking"
+    )
+
+
+def test_studies_divide_the_pairs_of_a_run():
+    made = PLANS["config"]
+    study = made.run.config.study
+    pairs = study.pairs()
+    parts = made.of_study("parts", pairs)
+    assert parts == [[model, task] for model, task in pairs if task in study.parts.tasks] != []
+    assert sorted([*parts, *made.of_study("whole", pairs)]) == sorted(map(list, pairs))
+    assert made.of_study("main", pairs) == [[study.main.model, task] for task in study.main.tasks]
+
+
+def test_two_models_share_the_tasks_that_both_have():
+    two = ("demo-small", "demo-medium")
+    shared = [[model, "arithmetic"] for model in sorted(two)]
+    assert SMOKE.of_study("all", SMOKE.run.config.study.pairs(), two) == shared
+    assert SMOKE.of_study("all", shared[:1], two) == []
+    read = SMOKE.files(SMOKE.analyses["cascades/demo-small/demo-medium"], shared)
+    assert read["labels"] == [
+        f"<results>/labels/{model}/arithmetic.parquet" for model in sorted(two)
+    ]
+    whole = SMOKE.files(SMOKE.analyses["cascades"], shared)
+    assert whole == {"parts": [analysed("cascades/demo-small/demo-medium")]}
+
+
+def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():
+    study = SMOKE.run.config.study
+    first, *_ = study.main.tasks
+    finished = [(study.main.model, first), ("another", first)]
+    found = SMOKE.files(SMOKE.analyses["position_shift"], finished)
+    assert found == {
+        "operators": [f"<results>/operators/{study.main.model}/{first}.parquet"],
+        "labels": [f"<results>/labels/{study.main.model}/{first}.parquet"],
+        "splits": [f"<results>/splits/{first}.parquet"],
+    }

@@ -1,0 +1,108 @@
+"""The tables and the figure of parts of answers, from analyses made up by hand."""
+
+import polars as pl
+import pytest
+
+from support import synthetic
+from trace_workflow.analyses.localisation import CHANCE, LOCALISATION, POINTERS
+from trace_workflow.analyses.part_scores import METRICS, PART, PART_SCORES, WHOLE
+from trace_workflow.figures.wrong_parts import NOTHING, draw
+from trace_workflow.tables import columns, localisation, part_scores, write
+from tracecal.estimators.entry import Entry
+from tracecal.io.input_files import read_yaml
+
+MODELS, TASKS = {"m": "Model"}, {"facts": "Facts"}
+STUDY = {"models": ["m"], "tasks": ["facts"]}
+ENTRIES = [
+    Entry("seq_logp", "SeqLogP", "likelihood", "baseline", "aichberger2024rethinking"),
+    Entry("trace_plus", "TRACE+", "trace", "trace", "xu2026trace"),
+]
+COUNTS = {"answers": 50, "without_parts": 3, "mixed": 20, "parts": 90, "missing": 4, "wrong": 30}
+
+
+def pointed(mixed=20):
+    """Pointers hit at 0.9, 0.8, …; the window, without entropies, never."""
+    rows = [
+        ("m", "facts", name, None if name == "window" else 0.9 - 0.1 * place)
+        for place, name in enumerate((*POINTERS, *CHANCE))
+    ]
+    frame = pl.DataFrame(rows, schema=["model", "task", "pointer", "value"], orient="row")
+    return frame.with_columns(
+        low=pl.col("value") - 0.05,
+        high=pl.col("value") + 0.05,
+        level=pl.lit(0.95),
+        resamples=pl.lit(100),
+        pointed=pl.when(pl.col("value").is_null()).then(0).otherwise(mixed),
+        **{name: pl.lit(value) for name, value in (COUNTS | {"mixed": mixed}).items()},
+    ).select(list(LOCALISATION))
+
+
+def scores():
+    kinds = [("seq_logp", PART, 0.8), ("seq_logp", WHOLE, 0.6), ("trace_plus", PART, 0.7)]
+    rows = [
+        ("m", "facts", estimator, kind, metric, value, value - 0.1, value + 0.1, 0.95, 100, 90)
+        for estimator, kind, value in kinds
+        for metric in METRICS
+    ]
+    return pl.DataFrame(rows, schema=PART_SCORES, orient="row")
+
+
+def made(module, frames, missing="unanswered"):
+    settings = synthetic.settings(
+        ENTRIES, MODELS, TASKS, {"missing": {"facts": missing}}, parts=STUDY
+    )
+    return synthetic.made(module, frames, settings)
+
+
+def test_pointers_stand_above_chance_and_every_answer_is_accounted_for():
+    table = made(localisation, {"localisation": pointed()})
+    texts = [[cell.text for cell in row] for row in table.rows]
+    assert [row[0] for row in texts[:2]] == ["Window of peak risk", "Token of highest surprisal"]
+    assert texts[0][1:] == ["–", "–", "0"]
+    assert texts[1][1:] == ["0.800", "0.750 to 0.850", "20"]
+    assert [row[0].startswith("Chance") for row in texts] == [False] * 3 + [True] * 4
+    counted = table.notes[-1]
+    assert "50 answers, of which 3 do not hold the parts" in counted
+    assert "30 of 90 parts are wrong, and 4 more are missing" in counted
+    assert counted.endswith("parts that answers lack are left out.")
+    wrong = made(localisation, {"localisation": pointed()}, "wrong").notes[-1]
+    assert wrong.endswith("count as wrong in the accuracy.")
+
+
+def test_a_parts_own_score_stands_beside_its_answers():
+    table = made(part_scores, {"part_scores": scores()})
+    first, second = ([cell.text for cell in row] for row in table.rows)
+    assert first[1:] == ["0.800"] * 6 + ["0.600"] * 3
+    assert second[1:] == ["0.700"] * 6 + ["–"] * 3
+    assert table.groups[0].title == "Facts"
+
+
+@pytest.mark.parametrize(
+    ("module", "frame"), [(localisation, pointed), (part_scores, scores)], ids=["where", "scores"]
+)
+def test_they_are_written_and_every_column_is_described(module, frame):
+    name = module.__name__.rpartition(".")[2]
+    table = made(module, {name: frame()})
+    assert "SeqLogP" in write.render_html(table) or "Window of peak risk" in write.render_html(
+        table
+    )
+    assert write.render_latex(table) and write.render_csv(table)
+    told = read_yaml(columns.COLUMNS)
+    meanings = {key: columns.meaning(key, TASKS, told) for key in table.frame.columns}
+    assert all(unit and words for unit, words in meanings.values())
+    assert "wrong part" in str(meanings.get("value", "wrong part"))
+
+
+def test_the_figure_shows_each_pointer_and_both_reviews():
+    drawn = draw(pointed(), scores(), ENTRIES, MODELS, TASKS)
+    where, review = drawn.axes
+    assert len(where.get_yticklabels()) == len(POINTERS) + len(CHANCE)
+    points = [line for line in where.lines if line.get_marker() == "o"]
+    assert len(points) == len(POINTERS) + len(CHANCE) - 1  # all but the undefined one
+    assert where.get_title(loc="left") == "(a) Model,\nFacts"
+    assert len(review.lines) == 3 + 1  # two estimators, one of them twice, and chance
+
+
+def test_where_no_answer_is_mixed_a_sentence_says_so():
+    drawn = draw(pointed(0), scores(), ENTRIES, MODELS, TASKS)
+    assert [text.get_text() for text in drawn.texts] == [NOTHING]

@@ -1,0 +1,60 @@
+"""Files as the real programs wrote them: vLLM 0.32's server, llama.cpp's of llama-cpp-python
+0.3.36, Inspect AI 0.3.285 and lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct.
+"""
+
+from pathlib import Path
+from typing import get_args
+
+from tracecal.answers.read import read_answers
+from tracecal.answers.rows import FORMATS
+from tracecal.answers.settings import Format, Reading
+
+REAL = Path(__file__).with_name("real")
+
+
+def read(name, **reading):
+    return read_answers(REAL / name, Reading(vocabulary=49152, **reading))
+
+
+def test_the_formats_that_may_be_named_are_those_with_a_reader():
+    assert get_args(Format) == ("auto", *FORMATS)
+
+
+def test_vllms_server_counts_what_ended_an_answer():
+    frame = read("vllm.jsonl").frame.sort("example_id")
+    assert frame["example_id"].to_list() == ["fr", "jp", "sum"]
+    assert set(frame["stop_token"]) == {"included"}
+    # The third ended with the stop string "\n", which its text leaves out.
+    assert frame["answer"][2] == " 5"
+    assert frame["tokens"][2].to_list() == [" ", "5", "\n"]
+    assert frame["token_ids"][0].len() == frame["tokens"][0].len() == 8
+    assert (frame["entropy_lower"].list.min() >= 0).all()
+
+
+def test_llama_cpps_server_lists_what_it_says():
+    frame = read("llama_cpp.jsonl").frame
+    rows = {row["example_id"]: row for row in frame.iter_rows(named=True)}
+    stops = {"fr": "included", "chat": "included", "sum": "absent", "text": "absent"}
+    assert {name: rows[name]["stop_token"] for name in stops} == stops
+    assert rows["text"]["tokens"] == rows["sum"]["tokens"] == [" ", "5"]
+    assert [rows[name]["processed"] for name in ("fr", "bent", "chat")] == ["no", "yes", "unknown"]
+    # Of the three tokens that each star is made of the last alone is listed.
+    assert rows["stars"]["surprisal"] is rows["stars"]["entropy"] is None
+    assert rows["stars"]["lacks"] == "the log-probability of token 1 is not given"
+    assert len(rows["stars"]["token_ids"]) == 6
+
+
+def test_inspect_gives_traces_labels_and_what_was_asked():
+    found = read("inspect.eval")
+    assert found.wrong == []
+    assert found.frame["correct"].to_list() == [True, True]
+    assert found.frame["stop_token"].to_list() == ["none", "included"]
+    assert found.frame["processed"].to_list() == ["no", "no"]
+    assert found.frame["entropy"].null_count() == 0
+
+
+def test_lm_evaluation_harness_gives_prompts_texts_and_labels():
+    found = read("samples_facts.jsonl", id="doc.id", wrong_rows="skip")
+    assert found.wrong == ["line 4: the answer is empty"]
+    assert found.frame["prompt"].str.ends_with("\nAnswer:").all()
+    assert found.frame["correct"].to_list() == [False] * 5

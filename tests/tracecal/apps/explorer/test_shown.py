@@ -1,0 +1,201 @@
+"""A page of any file's answers: what it holds, and how it shows what a file lacks."""
+
+import gzip
+import json
+import re
+from base64 import b64decode
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from support.made import answers
+from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
+from tracecal.answers.read import read_answers
+from tracecal.apps.explorer.of_file import asked, fits, page_data
+from tracecal.calibration.calibrator import load
+from tracecal.calibration.parts import score_parts
+from tracecal.calibration.score import score_answers
+from tracecal.cli.main import main
+
+BOTH = "json: [capital, currency]"
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
+
+
+def explored(tmp_path, name, *more):
+    output = tmp_path / "answers.html"
+    assert main(["explore", "--answers", str(name), "--output", str(output), *more]) == 0
+    return output
+
+
+def data(page):
+    packed = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text()).group(1)
+    return json.loads(gzip.decompress(b64decode(packed)))
+
+
+def test_probabilities_are_those_of_score_and_known_labels_are_not_held_out(tmp_path, content):
+    """The calibrator was fitted on `answers()`; the last ten are new."""
+    new = answers(10, seed=9).with_columns(example_id=pl.format("new{}", pl.int_range(pl.len())))
+    frame = pl.concat([answers().head(20), new])
+    frame.write_ndjson(tmp_path / "log.jsonl")
+    read = read_answers(tmp_path / "log.jsonl", with_rows=True)
+    calibrators = fits(content, "made up")
+    shown = page_data(read, "log.jsonl", calibrators)["answers"]
+    for name in ("trace_plus", "min_prob"):
+        scored = score_answers(read.frame, calibrators[name])["probability"].to_list()
+        assert shown["probability"][name] == pytest.approx(scored, rel=1e-3)
+        assert shown["held_out"][name] == [None] * 20 + shown["probability"][name][20:]
+    assert shown["score"]["trace_plus"] == [None] * 30
+    assert None not in shown["score"]["min_prob"]
+
+
+def test_a_file_has_the_layout_of_a_run(tmp_path):
+    from support.explorer_answers import ESTIMATORS, MODELS, TASKS
+    from support.explorer_answers import answers as of_run
+    from tracecal.apps.explorer.contents import contents
+
+    run = contents(of_run(4), ESTIMATORS, MODELS, TASKS, "run", 16)
+    file = data(explored(tmp_path, EXAMPLES / "columns.jsonl"))
+    assert list(file) == list(run)
+    assert set(file["answers"]) == set(run["answers"])
+
+
+def test_many_answers_are_chosen_at_random(tmp_path):
+    answers(50).write_ndjson(tmp_path / "log.jsonl")
+    shown = data(explored(tmp_path, tmp_path / "log.jsonl", "--number", "20"))
+    assert shown["total"] == 50
+    assert len(set(shown["answers"]["example_id"])) == 20
+
+
+@pytest.mark.parametrize(
+    "row, expected",
+    [
+        ({"question": "Who?", "references": ["A", 3]}, ("Who?", None, ["A", "3"])),
+        ({"doc": {"question": "Who?"}, "target": "A"}, ("Who?", None, ["A"])),
+        ({"input": "Who?", "target": ["A", "B"]}, ("Who?", None, ["A", "B"])),
+        (
+            {"request": {"body": {"messages": [{"role": "user", "content": "Who?"}]}}},
+            ("Who?", None, []),
+        ),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text", "text": "Who?"}]}]},
+            ("Who?", None, []),
+        ),
+        ({"context": "There.", "response": {"x": 1}}, ("the prompt", "There.", [])),
+    ],
+)
+def test_a_question_is_found_where_tools_put_it(row, expected):
+    found = asked([row], ["the prompt"]).row(0, named=True)
+    assert (found["question"], found["context"], found["references"]) == expected
+
+
+def test_answers_without_labels_show_no_overview(browser, tmp_path, content):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    frame = answers(12, seed=4).with_columns(correct=None, tokens=None)
+    frame.write_ndjson(tmp_path / "log.jsonl")
+    told = ["--calibrator", str(tmp_path / "C.json"), "--vocabulary", "1000"]
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl", *told))
+    assert not browser.complaints
+    text = browser.ask("document.body.innerText")
+    assert "All 12 answers of the file." in text
+    assert "Not labelled" in text
+    assert "Confident errors" not in text
+    assert browser.ask("document.getElementById('overview').hidden")
+    assert browser.ask("document.querySelectorAll('.token').length") > 0
+    first = browser.ask("document.querySelector('.row .confidence').textContent")
+    most = max(data(tmp_path / "answers.html")["answers"]["probability"]["trace_plus"])
+    assert float(first) == pytest.approx(most, abs=6e-4)
+
+
+def test_labelled_answers_show_the_overview(browser, tmp_path, content):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    answers(60, seed=4).write_ndjson(tmp_path / "log.jsonl")
+    told = ["--calibrator", str(tmp_path / "C.json"), "--vocabulary", "1000"]
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl", *told))
+    assert not browser.ask("document.getElementById('overview').hidden")
+    basis = browser.ask("document.getElementById('basis').textContent")
+    assert basis.startswith("of labelled answers: 60 of 60")
+    assert "NaN" not in browser.ask("document.body.innerText")
+
+
+@pytest.mark.parametrize("name", ["llama_cpp.jsonl", "samples_closed_book.jsonl"])
+def test_what_a_file_lacks_is_left_out(browser, tmp_path, name):
+    more = ["--id", "doc.id"] if name.startswith("samples") else []
+    browser.open(explored(tmp_path, EXAMPLES / name, *more))
+    assert not browser.complaints
+    browser.ask("document.querySelectorAll('#answer details').forEach((one) => (one.open = true))")
+    browser.ask("new Promise((done) => setTimeout(done, 50))")
+    assert not browser.complaints
+    text = browser.ask("document.body.innerText")
+    assert "undefined" not in text.replace("–: undefined", "") and "NaN" not in text
+
+
+def test_answers_of_another_model_are_refused(tmp_path, content, caplog):
+    (tmp_path / "C.json").write_text(json.dumps(content))
+    answers(5, model="other").write_ndjson(tmp_path / "log.jsonl")
+    told = ["--answers", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "a.html")]
+    assert main(["explore", *told, "--calibrator", str(tmp_path / "C.json")]) == 1
+    assert "calibrate on that model's answers" in caplog.text
+    assert not (tmp_path / "a.html").exists()
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """A calibrator of two fields, and a file of answers that hold them."""
+    root = tmp_path_factory.mktemp("parts")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        write("labelled.jsonl", rows(60, 1))
+        write("new.jsonl", rows(20, 3))
+        (root / "fit.yaml").write_text("splits: {count: 1}\nbootstrap: {resamples: 20}\n")
+        assert main(CALIBRATE) == 0
+    return root
+
+
+@pytest.fixture
+def of_parts(calibrated, monkeypatch):
+    monkeypatch.chdir(calibrated)
+    return calibrated
+
+
+def test_parts_of_a_file_have_the_probabilities_of_score(of_parts):
+    page = explored(of_parts, "new.jsonl", "--calibrator", "C.json")
+    shown, places = data(page)["answers"], data(page)["places"]
+    scored = score_parts(read_answers("new.jsonl").frame, load("C.json", "trace_plus"))
+    known = {
+        f"{example}/{part['name']}": part
+        for example, parts in scored.select("example_id", "parts").iter_rows()
+        for part in parts
+    }
+    assert sorted(known) == sorted(shown["example_id"])
+    wanted = [known[name] for name in shown["example_id"]]
+    probabilities = [part["probability"] for part in wanted]
+    assert shown["probability"]["trace_plus"] == pytest.approx(probabilities, rel=1e-3)
+    assert shown["prediction"] == [part["value"] for part in wanted]
+    assert None not in shown["correct"]
+    assert places["part"] == [part["name"] for part in wanted]
+    assert data(page)["total"] == 40
+
+
+def test_parts_without_a_calibrator_are_shown_with_scores(of_parts):
+    page = explored(of_parts, "new.jsonl", "--parts", BOTH, "--number", "7")
+    shown, wholes = data(page)["answers"], data(page)["wholes"]
+    # The parts of an answer are shown together, so there is no room for the fourth's.
+    assert (len(shown["example_id"]), len(wholes["tokens"])) == (6, 3)
+    assert None not in shown["score"]["seq_logp"]
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        (["--parts", "lines: [capital]"], "no answer holds the parts"),
+        (["--parts", BOTH, "--calibrator", "W.json"], "is of whole answers"),
+    ],
+)
+def test_parts_that_cannot_be_shown_are_refused(of_parts, content, caplog, given, expected):
+    of_any = content | {"fitted_on": content["fitted_on"] | {"vocabulary": None}}
+    Path("W.json").write_text(json.dumps(of_any))
+    write("plain.jsonl", rows(20, 3, labelled=False))
+    told = ["explore", "--answers", "plain.jsonl", "--output", "a.html"]
+    assert main([*told, *given]) == 1
+    assert expected in caplog.text

@@ -1,0 +1,374 @@
+"""What lies between client and server: headers, clients who leave, limits of size and time."""
+
+import asyncio
+import gzip
+import json
+import time
+import zlib
+
+import httpx2 as httpx
+import pytest
+from aiohttp import web
+
+from support import load
+from support.log_rows import chat
+from support.running import (
+    ASK,
+    CHAT,
+    OF_JSON,
+    PROMPTLY,
+    READING,
+    asked_by_hand,
+    by_hand,
+    proxied,
+    until,
+)
+from support.upstream import Upstream
+from tracecal.apps.proxy.confidence import Scorer
+from tracecal.apps.proxy.proxy import Proxy
+
+PACKED = OF_JSON | {"content-encoding": "gzip"}
+
+
+class Answering(Upstream):
+    """Answers with `answer(request, content)`, a coroutine, on every path."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+        self.application = web.Application(client_max_size=2**30)
+        self.application.router.add_route("*", "/{path:.*}", self._watched)
+
+    async def _answered(self, request, content):
+        return await self.answer(request, content)
+
+
+# Headers and paths.
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+def test_a_clients_cookies_never_reach_another_and_both_of_two_reach_their_own(client, path):
+    async def answer(request, content):
+        headers = [("set-cookie", "session=of-A; Path=/"), ("set-cookie", "other=of-A; Path=/")]
+        return web.json_response(chat(), headers=headers)
+
+    upstream = Answering(answer)
+    with client(upstream) as http:
+        first = http.post(path, json=ASK)
+        http.cookies.clear()
+        http.post(path, json=ASK)
+    assert [one.split(";")[0] for one in first.headers.get_list("set-cookie")] == [
+        "session=of-A",
+        "other=of-A",
+    ]
+    assert not any("cookie" in headers for _, headers, _ in upstream.asked)
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+def test_repeated_headers_keep_all_values_and_those_of_a_connection_stay_on_it(client, path):
+    upstream = Upstream() if path == CHAT else Answering(_nothing)
+    headers = [("x-own", "a"), ("x-own", "b"), ("proxy-authorization", "secret"), ("te", "x")]
+    headers += [("connection", "keep-alive, x-named"), ("x-named", "1"), ("keep-alive", "9")]
+    with client(upstream) as http:
+        http.post(path, json=ASK, headers=headers)
+    sent = upstream.asked[0][1]
+    assert sent.getall("x-own") == ["a", "b"]
+    assert not {"proxy-authorization", "x-named", "keep-alive", "te"} & {*map(str.lower, sent)}
+
+
+async def _nothing(request, content):
+    return web.Response()
+
+
+def test_nor_do_headers_of_the_servers_connection_reach_the_client(client):
+    async def answer(request, content):
+        headers = {"connection": "x-named", "x-named": "1", "x-own": "2"}
+        return web.json_response(chat(), headers=headers)
+
+    with client(Answering(answer)) as http:
+        answers = [http.post(CHAT, json=ASK), http.get("/")]
+    assert all("x-named" not in one.headers and one.headers["x-own"] == "2" for one in answers)
+
+
+@pytest.mark.parametrize("path", ["/v1/files/a%2Fb%20c?x=%26&y=a+b", "/a%2e%2e/b/../c", "//x"])
+def test_a_path_stays_escaped_as_it_is(client, path):
+    upstream = Answering(_nothing)
+    with client(upstream) as http, by_hand(str(http.base_url), asked_by_hand(path)) as sent:
+        assert sent.recv(100).startswith(b"HTTP/1.1 200")
+    assert upstream.asked[0][0] == path
+
+
+def test_an_http_proxy_of_the_environment_is_not_asked_for_a_server_on_this_machine(
+    monkeypatch, of_top_k
+):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with (
+        Upstream().serving() as before,
+        proxied(Scorer(of_top_k, READING, 0.3), before.url) as serving,
+        httpx.Client(trust_env=False) as http,
+    ):
+        assert http.get(f"{serving.url}/v1/models").text == "models"
+
+
+def test_methods_bodies_and_statuses_pass_through(client):
+    async def answer(request, content):
+        if request.method == "HEAD":
+            return web.Response(headers={"content-length": "5"})
+        packed = {"content-encoding": "gzip", "x-length": str(len(content))}
+        return web.Response(status=207, body=gzip.compress(content), headers=packed)
+
+    with client(Answering(answer)) as http:
+        sent = b"\x00\xff" * 3_000_000
+        response = http.put("/v1/files", content=sent)
+        assert (response.status_code, response.content) == (207, sent)
+        assert http.head("/v1/files").headers["content-length"] == "5"
+        assert http.request("OPTIONS", "/v1/files").status_code == 207
+
+
+# Clients who leave, and servers that hang.
+
+
+async def _hang(request, content):
+    if json.loads(content or b"{}").get("stream"):
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b"data: {}\n\n")
+    await asyncio.sleep(600)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+def test_a_client_that_leaves_ends_its_request_to_the_server(client, path, stream):
+    upstream = Answering(_hang)
+    body = json.dumps(ASK | {"stream": stream}).encode()
+    with client(upstream) as http:
+        for _ in range(3):
+            count = len(upstream.asked)
+            with by_hand(str(http.base_url), asked_by_hand(path, body=body, method="POST")):
+                assert until(lambda count=count: len(upstream.asked) > count)
+        assert until(lambda: upstream.left == 3)
+        assert http.proxy.running == 0
+
+
+def test_a_client_that_leaves_before_the_first_byte_ends_its_stream(client, monkeypatch):
+    stream = Proxy._stream
+
+    async def left(proxy, request, *answer):
+        request.transport.close()
+        return await stream(proxy, request, *answer)
+
+    monkeypatch.setattr(Proxy, "_stream", left)
+    upstream = Answering(_hang)
+    body = json.dumps(ASK | {"stream": True}).encode()
+    with (
+        client(upstream) as http,
+        by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST")),
+    ):
+        assert until(lambda: upstream.left == 1)
+
+
+def test_a_full_proxy_says_so_at_once_and_recovers(client):
+    async def answer(request, content):
+        return await (_nothing if request.path == "/v1/models" else _hang)(request, content)
+
+    upstream = Answering(answer)
+    with client(upstream, max_requests=2) as http:
+        body = json.dumps(ASK).encode()
+        hanging = [
+            by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST"))
+            for _ in range(2)
+        ]
+        assert until(lambda: http.proxy.running == 2)
+        before = time.monotonic()
+        response = http.get("/v1/models")
+        assert time.monotonic() - before < PROMPTLY
+        assert response.status_code == 503
+        assert "2 requests are being answered" in response.json()["error"]["message"]
+        for one in hanging:
+            one.close()
+        assert until(lambda: http.get("/v1/models").status_code == 200)
+
+
+def test_a_hundred_and_fifty_requests_are_asked_at_once(client):
+    asking = []
+
+    async def answer(request, content):
+        asking.append(1)
+        while len(asking) < 150:
+            await asyncio.sleep(0.01)
+        return web.Response()
+
+    with client(Answering(answer)) as http:
+        sent = [by_hand(str(http.base_url), asked_by_hand("/v1/models")) for _ in range(150)]
+        assert all(one.recv(100).startswith(b"HTTP/1.1 200") for one in sent)
+        for one in sent:
+            one.close()
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+def test_a_server_that_is_silent_times_out(client, path):
+    with client(Answering(_hang), timeout=0.3) as http:
+        response = http.post(path, json=ASK)
+        assert response.status_code == 504
+        assert "the upstream server failed" in response.json()["error"]["message"]
+        streamed = http.post(CHAT, json=ASK | {"stream": True}).text
+    assert streamed.count('"error":{') == 1
+
+
+def test_a_server_that_closed_a_kept_connection_is_asked_again(client):
+    async def answer(request, content):
+        if len(upstream.asked) == 2:  # as when the connection was closed before this request
+            request.transport.abort()
+        return web.json_response(chat())
+
+    upstream = Answering(answer)
+    with client(upstream) as http:
+        assert [http.post(CHAT, json=ASK).status_code for _ in range(2)] == [200, 200]
+    assert len(upstream.asked) == 3
+
+
+def test_slow_headers_and_slow_bodies_time_out(client):
+    with client(Upstream(), client_timeout=0.4) as http:
+        url = str(http.base_url)
+        with by_hand(url, b"POST / HTTP/1.1\r\nHost: x\r\n") as slow:
+            slow.settimeout(PROMPTLY)
+            assert slow.recv(100) == b""
+        whole = asked_by_hand(CHAT, body=b"{" * 100, method="POST")
+        with by_hand(url, whole[:-50]) as slow:
+            slow.settimeout(PROMPTLY)
+            assert slow.recv(100).startswith(b"HTTP/1.1 408")
+
+
+# Sizes.
+
+
+def test_a_request_that_is_too_large_is_refused(client):
+    upstream = Upstream()
+    with client(upstream, max_body=0.01) as http:
+        large = json.dumps(ASK | {"x": "y" * 20_000}).encode()
+        packed = http.post(CHAT, content=gzip.compress(large), headers=PACKED)
+        responses = [
+            http.post(CHAT, content=large, headers=OF_JSON),
+            packed,
+            http.post(CHAT, content=_pieces(large), headers=OF_JSON),
+        ]
+        assert [one.status_code for one in responses] == [413] * 3
+        assert "larger than 0.01 MB (--max-body)" in packed.json()["error"]["message"]
+    assert not upstream.asked
+
+
+def _pieces(content):
+    yield from (content[place : place + 1000] for place in range(0, len(content), 1000))
+
+
+def test_a_packed_request_is_read_and_sent_unpacked(client):
+    upstream = Upstream()
+    with client(upstream) as http:
+        content = gzip.compress(json.dumps(ASK).encode())
+        response = http.post(CHAT, content=content, headers=PACKED)
+        assert response.json()["choices"][0]["confidence"]["probability"] is not None
+        assert http.post(CHAT, content=b"no gzip", headers=PACKED).status_code == 400
+    assert json.loads(upstream.asked[0][2])["messages"] == ASK["messages"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_an_answer_packed_in_spite_of_identity_is_unpacked_but_no_bomb_is(client, encoding, stream):
+    pack = gzip.compress if encoding == "gzip" else zlib.compress
+    kind = "text/event-stream" if stream else "application/json"
+    content = [pack(b"data: " * stream + json.dumps(chat()).encode() + b"\n\n" * stream)]
+
+    async def answer(request, _):
+        headers = {"content-encoding": encoding, "content-type": kind}
+        return web.Response(body=content[-1], headers=headers)
+
+    with client(Answering(answer), max_body=1) as http:
+        asked = ASK | {"stream": stream}
+        assert '"probability":0.' in http.post(CHAT, json=asked).text
+        content.append(pack(b" " * 300_000_000))
+        bomb = http.post(CHAT, json=asked)
+        assert bomb.status_code == (200 if stream else 502)
+        assert "larger than 1 MB (--max-body)" in bomb.text
+        content.append(pack(b"{}")[:-3])
+        assert "is cut short" in http.post(CHAT, json=asked).text
+
+
+MEMBERS = [gzip.compress(part) for part in (b'{"model": "m", "messages"', b": []}", b"")]
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (b"".join(MEMBERS), None),
+        (MEMBERS[0] + MEMBERS[1][:-3], "is cut short"),
+        (MEMBERS[0] + MEMBERS[1] + b"x" * 5_000_000, "is damaged"),
+        (MEMBERS[0] + MEMBERS[1] + gzip.compress(b"")[:3] + b"x" * 5_000_000, "is damaged"),
+        (MEMBERS[0] + MEMBERS[1] + MEMBERS[2] * 2000, "more than 1000 compressed members"),
+    ],
+    ids=["members", "cut", "junk", "half a header", "endless"],
+)
+def test_a_gzip_body_is_all_of_its_members_and_nothing_behind(client, packed, reason):
+    upstream = Upstream()
+    with client(upstream) as http:
+        response = http.post(CHAT, content=packed, headers=PACKED)
+    assert response.status_code == (400 if reason else 200)
+    if reason:
+        assert reason in response.json()["error"]["message"]
+        assert not upstream.asked
+    else:
+        assert json.loads(upstream.asked[0][2])["messages"] == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_so_is_a_servers(client, stream):
+    whole = json.dumps(chat()).encode()
+    content = [gzip.compress(part) for part in (whole[:50], whole[50:])]
+    if stream:
+        content = [gzip.compress(b"data: "), *content, gzip.compress(b"\n\n")]
+
+    async def answer(request, _):
+        kind = "text/event-stream" if stream else "application/json"
+        headers = {"content-encoding": "gzip", "content-type": kind}
+        return web.Response(body=b"".join(content), headers=headers)
+
+    with client(Answering(answer)) as http:
+        asked = ASK | {"stream": stream}
+        assert '"probability":0.' in http.post(CHAT, json=asked).text
+        content.append(b"x" * 1_000_000)
+        assert "its compressed content is damaged" in http.post(CHAT, json=asked).text
+
+
+def test_an_encoding_that_cannot_be_read_is_an_error(client):
+    async def answer(request, _):
+        return web.json_response(chat(), headers={"content-encoding": "br"})
+
+    with client(Answering(answer)) as http:
+        response = http.post(CHAT, json=ASK)
+    assert response.status_code == 502
+    assert "Content-Encoding" in response.json()["error"]["message"]
+
+
+# All of it at once; `python -m support.load` does it for minutes.
+
+
+def test_under_load_no_living_client_loses_its_request_and_nothing_crosses(tmp_path):
+    result, (before, after), memory, log = load.run(40, 4, tmp_path)
+    assert result.lost == []
+    assert result.crossed == []
+    assert result.happened["answered"] > 50
+    assert result.happened["left"] > 5
+    assert result.answering == 0
+    assert after <= before
+    assert memory[-1] < memory[0] + 100
+    assert "Traceback" not in log
+
+
+def test_a_request_that_is_none_is_refused_and_not_quoted_in_the_log(client, caplog):
+    with client(Upstream()) as http:
+        wrong = b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization \x01: sk-very-secret\r\n\r\n"
+        with by_hand(str(http.base_url), wrong) as sent:
+            assert b" 400 Bad Request" in sent.recv(100)
+    assert "sk-very-secret" not in caplog.text
+    assert "Traceback" not in caplog.text

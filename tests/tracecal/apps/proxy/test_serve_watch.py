@@ -1,0 +1,272 @@
+"""`serve --watch`: alarms, metrics and the page, and failures that leave answers as they are."""
+
+import re
+import sqlite3
+import time
+
+import httpx2 as httpx
+import numpy as np
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from support import kills
+from support.log_rows import chat, token
+from support.made import answers
+from support.running import ASK, CHAT, READING, proxied
+from support.upstream import Upstream
+from tracecal.answers.read import read_answers
+from tracecal.apps.explorer.of_file import asked
+from tracecal.apps.proxy.confidence import Scorer
+from tracecal.apps.proxy.settings import Settings
+from tracecal.apps.proxy.watch_page import Metrics, page
+from tracecal.apps.proxy.watcher import Watcher
+from tracecal.calibration.score import answer_inputs, score_answers
+from tracecal.cli.main import main
+from tracecal.errors import InputError
+from tracecal.monitoring.monitors import Batch
+from tracecal.monitoring.traffic import Store, watched
+
+KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
+
+
+@pytest.fixture
+def watching(of_top_k, tmp_path):
+    def watcher(**more):
+        given = {"upstream": "http://x", "watch": str(tmp_path / "s.db"), "answers_per_alarm": 1000}
+        return Watcher(of_top_k, 0.5, Settings(**given | more))
+
+    return watcher
+
+
+def shown(watcher, frame, factor=1.0):
+    """The confidence of each answer, given one after the other and then watched."""
+    told = []
+    for row in frame.iter_rows(named=True):
+        trace = (np.array(row[name]) * factor for name in ("surprisal", "entropy"))
+        inputs = answer_inputs(watcher.fitted, *trace)[0], len(row["surprisal"])
+        told.append(watcher.seen({}, {}, KEPT, inputs))
+    watcher._ending.set()
+    watcher._run()
+    return told
+
+
+def samples(text):
+    """By name and labels, as Prometheus' own parser reads them."""
+    return {
+        one.name
+        + "".join(f'{{{label}="{value}"}}' for label, value in one.labels.items()): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def until(condition):
+    end = time.monotonic() + 120
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.mark.parametrize("on_alarm", ["withhold", "warn"])
+def test_after_an_alarm_answers_are_no_longer_kept_and_a_restart_knows_it(
+    watching, on_alarm, caplog
+):
+    watcher = watching(on_alarm=on_alarm)
+    assert shown(watcher, answers(150, seed=3)) == [KEPT] * 150
+    assert watcher.reason is None
+    shown(watcher, answers(150, seed=4), 0.1)
+    assert "the probability changed" in watcher.reason
+    assert caplog.text.count("ALARM") == 1
+    again = watching(on_alarm=on_alarm)
+    assert again.state.answers == 300
+    confidence = again.seen({}, {}, KEPT, None)
+    if on_alarm == "warn":
+        assert confidence == KEPT
+    else:
+        assert confidence == KEPT | {"keep": None, "reason": again.reason}
+
+
+def test_metrics_and_the_page_tell_of_it(watching):
+    watcher = watching()
+    shown(watcher, answers(60, seed=3))
+    watcher.seen({}, {}, KEPT | {"probability": None, "keep": None}, None)
+    told = samples(generate_latest(Metrics(watcher).registry).decode())
+    assert told['tracecal_answers_total{keep="true"}'] == 60
+    assert told['tracecal_answers_total{keep="unknown"}'] == 1
+    assert told["tracecal_watching"] == 1
+    assert told['tracecal_evidence_limit{monitor="probability"}'] == 8000
+    assert told['tracecal_evidence{monitor="length"}'] == watcher.state.monitors["length"].total
+    assert told['tracecal_request_seconds_bucket{le="+Inf"}'] == 0
+    made = page(watcher)
+    assert made.count("<svg") == 7
+    assert "60 answers watched" in made
+    assert "No alarm." in made
+
+
+def test_a_deleted_state_leaves_answers_as_they_are_and_is_told(watching, tmp_path, caplog):
+    watcher = watching()
+    store = watcher.opened()
+    watcher.opened = lambda: store
+    shown(watcher, answers(10, seed=3))
+    (tmp_path / "s.db").unlink()
+    assert shown(watcher, answers(10, seed=4)) == [KEPT] * 10
+    assert "was deleted or replaced" in watcher.failure
+    assert "the proxy does not watch" in caplog.text
+    assert samples(generate_latest(Metrics(watcher).registry).decode())["tracecal_watching"] == 0
+
+
+def test_a_state_that_cannot_be_used_is_refused_at_the_start(watching, tmp_path):
+    (tmp_path / "s.db").write_text("something else")
+    with pytest.raises(InputError, match="cannot be used as a state"):
+        watching()
+
+
+def test_the_proxy_watches_what_it_answers(watching, of_top_k):
+    watcher = watching()
+    with (
+        Upstream().serving() as before,
+        proxied(Scorer(of_top_k, READING, 0.5, watcher), before.url) as serving,
+        httpx.Client(base_url=serving.url, timeout=60) as http,
+    ):
+        for stream in (False, True):
+            asked = http.post(CHAT, json=ASK | {"stream": stream})
+            assert asked.status_code == 200
+        assert until(lambda: watcher.state.answers)
+        told = samples(http.get("/metrics").text)
+        assert told['tracecal_requests_total{status="200"}'] == 2
+        assert told["tracecal_request_seconds_count"] == 2
+        assert http.get("/watch").text.count("<svg") == 7
+    assert watcher.failure is None
+
+
+def test_the_page_of_many_answers_is_as_small_as_that_of_few(watching, monkeypatch):
+    watcher, n, read = watching(), 5000, []
+    rng = np.random.default_rng(0)
+    probability, kept = rng.beta(1, 2, n), rng.random(n) < np.linspace(0, 1, n)
+    store = watcher.opened()
+    for first in range(0, n, 10):
+        part = slice(first, first + 10)
+        batch = Batch(probability[part], np.ones(10), kept[part].astype(float))
+        store.add_answers([str(place) for place in range(first, first + 10)], batch)
+    rows = Store.rows
+    monkeypatch.setattr(Store, "rows", lambda *a: read.append(rows(*a)) or read[-1])
+    made = page(watcher)
+    assert max(map(len, read)) == 200
+    heights = [float(one) for one in re.findall(r'class="own".* height="([\d.]+)"', made)]
+    counted = np.histogram(probability, 20, (0, 1))[0]
+    assert np.array(heights) / sum(heights) == pytest.approx(counted / n, abs=1e-3)
+    points = re.findall(r'points="([^"]*)"', made)[0].split()
+    shares = [1 - float(point.split(",")[1]) / 160 for point in points]
+    assert shares == pytest.approx(kept.reshape(200, 25).mean(1), abs=1e-3)
+    assert "answer 5,000" in made
+
+
+BOX = "getBoundingClientRect()"
+
+
+@pytest.mark.parametrize(("width", "columns"), [(1280, 2), (390, 1)])
+def test_the_page_fits_a_window_and_asks_for_nothing_else(
+    watching, browser, of_top_k, width, columns
+):
+    watcher = watching()
+    shown(watcher, answers(150, seed=3))
+    shown(watcher, answers(150, seed=4), 0.1)
+    with proxied(Scorer(of_top_k, READING, 0.5, watcher), "http://127.0.0.1:1") as serving:
+        browser.resize(width, 900)
+        browser.visit(f"{serving.url}/watch")
+    assert browser.requests == [f"{serving.url}/watch"]
+    assert not browser.complaints
+    assert browser.ask("document.querySelector('.alarm').innerText").startswith("ALARM: the prob")
+    assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+    left = browser.ask(f"[...document.querySelectorAll('svg')].map(one => one.{BOX}.left)")
+    assert len(left) == 7
+    assert len(set(left)) == columns
+    # Bars stand on the axis, which is the picture's lower border.
+    axis, *bars = browser.ask(
+        f"[...document.querySelectorAll('svg')[0].querySelectorAll('rect')].map(one => one.{BOX})"
+        f".reduce((all, one) => [...all, one.bottom], [document.querySelector('svg').{BOX}.bottom])"
+    )
+    assert len(bars) == 40
+    assert bars == pytest.approx([axis - 1] * 40, abs=0.5)
+
+
+def test_it_sees_the_values_that_the_same_answers_have_in_a_file(watching, of_top_k):
+    watcher, frame = watching(), answers(40, seed=3)
+    shown(watcher, frame)
+    rows = watcher.opened().rows("SELECT probability, length FROM answers ORDER BY place")
+    expected = watched(frame, of_top_k, None)
+    np.testing.assert_allclose(
+        np.array(rows).T, [expected.probability, expected.length], rtol=1e-12
+    )
+
+
+def test_without_it_the_paths_are_the_servers(client):
+    upstream = Upstream()
+    with client(upstream) as http:
+        http.get("/metrics")
+    assert [path for path, *_ in upstream.asked] == ["/metrics"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kills_under_traffic_leave_the_state_of_one_pass(tmp_path, workers):
+    kills.run(2, tmp_path, workers=workers)
+
+
+PROMPT, WORDS = "Who was the tallest of all queens?", ["Nobody", " remembers"]
+
+
+def answered(watcher, number):
+    """So many answers through a proxy, whole and streamed; what their clients got."""
+    likely = [(word, [(word, -0.25), (" else", -2.0)]) for word in WORDS]
+    whole = chat([token(word, top[0][1], top) for word, top in likely], "".join(WORDS), "length")
+    body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
+    with (
+        Upstream(whole).serving() as before,
+        proxied(Scorer(watcher.fitted, READING, 0.5, watcher), before.url) as serving,
+        httpx.Client(base_url=serving.url, timeout=60) as http,
+    ):
+        got = [http.post(CHAT, json=body | {"user": str(n)}).json() for n in range(number)]
+        assert until(lambda: watcher.state.answers == number)
+    assert watcher.failure is None
+    return [one["choices"][0]["confidence"] for one in got]
+
+
+def test_no_text_is_stored_unless_asked_for(watching, tmp_path):
+    watcher = watching()
+    answered(watcher, 3)
+    files = [path.read_bytes() for path in tmp_path.glob("s.db*")]
+    assert any(b"history" in content for content in files)
+    for text in (PROMPT, "tallest", *WORDS):
+        assert not any(text.encode() in content for content in files)
+    assert watcher.opened().rows("SELECT count(*) FROM texts") == [(0,)]
+    with pytest.raises(InputError, match="holds no texts: 'tracecal serve --keep-texts'"):
+        read_answers(tmp_path / "s.db")
+
+
+def test_kept_texts_are_read_as_any_file_of_answers(watching, tmp_path):
+    confidences = answered(watching(keep_texts=1000), 3)
+    read = read_answers(tmp_path / "s.db", READING, with_rows=True)
+    assert read.frame["answer"].to_list() == ["".join(WORDS)] * 3
+    assert asked(read.rows, [None] * 3)["question"].to_list() == [PROMPT] * 3
+    scored = score_answers(read.frame, watching().fitted, 0.5)
+    assert scored["probability"].to_list() == [one["probability"] for one in confidences]
+    assert scored["keep"].to_list() == [one["keep"] for one in confidences]
+    picked = tmp_path / "pick.jsonl"
+    options = ["--answers", str(tmp_path / "s.db"), "--number", "2", "--output", str(picked)]
+    assert main(["pick", *options]) == 0
+    assert read_answers(picked, READING).frame["answer"].to_list() == ["".join(WORDS)] * 2
+
+
+def test_of_kept_texts_there_are_the_newest(watching, tmp_path):
+    answered(watching(keep_texts=2), 5)
+    assert [
+        row["request"]["user"] for row in read_answers(tmp_path / "s.db", with_rows=True).rows
+    ] == ["3", "4"]
+
+
+def test_a_database_of_something_else_is_no_file_of_answers(tmp_path):
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE texts (more TEXT)")
+    with pytest.raises(InputError, match=r"cannot be read .*serve --keep-texts"):
+        read_answers(tmp_path / "other.db")

@@ -1,0 +1,362 @@
+"""Labelling on a page, with keys, in a real browser; and the file of verdicts, whatever happens."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+
+import httpx2 as httpx
+import polars as pl
+import pytest
+
+from support.made import answers
+from support.running import REPOSITORY
+from support.upstream import Background
+from tests.tracecal.apps.explorer.test_page import unpacked
+from tracecal.answers.read import read_answers
+from tracecal.apps.explorer.of_file import fits, page_data
+from tracecal.apps.label_page import Labelling, Verdict, Verdicts, in_order
+from tracecal.calibration.parts import labelled_parts
+from tracecal.cli.main import main
+from tracecal.errors import InputError
+
+ROWS = answers(6, seed=4).with_columns(
+    answer=pl.format("Answer {}.", pl.int_range(pl.len())),
+    tokens=None,
+    question=pl.format("Question {}?", pl.int_range(pl.len())),
+    references=pl.concat_list(pl.lit("the reference")),
+)
+IDS = ROWS["example_id"].to_list()
+
+
+@pytest.fixture
+def files(tmp_path):
+    ROWS.write_ndjson(tmp_path / "pick.jsonl")
+    return tmp_path
+
+
+@contextmanager
+def served(folder, content):
+    """The application of a page for `pick.jsonl`, and its address."""
+    read = read_answers(folder / "pick.jsonl", with_rows=True)
+    data = page_data(read, "pick.jsonl", fits(content, "made up"))
+    verdicts = Verdicts(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
+    labelling = Labelling(data, verdicts, in_order(IDS))
+    with Background(labelling.application()) as serving:
+        yield f"{serving.url}/{labelling.token}/"
+    verdicts.close()
+
+
+def held(folder):
+    lines = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["labelled"] for line in lines]
+
+
+def shown(browser):
+    return browser.ask("document.getElementById('answer').innerText")
+
+
+def progress(browser):
+    return browser.ask("document.getElementById('progress').textContent")
+
+
+def press(browser, key, said):
+    browser.press(key)
+    browser.wait_for(f"document.getElementById('progress').textContent.includes({said!r})")
+
+
+def test_verdicts_are_given_by_keys_and_scores_show_only_afterwards(browser, files, content):
+    with served(files, content) as address:
+        browser.visit(address)
+        assert "0 of 6 labelled" in progress(browser)
+        first = shown(browser)
+        assert "Question 0?" in first and "Answer 0." in first and "the reference" in first
+        assert "TRACE" not in first and "nats" not in first
+        press(browser, "r", "1 of 6")
+        assert held(files) == [{"example_id": IDS[0], "correct": True}]
+        press(browser, "w", "2 of 6")
+        press(browser, "u", "3 of 6")
+        assert [one["correct"] for one in held(files)] == [True, False, None]
+        press(browser, "z", "2 of 6")
+        assert [one["correct"] for one in held(files)] == [True, False]
+        browser.press("n")
+        browser.ask("document.activeElement.value = 'wrong unit'")
+        browser.ask("document.activeElement.dispatchEvent(new Event('input'))")
+        browser.press("w")  # written into the note, not a verdict
+        assert len(held(files)) == 2
+        browser.press("Escape")
+        press(browser, "w", "3 of 6")
+        assert held(files)[2]["note"].startswith("wrong unit")
+        browser.press("ArrowDown")
+        seen = shown(browser)
+        assert "Question 2?" in seen and "TRACE+" in seen and "✗ Wrong" in seen
+        for number in (4, 5, 6):
+            press(browser, "r", f"{number} of 6")
+        assert "Done" in progress(browser)
+        assert not browser.complaints
+        assert all(one.startswith(address) for one in browser.requests)
+    known = read_answers(files / "out.jsonl").frame
+    assert known["correct"].to_list() == [True, False, False, True, True, True]
+
+
+def test_the_page_is_not_told_what_it_hides(files, content):
+    import gzip
+    from base64 import b64decode
+
+    with served(files, content) as address:
+        httpx.post(f"{address}verdict", json={"answer": 0, "correct": True})
+        page = httpx.get(address).text
+    packed = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page).group(1)
+    columns = json.loads(gzip.decompress(b64decode(packed)))["answers"]
+    for values in (
+        columns["surprisal"],
+        columns["entropy"],
+        columns["peak"],
+        *columns["probability"].values(),
+        *columns["score"].values(),
+    ):
+        assert values[1:] == [None] * 5
+    assert columns["surprisal"][0] and columns["probability"]["trace_plus"][0] is not None
+    assert columns["correct"] == [True] + [None] * 5
+
+
+def test_nobody_else_is_answered(files, content):
+    with served(files, content) as address:
+        other = address.rsplit("/", 2)[0]
+        assert httpx.get(f"{other}/").status_code == 404
+        assert httpx.post(f"{other}/guess/verdict", json={}).status_code == 404
+        assert httpx.get(address, headers={"Host": "elsewhere.example"}).status_code == 403
+        assert httpx.post(f"{address}verdict", json={"answer": "x"}).status_code == 400
+        assert (
+            httpx.post(f"{address}verdict", json={"answer": 3, "correct": True}).status_code == 409
+        )
+        assert "frame-ancestors 'none'" in httpx.get(address).headers["content-security-policy"]
+    assert held(files) == []
+
+
+def test_a_full_disk_stores_nothing_and_says_so(files, content, monkeypatch):
+    with served(files, content) as address:
+        httpx.post(f"{address}verdict", json={"answer": 0, "correct": True})
+        whole = (files / "out.jsonl").read_bytes()
+
+        def full(_):
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("tracecal.apps.label_page.os.fsync", full)
+            reply = httpx.post(f"{address}verdict", json={"answer": 1, "correct": True})
+        assert reply.status_code == 507
+        assert "No space left" in reply.text and "not stored" in reply.text
+        assert (files / "out.jsonl").read_bytes() == whole
+        again = httpx.post(f"{address}verdict", json={"answer": 1, "correct": False})
+        assert again.status_code == 200
+    assert [one["correct"] for one in held(files)] == [True, False]
+
+
+@contextmanager
+def started(folder, *given):
+    """The address of `tracecal label` of `pick.jsonl`, which is killed in the end."""
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
+    program = [sys.executable, "-m", "tracecal.cli.main", "label", "pick.jsonl", *given]
+    log = folder / "log"
+    with log.open("w") as told:
+        process = subprocess.Popen(program, cwd=folder, env=environment, stderr=told)
+    try:
+        while not (found := re.search(r"http://127\S+", log.read_text())):
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield found[0]
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def test_a_kill_loses_nothing_and_a_new_start_goes_on(files):
+    output = files / "pick.labelled.jsonl"
+    for start in range(2):
+        with started(files) as address:
+            verdict = {"answer": start, "correct": bool(start)}
+            assert httpx.post(f"{address}verdict", json=verdict).status_code == 200
+        if not start:
+            with output.open("a") as file:
+                file.write('{"example_id": "a0001", "labelled": {"exam')  # cut by the kill
+    assert read_answers(output).frame["correct"].to_list() == [False, True]
+
+
+def write_records(folder, pieces, surprisals=(0.25,)):
+    """Answers as tokens, in `pick.jsonl`."""
+    answered = [
+        {
+            "id": f"q{number}",
+            "prompt": f"Question {number}?",
+            "answer": "".join(tokens),
+            "tokens": tokens,
+            "surprisal": [surprisal] * len(tokens),
+            "entropy": [0.5] * len(tokens),
+            "correct": {"currency": True},  # said by someone else
+        }
+        for number, (tokens, surprisal) in enumerate(zip(pieces, cycle(surprisals), strict=False))
+    ]
+    (folder / "pick.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answered))
+
+
+def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
+    pieces = (["Capital:", " Lima", "\nCurrency:", " Sol"], ["Currency:", " Real"], ["no", " idea"])
+    write_records(tmp_path, pieces)
+    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    with started(tmp_path, *given) as address:
+        browser.visit(address)
+        assert "0 of 3 labelled" in progress(browser)
+        outlined = "document.querySelector('#answer .tokens .part').textContent"
+        assert "Question 0?" in shown(browser) and "nats" not in shown(browser)
+        assert browser.ask(outlined) == " Lima"
+        press(browser, "r", "1 of 3")
+        assert held(tmp_path) == [{"example_id": "q0/capital", "correct": True, "part": "capital"}]
+        assert browser.ask(outlined) == " Sol"
+        press(browser, "w", "2 of 3")
+        assert [one["correct"] for one in held(tmp_path)] == [True, False]
+        assert "Question 1?" in shown(browser) and browser.ask(outlined) == " Real"
+        browser.press("ArrowDown")
+        assert "✗ Wrong" in shown(browser) and "Capital: Lima" in shown(browser).replace("\n", "")
+        assert not browser.complaints
+        page = unpacked(httpx.get(address).text)
+        # The shades of an answer are sent when all of its parts have a verdict.
+        assert [one is None for one in page["wholes"]["surprisal"]] == [False, True]
+    with started(tmp_path, *given) as address:
+        browser.visit(address)
+        press(browser, "u", "3 of 3")
+    answers = read_answers(tmp_path / "out.jsonl")
+    assert answers.frame["example_id"].to_list() == ["q0", "q1"]
+    parts, _ = labelled_parts(answers, "lines: [capital, currency]")
+    assert parts.select("example_id", "correct").rows() == [
+        ("q0/capital", True),
+        ("q0/currency", False),
+        ("q1/currency", None),
+    ]
+
+
+def test_of_parts_those_are_asked_for_that_a_promise_needs(browser, tmp_path):
+    """Half of the answers are sure and right, the others neither."""
+    pieces = [["Capital:", f" City{n}", "\nCurrency:", f" Coin{n}"] for n in range(40)]
+    write_records(tmp_path, pieces, [0.01, 3.0])
+    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    with started(tmp_path, *given, "--error-rate", "0.2", "--estimator", "min_prob") as address:
+        browser.visit(address)
+        labelled = 0
+        while not re.search("no threshold is left|too many are incorrect", progress(browser)):
+            assert "now tested" in progress(browser)
+            asked = re.search(r"Question (\d+)\?", shown(browser))[1]
+            labelled += 1
+            press(browser, "w" if int(asked) % 2 else "r", f"{labelled} labelled")
+        told = progress(browser)
+    kept = float(re.search(r"at most 20% are incorrect among the ([\d.]+)%", told)[1])
+    assert kept == pytest.approx(50, abs=10)
+    named = [one["example_id"] for one in held(tmp_path)]
+    assert len(named) == len({*named}) == labelled < 80
+    assert {name.partition("/")[2] for name in named} == {"capital", "currency"}
+
+
+def test_an_export_of_parts_becomes_a_file_of_verdicts(tmp_path, monkeypatch):
+    write_records(tmp_path, [["Capital:", " Lima", "\nCurrency:", " Sol"]])
+    monkeypatch.chdir(tmp_path)
+    said = {"q0/currency": "wrong", "q0/capital": "right"}
+    export = [
+        {"id": part, "responses": {"verdict": [{"value": value, "user_id": "u"}]}}
+        for part, value in said.items()
+    ]
+    Path("export.json").write_text(json.dumps(export))
+    given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
+    assert main(["label", "pick.jsonl", "--labels", "export.json", *given]) == 0
+    parts, _ = labelled_parts(read_answers("out.jsonl"), "lines: [capital, currency]")
+    assert dict(parts.select("example_id", "correct").rows()) == {
+        "q0/currency": False,
+        "q0/capital": True,
+    }
+
+
+@pytest.fixture
+def verdicts(tmp_path):
+    rows = {name: {"id": name, "answer": "x", "correct": True} for name in ("a", "b", "c")}
+    held = Verdicts(tmp_path / "out.jsonl", rows)
+    yield held, rows, tmp_path / "out.jsonl"
+    held.close()
+
+
+def test_a_verdict_counts_whatever_else_a_row_says(verdicts):
+    held, _, path = verdicts
+    held.give("b", Verdict(False))
+    held.give("a", Verdict(None, "which one?"))
+    assert read_answers(path).frame["correct"].to_list() == [False, None]
+    assert held.undo() == "a"
+    assert held.undo() == "b"
+    assert held.undo() is None
+    assert path.read_bytes() == b""
+
+
+def test_two_at_once_are_refused(verdicts):
+    _, rows, path = verdicts
+    with pytest.raises(InputError, match="in use by another"):
+        Verdicts(path, rows)
+
+
+@pytest.mark.parametrize(
+    "line, told",
+    [
+        ('{"labelled": {"example_id": "z", "correct": true}}\n', "not among the answers"),
+        ('{"answer": 3}\n', "line 1 is not a verdict"),
+        ("nonsense\n", "line 1 is not a verdict"),
+        ('{"labelled": {"example_id": "a", "correct": true}}\n' * 2, "line 2: a second verdict"),
+    ],
+)
+def test_another_file_is_not_written_into(tmp_path, line, told):
+    path = tmp_path / "out.jsonl"
+    path.write_text(line)
+    with pytest.raises(InputError, match=told):
+        Verdicts(path, {"a": {"id": "a"}})
+    assert path.read_text() == line
+
+
+def test_labels_go_straight_into_calibrate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = answers(80)
+    frame.with_columns(correct=None).write_ndjson("pick.jsonl")
+    rows = read_answers("pick.jsonl", with_rows=True)
+    ids = rows.frame["example_id"].to_list()
+    held = Verdicts("labelled.jsonl", dict(zip(ids, rows.rows, strict=True)))
+    for example, correct in zip(ids, frame["correct"], strict=True):
+        held.give(example, Verdict(correct))
+    held.close()
+    Path("quick.yaml").write_text("splits: {count: 1}\nbootstrap: {resamples: 20}\n")
+    told = ["--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
+    assert main(["calibrate", *told, "--config", "quick.yaml"]) == 0
+    stored = json.loads(Path("C.json").read_text())
+    assert stored["fitted_on"]["n"] == 80
+    assert stored["fitted_on"]["base_rate"] == pytest.approx(frame["correct"].mean())
+
+
+def test_an_export_becomes_a_file_of_verdicts(files, monkeypatch, caplog):
+    monkeypatch.chdir(files)
+    said = {IDS[3]: "wrong", IDS[1]: "right", "other": "right"}
+    export = [
+        {"id": example, "responses": {"verdict": [{"value": value, "user_id": "u"}]}}
+        for example, value in said.items()
+    ]
+    Path("export.json").write_text(json.dumps(export))
+    command = ["label", "pick.jsonl", "--labels", "export.json", "--output", "out.jsonl"]
+    assert main(command) == 0
+    known = read_answers("out.jsonl").frame
+    assert dict(known.select("example_id", "correct").rows()) == {IDS[1]: True, IDS[3]: False}
+    assert "1 verdict(s) are on other answers" in caplog.text
+    assert main(command) == 0  # again: nothing is new
+    export[0]["responses"]["verdict"][0]["value"] = "right"
+    Path("export.json").write_text(json.dumps(export))
+    before = Path("out.jsonl").read_bytes()
+    assert main(command) == 1
+    assert "another verdict on 'a0003'" in caplog.text
+    assert Path("out.jsonl").read_bytes() == before

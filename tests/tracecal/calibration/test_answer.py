@@ -1,0 +1,249 @@
+"""One answer's confidence: the workflow's own value, fast, with an interval that always holds."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.made import answers
+from tracecal.answers.tokens import entropy_bounds
+from tracecal.calibration.calibrator import from_stored, interval
+from tracecal.calibration.score import score_answer, score_answers, score_response
+from tracecal.errors import InputError
+from tracecal.estimators.entry import TRACE_PLUS_FEATURES
+from tracecal.estimators.of_traces import NEED_ENTROPY, SLOPES, UNBOUNDED, input_bounds, inputs
+from tracecal.features.features import OF_ONE, answer_features, features_of_one
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+values = st.floats(0, 12, width=32)
+traces = st.lists(st.tuples(values, values), min_size=1, max_size=20)
+
+
+@given(trace=traces)
+def test_every_feature_is_the_workflows(trace):
+    surprisal, entropy = (list(column) for column in zip(*trace, strict=True))
+    frame = pl.DataFrame(
+        {"example_id": ["a"], "surprisal": [surprisal], "entropy": [entropy]},
+        schema_overrides=dict.fromkeys(("surprisal", "entropy"), pl.List(pl.Float32)),
+    )
+    expected = answer_features(frame).row(0, named=True)
+    s, h = np.array(surprisal), np.array([entropy])
+    found = features_of_one(OF_ONE, s, h)
+    for name, (value,) in zip(OF_ONE, found, strict=True):
+        assert value == pytest.approx(expected[name], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    ["trace_plus", "stack", "trace", "entropy_local_only", "min_prob", "entropy_variance"],
+)
+def test_one_answer_and_a_file_of_answers_agree(content, estimator):
+    calibrator, frame = from_stored(content, estimator, "x"), answers(60, seed=1)
+    whole = score_answers(frame, calibrator, 0.3)
+    for row, expected in zip(frame.iter_rows(named=True), whole.iter_rows(named=True), strict=True):
+        one = score_answer(calibrator, row["surprisal"], row["entropy"], 0.3)
+        assert one.probability == pytest.approx(expected["probability"], abs=1e-12)
+        assert one.keep == expected["keep"]
+
+
+def test_a_file_is_scored_by_the_protocols_own_probabilities(content, calibrator):
+    """The final fit on the features, as scikit-learn standardises and weighs them."""
+    frame = answers(50, seed=2)
+    features = answer_features(frame).select(TRACE_PLUS_FEATURES).to_numpy()
+    fit = content["trace_plus"]["final"]
+    logit = fit["intercept"] + ((features - fit["means"]) / fit["scales"]) @ fit["weights"]
+    found = score_answers(frame, calibrator)["probability"].to_numpy()
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-logit)), atol=1e-12)
+
+
+def test_a_threshold_holds_for_the_fit_that_it_was_tested_with(content, calibrator):
+    frame = answers(50, seed=2)
+    control = content["trace_plus"]["risk_control"]
+    (rate, threshold) = next(
+        (one["error_rate"], one["threshold"])
+        for one in control["thresholds"]
+        if one["threshold"] is not None
+    )
+    fit = content["trace_plus"]["splits"][str(control["split"])]
+    features = answer_features(frame).select(TRACE_PLUS_FEATURES).to_numpy()
+    logit = fit["intercept"] + ((features - fit["means"]) / fit["scales"]) @ fit["weights"]
+    expected = 1 / (1 + np.exp(-logit)) >= threshold
+    assert score_answers(frame, calibrator, rate)["keep"].to_list() == expected.tolist()
+    assert 0 < expected.sum() < 50
+
+
+def test_an_untested_error_rate_is_refused(calibrator):
+    with pytest.raises(InputError, match=r"not tested for an error rate of 0\.123; tested: 0\.05,"):
+        score_answer(calibrator, [0.1], [0.1], 0.123)
+
+
+def test_an_answer_takes_well_under_a_millisecond(calibrator):
+    rng = np.random.default_rng(0)
+    surprisal, entropy = rng.random((2, 60)).tolist()
+    took = []
+    for _ in range(50):
+        start = time.process_time()
+        score_answer(calibrator, surprisal, entropy, 0.3, entropy, entropy, 5)
+        took.append(time.process_time() - start)
+    assert min(took) < 0.7e-3  # what other work on the machine adds is not the function's
+
+
+def test_neither_torch_nor_snakemake_nor_transformers_is_imported():
+    program = (
+        "import sys, tracecal.calibration.score, tracecal.cli.main, tracecal.calibration.fit;"
+        "print([name for name in ('torch', 'snakemake', 'transformers') if name in sys.modules])"
+    )
+    paths = {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | paths
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("surprisal", "entropy"),
+    [([], []), ([0.1], [0.1, 0.2]), ([-0.1], [0.1]), ([0.1], [float("nan")])],
+)
+def test_lists_that_are_no_trace_are_refused(calibrator, surprisal, entropy):
+    with pytest.raises(InputError):
+        score_answer(calibrator, surprisal, entropy)
+
+
+def test_an_estimator_of_more_than_a_trace_is_refused(calibrator):
+    more = replace(calibrator, estimator="mars_with_trace", inputs=("scores.mars",))
+    with pytest.raises(InputError, match="which cannot be computed from one answer's two lists"):
+        score_answer(more, [0.1], [0.1])
+
+
+def test_surprisals_alone_are_enough_for_an_estimator_of_likelihood(content, calibrator):
+    likelihood = from_stored(content, "min_prob", "x")
+    alone = score_answer(likelihood, [0.1, 0.7], None)
+    assert alone == score_answer(likelihood, [0.1, 0.7], [0.5, 0.5])
+    assert score_answer(calibrator, [0.1, 0.7], None).probability is None
+
+
+def response(**more):
+    top = [{"token": "51", "logprob": -0.2}, {"token": "50", "logprob": -2.0}]
+    token = {"token": "51", "logprob": -0.2, "top_logprobs": top}
+    choice = {"message": {"content": "51"}, "logprobs": {"content": [token]}, "stop_reason": 0}
+    return {"model": "m", "choices": [choice | more]}
+
+
+class FromAClient:
+    """As the openai package returns it."""
+
+    def model_dump(self):
+        return response()
+
+
+def test_a_response_of_a_server_is_scored_in_one_call(calibrator):
+    found = score_response(calibrator, response())
+    known = [entropy_bounds([-0.2, -2.0], 1000)]
+    lists = ([getattr(one, end) for one in known] for end in ("middle", "lower", "upper"))
+    middle, low, high = lists
+    expected = score_answer(calibrator, [0.2], middle, None, low, high)
+    assert found.probability == pytest.approx(expected.probability, abs=1e-3)
+    assert found.lower < found.probability < found.upper
+    assert "not known" in found.reason
+    assert score_response(calibrator, FromAClient()) == found
+    lacking = score_response(calibrator, response(logprobs=None))
+    assert (lacking.probability, lacking.reason) == (None, "no log-probabilities are given")
+
+
+def test_a_threshold_certified_for_exact_entropies_decides_nothing_about_bounds(calibrator):
+    rate = next(rate for rate, value in calibrator.thresholds.items() if value is not None)
+    exact = score_answer(calibrator, [0.1], [0.1], rate)
+    bounded = score_answer(calibrator, [0.1], [0.1], rate, [0.05], [0.15], top_k=5)
+    assert exact.keep is not None
+    assert exact.reason is None
+    assert bounded.keep is None
+    assert "certified for exact entropies, and this answer has entropies from the 5" in (
+        bounded.reason
+    )
+    assert bounded.probability == exact.probability
+
+
+def test_an_input_moves_one_way_with_each_entropy_unless_it_is_declared_otherwise():
+    """A new estimator that does not, and is not in `UNBOUNDED`, fails here."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(40):
+        entropy = rng.gamma(1.0, 1.0, size=int(rng.integers(2, 9)))
+        for place in range(len(entropy)):
+            rows += [entropy, entropy + np.eye(len(entropy))[place] * rng.gamma(1.0)]
+    frame = pl.DataFrame(
+        {
+            "example_id": [str(place) for place in range(len(rows))],
+            "surprisal": [(row * 0 + 0.5).tolist() for row in rows],
+            "entropy": [row.tolist() for row in rows],
+        }
+    )
+    values = inputs(frame).drop("example_id")
+    changes = (values[1::2].to_numpy() - values[::2].to_numpy()).T
+    for name, change in zip(values.columns, changes, strict=True):
+        one_way = (change >= -1e-12).all() or (change <= 1e-12).all()
+        assert one_way or name in {*SLOPES, *UNBOUNDED}, name
+        assert (np.abs(change).max() > 1e-12) == (name in NEED_ENTROPY), name
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10_000),
+    sharpness=st.floats(0.3, 6),
+    k=st.sampled_from([1, 5, 20]),
+    length=st.integers(1, 12),
+)
+def test_the_interval_always_holds_the_exact_probability(calibrator, seed, sharpness, k, length):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(length, 1000)) * sharpness
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    exact = (-p * np.log(p)).sum(axis=1)
+    known = [entropy_bounds(np.log(np.sort(row)[::-1][:k]).tolist(), 1000) for row in p]
+    surprisal = -np.log(p.max(axis=1))
+    low, middle, high = (
+        [getattr(one, end) for one in known] for end in ("lower", "middle", "upper")
+    )
+    truth = score_answer(calibrator, surprisal, exact).probability
+    cut = score_answer(calibrator, surprisal, middle, None, low, high)
+    assert cut.lower <= truth <= cut.upper
+    assert cut.lower <= cut.probability <= cut.upper
+
+
+@settings(max_examples=25)
+@given(trace=traces, widths=st.lists(st.floats(0, 2, width=32), min_size=20, max_size=20))
+def test_input_bounds_hold_every_input_and_agree_with_one_answers(calibrator, trace, widths):
+    surprisal, exact = (np.float32(column) for column in zip(*trace, strict=True))
+    below = np.minimum(exact, np.float32(widths[: len(exact)]))
+    columns = {
+        "surprisal": surprisal,
+        "entropy": exact,
+        "entropy_lower": exact - below,
+        "entropy_upper": exact + below[::-1],
+    }
+    frame = pl.DataFrame(
+        {"example_id": ["a"]} | {name: [values.tolist()] for name, values in columns.items()},
+        schema_overrides=dict.fromkeys(columns, pl.List(pl.Float32)),
+    )
+    low, high = input_bounds(frame)
+    known = inputs(frame).row(0, named=True)
+    least, most = low.row(0, named=True), high.row(0, named=True)
+    for name, value in known.items():
+        if name != "example_id" and least[name] is not None:
+            assert least[name] - 1e-9 <= value <= most[name] + 1e-9, name
+    ends = interval(
+        calibrator.final,
+        *(bound.select(calibrator.inputs).to_numpy() for bound in (low, high)),
+    )
+    one = score_answer(
+        calibrator, surprisal, exact, None, columns["entropy_lower"], columns["entropy_upper"]
+    )
+    assert [one.lower, one.upper] == pytest.approx([end[0] for end in ends], abs=1e-12)

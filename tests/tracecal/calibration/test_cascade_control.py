@@ -1,0 +1,96 @@
+"""Thresholds of cascades with a promise; `make validate` simulates how often one is broken."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracecal.calibration.guarantees import (
+    PairedPart,
+    bets_pass,
+    cascade_guarantee,
+    cascade_thresholds,
+    sufficing,
+)
+
+LEVEL = 0.1
+
+
+def part(n, seed=0, size=1):
+    """The small model is right where its probability is high, the large one nearly always."""
+    draw = np.random.default_rng(seed)
+    probability = draw.random(n)
+    small = draw.random(n) < probability
+    return PairedPart(np.arange(n) // size, probability, small, draw.random(n) < 0.9)
+
+
+def test_what_is_lost_is_the_difference_of_the_accuracies():
+    own = part(60, size=1)
+    for threshold in (0.0, 0.4, 0.9, np.inf):
+        cascade = np.where(own.probability >= threshold, own.small, own.large)
+        at = np.array([threshold])
+        assert own.lost(at, "below").mean() == pytest.approx(own.large.mean() - cascade.mean())
+        assert own.lost(at, "at_least").mean() == pytest.approx(1 - cascade.mean())
+        assert own.escalated(threshold) == (own.probability < threshold).mean()
+
+
+def test_groups_count_alike_whatever_their_size():
+    own = PairedPart(
+        np.array([0, 1, 1, 1]), np.ones(4), np.array([1, 0, 0, 1]), np.array([1, 1, 1, 1])
+    )
+    assert own.lost(np.array([0.5]), "below")[:, 0].tolist() == pytest.approx([0, 2 / 3])
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=60))
+def test_bets_do_not_pass_before_any_could(differences):
+    """Not even where nothing is lost: wealth grows by 1 / (1 - ε) with a group at most."""
+    z = np.array(differences)[:, None] - 0.05
+    passed = bets_pass(z, np.zeros((0, 1)), 0.05, LEVEL)
+    if len(z) < sufficing(0.05, LEVEL):
+        assert not passed
+
+
+@pytest.mark.parametrize("promised", [0.1, 0.2])
+def test_equal_models_keep_everything_as_soon_as_groups_suffice(promised):
+    fewest = sufficing(promised, LEVEL)
+    for groups in (fewest, fewest - 1):
+        right = np.ones(groups, dtype=bool)
+        own = PairedPart(np.arange(groups), np.linspace(0, 1, groups), right, right)
+        found = cascade_guarantee(own, own, "below", promised, LEVEL)
+        if groups == fewest:
+            assert (found.threshold, found.escalated) == (0.0, 0.0)
+        else:
+            assert found.threshold is None and f"at least {fewest}" in found.reason
+            assert found.escalated == 1
+
+
+@pytest.mark.parametrize(("promise", "promised"), [("below", 0.05), ("at_least", 0.8)])
+def test_a_threshold_keeps_its_promise_and_tells_what_it_costs(promise, promised):
+    seen, tested = part(800, 1), part(2000, 2)
+    found = cascade_guarantee(seen, tested, promise, promised, LEVEL)
+    kept = tested.probability >= found.threshold
+    assert found.accuracy == pytest.approx(np.where(kept, tested.small, tested.large).mean())
+    assert found.escalated == pytest.approx((~kept).mean())
+    assert found.small_accuracy == pytest.approx(tested.small.mean())
+    assert found.large_accuracy == pytest.approx(tested.large.mean())
+    # By the truth: of those kept (0.9 - p) is lost.
+    t = found.threshold
+    lost = 0.9 * (1 - t) - (1 - t**2) / 2
+    assert 0 < found.escalated < 1
+    assert lost <= 0.05 if promise == "below" else 0.9 - lost >= 0.8
+    assert found.reason is None
+
+
+def test_an_accuracy_that_no_model_has_is_not_promised():
+    found = cascade_guarantee(part(300, 1), part(600, 2), "at_least", 0.97, LEVEL)
+    assert found.threshold is None and "not shown" in found.reason
+    nothing = PairedPart(*(np.zeros(0) for _ in range(4)))
+    assert "no answer" in cascade_guarantee(nothing, nothing, "below", 0.1, LEVEL).reason
+
+
+def test_thresholds_fall_from_the_one_with_most_evidence():
+    seen = part(500, 3)
+    sequence = cascade_thresholds(seen, "below", 0.05)
+    assert (np.diff(sequence) < 0).all() and sequence[-1] == seen.probability.min()
+    z = seen.lost(sequence[:1], "below") - 0.05
+    assert z.sum() < 0

@@ -1,0 +1,251 @@
+"""Fits for few labels against SciPy and scikit-learn, by hand and by their invariances."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp
+
+from support import metrics_one_by_one as one_by_one
+from tracecal.calibration import few_labels, fits
+from tracecal.calibration.calibrator import interval
+from tracecal.calibration.few_labels import (
+    MEMBERS,
+    Member,
+    fit_mixtures,
+    fit_signed,
+    mixture_weights,
+)
+from tracecal.calibration.fits import Constant, from_json
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.splits import make_splits
+from tracecal.estimators.entry import TRACE_PLUS_FEATURES
+from tracecal.estimators.registry import ESTIMATORS
+
+STACK = next(entry for entry in ESTIMATORS if entry.id == "stack")
+NAMES = [name.split(".")[1] for name in STACK.inputs]
+FREE = few_labels.EITHER_SIGN
+
+
+def answers(n, seed, features=NAMES, noise=1.0):
+    """Confidences that share a cause, and labels; some features point the wrong way."""
+    rng = np.random.default_rng(seed)
+    cause = rng.normal(size=(n, 1))
+    signs = rng.choice([-0.3, 1.0], size=len(features))
+    x = signs * cause + noise * rng.normal(size=(n, len(features)))
+    correct = rng.random(n) < expit(cause[:, 0])
+    correct[:2] = [True, False]
+    return x, correct
+
+
+def bounded(x, correct, features):
+    """Weights and intercept by L-BFGS-B."""
+    z, y = (x - x.mean(0)) / x.std(0), np.where(correct, 1, -1)
+
+    def objective(theta):
+        return np.logaddexp(0, -y * (theta[0] + z @ theta[1:])).sum() + (theta[1:] ** 2).sum() / 2
+
+    bounds = [(None, None), *((None if name in FREE else 0, None) for name in features)]
+    options = {"ftol": 1e-14, "gtol": 1e-7, "maxiter": 10_000, "maxfun": 10**6}
+    found = minimize(objective, np.zeros(len(bounds)), bounds=bounds, options=options)
+    return found.x[1:], found.x[0]
+
+
+@pytest.mark.parametrize("n", [20, 60, 300])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_signed_fit_is_the_bounded_optimum(n, seed):
+    x, correct = answers(n, seed, TRACE_PLUS_FEATURES)
+    found = fit_signed([(x, correct)], TRACE_PLUS_FEATURES)[0]
+    weights, intercept = bounded(x, correct, TRACE_PLUS_FEATURES)
+    assert [found.intercept, *found.weights] == pytest.approx([intercept, *weights], abs=2e-3)
+    assert 0 in found.weights  # some feature points the wrong way
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n=st.integers(2, 40),
+    seed=st.integers(0, 10_000),
+    noise=st.sampled_from([1e-4, 0.3, 3.0]),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+)
+def test_no_signed_fit_can_be_improved(n, seed, noise, scale):
+    """The Karush-Kuhn-Tucker conditions, sufficient as the objective is strictly convex."""
+    x, correct = answers(n, seed, TRACE_PLUS_FEATURES, noise)
+    found = fit_signed([(x * scale, correct)], TRACE_PLUS_FEATURES)[0]
+    z, weights = (x * scale - found.means) / found.scales, np.array(found.weights)
+    error = found.predict(x * scale) - correct
+    gradient = error @ z + weights
+    free = np.array([name in FREE for name in TRACE_PLUS_FEATURES])
+    assert (weights[~free] >= 0).all()
+    assert abs(error.sum()) < 1e-6
+    assert (np.abs(gradient[free | (weights > 0)]) < 1e-6).all()
+    assert (gradient[~free & (weights == 0)] > -1e-6).all()
+
+
+def test_where_every_weight_may_have_either_sign_it_is_scikit_learns_fit():
+    x, correct = answers(80, 1, sorted(FREE))
+    found = fit_signed([(x, correct)], sorted(FREE))[0]
+    _, _, weights, intercept = one_by_one.optimum(x, correct)
+    assert [found.intercept, *found.weights] == pytest.approx([intercept, *weights], abs=1e-6)
+
+
+def test_a_confidence_that_ranks_the_wrong_way_round_counts_for_nothing():
+    x = np.arange(20.0)[:, None]
+    correct = np.arange(20) < 10
+    assert fit_signed([(x, correct)], ["trace"])[0].weights == [0.0]
+    assert fit_signed([(x, correct)], ["log_length"])[0].weights[0] < -1
+    assert fit_signed([(x, correct)], ["trace"])[0].predict(x) == pytest.approx([0.5] * 20)
+
+
+@settings(deadline=None, max_examples=30)
+@given(n=st.integers(1, 30), k=st.integers(2, 5), seed=st.integers(0, 1000))
+def test_weights_maximise_the_posterior(n, k, seed):
+    likelihood = np.random.default_rng(seed).uniform(0.01, 1, size=(n, k))
+
+    def minus_posterior(u):
+        v = np.exp(u - logsumexp(u))
+        return -np.log(likelihood @ v).sum() - 5 / k * np.log(v).sum()
+
+    best = minimize(minus_posterior, np.zeros(k), options={"gtol": 1e-9}).x
+    expected = np.exp(best - logsumexp(best))
+    assert mixture_weights(likelihood) == pytest.approx(expected, abs=1e-4)
+    # No step of expectation maximisation lowers the posterior.
+    weights, before = np.full(k, 1 / k), np.inf
+    for _ in range(20):
+        now = minus_posterior(np.log(weights))
+        assert now <= before + 1e-9
+        shares = likelihood * weights
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        weights, before = (shares.sum(axis=0) + 5 / k) / (n + 5), now
+
+
+def test_weights_by_hand():
+    assert mixture_weights(np.empty((0, 4))) == pytest.approx([0.25] * 4)
+    assert mixture_weights(np.full((9, 7), 0.3)) == pytest.approx([1 / 7] * 7)
+    # One answer, two fits, the second of which was all but wrong: v = (r + 2.5) / 6, where r is
+    # v / (v + (1 - v) / 10_000), all but 1.
+    assert mixture_weights(np.array([[1.0, 0.0]]))[0] == pytest.approx(3.5 / 6, abs=1e-4)
+
+
+def test_weights_that_never_settle_are_an_error(monkeypatch):
+    monkeypatch.setattr(few_labels, "MAX_STEPS", 1)
+    with pytest.raises(ArithmeticError, match="still move after 1 steps"):
+        mixture_weights(np.array([[1.0, 0.1]]))
+
+
+def test_a_mixture_is_what_its_definition_says():
+    x, correct = answers(45, 3)
+    group = np.arange(45) // 3
+    mixture = fit_mixtures([(x, correct, group)], NAMES)[0]
+    held_out = np.empty((45, len(MEMBERS)))
+    for k, member in enumerate(MEMBERS):
+        own = x[:, [NAMES.index(name) for name in member.features]]
+        for fold in range(5):
+            out = group % 5 == fold
+            if member.signed:
+                weights, intercept = bounded(own[~out], correct[~out], member.features)
+            else:
+                *_, weights, intercept = one_by_one.optimum(own[~out], correct[~out])
+            z = (own[out] - own[~out].mean(0)) / own[~out].std(0)
+            p = expit(intercept + z @ weights)
+            held_out[out, k] = np.where(correct[out], p, 1 - p)
+    assert mixture.weights == pytest.approx(mixture_weights(held_out), abs=1e-3)
+    whole = fit_signed([(x[:, :8], correct)], TRACE_PLUS_FEATURES)[0]
+    assert mixture.fits[0].weights == pytest.approx(whole.weights)
+    members = zip(mixture.weights, mixture.columns, mixture.fits, strict=True)
+    expected = sum(weight * fit.predict(x[:, columns]) for weight, columns, fit in members)
+    assert mixture.predict(x) == pytest.approx(expected)
+    assert sum(mixture.weights) == pytest.approx(1)
+
+
+def test_no_group_is_on_both_sides_of_a_fold(monkeypatch):
+    x, correct = answers(60, 4)
+    x[:, NAMES.index("seq_logp")] = group = np.arange(60) // 4
+    fitted = []
+    platt = fits.fit_all
+
+    def spy(parts, *options):
+        fitted.extend(own[:, 0] for own, _ in parts)
+        return platt(parts, *options)
+
+    monkeypatch.setattr(few_labels, "fit_all", spy)
+    fit_mixtures([(x, correct, group)], NAMES, [Member(("seq_logp",), signed=False)])
+    assert [len(used) for used in fitted] == [60, *[48] * 5]
+    for used in fitted:
+        assert set(np.unique(used, return_counts=True)[1]) == {4}
+
+
+def test_the_order_of_answers_and_of_fits_changes_nothing():
+    x, correct = answers(40, 5)
+    group, order = np.arange(40) // 2, np.random.default_rng(1).permutation(40)
+    one = fit_mixtures([(x, correct, group)], NAMES)[0]
+    two = fit_mixtures([(x[order], correct[order], group[order])], NAMES, MEMBERS[::-1])[0]
+    assert two.predict(x) == pytest.approx(one.predict(x), abs=1e-7)
+    together = fit_mixtures([(x, correct, group), (x[:25], correct[:25], group[:25])], NAMES)
+    assert together[0].predict(x) == pytest.approx(one.predict(x))
+
+
+def test_labels_of_one_class_give_the_rule_of_succession():
+    x, _ = answers(8, 6)
+    for label, expected in ((True, 0.9), (False, 0.1)):
+        mixture = fit_mixtures([(x, np.full(8, label), np.arange(8))], NAMES)[0]
+        assert mixture.predict(x) == pytest.approx([expected] * 8)
+    assert fit_signed([(x[:, :1], np.full(8, True))], ["trace"]) == [Constant(0.9)]
+
+
+def frame(n=90, seed=7):
+    x, correct = answers(n, seed)
+    columns = dict(zip(STACK.inputs, x.T, strict=True))
+    ids = [f"e{i:03}" for i in range(n)]
+    labelled = pl.DataFrame({"example_id": ids, "correct": correct, **columns})
+    groups = pl.DataFrame({"example_id": ids, "group_id": [f"g{i // 2}" for i in range(n)]})
+    return labelled, make_splits(groups, "task", 1, 3, 0.35)
+
+
+def test_the_protocol_fits_each_estimator_in_its_own_way_and_its_json_redoes_the_predictions():
+    labelled, splits = frame()
+    few = [entry for entry in ESTIMATORS if entry.fit in ("signed", "mixture")]
+    estimators = {entry.id: entry.inputs for entry in few} | {
+        "trace_plus": [f"features.{name}" for name in TRACE_PLUS_FEATURES]
+    }
+    own_fits = {entry.id: entry.fit for entry in few}
+    predictions, calibrators = calibrate_all(labelled, splits, estimators, "platt", own_fits)
+    again = calibrate_all(
+        labelled.sample(fraction=1, shuffle=True, seed=3),
+        splits.sample(fraction=1, shuffle=True, seed=4),
+        estimators,
+        "platt",
+        own_fits,
+    )
+    assert again[0].equals(predictions)
+    assert again[1] == calibrators
+    stored = json.loads(json.dumps(calibrators))
+    for name, columns in estimators.items():
+        rows = predictions.filter(estimator=name, split=2).join(labelled, on="example_id")
+        x = rows.select(columns).to_numpy()
+        redone = from_json(stored[name]["splits"]["2"]).predict(x)
+        assert rows["probability"].to_numpy() == pytest.approx(redone, abs=1e-12)
+    assert stored["stack"]["final"]["kind"] == "mixture"
+    # The same features as TRACE+'s, and another fit.
+    assert stored["trace_plus_signed"]["final"] != stored["trace_plus"]["final"]
+    assert min(stored["trace_plus"]["final"]["weights"]) < 0
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 1000))
+def test_a_mixtures_bounds_hold_whatever_lies_between_those_of_its_inputs(seed):
+    rng = np.random.default_rng(seed)
+    x, correct = answers(30, seed)
+    mixture = fit_mixtures([(x, correct, np.arange(30))], NAMES)[0]
+    low, high = x - rng.uniform(0, 1, x.shape), x + rng.uniform(0, 1, x.shape)
+    least, most = interval(mixture, low, high)
+    for _ in range(10):
+        probability = mixture.predict(rng.uniform(low, high))
+        assert (probability >= least - 1e-12).all() and (probability <= most + 1e-12).all()
+    assert interval(mixture, x, x)[0] == pytest.approx(mixture.predict(x))
+    unknown = interval(mixture, np.full_like(x, np.nan), high)
+    assert np.isnan(unknown[0]).all()

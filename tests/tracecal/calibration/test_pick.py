@@ -1,0 +1,91 @@
+"""Answers drawn to be labelled: a random order of whole groups, and rows that lose nothing."""
+
+import json
+from collections import Counter
+
+import polars as pl
+import pytest
+from scipy.stats import chisquare
+
+from support.made import answers
+from tracecal.answers.read import read_answers
+from tracecal.calibration.labelling import random_order
+from tracecal.cli.main import main
+
+TWINS = answers(40).with_columns(group_id=pl.format("g{}", pl.int_range(pl.len()) // 2))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ids(path):
+    return [json.loads(line)["example_id"] for line in path.read_text().splitlines()]
+
+
+def test_the_order_depends_on_the_seed_alone_and_keeps_groups_whole():
+    order = random_order(TWINS, 1)
+    assert order.equals(random_order(TWINS.sample(fraction=1, shuffle=True, seed=3), 1))
+    assert not order.equals(random_order(TWINS, 2))
+    assert order["place"].to_list() == [place for place in range(20) for _ in range(2)]
+    joined = order.join(TWINS, on="example_id")
+    assert joined.group_by("place").agg(pl.col("group_id").n_unique())["group_id"].max() == 1
+
+
+def test_every_prefix_is_a_random_sample():
+    """Each group is among the first five of twenty as often as any other."""
+    frame = TWINS.gather_every(2)
+    first = Counter(
+        example
+        for seed in range(120)
+        for example in random_order(frame, seed).filter(pl.col("place") < 5)["example_id"]
+    )
+    assert len(first) == 20
+    # Draws without replacement vary less than a multinomial: the test is on the safe side.
+    assert chisquare(list(first.values())).pvalue > 0.01
+
+
+def test_a_larger_draw_begins_with_a_smaller_one(folder):
+    TWINS.write_ndjson("all.jsonl")
+    for number in (7, 20):
+        told = ["--number", str(number), "--output", f"{number}.jsonl"]
+        assert main(["pick", "--answers", "all.jsonl", *told]) == 0
+    few, many = (ids(folder / f"{number}.jsonl") for number in (7, 20))
+    assert len(few) == 8  # the fourth pair is whole
+    assert many[:8] == few
+    assert len(many) == 20
+
+
+def test_rows_are_those_of_the_file_whatever_its_format(folder):
+    token = {"token": "51", "logprob": -0.25, "top_logprobs": [{"token": "51", "logprob": -0.25}]}
+    choice = {"message": {"content": "51"}, "logprobs": {"content": [token]}}
+    rows = [
+        {"custom_id": f"q{n}", "response": {"choices": [choice], "model": "m"}, "mine": n}
+        for n in range(9)
+    ]
+    (folder / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main("pick --answers all.jsonl --number 9 --output pick.jsonl".split()) == 0
+    picked = [json.loads(line) for line in (folder / "pick.jsonl").read_text().splitlines()]
+    assert sorted(picked, key=lambda row: row["mine"]) == rows
+
+
+def test_traces_keep_what_their_file_says_of_them(folder):
+    traces = answers(6).drop("model", "stop_token", "processed")
+    stated = {"schema_version": "1", "model": "tiny"}
+    traces.to_arrow().replace_schema_metadata(stated)
+    traces.write_parquet("all.parquet", metadata=stated)
+    assert main("pick --answers all.parquet --number 6 --output pick.jsonl".split()) == 0
+    known = ["model", "stop_token", "processed", "surprisal", "entropy"]
+    first, second = (read_answers(folder / name).frame for name in ("all.parquet", "pick.jsonl"))
+    assert second.sort("example_id").select(known).equals(first.sort("example_id").select(known))
+
+
+@pytest.mark.parametrize("number", [0, 41])
+def test_a_number_that_cannot_be_drawn_is_refused(folder, caplog, number):
+    TWINS.write_ndjson("all.jsonl")
+    told = ["--number", str(number), "--output", "pick.jsonl"]
+    assert main(["pick", "--answers", "all.jsonl", *told]) == 1
+    assert "ask for 1 to 40" in caplog.text
+    assert not (folder / "pick.jsonl").exists()

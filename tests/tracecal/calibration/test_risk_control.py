@@ -1,0 +1,361 @@
+"""Thresholds with a guarantee: the arithmetic of the tests. `make validate` simulates guarantees."""
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from tracecal.calibration.fits import Constant, Identity, Isotonic, as_json, fit, from_json
+from tracecal.calibration.guarantees import (
+    START,
+    Evidence,
+    Part,
+    bets_pass,
+    enough,
+    guarantee,
+    parts,
+    reason,
+    risk_control,
+    threshold_sequence,
+)
+from tracecal.calibration.splits import make_splits
+
+LEVEL = 0.1
+
+
+def single(probability, correct):
+    """A part whose groups are single answers."""
+    return Part(np.arange(len(probability)), np.asarray(probability), np.asarray(correct))
+
+
+def evidence(kept, wrong, n):
+    """Of n single answers the first `kept` are kept and the first `wrong` wrong, at one threshold."""
+    place = np.arange(n)[:, None]
+    return Evidence((place < kept) * 1.0, (place < wrong) * 1.0, np.zeros((0, 1)), single=True)
+
+
+@settings(max_examples=200)
+@given(
+    kept=st.integers(0, 300),
+    share=st.floats(0, 1),
+    rate=st.floats(0.001, 0.999),
+    level=st.floats(0.001, 0.5),
+)
+def test_single_answers_are_tested_as_scipys_binomial_test_does(kept, share, rate, level):
+    wrong = int(share * kept)
+    p = binomtest(wrong, kept, rate, "less").pvalue if kept else 1.0
+    if abs(p - level) > 1e-9:
+        assert evidence(kept, wrong, 310).passes(rate, level) == (p < level)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
+def test_bets_on_groups_that_are_never_wrong_need_what_the_binomial_test_needs(rate):
+    need = math.ceil(math.log(LEVEL) / math.log(1 - rate))
+    for kept in (need, need - 1):
+        z = np.full((kept, 1), -rate)
+        assert bets_pass(z, np.full((20, 1), -rate), rate, LEVEL) == (kept == need)
+
+
+@given(
+    shares=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40),
+    rate=st.sampled_from([0.05, 0.2, 0.5]),
+)
+def test_bets_are_made_before_their_group_is_seen_and_wealth_follows_them_by_hand(shares, rate):
+    kept = np.array([max(pair) for pair in shares]) / 4
+    wrong = np.array([min(pair) for pair in shares]) / 4
+    z = wrong - rate * kept
+    # The same bets one by one, with the standard library's normal distribution.
+    from statistics import NormalDist
+
+    normal, wealth, seen = NormalDist(), 1.0, [(1 - rate) ** 2]
+    for place, own in enumerate(z):
+        if LEVEL * wealth >= 1 - 1e-12:
+            break
+        inside = max(LEVEL * wealth, 1e-12)
+        drift = normal.pdf(normal.inv_cdf(inside)) / inside
+        bet = drift / math.sqrt((len(z) - place) * sum(seen) / len(seen))
+        wealth *= max(1 - min(bet, 1 / (1 - rate)) * own, 0.0)
+        seen.append(own**2)
+    assert bets_pass(z[:, None], np.zeros((0, 1)), rate, LEVEL) == (LEVEL * wealth >= 1 - 1e-12)
+
+
+@pytest.mark.parametrize(("rate", "share"), [(0.3, 1.0), (0.3, 0.4), (0.1, 1.0)])
+def test_bets_against_what_is_true_win_in_at_most_the_level(rate, share):
+    rng = np.random.default_rng(5)
+    runs, groups = 20_000, 60
+    kept = rng.random((groups, runs)) < share
+    wrong = kept & (rng.random((groups, runs)) < rate)
+    won = bets_pass(wrong - rate * kept, np.zeros((0, runs)), rate, LEVEL).mean()
+    assert 0.2 * LEVEL < won <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / runs)
+
+
+def test_bets_find_more_than_one_answer_of_each_group_would():
+    """With groups of four that are little alike: three times as often, here."""
+    rng = np.random.default_rng(6)
+    runs, groups, rate = 400, 65, 0.2
+    wrong = rng.random((groups, runs, 4)) < 0.13
+    whole = bets_pass(wrong.mean(axis=2) - rate, np.zeros((0, runs)), rate, LEVEL).mean()
+    one = np.array(
+        [binomtest(int(k), groups, rate, "less").pvalue <= LEVEL for k in wrong[:, :, 0].sum(0)]
+    ).mean()
+    assert whole > one + 0.2
+
+
+def test_a_group_counts_once_however_many_answers_it_has():
+    group = np.array([0, 0, 0, 1, 2, 2])
+    probability = np.array([0.9, 0.1, 0.9, 0.9, 0.1, 0.1])
+    part = Part(group, probability, np.array([True, False, False, False, True, True]))
+    threshold = np.array([0.5])
+    assert part.groups == 3
+    assert part.kept(threshold).ravel().tolist() == pytest.approx([2 / 3, 1, 0])
+    assert part.wrong(threshold).ravel().tolist() == pytest.approx([1 / 3, 1, 0])
+
+
+def logistic(features=("a", "b")):
+    """A calibrators entry with σ(a + 0 b)."""
+    parts = {"means": [0.0] * 2, "scales": [1.0] * 2, "weights": [1.0, 0.0], "intercept": 0.0}
+    return {"features": list(features), "splits": {"0": {"kind": "logistic", **parts}}}
+
+
+def answers(rng, groups, variants, risk):
+    """Answers whose variants score alike and are right or wrong together, whatever the score."""
+    correct = np.repeat(rng.random(groups) >= risk, variants)
+    ids = [f"g{g:04}-{v}" for g in range(groups) for v in range(variants)]
+    return pl.DataFrame(
+        {
+            "example_id": ids,
+            "group_id": [name.split("-")[0] for name in ids],
+            "correct": correct,
+            "a": np.repeat(rng.normal(size=groups), variants) + 0.01 * rng.normal(size=len(ids)),
+            "b": rng.normal(size=len(ids)),
+        }
+    )
+
+
+def split_of(frame, seed=0):
+    return make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
+
+
+def controlled(frame, seed=0, rates=(0.3,), confidence=0.9):
+    return risk_control(logistic(), frame, split_of(frame, seed), rates, confidence)
+
+
+def test_every_answer_of_the_evaluation_part_is_tested_and_no_group_was_seen():
+    frame = answers(np.random.default_rng(3), 60, 3, 0.2)
+    split = split_of(frame)
+    calibrator = from_json(logistic()["splits"]["0"])
+    seen, tested = parts(calibrator, ["a", "b"], frame, split)
+    assert not set(seen.group) & set(tested.group)
+    assert len(tested.probability) == split.filter(part="evaluation").height
+    assert tested.groups == len(tested.probability) / 3 == controlled(frame)["groups"]
+
+
+@settings(max_examples=50)
+@given(
+    seen=st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    n=st.integers(0, 500),
+    rate=st.sampled_from([0.01, 0.05, 0.3, 0.9]),
+)
+def test_thresholds_fall_to_the_lowest_and_the_first_keeps_more_than_suffices(seen, n, rate):
+    part = single(seen, np.ones(len(seen), dtype=bool))
+    thresholds = threshold_sequence(part, n, rate, LEVEL)
+    assert set(thresholds) <= set(seen)
+    assert (np.diff(thresholds) < 0).all()
+    assert thresholds[-1] == min(seen)
+    suffice = next(k for k in range(1, 1000) if (1 - rate) ** k <= LEVEL)
+    first = np.mean(np.array(seen) >= thresholds[0])
+    assert first >= min(START * suffice / max(n, 1), 1) - 1e-9
+
+
+def test_every_number_of_groups_has_a_sequence():
+    """However the steps from the first share to 1 are rounded."""
+    part = single(np.linspace(0, 1, 40), np.ones(40, dtype=bool))
+    for groups in range(1, 400):
+        for rate in (0.05, 0.1, 0.2, 0.3):
+            assert threshold_sequence(part, groups, rate, LEVEL)[-1] == 0
+
+
+def test_the_sequence_begins_where_the_calibration_labels_say_most():
+    seen = np.repeat([0.95, 0.9, 0.4], [10, 40, 50])
+    wrong = np.zeros(100, dtype=bool)
+    wrong[[12, 20, 30]] = True
+    wrong[60:] = True
+    # Errors of 0 of 10, 3 of 50 or 43 of 100: the second speaks loudest against 0.3.
+    assert threshold_sequence(single(seen, ~wrong), 260, 0.3, LEVEL).tolist() == [0.9, 0.4]
+    # With none below the target, the lowest error rate comes first.
+    every = single(seen, np.arange(100) >= 80)
+    assert threshold_sequence(every, 260, 0.3, LEVEL).tolist() == [0.4]
+
+
+def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
+    """The fit says at most 0.9, so that 5 % never looks reachable, but the upper half is right."""
+    draw = np.random.default_rng(8)
+
+    def part(n):
+        best = draw.random(n) < 0.5
+        right = draw.random(n) < np.where(best, 0.99, 0.5)
+        return single(np.where(best, 0.9 - 0.01 * draw.random(n), 0.5 * draw.random(n)), right)
+
+    found = guarantee(part(3000), part(5000), 0.05, LEVEL, single=True)
+    assert found.threshold is not None
+    assert found.coverage > 0.4 and found.error < 0.05
+
+
+def test_the_test_follows_the_declared_groups_and_not_those_that_happen_to_be_tested():
+    seen = single(np.full(60, 0.9), np.ones(60, dtype=bool))
+    tested = single(np.full(40, 0.9), np.arange(40) >= 3)
+    exact = guarantee(seen, tested, 0.2, LEVEL, single=True)
+    bets = guarantee(seen, tested, 0.2, LEVEL)
+    assert exact.threshold == 0.9, "P(Bin(40, 0.2) <= 3) = 0.028"
+    evidence_of = Evidence.of(seen, tested, np.array([0.9]), 0.2, single=False)
+    z = tested.wrong(np.array([0.9])) - 0.2 * tested.kept(np.array([0.9]))
+    assert evidence_of.passes(0.2, LEVEL) == bets_pass(z, evidence_of.before, 0.2, LEVEL)
+    assert (bets.threshold is None) == (not evidence_of.passes(0.2, LEVEL)[0])
+
+
+def test_why_there_is_no_guarantee_is_said():
+    seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
+    few, wrong = single(np.full(8, 0.9), np.ones(8, dtype=bool)), np.arange(40) % 4 > 0
+    assert reason(seen, few, 0.2, LEVEL, 11) == (
+        "needs at least 11 tested groups even if every answer is correct, has 8"
+    )
+    assert reason(seen, single(np.full(40, 0.9), wrong), 0.2, LEVEL, None) == (
+        "10 of the 40 most confident answers tested first are incorrect, too many for an error "
+        "rate of 0.2"
+    )
+    eighth = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
+    assert reason(seen, eighth, 0.2, LEVEL, 60).endswith(
+        "too few answers to tell; about 60 groups like these would be enough"
+    )
+    empty = single(np.array([]), np.array([], dtype=bool))
+    assert reason(seen, empty, 0.2, LEVEL, None) == "no answer has been tested"
+
+
+def test_guarantees_that_hold_together_are_tested_at_a_share_of_the_level():
+    frame = answers(np.random.default_rng(6), 400, 1, 0.2)
+    alone, all_ = (
+        risk_control(logistic(), frame, split_of(frame), (0.3,), 0.9, True, together)
+        for together in (1, 20)
+    )
+    assert alone["thresholds"][0]["threshold"] is not None
+    assert all_["together"] == 20
+    level = controlled(frame, confidence=0.995)["thresholds"][0]
+    single_level = risk_control(logistic(), frame, split_of(frame), (0.3,), 0.995, True)
+    assert all_["thresholds"] == single_level["thresholds"]
+    assert level["n"] == 260
+
+
+def test_the_thresholds_of_the_other_splits_stand_beside():
+    frame = answers(np.random.default_rng(7), 300, 1, 0.1)
+    splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
+    fits = logistic()
+    fits["splits"] = {str(number): fits["splits"]["0"] for number in range(4)}
+    (found,) = risk_control(fits, frame, splits, (0.2,), 0.9, single=True)["thresholds"]
+    alone = [
+        risk_control(fits, frame, splits.filter(split=number), (0.2,), 0.9, single=True)
+        for number in range(4)
+    ]
+    assert [one["split"] for one in alone] == [0, 1, 2, 3]
+    ends = [one["thresholds"][0]["threshold"] for one in alone]
+    assert found["threshold"] == ends[0]
+    others = [one for one in ends[1:] if one is not None]
+    assert (found["other_splits"], found["other_thresholds"]) == (3, len(others))
+    assert found["lowest_threshold"] == min(others)
+    assert found["median_threshold"] == pytest.approx(float(np.median(others)))
+
+
+def test_what_cannot_be_certified_is_none_and_what_is_always_right_is_kept_whole():
+    seen = single(np.linspace(0, 1, 101), np.ones(101, dtype=bool))
+    scores = np.linspace(0.01, 1, 100)
+    none = guarantee(seen, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, single=True)
+    assert (none.threshold, none.n, none.kept, none.wrong) == (None, 100, 0, 0)
+    right = guarantee(seen, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, single=True)
+    assert (right.threshold, right.n, right.kept, right.wrong) == (0.0, 100, 100, 0)
+    assert (right.coverage, right.error) == (1.0, 0.0)
+    few = single(scores[:10], np.ones(10, dtype=bool))
+    assert guarantee(seen, few, 0.2, LEVEL, single=True).threshold is None
+    assert (
+        guarantee(
+            seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, LEVEL, single=True
+        ).threshold
+        == 0.0
+    )
+    empty = single(np.array([]), np.array([], dtype=bool))
+    assert guarantee(seen, empty, 0.2, LEVEL, single=True).threshold is None
+    assert guarantee(empty, few, 0.2, LEVEL, single=True).threshold is None
+    assert enough(empty, few, 0.2, LEVEL, single=True) is None
+
+
+def test_enough_is_how_many_like_these_would_have_passed():
+    seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
+    few = single(np.full(8, 0.9), np.ones(8, dtype=bool))
+    assert enough(seen, few, 0.2, LEVEL, single=True) in (
+        11,
+        12,
+        13,
+    )  # 11 suffice where none is wrong
+    wrong = single(np.full(40, 0.9), np.arange(40) % 4 > 0)
+    assert enough(seen, wrong, 0.2, LEVEL, single=True) is None  # one in four is wrong
+    half = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
+    needed = enough(seen, half, 0.2, LEVEL, single=True)
+    assert 40 < needed < 100
+    assert binomtest(5, 40, 0.2, "less").pvalue > LEVEL
+    assert binomtest(math.ceil(needed / 8), needed, 0.2, "less").pvalue <= LEVEL
+
+
+def test_a_user_can_apply_the_json_by_hand():
+    rng = np.random.default_rng(4)
+    frame = answers(rng, 300, 1, 0.5).with_columns(
+        correct=pl.Series(rng.random(300)) < 1 / (1 + (-3 * pl.col("a")).exp())
+    )
+    split = split_of(frame)
+    stored = json.loads(json.dumps(controlled(frame, rates=(0.1, 0.2, 0.3))))
+    assert (stored["split"], stored["confidence"]) == (0, 0.9)
+    evaluated = frame.join(split.filter(part="evaluation"), on="example_id")
+    fits = logistic()["splits"]["0"]
+    z = fits["intercept"] + sum(
+        w * (evaluated[f] - m) / s
+        for f, m, s, w in zip(
+            logistic()["features"], fits["means"], fits["scales"], fits["weights"], strict=True
+        )
+    )
+    probability = 1 / (1 + (-z).exp())
+    assert [one["error_rate"] for one in stored["thresholds"]] == [0.1, 0.2, 0.3]
+    assert stored["thresholds"][2]["threshold"] is not None
+    for one in stored["thresholds"]:
+        bar = 2 if one["threshold"] is None else one["threshold"]
+        kept = evaluated.filter(probability >= bar)
+        assert (one["n"], one["kept"]) == (195, kept.height)
+        assert one["wrong"] == (~kept["correct"]).sum()
+        # Single answers: what is guaranteed is estimated by plain shares.
+        assert one["coverage"] == pytest.approx(kept.height / 195)
+        if one["threshold"] is not None:
+            assert one["error"] == pytest.approx(one["wrong"] / one["kept"])
+            assert one["enough"] is None
+
+
+def test_row_order_changes_nothing_and_null_features_are_left_out():
+    frame = answers(np.random.default_rng(5), 200, 2, 0.05)
+    plain = controlled(frame)
+    assert controlled(frame.sample(fraction=1, shuffle=True, seed=1)) == plain
+    assert plain["thresholds"][0]["threshold"] is not None
+    holed = frame.with_columns(b=pl.when(pl.int_range(pl.len()) % 4 > 0).then("b"))
+    assert 0 < controlled(holed)["thresholds"][0]["n"] < 200
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        Constant(0.3),
+        Identity(),
+        Isotonic([0.0, 1.0], [0.1, 0.9]),
+        fit(np.arange(8.0)[:, None], np.arange(8) % 3 > 0, "platt"),
+    ],
+)
+def test_a_calibrator_survives_json(calibrator):
+    assert from_json(json.loads(json.dumps(as_json(calibrator)))) == calibrator

@@ -1,0 +1,414 @@
+"""Files of answers against calibrators: what is refused, what is null and why."""
+
+import json
+import re
+from time import process_time
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.made import answers, stored
+from tracecal.answers.as_traces import entropies_of
+from tracecal.answers.settings import Reading
+from tracecal.calibration.calibrator import (
+    NEXT_QUESTION,
+    default_estimator,
+    fitted_on,
+    from_stored,
+    load,
+    vocabulary_for,
+)
+from tracecal.calibration.fit import FitSettings, calibrate_answers
+from tracecal.calibration.labelling import grouped
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.score import score_answers
+from tracecal.calibration.splits import make_splits
+from tracecal.errors import InputError
+from tracecal.estimators.of_traces import NEED_ENTROPY, inputs
+from tracecal.io.files import write_json
+
+
+def bounded(frame, top_k=5):
+    """The answers with entropies as if from their likeliest tokens."""
+    return frame.with_columns(
+        entropy_lower=pl.col("entropy"),
+        entropy_upper=pl.col("entropy"),
+        top_k=pl.lit(top_k, pl.Int32),
+    )
+
+
+def certified(calibrator):
+    """An error rate with a threshold."""
+    return next(rate for rate, value in calibrator.thresholds.items() if value is not None)
+
+
+def test_a_calibrator_says_what_it_was_fitted_on(content):
+    frame = answers()
+    held = dict(content["fitted_on"])
+    assert len(set(held.pop("answers"))) == frame.height
+    assert {"trace_plus", "seq_logp"} < set(held.pop("ranking"))
+    assert held == {
+        "model": "m",
+        "known_as": [],
+        "revision": None,
+        "task": "t",
+        "stop_token": "included",
+        "processed": "no",
+        "entropy": "exact",
+        "top_k": None,
+        "vocabulary": 1000,
+        "feature_version": 1,
+        "n": frame.height,
+        "base_rate": frame["correct"].mean(),
+    }
+
+
+def test_the_protocol_is_the_workflows_own(content):
+    frame = answers()
+    judged = frame.select("example_id", "correct").join(inputs(frame), on="example_id")
+    groups = frame.select("example_id", group_id="example_id")
+    splits = make_splits(groups, "t", 2026, 3, 0.35)
+    names = [f"features.{name}" for name in content["trace_plus"]["features"]]
+    _, expected = calibrate_all(judged, splits, {"trace_plus": names}, "platt")
+    expected = json.loads(json.dumps(expected["trace_plus"]))
+    assert {key: content["trace_plus"][key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"model": "other"}, "fitted on answers of 'm', but some answers are by 'other'"),
+        ({"stop_token": "absent"}, "that include the stop token, but 5 answer"),
+        ({"processed": "yes"}, "raw probabilities, but 5 answer.* changed by temperature"),
+        ({"reasoning": "apart"}, "without reasoning before them, but 5 answer.* leave out the rea"),
+    ],
+)
+def test_answers_of_another_kind_are_refused(calibrator, changed, sentence):
+    with pytest.raises(InputError, match=sentence):
+        score_answers(answers(5, **changed), calibrator)
+
+
+@pytest.mark.parametrize("model", ["M", "owner/m", None])
+def test_the_same_model_under_a_longer_name_is_known(calibrator, model):
+    assert score_answers(answers(5, model=model), calibrator)["probability"].null_count() == 0
+
+
+def test_other_names_of_a_model_are_known(content):
+    told = content | {"fitted_on": content["fitted_on"] | {"known_as": ["hub/name-7b"]}}
+    calibrator = from_stored(told, "trace_plus", "x")
+    assert score_answers(answers(5, model="hub/Name-7B"), calibrator).height == 5
+
+
+def test_what_is_unknown_is_warned_of(calibrator, caplog):
+    caplog.set_level("WARNING", "tracecal")
+    score_answers(answers(5, stop_token="unknown"), calibrator)
+    assert "not known of the answers whether traces include the stop token" in caplog.text
+
+
+def test_another_version_of_the_features_is_refused(content):
+    older = content | {"fitted_on": content["fitted_on"] | {"feature_version": 0}}
+    with pytest.raises(InputError, match=r"version 0 of the features, and this is version 1"):
+        from_stored(older, "trace_plus", "C.json")
+
+
+def test_a_calibrator_that_does_not_say_what_it_was_fitted_on_is_refused(content, tmp_path):
+    path = tmp_path / "C.json"
+    path.write_text(json.dumps({"trace_plus": content["trace_plus"]}), encoding="utf-8")
+    with pytest.raises(InputError, match="does not say what it was fitted on"):
+        load(path)
+
+
+def test_other_features_than_the_estimators_are_refused(content):
+    fewer = content["trace_plus"] | {"features": content["trace_plus"]["features"][:-1]}
+    with pytest.raises(InputError, match="are not this estimator's inputs"):
+        from_stored(content | {"trace_plus": fewer}, "trace_plus", "x")
+
+
+def test_an_estimator_that_is_not_there_is_named(content):
+    with pytest.raises(InputError, match="holds no calibrator of 'mars'; it has first_token_prob"):
+        from_stored(content, "mars", "x")
+
+
+def test_what_cannot_be_computed_is_null_with_its_reason(content, calibrator):
+    lacking = answers(5, entropy=None, lacks="no top log-probabilities are given")
+    scored = score_answers(lacking, calibrator, 0.3)
+    assert scored["probability"].to_list() == [None] * 5
+    assert scored["keep"].to_list() == [None] * 5
+    assert set(scored["reason"]) == {"no top log-probabilities are given"}
+    # Log-probabilities alone are enough for others.
+    likelihood = from_stored(content, "min_prob", "x")
+    assert score_answers(lacking, likelihood)["probability"].null_count() == 0
+
+
+def test_answers_with_and_without_traces_stand_side_by_side(calibrator):
+    frame = pl.concat([answers(3), answers(2, surprisal=None, entropy=None, lacks="x")])
+    frame = frame.with_columns(example_id=pl.Series(["e", "c", "a", "b", "d"]))
+    scored = score_answers(frame, calibrator)
+    assert scored["example_id"].to_list() == ["e", "c", "a", "b", "d"]
+    assert scored["probability"].is_null().to_list() == [False, False, False, True, True]
+
+
+def test_calibrating_on_probabilities_alone_leaves_out_what_needs_entropies(caplog):
+    caplog.set_level("WARNING", "tracecal")
+    held = stored(answers(entropy=None, lacks="no top log-probabilities are given"))
+    assert "seq_logp" in held
+    assert "trace_plus" not in held
+    assert "trace_plus" in caplog.text
+    assert "no top log-probabilities are given" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("frame", "sentence"),
+    [
+        (answers(10), "10 of 10 answers are labelled; at least 20"),
+        (answers(40, correct=None), "0 of 40 answers are labelled"),
+        (answers(40, model=None), "no answer names its model"),
+        (
+            pl.concat([answers(20), answers(20, 1, reasoning="apart")]).with_columns(
+                example_id=pl.format("a{}", pl.int_range(pl.len()))
+            ),
+            "several kinds .reasoning: apart, none",
+        ),
+        (pl.concat([answers(20), answers(20, model="b")]), "several models .model: b, m"),
+        (pl.concat([answers(20), answers(20, stop_token="absent")]), "absent, included"),
+        (answers(40, surprisal=None, entropy=None), "no answer has log-probabilities"),
+        (pl.concat([answers(20), bounded(answers(20))]), "some answers have exact entropies"),
+    ],
+)
+def test_answers_that_cannot_be_calibrated_on_are_refused(frame, sentence):
+    frame = frame.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String))
+    with pytest.raises(InputError, match=sentence):
+        calibrate_answers(frame, "t", FitSettings())
+
+
+def test_how_many_labels_would_do_is_said_of_the_recommended_estimator_alone(content):
+    def missing(name):
+        return [e for e in content[name]["risk_control"]["thresholds"] if e["threshold"] is None]
+
+    recommended = default_estimator(content)
+    assert any(entry["enough"] for entry in missing(recommended))
+    others = [
+        e for name in content if name not in ("fitted_on", recommended) for e in missing(name)
+    ]
+    assert len(others) > 20 and not any(entry["enough"] for entry in others)
+    # The other reasons know no number, and do not say that there is none.
+    assert all(re.search("which does not show|needs at least", e["reason"]) for e in others)
+
+
+def test_variants_of_a_question_never_stand_on_both_sides():
+    """Ten groups of labels that agree: promises count groups, not answers."""
+    frame = answers(200).with_columns(group_id=(pl.int_range(pl.len()) % 10).cast(pl.String))
+    assert stored(frame)["trace_plus"]["risk_control"]["groups"] < 10
+
+
+@pytest.mark.parametrize("estimator", ["entropy_variance", "entropy_sentinel"])
+def test_what_could_move_either_way_has_no_interval(content, estimator):
+    calibrator = from_stored(content, estimator, "x")
+    exact = score_answers(answers(5), calibrator)
+    assert exact["lower"].equals(exact["probability"])
+    wide = answers(5).with_columns(entropy_lower=pl.col("entropy"), entropy_upper=pl.col("entropy"))
+    bounded = score_answers(wide, calibrator)
+    assert bounded["probability"].equals(exact["probability"])
+    assert bounded["lower"].null_count() == bounded["upper"].null_count() == 5
+
+
+def repeated(frame, times, **more):
+    """Each answer `times` times, under ids of its own."""
+    copies = pl.concat([frame] * times)
+    return copies.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String), **more)
+
+
+def test_answers_repeated_under_other_ids_are_one_group():
+    """Otherwise each would be tested on the labels that it was fitted on."""
+    once = answers(40).filter(pl.col("surprisal").list.len() > 1)
+    frame = repeated(once, 12)
+    control = stored(frame)["trace_plus"]["risk_control"]
+    assert control["groups"] == stored(once)["trace_plus"]["risk_control"]["groups"]
+
+
+def test_answers_to_one_prompt_are_one_group():
+    place = pl.int_range(pl.len())
+    frame = answers(60).with_columns(
+        prompt=pl.format("question {}", place // 3), answer=place.cast(pl.String)
+    )
+    groups = grouped(frame)
+    assert groups["group_id"].n_unique() == 20
+    assert groups["example_id"].n_unique() == 60
+    given = frame.with_columns(group_id=pl.when(pl.int_range(pl.len()) < 6).then(pl.lit("g")))
+    assert grouped(given)["group_id"].n_unique() == 19
+
+
+def test_short_traces_that_may_agree_by_chance_stay_apart():
+    frame = answers(20, surprisal=[0.0], entropy=[0.0])
+    assert grouped(frame)["group_id"].n_unique() == 20
+
+
+@pytest.mark.parametrize("more", [{}, {"prompt": "the same", "answer": "51"}])
+def test_contradictory_twins_are_refused(more):
+    once = answers(40, **more).filter(pl.col("surprisal").list.len() > 1)
+    twins = pl.concat([once, once.with_columns(~pl.col("correct"))])
+    frame = repeated(twins, 1)
+    with pytest.raises(InputError, match="is labelled correct in .* and incorrect in"):
+        calibrate_answers(frame, "t", FitSettings())
+
+
+@pytest.mark.parametrize(
+    ("fitted_with", "scored", "decides"),
+    [(None, None, True), (None, 5, False), (5, None, False), (5, 6, True), (1, 20, False)],
+)
+def test_a_threshold_decides_about_entropies_of_its_own_kind_only(fitted_with, scored, decides):
+    frame = answers() if fitted_with is None else bounded(answers(), fitted_with)
+    calibrator = from_stored(stored(frame), "trace_plus", "x")
+    new = answers(5, seed=1) if scored is None else bounded(answers(5, seed=1), scored)
+    found = score_answers(new, calibrator, certified(calibrator))
+    assert found["keep"].is_not_null().all() == decides
+    assert found["probability"].null_count() == 0
+    assert found["reason"].is_null().all() == decides
+    if not decides:
+        assert found["reason"].str.contains("the threshold was certified for").all()
+
+
+def test_in_a_mixed_file_only_answers_of_the_calibrators_kind_are_decided(calibrator):
+    mixed = pl.concat([answers(5, seed=1), bounded(answers(5, seed=2))])
+    found = score_answers(repeated(mixed, 1), calibrator, certified(calibrator))
+    assert found["keep"].is_null().to_list() == [False] * 5 + [True] * 5
+
+
+def test_kinds_of_entropy_do_not_matter_where_none_is_needed(content):
+    likelihood = from_stored(content, "min_prob", "x")
+    found = score_answers(bounded(answers(5, seed=1)), likelihood, certified(likelihood))
+    assert found["keep"].null_count() == 0
+
+
+def test_an_answer_that_was_fitted_on_is_not_decided(calibrator):
+    frame = pl.concat([answers(5), answers(5, seed=9)])
+    found = score_answers(repeated(answers(5, seed=9), 1), calibrator, certified(calibrator))
+    assert found["keep"].null_count() == 0
+    found = score_answers(answers(5), calibrator, certified(calibrator))
+    assert found["keep"].null_count() == 5
+    assert found["reason"].str.contains("fitted on this very answer").all()
+    assert frame.height == 10
+
+
+def test_an_error_rate_that_cannot_be_certified_says_why():
+    few = from_stored(stored(answers(40)), "trace_plus", "x")
+    found = score_answers(answers(3, seed=1), few, 0.05)
+    assert found["keep"].null_count() == 3
+    assert found["probability"].null_count() == 0
+    assert len(set(found["reason"])) == 1
+    assert len(found["reason"][0]) > 40
+
+
+def test_few_labels_choose_the_stack_and_the_file_says_so(tmp_path):
+    few, enough = (stored(answers(number)) for number in (99, 100))
+    assert few["fitted_on"]["estimator"] == "stack"
+    write_json(few, tmp_path / "C.json")
+    calibrator = load(tmp_path / "C.json")
+    assert calibrator.estimator == "stack"
+    found = score_answers(answers(3, seed=1), calibrator)
+    assert found.equals(score_answers(answers(3, seed=1), from_stored(few, "stack", "x")))
+    assert "held_out" in few["stack"]
+    assert "estimator" not in enough["fitted_on"]
+    assert from_stored(enough, None, "x").estimator == "trace_plus"
+
+
+def test_answers_to_another_task_are_refused(calibrator):
+    with pytest.raises(InputError, match="task 't', but the answers are of 'other'"):
+        score_answers(answers(5), calibrator, None, "other")
+    assert score_answers(answers(5), calibrator, None, "t").height == 5
+
+
+@pytest.mark.parametrize("side", ["calibrator", "answers"])
+def test_an_unknown_model_is_warned_of(content, caplog, side):
+    caplog.set_level("WARNING", "tracecal")
+    named = content["fitted_on"] | ({"model": None} if side == "calibrator" else {})
+    calibrator = from_stored(content | {"fitted_on": named}, "trace_plus", "x")
+    score_answers(answers(5, model="m" if side == "calibrator" else None), calibrator)
+    assert f"not known of the {side} which model" in caplog.text
+
+
+def test_another_vocabulary_than_the_calibrators_is_refused(calibrator):
+    assert vocabulary_for(calibrator.fitted_on, None) == 1000
+    assert vocabulary_for(calibrator.fitted_on, 1000) == 1000
+    with pytest.raises(InputError, match="vocabulary of 1000 tokens, not 50000"):
+        vocabulary_for(calibrator.fitted_on, 50000)
+
+
+def test_a_changed_calibrator_is_refused(content, tmp_path):
+    path = tmp_path / "C.json"
+    write_json(content, path)
+    assert load(path).estimator == "trace_plus"
+    text = path.read_text(encoding="utf-8")
+    place = text.index('"intercept": ') + len('"intercept": ') + 3
+    flipped = text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :]
+    path.write_text(flipped, encoding="utf-8")
+    with pytest.raises(InputError, match=r"C\.json does not match its checksum"):
+        load(path)
+
+
+def test_without_entropies_the_best_estimator_of_log_probabilities_is_taken():
+    held = stored(answers(entropy=None, lacks="no top log-probabilities are given"))
+    calibrator = from_stored(held, None, "x")
+    assert calibrator.estimator == held["fitted_on"]["ranking"][0]
+    assert NEED_ENTROPY.isdisjoint(calibrator.inputs)
+
+
+def test_text_that_runs_on_into_the_next_question_is_warned_of(calibrator, caplog):
+    caplog.set_level("WARNING", "tracecal")
+    score_answers(answers(5, answer="51\n\nQ: What is 2 + 2?"), calibrator)
+    assert "5 of 5 answers, such as 'a0000', run on into another question" in caplog.text
+
+
+def test_long_answers_keep_their_order_by_log_likelihood_and_length():
+    """exp(log-likelihood) of 60 tokens is so small that a fit on it gives all the same value."""
+    rng = np.random.default_rng(0)
+    lengths = [1] * 20 + [60] * 180
+    lists = [rng.gamma(2.0, 0.5, size=length).tolist() for length in lengths]
+    frame = answers(200).with_columns(
+        surprisal=pl.Series(lists, dtype=pl.List(pl.Float32)), entropy=None
+    )
+    held = stored(frame.cast({"entropy": pl.List(pl.Float32)}))
+    probabilities = {
+        name: score_answers(
+            frame.cast({"entropy": pl.List(pl.Float32)}), from_stored(held, name, "x")
+        )["probability"].n_unique()
+        for name in ("seq_logp", "likelihood_and_length")
+    }
+    assert probabilities["seq_logp"] < 100
+    assert probabilities["likelihood_and_length"] == 200
+
+
+def test_a_workflows_calibrator_says_how_many_tokens_its_entropies_came_from():
+    metadata = entropies_of(bounded(answers(5), 20), Reading(vocabulary=1000))
+    held = fitted_on(metadata, pl.Series([True, False]), "m", [], "t")
+    assert (held["entropy"], held["top_k"], held["vocabulary"]) == ("top-k", 20, 1000)
+
+
+def test_a_calibrator_of_answers_behind_reasoning_says_so_and_refuses_others():
+    content = stored(answers(reasoning="apart"))
+    assert content["fitted_on"]["reasoning"] == "apart"
+    of_reasoning = from_stored(content, "trace_plus", "made up")
+    scored = score_answers(answers(5, 1, reasoning="apart"), of_reasoning)
+    assert scored["probability"].null_count() == 0
+    for kind in ("none", "within", "alone"):
+        with pytest.raises(InputError, match="that leave out the reasoning tokens .* but 5 answer"):
+            score_answers(answers(5, 1, reasoning=kind), of_reasoning)
+    of_traces = {"reasoning": "within"}
+    made = fitted_on(of_traces, answers(9)["correct"], "m", [], "t")
+    assert made["reasoning"] == "within"
+
+
+@given(st.text("\n \tQ:1x"))
+def test_another_question_is_found_as_by_an_expression_that_reads_white_space_again(text):
+    again = r"\n\s*(?:Q|Question)\s*\d*\s*:"
+    assert bool(re.search(NEXT_QUESTION, text)) == bool(re.search(again, text))
+
+
+@pytest.mark.parametrize("text", ["\n" * 40_000, "\nQ" + " " * 40_000])
+def test_another_question_is_sought_in_time_in_proportion(text):
+    begun = process_time()
+    assert not re.search(NEXT_QUESTION, text)
+    assert process_time() - begun < 2

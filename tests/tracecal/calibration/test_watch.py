@@ -1,0 +1,204 @@
+"""`tracecal watch`: its state, what bad input gets, and kills."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from support.made import answers, stored
+from tracecal.calibration.calibrator import from_stored
+from tracecal.calibration.fit import FitSettings, labelled
+from tracecal.calibration.splits import make_splits
+from tracecal.cli.main import main
+from tracecal.errors import InputError
+from tracecal.io.files import write_json
+from tracecal.monitoring.monitors import Batch, Promise, as_json, start, watch
+from tracecal.monitoring.traffic import Store, watched
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
+WATCH = ["watch", "--calibrator", "C.json", "--state", "state.db", "--error-rate", "0.5"]
+
+
+@pytest.fixture
+def folder(content, tmp_path, monkeypatch):
+    """A calibrator, answers like its own, others that are riskier, and labels."""
+    monkeypatch.chdir(tmp_path)
+    write_json(content, "C.json")
+    same = answers(420, seed=9).filter(pl.col("entropy").list.max() < 6).head(400)
+    renamed = same.with_columns(example_id="new" + pl.col("example_id"))
+    renamed.drop("correct").write_ndjson("same.jsonl")
+    surer = pl.col("surprisal", "entropy").list.eval(pl.element() * 0.2)
+    other = renamed.with_columns(surer, example_id="other" + pl.col("example_id"))
+    other.drop("correct").write_ndjson("other.jsonl")
+    return tmp_path
+
+
+def content_of(path="state.db"):
+    with sqlite3.connect(path) as connection:
+        told = connection.execute("SELECT content FROM state").fetchone()[0]
+        rows = connection.execute("SELECT id, place, probability, length, kept FROM answers")
+        labels = connection.execute("SELECT * FROM labels")
+        return json.loads(told), sorted(rows.fetchall()), sorted(labels.fetchall())
+
+
+def batch(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return Batch(rng.random(n), rng.integers(1, 9, n).astype(float), np.ones(n))
+
+
+def names(n, first=0):
+    return [f"a{place}" for place in range(first, first + n)]
+
+
+def test_traffic_like_the_calibrations_raises_no_alarm_and_other_traffic_does(folder, capsys):
+    assert main([*WATCH, "--answers", "same.jsonl"]) == 0
+    told = capsys.readouterr().out
+    assert "400 answers watched, 400 of them new" in told
+    assert told.endswith("no alarm\n")
+    assert main([*WATCH, "--answers", "other.jsonl"]) == 0
+    told = capsys.readouterr().out
+    assert "800 answers watched, 400 of them new" in told
+    assert "ALARM: the probability changed: noticed at answer" in told
+
+
+def test_a_file_that_is_read_again_changes_nothing(folder, capsys):
+    assert main([*WATCH, "--answers", "same.jsonl"]) == 0
+    before = content_of()
+    assert main([*WATCH, "--answers", "same.jsonl"]) == 0
+    assert content_of() == before
+    assert (
+        "left out: 400 answers of known ids, 0 of known ids with other" in capsys.readouterr().out
+    )
+
+
+def test_the_reference_is_of_answers_that_the_fit_has_not_seen():
+    frame, settings = answers(200), FitSettings(splits={"count": 2})
+    known = labelled(frame, "t", settings)
+    fitted = from_stored(stored(frame, splits={"count": 2}), "trace_plus", "made up")
+    left = known.splits.filter(split=0, part="evaluation").sort("rank")["example_id"]
+    among = pl.DataFrame({"example_id": left}).join(frame, on="example_id", maintain_order="left")
+    expected = watched(among, fitted, None)
+    assert fitted.reference.probability == pytest.approx(expected.probability.tolist())
+    assert fitted.reference.length == expected.length.tolist()
+    assert (
+        len(make_splits(frame.select("example_id", group_id="example_id"), "t", 1, 1, 0.35)) == 200
+    )
+
+
+def test_the_state_is_that_of_the_monitors(tmp_path):
+    store, promise = Store(tmp_path / "s.db", "x", Promise()), Promise()
+    whole = batch(90)
+    for first in (0, 30, 60):
+        part = Batch(*(values[first : first + 30] for values in vars(whole).values()))
+        assert store.add_answers(names(30, first), part).new == 30
+    assert as_json(store.state) == as_json(watch(start(promise), whole))
+
+
+def test_ids_and_labels_twice_late_early_and_contradicting_are_counted(tmp_path):
+    store = Store(tmp_path / "s.db", "x", Promise(error_rate=0.2))
+    kept = Batch(np.full(3, 0.5), np.ones(3), np.array([1.0, 0.0, np.nan]))
+    early = store.add_labels([("a0", False), ("b", True)])
+    assert (early.new, store.state.errors.seen) == (2, 0)
+    store.add_answers(["a0", "a1", "a2"], kept)
+    assert store.state.errors.seen == 1
+    added = store.add_labels(
+        [("a0", False), ("a0", True), ("a1", True), ("a1", True), ("a2", True)]
+    )
+    assert (added.new, added.repeated, added.contradicting) == (2, 2, 1)
+    counts = store.counts()
+    assert (counts["used"], counts["waiting"], counts["not kept"]) == (1, 1, 2)
+    again = store.add_answers(
+        ["a0", "a1", "b"], Batch(np.array([0.5, 0.7, 0.5]), np.ones(3), np.array([1.0, 0, 1]))
+    )
+    assert (again.new, again.repeated, again.contradicting) == (1, 1, 1)
+    assert store.state.errors.seen == 2
+    assert store.state.answers == 4
+
+
+def test_labels_of_a_file_raise_an_alarm(folder, capsys, caplog):
+    assert main([*WATCH, "--answers", "same.jsonl"]) == 0
+    lines = [json.dumps({"id": f"newa{place:04}", "correct": False}) for place in range(300)]
+    Path("labels.jsonl").write_text("\n".join([*lines, '{"id": "newa0001", "correct": null}', "{"]))
+    capsys.readouterr()
+    assert main([*WATCH, "--answers", "same.jsonl", "--labels", "labels.jsonl"]) == 0
+    told = capsys.readouterr().out
+    assert "ALARM: the error rate among kept answers is above 0.5" in told
+    assert "2 invalid row(s): line 301" in caplog.text
+
+
+def test_another_calibrator_or_setting_and_another_file_are_refused(folder, caplog):
+    assert main([*WATCH, "--answers", "same.jsonl"]) == 0
+    assert main([*WATCH, "--answers", "same.jsonl", "--estimator", "seq_logp"]) == 1
+    assert main([*WATCH, "--answers", "same.jsonl", "--answers-per-alarm", "200"]) == 1
+    assert caplog.text.count("watches another calibrator, or with other settings") == 2
+    Path("state.db").write_text("not a state")
+    Path("state.db-wal").unlink(missing_ok=True)
+    assert main([*WATCH, "--answers", "same.jsonl"]) == 1
+    assert "cannot be used as a state of monitors" in caplog.text
+
+
+def test_a_deleted_file_is_noticed(tmp_path):
+    store = Store(tmp_path / "s.db", "x", Promise())
+    (tmp_path / "s.db").unlink()
+    with pytest.raises(InputError, match="was deleted"):
+        store.add_answers(["a"], batch(1))
+
+
+def test_one_reads_while_another_writes(tmp_path):
+    writer = Store(tmp_path / "s.db", "x", Promise())
+    reader = Store(tmp_path / "s.db", "x", Promise())
+    writer.add_answers(names(5), batch(5))
+    writer.connection.execute("BEGIN IMMEDIATE")
+    assert reader.state.answers == 5
+    writer.connection.execute("ROLLBACK")
+    assert reader.add_answers(names(5, 3), batch(5)).new == 3
+    assert writer.state.answers == 8
+
+
+LOOP = """
+import sys
+import numpy as np
+from tracecal.toolkit.watch.store import Store
+from tracecal.watch.monitors import Batch, Promise
+store = Store(sys.argv[1], "x", Promise(error_rate=0.2))
+rng = np.random.default_rng(0)
+values = rng.random(200), rng.integers(1, 9, 200).astype(float), (rng.random(200) < 0.6) * 1.0
+print("begun", flush=True)
+for first in range(0, 200, 5):
+    part = slice(first, first + 5)
+    store.add_answers([f"a{n}" for n in range(first, first + 5)], Batch(*(v[part] for v in values)))
+    store.add_labels([(f"a{n}", n % 7 > 0) for n in range(first, first + 5)])
+"""
+
+
+def test_kills_leave_the_state_as_if_there_had_been_none(tmp_path):
+    def begun(path):
+        program = [sys.executable, "-c", LOOP, str(path)]
+        environment = os.environ | {"PYTHONPATH": str(SCRIPTS)}
+        process = subprocess.Popen(program, stdout=subprocess.PIPE, env=environment)
+        process.stdout.readline()
+        return process
+
+    draw, killed = random.Random(1), 0
+    for _ in range(2):
+        process = begun(tmp_path / "killed.db")
+        time.sleep(draw.uniform(0, 0.1))
+        killed += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    for name in ("killed.db", "whole.db"):
+        process = begun(tmp_path / name)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    assert killed
+    states = [content_of(tmp_path / name) for name in ("killed.db", "whole.db")]
+    assert states[0] == states[1]

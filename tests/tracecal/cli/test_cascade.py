@@ -1,0 +1,132 @@
+"""A cascade from two files of labelled answers."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from support.made import answers
+from tracecal.calibration.calibrator import from_stored
+from tracecal.calibration.fit import FitSettings
+from tracecal.cli import cascade
+from tracecal.cli.main import main
+from tracecal.errors import InputError
+from tracecal.estimators.of_traces import inputs
+
+SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
+
+
+def pair(n=300):
+    """Answers of two models to the same questions; the large one is right on nine of ten."""
+    small = answers(n)
+    right = np.random.default_rng(7).random(n) < 0.9
+    large = answers(n, seed=5, model="l").with_columns(correct=pl.Series(right))
+    return small, large
+
+
+@pytest.fixture(scope="module")
+def found():
+    return cascade.cascade_answers(*pair(), FitSettings(**SETTINGS))
+
+
+def value(found, column="value", **where):
+    return found.found.filter(**where)[column].item()
+
+
+def test_it_tells_what_escalating_is_worth(found):
+    ids = found.found["router"].drop_nulls().unique()
+    assert {"trace_plus", "picked_baseline", "random", "oracle", "seq_logp"} <= {*ids}
+    plus, random, oracle = (
+        value(found, router=name, metric="area") for name in ("trace_plus", "random", "oracle")
+    )
+    assert random < plus < oracle
+    ends = (value(found, metric="small_right") + value(found, metric="large_right")) / 2
+    assert random == pytest.approx(ends)
+    assert found.found.filter(metric="cost")["value"].is_null().all()
+
+
+def test_thresholds_are_those_of_the_tested_answers(found):
+    _, large = pair()
+    assert found.stored["fitted_on"]["model"] == "m" and found.router == "trace_plus"
+    told = found.stored["trace_plus"]["cascade"]
+    assert told["large"] == "l"
+    assert [one["promised"] for one in told["thresholds"]] == [0.01, 0.02, 0.05]
+    last = told["thresholds"][-1]
+    assert 0 < last["escalated"] <= 1
+    assert last["n"] < 300 and last["groups"] == last["n"]
+    # Within what some two hundred tested answers can tell.
+    assert last["large_accuracy"] == pytest.approx(large["correct"].mean(), abs=0.06)
+    json.dumps(found.stored)
+
+
+def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
+    small, _ = pair()
+    fitted = from_stored(json.loads(json.dumps(found.stored)), None, "C.json")
+    told = found.stored["trace_plus"]["cascade"]["thresholds"]
+    by_promise = {f"below:{one['promised']}": one["threshold"] for one in told}
+    assert by_promise == {name: fitted.thresholds[name] for name in by_promise}
+    assert by_promise["below:0.01"] is None and "groups" in fitted.why_not("below:0.01")
+    x = inputs(small, fitted.inputs).select(fitted.inputs).to_numpy()
+    kept = fitted.keeps(x, "below:0.05")
+    # The thresholds are on the probabilities of the fit that left answers to test on, whose
+    # results are those told.
+    at = by_promise["below:0.05"]
+    assert (kept == (fitted.certified.predict(x) >= at)).all()
+    assert 1 - kept.mean() == pytest.approx(told[-1]["escalated"], abs=0.1)
+    with pytest.raises(InputError, match="no promise 'below:0.3'; it has: below:0.01, below:0.02"):
+        fitted.require_tested("below:0.3")
+    with pytest.raises(InputError, match="tested: 0.05, 0.1, 0.2, 0.3, 0.4, 0.5[.]"):
+        fitted.require_tested(0.33)
+
+
+def test_prices_give_costs():
+    told = [{"prompt": 1.0, "generated": 2.0}, {"prompt": 10.0, "generated": 20.0}]
+    small, large = (
+        frame.with_columns(prompt_token_ids=pl.lit([1, 2, 3], pl.List(pl.Int32)))
+        for frame in pair(120)
+    )
+    found = cascade.cascade_answers(small, large, FitSettings(**SETTINGS), told)
+    cost = found.found.filter(metric="cost", router="random").sort("share")["value"]
+    ends = [value(found, metric=name) for name in ("small_cost", "large_cost")]
+    assert (cost[0], cost[-1]) == pytest.approx((ends[0], sum(ends)))
+    tokens = small["surprisal"].list.len().mean()
+    assert ends[0] == pytest.approx((3 * 1 + 2 * tokens) / 1000, rel=0.1)
+
+
+def test_files_that_share_no_question_and_wrong_shares_are_refused():
+    small, large = pair(60)
+    other = large.with_columns(pl.col("example_id") + "x")
+    with pytest.raises(InputError, match="share no question"):
+        cascade.cascade_answers(small, other, FitSettings())
+    with pytest.raises(ValueError, match="less than 1"):
+        FitSettings(risk_control={"cascades": {"below": (1.5,)}})
+
+
+def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
+    tmp_path, monkeypatch, capsys, caplog
+):
+    monkeypatch.chdir(tmp_path)
+    for name, frame in zip(("small", "large"), pair(120), strict=True):
+        frame.write_ndjson(f"{name}.jsonl")
+    (tmp_path / "c.yaml").write_text(
+        json.dumps(SETTINGS | {"risk_control": {"cascades": {"at_least": [0.5]}}})
+    )
+    start = ["cascade", "--small", "small.jsonl", "--large", "large.jsonl", "--config", "c.yaml"]
+    assert main([*start, "--output", "C.json", "--picture", "p.svg"]) == 0
+    printed = capsys.readouterr().out
+    assert "120 questions: m is right on" in printed
+    assert "TRACE+" in printed and "oracle" in printed
+    assert "an accuracy of at least 0.5" in printed
+    stored = json.loads((tmp_path / "C.json").read_text())
+    told = stored["trace_plus"]["cascade"]
+    assert [one["promise"] for one in told["thresholds"]] == ["below"] * 3 + ["at_least"]
+    assert stored["fitted_on"]["task"] == "cascade" and told["large"] == "l"
+    assert "share escalated" in (tmp_path / "p.svg").read_text()
+    named = ["--large-model", "qwen", "--task", "sums", "--vocabulary", "9000"]
+    assert main([*start, *named, "--output", "C.json"]) == 0
+    stored = json.loads((tmp_path / "C.json").read_text())
+    assert stored["trace_plus"]["cascade"]["large"] == "qwen"
+    assert (stored["fitted_on"]["task"], stored["fitted_on"]["vocabulary"]) == ("sums", 9000)
+    assert main([*start, "--small-price", "1", "2"]) == 1
+    assert "prices of both models" in caplog.text

@@ -1,0 +1,181 @@
+"""The command `tracecal`: what it prints, its help, and the files it writes."""
+
+import json
+
+import polars as pl
+import pytest
+
+from support.log_rows import write
+from support.made import answers
+from trace_workflow.tables.table import Column, Table
+from trace_workflow.tables.write import render_csv
+from tracecal.apps import report
+from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
+from tracecal.cli.main import main, parser
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    answers(120).write_ndjson("labelled.jsonl")
+    new = answers(6, seed=1).with_columns(
+        example_id=pl.Series(["z", "=1+1", "b", "-2", "@c", "a"]), correct=None
+    )
+    new.write_ndjson("new.jsonl")
+    return tmp_path
+
+
+CALIBRATE = ["calibrate", "--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
+SCORE = ["score", "--answers", "new.jsonl", "--calibrator", "C.json"]
+
+
+def test_calibrating_says_what_the_calibrator_is_worth(files, capsys):
+    assert main([*CALIBRATE, "--report", "report.html"]) == 0
+    printed = capsys.readouterr().out
+    assert "120 labelled answers of m to t" in printed
+    assert "trace_plus" in printed
+    assert "at most 50% incorrect: keeps" in printed
+    assert "more labelled questions would do" in printed or "cannot be certified" in printed
+    assert "\nUse " in printed
+    page = (files / "report.html").read_text(encoding="utf-8")
+    for text in ("120 labelled answers", "seq_logp", "Guarantees of trace_plus", "Use "):
+        assert text in page
+
+
+def test_quality_is_that_of_fits_without_the_answers_own_group():
+    """Labels drawn at random within groups of twins: fits that saw a twin would look good."""
+    frame = answers(200).with_columns(
+        group_id=(pl.int_range(pl.len()) // 2).cast(pl.String),
+        correct=pl.int_range(pl.len()).map_elements(
+            lambda place: hash(("x", place // 2)) % 2 == 0, return_dtype=pl.Boolean
+        ),
+    )
+    settings = FitSettings(splits={"count": 2}, bootstrap={"resamples": 50})
+    known = labelled(frame, "t", settings)
+    measured = report.quality(known, "t", settings)
+    row = measured.row(by_predicate=pl.col("estimator") == "trace_plus", named=True)
+    assert row["n"] == 200
+    assert row["brier_low"] < row["brier"] < row["brier_high"]
+    predicted = known.cross_fitted(settings).filter(estimator="trace_plus")
+    assert sorted(predicted["example_id"]) == sorted(frame["example_id"])
+    joined = predicted.join(known.frame, on="example_id")
+    expected = ((joined["probability"] - joined["correct"]) ** 2).mean()
+    assert row["brier"] == pytest.approx(expected)
+    gap = joined["probability"].mean() - joined["correct"].mean()
+    assert row["gap"] == pytest.approx(gap)
+
+
+def test_the_ranking_sees_no_answer_that_thresholds_were_tested_on():
+    """Labels of the tested part may change without another choice."""
+    frame, settings = answers(200), FitSettings(splits={"count": 2})
+    known = labelled(frame, "t", settings)
+    tested = known.splits.filter(split=0, part="evaluation")["example_id"]
+    flipped = pl.when(pl.col("example_id").is_in(tested.implode())).then(~pl.col("correct"))
+    other = frame.with_columns(correct=flipped.otherwise("correct"))
+    rankings = [
+        calibrate_answers(one, "t", settings)["fitted_on"]["ranking"] for one in (frame, other)
+    ]
+    assert rankings[0] == rankings[1]
+
+
+def test_how_many_labels_more_would_do():
+    control = {
+        "groups": 65,
+        "thresholds": [
+            {"error_rate": 0.1, "threshold": None, "coverage": 0.0, "error": None, "enough": 130},
+            {"error_rate": 0.2, "threshold": None, "coverage": 0.0, "error": None, "enough": None},
+            {"error_rate": 0.3, "threshold": 0.7, "coverage": 0.5, "error": 0.2, "enough": None},
+        ],
+    }
+    rows = report.guarantees(control, 100).rows(named=True)
+    assert [row["more"] for row in rows] == [100, None, None]
+    assert report.guaranteed(rows[0]).endswith("about 100 more labelled questions would do")
+    assert "keeps 50% of the answers (20.0% observed)" in report.guaranteed(rows[2])
+
+
+def test_scores_keep_the_order_of_the_file_and_csv_cells_are_no_formulas(files, capsys):
+    assert main(CALIBRATE) == 0
+    assert main([*SCORE, "--output", "s.csv"]) == 0
+    assert main([*SCORE, "--output", "s.jsonl"]) == 0
+    assert pl.read_ndjson("s.jsonl")["example_id"].to_list() == ["z", "=1+1", "b", "-2", "@c", "a"]
+    ids = pl.read_csv("s.csv")["example_id"].to_list()
+    assert ids == ["z", "'=1+1", "b", "'-2", "'@c", "a"]
+
+
+def test_confidence_is_written_beside_the_rows_of_a_file(files, caplog):
+    main(CALIBRATE)
+    samples = [{"doc_id": one, "resps": [["x"]], "filter": "none"} for one in ("b", "missing", "z")]
+    write(files / "samples.jsonl", samples)
+    assert main([*SCORE, "--beside", "samples.jsonl", "--output", "s.jsonl"]) == 0
+    assert "1 rows of samples.jsonl are not in new.jsonl" in caplog.text
+    assert main([*SCORE, "--output", "plain.jsonl"]) == 0
+    plain = {row.pop("example_id"): row for row in pl.read_ndjson("plain.jsonl").to_dicts()}
+    lines = (files / "s.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        row | {"confidence": plain.get(row["doc_id"])} for row in samples
+    ]
+
+
+def test_without_log_probabilities_nothing_is_written_beside(files, caplog):
+    main(CALIBRATE)
+    write(files / "samples.jsonl", [{"doc_id": 1, "resps": [["x"]], "filter": "none"}])
+    beside = ["--answers", "samples.jsonl", "--beside", "samples.jsonl", "--output", "s.jsonl"]
+    assert main([*SCORE, *beside]) == 1
+    assert "samples.jsonl: no answer has log-probabilities" in caplog.text
+    assert not (files / "s.jsonl").exists()
+
+
+def test_tables_as_csv_hold_no_formulas():
+    frame = pl.DataFrame({"label": ["=HYPERLINK(1)", "+1", "TRACE+"], "value": [-1.5, 2.0, 3.0]})
+    text = render_csv(Table(frame, (Column(("label",)),)))
+    assert text == "label,value\n'=HYPERLINK(1),-1.5\n'+1,2.0\nTRACE+,3.0\n"
+
+
+def test_answers_without_entropies_are_scored_by_the_best_estimator_of_likelihood(files, caplog):
+    assert main(CALIBRATE) == 0
+    answers(6, seed=1, entropy=None).write_ndjson("new.jsonl")
+    assert main([*SCORE, "--output", "s.jsonl"]) == 0
+    assert pl.read_ndjson("s.jsonl")["probability"].null_count() == 0
+    assert "trace_plus is not defined; using" in caplog.text
+
+
+def test_another_vocabulary_is_refused(files, caplog):
+    assert main([*CALIBRATE, "--vocabulary", "10000"]) == 0
+    assert main([*SCORE, "--vocabulary", "20000"]) == 1
+    assert "vocabulary of 10000 tokens, not 20000" in caplog.text
+
+
+def test_without_arguments_it_shows_its_help(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert "tracecal calibrate --answers" in shown
+    assert "serve" in shown
+
+
+def test_it_tells_its_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("tracecal ")
+
+
+@pytest.mark.parametrize("command", ["calibrate", "score", "replay", "watch", "serve"])
+def test_help_has_a_description_an_example_and_defaults(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    shown = capsys.readouterr().out
+    assert f"example:\n  tracecal {command} " in shown
+    assert "(default: auto)" in shown
+    assert "default: None" not in shown
+    (commands,) = (
+        action.choices for action in parser()._actions if action.dest == "run_" or action.choices
+    )
+    assert commands[command].description.count(". ") >= 1
+
+
+def test_columns_are_given_as_name_and_path(files, caplog):
+    told = ["--columns", "answer=output.text", "surprisal"]
+    assert main([*CALIBRATE, *told]) == 1
+    assert "--columns surprisal: expected COLUMN=PATH" in caplog.text

@@ -1,0 +1,141 @@
+"""The files that commands read and write: none of the first is lost, none of the second half made."""
+
+import argparse
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support.made import answers
+from tracecal.calibration.parts import given_parts
+from tracecal.cli.main import main, parser
+from tracecal.cli.options import READ, WRITTEN, require_apart
+
+CALIBRATE = "calibrate --answers a.jsonl --task t --vocabulary 151936 "
+COMMANDS = [
+    "pick --answers a.jsonl --number 5 --output a.jsonl",
+    "explore --answers a.html --output a.html",
+    "score --answers a.jsonl --calibrator C.json --output a.jsonl",
+    "score --answers a.jsonl --calibrator C.json --beside b.jsonl --output b.jsonl",
+    CALIBRATE + "--output a.jsonl",
+    CALIBRATE + "--output C.json --config C.json",
+    CALIBRATE + "--output C.json --parts C.json",
+    CALIBRATE + "--output C.html --report C.html",
+    "cascade --small a.jsonl --large b.jsonl --output b.jsonl",
+    "plan --calibrator c.svg --error-rate 0.1 --picture c.svg",
+    "label a.jsonl --output a.jsonl",
+    "label x.promise.json --output x.jsonl --error-rate 0.2",
+    "label a.jsonl --labels a.labelled.jsonl",
+    "replay --answers a.jsonl --weights weights --output weights/model.arrow",
+    "watch --answers a.jsonl --calibrator C.json --state C.json",
+    "serve --upstream http://x --calibrator C.json --watch C.json",
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weights").mkdir()
+
+
+def written():
+    """Files of the names in COMMANDS that hold usable answers, so that nothing else is wrong."""
+    content = answers(40).write_ndjson()
+    for name in (
+        "a.jsonl",
+        "b.jsonl",
+        "a.html",
+        "c.svg",
+        "weights/model.arrow",
+        "C.json",
+        "C.html",
+    ):
+        Path(name).write_text(content)
+    for name in ("a.labelled.jsonl", "x.promise.json"):
+        Path(name).write_text(content)
+    return contents()
+
+
+def contents():
+    return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_writes_to_a_file_that_it_reads(command, caplog):
+    before = written()
+    assert main(command.split()) == 1
+    assert "would replace it: name another" in caplog.text
+    assert contents() == before
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_link_to_an_input_is_that_input(link, caplog):
+    before = written()
+    link(Path("other.jsonl"), Path("a.jsonl").absolute())
+    Path("below").mkdir()
+    for output in ("other.jsonl", "below/../a.jsonl", str(Path("a.jsonl").absolute())):
+        assert main(f"pick --answers a.jsonl --number 5 --output {output}".split()) == 1
+    assert caplog.text.count("name another") == 3
+    assert contents() == before | {Path("other.jsonl"): before[Path("a.jsonl")]}
+
+
+def test_every_option_that_may_name_a_file_is_known_as_one():
+    """A new option of text is an input, an output or listed here."""
+    texts = "address task revision model id label columns filter host upstream escalate promise"
+    texts += " escalate_model escalate_key_env estimator question large_model"
+    [commands] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    for name, command in commands.choices.items():
+        for action in command._actions:
+            is_text = action.nargs != 0 and action.type not in (int, float) and not action.choices
+            if is_text and not isinstance(action.default, int | float):
+                known = {*READ, *WRITTEN, *texts.split(), "vocabulary", "rounding", "keep_texts"}
+                assert action.dest in known | {"early", "early_below"}, (name, action.dest)
+
+
+def test_a_state_may_hold_the_answers_that_are_watched():
+    Path("state.db").touch()
+    require_apart({"answers": "state.db", "state": "state.db"})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "explore --answers a.jsonl --output page.jsonl",
+        CALIBRATE + "--output C.json --report a.jsonl",
+        "plan --accuracy 0.5 --auroc 0.8 --error-rate 0.1 --picture a.png",
+        "cascade --small a.jsonl --large b.jsonl --picture a.gif",
+        "replay --answers a.jsonl --weights w --output a.safetensors",
+    ],
+)
+def test_pages_pictures_and_traces_have_their_own_suffix(command, capsys):
+    with pytest.raises(SystemExit):
+        main(command.split())
+    assert "expected a name that ends in ." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["/dev/null", "folder.jsonl", "."])
+def test_a_device_or_folder_is_not_replaced(output, caplog):
+    answers(40).write_ndjson("a.jsonl")
+    Path("folder.jsonl").mkdir()
+    assert main(f"pick --answers a.jsonl --number 5 --output {output}".split()) == 1
+    assert f"{output} is a folder or a device" in caplog.text
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_full_disk_is_one_sentence(caplog, monkeypatch):
+    answers(40).write_ndjson("a.jsonl")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main("pick --answers a.jsonl --number 5 --output o.jsonl".split()) == 1
+    assert caplog.messages == ["error: o.jsonl: No space left on device."]
+    assert {path.name for path in Path().iterdir()} == {"a.jsonl", "weights"}
+
+
+def test_parts_may_be_stated_by_a_text_longer_than_any_file_name():
+    schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(50)}}
+    assert given_parts(json.dumps(schema)).names == tuple(f"p{n}" for n in range(50))

@@ -1,0 +1,53 @@
+"""One calibrator for all tests of the room: fitting it takes a second."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from support.made import stored
+from support.running import READING, connected
+from support.tiny import initialise_model, train_tokenizer
+from tracecal.apps.proxy.confidence import Scorer
+from tracecal.calibration.calibrator import from_stored
+from tracecal.io.files import write_json
+
+
+@pytest.fixture(scope="session")
+def content():
+    return json.loads(json.dumps(stored()))
+
+
+@pytest.fixture(scope="session")
+def calibrator(content):
+    return from_stored(content, "trace_plus", "made up")
+
+
+@pytest.fixture
+def calibrator_file(content, tmp_path):
+    path = tmp_path / "C.json"
+    write_json(content, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_model():
+    tokenizer = train_tokenizer()
+    return initialise_model(len(tokenizer), "llama", 0), tokenizer
+
+
+@pytest.fixture(scope="session")
+def of_top_k(calibrator):
+    """The calibrator as one of entropies from the likeliest tokens, as servers list them."""
+    fitted_on = calibrator.fitted_on.model_copy(update={"entropy": "top-k"})
+    return replace(calibrator, fitted_on=fitted_on)
+
+
+@pytest.fixture
+def client(of_top_k):
+    """A client of a proxy before an upstream."""
+
+    def connect(upstream, reading=READING, **settings):
+        return connected(Scorer(of_top_k, reading, 0.3), upstream, **settings)
+
+    return connect

@@ -1,0 +1,21 @@
+"""The share of correct answers of each model on each task, over all languages and for each."""
+
+from pathlib import Path
+
+import polars as pl
+
+from trace_workflow.jobs.job import job
+from tracecal.calibration.metrics import accuracy_by_language, accuracy_row
+from tracecal.io.files import read_parquet, write_parquet
+from tracecal.io.traces import evaluated
+
+with job(snakemake):
+    rows, divided = [], []
+    for labels, task in zip(snakemake.input.labels, snakemake.input.tasks, strict=True):
+        judged = evaluated(read_parquet(labels, ["example_id", "correct"]), task)
+        pair = Path(labels).parent.name, Path(labels).stem
+        questions = read_parquet(task, ["example_id", "role", "language"])
+        rows.append(accuracy_row(judged, questions, *pair))
+        divided.append(accuracy_by_language(judged, questions, *pair))
+    write_parquet(pl.concat(rows), snakemake.output.accuracy)
+    write_parquet(pl.concat(divided), snakemake.output.languages)

@@ -1,0 +1,20 @@
+"""Record the hidden state of the last prompt token of a task's examples, evaluated or training."""
+
+import polars as pl
+
+from trace_workflow.jobs.job import job
+from trace_workflow.models.hidden import HIDDEN, hidden_task
+from trace_workflow.models.running import Step, record
+from tracecal.io.files import read_parquet
+from tracecal.io.traces import read_arrow
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    step = Step.of(snakemake)
+    rows = read_parquet(paths.task, ["example_id", "role"])
+    wanted = rows.filter(pl.col("role").is_in(["evaluation", "training"]))
+    asked = read_arrow(paths.traces, ["example_id", "prompt_token_ids"])
+    prompts = asked.join(wanted, on="example_id", how="semi").to_dicts()
+    policy = f"prefill, hidden state of the last prompt token at depth {params.depth:g}"
+    arguments = params.depth, resources.batch_size
+    record(step, prompts, HIDDEN, policy, hidden_task, *arguments)

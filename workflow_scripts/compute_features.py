@@ -1,0 +1,11 @@
+"""Compute the trace features of a task's evaluation answers."""
+
+from trace_workflow.jobs.job import job
+from tracecal.features.features import answer_features
+from tracecal.io.files import write_parquet
+from tracecal.io.traces import evaluated, read_traces
+
+with job(snakemake):
+    traces = read_traces(snakemake.input.traces, ["example_id", "surprisal", "entropy"])
+    # Selected after the features, as selecting long traces would copy them.
+    write_parquet(evaluated(answer_features(traces), snakemake.input.task), snakemake.output[0])

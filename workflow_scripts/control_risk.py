@@ -1,0 +1,39 @@
+"""Add to calibrators what they were fitted on, and to TRACE+'s its risk-control thresholds."""
+
+from trace_workflow.jobs.job import job
+from tracecal.calibration.calibrator import fitted_on
+from tracecal.calibration.few_labels import PART_FEATURE, part_codes
+from tracecal.calibration.guarantees import risk_control
+from tracecal.io.files import read_json, read_parquet, write_json
+from tracecal.io.traces import arrow_metadata, evaluated
+
+with job(snakemake):
+    inputs, params = snakemake.input, snakemake.params
+    calibrators = read_json(inputs.calibrators)
+    labels = read_parquet(inputs.labels, ["example_id", "correct"])
+    answers = evaluated(labels.select("example_id", "correct"), inputs.task)
+    # A run may leave out TRACE+.
+    if "trace_plus" in calibrators:
+        features = read_parquet(inputs.features, ["example_id"])
+        groups = read_parquet(inputs.task, ["example_id", "group_id"])
+        if names := params.get("part_names"):
+            codes = part_codes(groups, names, PART_FEATURE)
+            features = features.join(codes, on="example_id", validate="1:1")
+        calibrators["trace_plus"]["risk_control"] = risk_control(
+            calibrators["trace_plus"],
+            answers.join(features, on="example_id", how="left", validate="1:1"),
+            read_parquet(inputs.splits, ["example_id", "split", "rank", "part"]),
+            params.error_rates,
+            params.confidence,
+            # A task that declares no groups gives each example a group of its own name.
+            single=(groups["group_id"] == groups["example_id"]).all(),
+            together=params.together,
+        )
+    description = fitted_on(
+        arrow_metadata(inputs.traces),
+        answers["correct"],
+        model=snakemake.wildcards.model,
+        known_as=params.known_as,
+        task=snakemake.wildcards.task,
+    )
+    write_json({"fitted_on": description, **calibrators}, snakemake.output[0])

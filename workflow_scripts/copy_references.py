@@ -1,0 +1,8 @@
+"""Put the bibliography beside the tables that cite it."""
+
+from trace_workflow.config import paper
+from trace_workflow.jobs.job import job
+from tracecal.io.files import write_text
+
+with job(snakemake):
+    write_text(paper.BIBLIOGRAPHY.read_text(encoding="utf-8"), snakemake.output[0])

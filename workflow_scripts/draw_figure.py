@@ -1,0 +1,23 @@
+"""Draw one figure as PDF and SVG."""
+
+from importlib import import_module
+
+from trace_workflow.jobs.job import job
+from tracecal.apps import figure_style
+from tracecal.estimators.entry import Entry
+from tracecal.io.files import read_parquet
+
+with job(snakemake):
+    figure = import_module(f"trace_workflow.figures.{snakemake.wildcards.figure}")
+    settings, words = dict(snakemake.params.settings), snakemake.params.words
+    if "entries" in settings:
+        settings["entries"] = [Entry(**fields) for fields in settings["entries"]]
+    # A single file is read here; of one file per pair the figure gets the paths.
+    frames = {
+        name: read_parquet(paths) if isinstance(paths, str) else paths
+        for name, paths in snakemake.input.items()
+    }
+    drawn = figure.draw(**frames, **settings)
+    figure_style.save(
+        drawn, snakemake.output.pdf, snakemake.output.svg, words["title"], words["caption"]
+    )

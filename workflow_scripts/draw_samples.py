@@ -1,0 +1,19 @@
+"""Sample several answers to each of a task's evaluation prompts."""
+
+from trace_workflow.config.prompting import PromptSettings
+from trace_workflow.jobs.job import job
+from trace_workflow.models.prompt import ask_evaluated
+from trace_workflow.models.running import Step, record
+from trace_workflow.models.sampling import SAMPLES, sample_task
+from tracecal.capture.model import load_tokenizer
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    step = Step.of(snakemake)
+    asking = PromptSettings.model_validate_json(params.asking)
+    tokenizer = load_tokenizer(paths.model)
+    prompts = ask_evaluated(tokenizer, paths.task, asking, params.chat)
+    policy = f"{params.answers} samples at temperature {params.temperature:g}"
+    drawing = params.answers, params.temperature, params.seed
+    arguments = tokenizer, asking, resources.batch_size, *drawing
+    record(step, prompts, SAMPLES, policy, sample_task, *arguments)

@@ -1,0 +1,10 @@
+"""Draw the subset of a task's rows that the estimators which cost most are computed for."""
+
+from trace_workflow.config.task_tables import draw_subset
+from trace_workflow.jobs.job import job
+from tracecal.io.files import read_parquet, write_parquet
+
+with job(snakemake):
+    rows = read_parquet(snakemake.input.task, ["example_id", "role"])
+    params = snakemake.params
+    write_parquet(draw_subset(rows, params.seed, params.answers), snakemake.output[0])

@@ -1,0 +1,11 @@
+"""Put the scores of all families side by side."""
+
+from trace_workflow.jobs.job import job
+from tracecal.estimators.reading import join_scores
+from tracecal.io.files import read_parquet, write_parquet
+from tracecal.io.traces import evaluation_ids
+
+with job(snakemake):
+    families = [read_parquet(path, ["example_id"]) for path in snakemake.input.families]
+    ids = evaluation_ids(snakemake.input.task)
+    write_parquet(join_scores(ids, families, snakemake.params.order), snakemake.output[0])

@@ -1,0 +1,38 @@
+"""Write the answer explorer."""
+
+import polars as pl
+
+from trace_workflow.jobs.job import job
+from trace_workflow.tables.explorer import Files, read_answers, read_wholes
+from tracecal.apps.explorer.contents import choose_answers, contents
+from tracecal.apps.explorer.page import page
+from tracecal.io.files import read_parquet, write_text
+
+with job(snakemake):
+    inputs, params = snakemake.input, snakemake.params
+    kinds = inputs.traces, inputs.tasks, inputs.labels, inputs.scores, inputs.predictions
+    ids = [entry["id"] for entry in params.estimators]
+    answers = pl.concat(
+        read_answers(Files(*paths), ids, params.parents.get(task)).select(
+            pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()
+        )
+        for (model, task), *paths in zip(params.pairs, *kinds, strict=True)
+    )
+    shown = choose_answers(answers, params.answers, params.seed)
+    wholes = {
+        (model, params.parents[task]): path
+        for (model, task), path in zip(params.pairs, inputs.wholes, strict=True)
+        if task in params.parents
+    }
+    data = contents(
+        shown,
+        params.estimators,
+        params.models,
+        params.tasks,
+        params.run,
+        answers.height,
+        params.main,
+        wholes=read_wholes(shown, wholes),
+        promises=read_parquet(inputs.promises[0]) if inputs.promises else None,
+    )
+    write_text(page(data), snakemake.output[0])

@@ -1,0 +1,27 @@
+"""Measure every estimator in every split, over all languages and for each."""
+
+from trace_workflow.jobs.job import job
+from tracecal.calibration.metrics import all_metrics, metrics_by_language
+from tracecal.estimators.entry import PICKED
+from tracecal.io.files import read_parquet, write_parquet
+
+with job(snakemake):
+    predictions = read_parquet(snakemake.input.predictions, ["estimator", "split", "example_id"])
+    labels = read_parquet(snakemake.input.labels, ["example_id", "correct"])
+    languages = read_parquet(snakemake.input.task, ["example_id", "language"])
+    splits = read_parquet(snakemake.input.splits, ["split"])
+    answers = labels.select("example_id", "correct").join(
+        languages.select("example_id", "language"), on="example_id", validate="1:1"
+    )
+    scores = read_parquet(snakemake.input.scores, ["example_id"])
+    settings = {
+        "model": snakemake.wildcards.model,
+        "task": snakemake.wildcards.task,
+        "estimators": [*snakemake.params.estimators, PICKED],
+        "splits": splits["split"].unique().sort().to_list(),
+        "ece_bins": snakemake.params.ece_bins,
+    }
+    pooled = all_metrics(predictions, answers.drop("language"), scores, **settings)
+    write_parquet(pooled, snakemake.output.metrics)
+    divided = metrics_by_language(predictions, answers, scores, **settings)
+    write_parquet(divided, snakemake.output.languages)

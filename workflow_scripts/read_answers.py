@@ -1,0 +1,18 @@
+"""Write answers from a file as traces."""
+
+import pyarrow as pa
+
+from trace_workflow.jobs.job import job
+from tracecal.answers.as_traces import IMPORTED, answers_to, as_traces, entropies_of, kind_of
+from tracecal.answers.settings import Reading
+from tracecal.io.files import write_parquet
+from tracecal.io.traces import write_table
+
+with job(snakemake):
+    inputs, params, output = snakemake.input, snakemake.params, snakemake.output
+    reading = Reading.model_validate_json(params.reading)
+    answers, questions = answers_to(inputs.task, inputs.answers, params.held, reading)
+    made = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}
+    metadata = made | kind_of(answers) | entropies_of(answers, reading)
+    write_table(pa.Table.from_pylist(as_traces(answers), schema=IMPORTED), metadata, output.traces)
+    write_parquet(questions, output.questions)

@@ -1,0 +1,26 @@
+"""Replay answers from a file with a model and write their traces."""
+
+import polars as pl
+
+from trace_workflow.jobs.job import job
+from trace_workflow.models.running import Step, record
+from tracecal.answers.as_traces import IMPORTED, NOT_REPLAYABLE, answers_to, kind_of
+from tracecal.answers.record import RECORDS
+from tracecal.answers.settings import Reading
+from tracecal.capture.model import load_tokenizer
+from tracecal.capture.replay import replay_traces, tokenisation, tokenised
+from tracecal.io.files import write_parquet
+
+with job(snakemake):
+    paths, params, resources = snakemake.input, snakemake.params, snakemake.resources
+    step = Step.of(snakemake)
+    reading = Reading.model_validate_json(params.reading)
+    answers, questions = answers_to(paths.task, paths.answers, params.held, reading, NOT_REPLAYABLE)
+    tokenizer = load_tokenizer(paths.model)
+    prompts = tokenised(tokenizer, answers, params.end_token)
+    metadata = kind_of(pl.DataFrame(prompts, schema=RECORDS))
+    metadata |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
+    policy = f"replay of {paths.answers}"
+    arguments = tokenizer, resources.batch_size
+    record(step, prompts, IMPORTED, policy, replay_traces, *arguments, notes=lambda _: metadata)
+    write_parquet(questions.drop("lacks"), snakemake.output.questions)

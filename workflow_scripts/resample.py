@@ -1,0 +1,23 @@
+"""Measure every compared estimator on resamples of a task's examples."""
+
+from trace_workflow.jobs.job import job
+from tracecal.calibration.resampling import resample_metrics
+from tracecal.estimators.entry import PICKED
+from tracecal.io.files import read_parquet, write_parquet
+from tracecal.io.traces import evaluated
+
+with job(snakemake):
+    params, wildcards = snakemake.params, snakemake.wildcards
+    labels = read_parquet(snakemake.input.labels, ["example_id", "correct"])
+    answers = evaluated(labels, snakemake.input.task, ["group_id"])
+    values = resample_metrics(
+        read_parquet(snakemake.input.predictions, ["estimator", "split", "example_id"]),
+        answers.select("example_id", "group_id", "correct"),
+        read_parquet(snakemake.input.scores, ["example_id"]),
+        model=wildcards.model,
+        task=wildcards.task,
+        estimators=[*params.estimators, PICKED],
+        seed=params.seed,
+        resamples=params.resamples,
+    )
+    write_parquet(values, snakemake.output[0])

@@ -1,0 +1,16 @@
+"""Fetch a split of a benchmark from the hub."""
+
+from trace_workflow.jobs.job import job
+from trace_workflow.models.hub_rows import stage_rows
+from tracecal.io.files import write_text
+
+with job(snakemake, online=True):
+    source = snakemake.params.source
+    commit = stage_rows(
+        source["hub"],
+        source["config"],
+        source["revision"],
+        source["split"],
+        snakemake.output.rows,
+    )
+    write_text(f"{commit}\n", snakemake.output.revision)

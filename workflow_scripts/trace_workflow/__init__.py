@@ -1,0 +1,3 @@
+import time
+
+STARTED = time.monotonic()

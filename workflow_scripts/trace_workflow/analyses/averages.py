@@ -1,0 +1,158 @@
+"""Means over splits, then over tasks, then over models, comparable between estimators.
+
+A task counts for a metric where any estimator has a value on it. An estimator that lacks a value on
+one of these tasks has no average. The s.d. over splits of such an average is that of the averages
+of single splits, which are kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+
+import polars as pl
+
+from trace_workflow.analyses.study_files import of_study
+from tracecal.calibration.metrics import METRICS
+from tracecal.io.files import read_parquet
+
+SUMMARY = {
+    "mean": pl.Float64,
+    "sd": pl.Float64,
+    "splits": pl.Int64,
+    "undefined": pl.Int64,
+    "n": pl.Float64,
+    "values": pl.List(pl.Float64),
+}
+KEYS = ("study", "model", "task", "estimator", "metric")
+AVERAGES = {name: pl.String for name in KEYS} | SUMMARY
+
+
+def analysis(measured: str, studies: Mapping[str, Mapping], by: Sequence[str] = ()) -> pl.DataFrame:
+    """`averages` of the file `measured`."""
+    return averages(read_parquet(measured, [*by, *METRICS]), studies, by)
+
+
+def averages(
+    measured: pl.DataFrame, studies: Mapping[str, Mapping], by: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Averages of `measured` (METRICS, and the columns `by` that divide it further).
+
+    Rows of a (model, task) pair have no `study`. Rows of a study ('main', 'cross') have no `task`
+    and are means over its tasks, some of which may have no rows yet; rows of 'cross' without a
+    `model` are means over its models. Columns `by`, KEYS, then `mean` and `sd` over `splits`, how
+    many of these are `undefined` and left out of the mean, `n` answers in a split (summed over
+    tasks), and `values`, the list of the splits' values. Null means undefined.
+    """
+    pairs = over_splits(measured, [*by, "model", "task", "estimator", "metric"])
+    frames = [pairs.with_columns(study=pl.lit(None, pl.String))]
+    keys = [*by, "model", "estimator", "metric"]
+    for study, study_settings in studies.items():
+        means = over_tasks(pairs.filter(of_study(study_settings)), keys, compared=["estimator"])
+        frames.append(means.with_columns(study=pl.lit(study), task=pl.lit(None, pl.String)))
+        if "models" in study_settings:
+            null = pl.lit(None, pl.String)
+            overall = over_models(means, keys)
+            frames.append(overall.with_columns(study=pl.lit(study), model=null, task=null))
+    order = [*by, *KEYS, *SUMMARY]
+    return pl.concat(frame.select(order) for frame in frames).sort(*by, *KEYS)
+
+
+def over_splits(measured: pl.DataFrame, keys: Sequence[str], over: str = "split") -> pl.DataFrame:
+    """`keys` and SUMMARY of the `value` of the rows with the same keys, in the order of `over`."""
+    size = pl.col("n").mean() if "n" in measured.columns else pl.lit(None, pl.Float64)
+    listed = (
+        measured.with_columns(pl.col("value").fill_nan(None))
+        .sort(*keys, over)
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("value"), n=size)
+    )
+    series = listed["value"].to_list()
+    means = [mean(values) for values in series]
+    return _summary(listed.select(keys), means, series, listed["n"].to_list())
+
+
+def over_tasks(
+    pairs: pl.DataFrame, keys: Sequence[str], compared: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Means over the tasks that count, for each combination of `keys`.
+
+    A task counts where a value is defined in any of the rows that differ only in the keys
+    `compared`. The mean is undefined where no task counts.
+    """
+    scope = [key for key in keys if key not in compared]
+    has_value = pl.col("mean").is_not_null().any().alias("has_value")
+    tasks = pairs.group_by(*scope, "task").agg(has_value)
+    none = ~pl.col("has_value").any().over(scope)
+    counted = tasks.filter(pl.col("has_value") | none).drop("has_value")
+    wanted = pairs.select(keys).unique().join(counted, on=scope, nulls_equal=True)
+    return over_members(
+        wanted.join(pairs, on=[*keys, "task"], how="left", nulls_equal=True).sort("task"), keys
+    )
+
+
+def over_models(means: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Means over all models in `means`, for each combination of the other `keys`."""
+    others = [key for key in keys if key != "model"]
+    wanted = means.select(others).unique().join(means.select("model").unique(), how="cross")
+    members = wanted.join(means, on=keys, how="left", nulls_equal=True)
+    return over_members(members.sort("model"), others)
+
+
+def over_members(members: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Means of the SUMMARY rows with the same `keys`, undefined where one of them is."""
+    listed = members.group_by(keys).agg("mean", "values", pl.col("n").sum()).sort(keys)
+    means = [None if None in each else mean(each) for each in listed["mean"].to_list()]
+    series = [mean_series(each) for each in listed["values"].to_list()]
+    return _summary(listed.select(keys), means, series, listed["n"].to_list())
+
+
+def mean_series(members: Sequence[Sequence[float | None] | None]) -> list[float | None]:
+    """The mean of several series split by split; null where one of them has no value."""
+    defined = [series for series in members if series is not None]
+    if len(defined) < len(members):
+        return [None] * max(map(len, defined), default=0)
+    return [None if None in each else fmean(each) for each in zip(*defined, strict=True)]
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of the defined values, null where there are none."""
+    defined = [value for value in values if value is not None]
+    return fmean(defined) if defined else None
+
+
+def spread(values: Sequence[float | None]) -> float | None:
+    """The s.d. of the defined values, null where there are fewer than two."""
+    defined = [value for value in values if value is not None]
+    return stdev(defined) if len(defined) > 1 else None
+
+
+def _summary(
+    keys: pl.DataFrame,
+    means: Sequence[float | None],
+    series: Sequence[Sequence[float | None]],
+    sizes: Sequence[float | None],
+) -> pl.DataFrame:
+    columns = {
+        "mean": means,
+        "sd": [spread(values) for values in series],
+        "splits": [len(values) for values in series],
+        "undefined": [sum(value is None for value in values) for values in series],
+        "n": sizes,
+        "values": series,
+    }
+    return keys.with_columns(pl.DataFrame(columns, schema=SUMMARY).get_columns())
+
+
+def repeated(measured: pl.DataFrame, keys: Sequence[str], over: str) -> pl.DataFrame:
+    """Means of `value` over the repetitions `over`, for each `task`, and over tasks (`task` null).
+
+    Columns `task`, the keys, `mean`, `sd`, `repetitions` and `undefined`, sorted. A task without
+    any value does not count in the mean over tasks.
+    """
+    tasks = over_splits(measured, ["task", *keys], over)
+    overall = over_tasks(tasks, keys).with_columns(task=pl.lit(None, pl.String))
+    return (
+        pl.concat([tasks, overall.select(tasks.columns)])
+        .rename({"splits": "repetitions"})
+        .select("task", *keys, "mean", "sd", "repetitions", "undefined")
+        .sort("task", *keys)
+    )

@@ -1,0 +1,77 @@
+"""TRACE+ against every baseline, with intervals that hold for all of them at once.
+
+Max-t over the bootstrap (Romano and Wolf 2005): in each resample the largest deviation of any of
+the differences from its observed value, in standard errors. Its quantile is the half-width of all
+intervals, so that with the stated level none of them misses its difference. Each metric and scope
+is a family of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from trace_workflow.analyses.improvements import SCOPE, SIGNS, differences, values_of
+from tracecal.calibration.resampling import RESAMPLES
+from tracecal.io.files import read_parquet
+
+COMPARISONS = dict.fromkeys((*SCOPE, "baseline"), pl.String) | {
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "level": pl.Float64,
+    "resamples": pl.Int64,
+}
+
+
+def analysis(
+    resamples: Sequence[str],
+    baselines: Sequence[str],
+    studies: Mapping[str, Mapping],
+    level: float,
+) -> pl.DataFrame:
+    """`comparisons` from the files of each pair's resamples."""
+    resampled = pl.concat(read_parquet(path, list(RESAMPLES)) for path in resamples)
+    return comparisons(resampled, baselines, studies, level)
+
+
+def comparisons(
+    resampled: pl.DataFrame,
+    baselines: Sequence[str],
+    studies: Mapping[str, Mapping],
+    level: float,
+) -> pl.DataFrame:
+    """One row per metric, scope and baseline with a defined difference; columns COMPARISONS.
+
+    `resampled` has the rows of `resample_metrics` of all pairs; `difference` is by how much TRACE+
+    is better.
+    """
+    rows = []
+    for metric in resampled["metric"].unique().sort():
+        by_pair = values_of(resampled.filter(metric=metric), SIGNS[metric])
+        families: dict[tuple, dict[str, np.ndarray]] = {}
+        for baseline in baselines:
+            for scope, values in differences(by_pair, studies, baseline).items():
+                if len(values) > 1 and not np.isnan(values[0]):
+                    families.setdefault(scope, {})[baseline] = values
+        for scope, family in families.items():
+            observed, half, count = simultaneous(np.array(list(family.values())), level)
+            rows += [
+                (*scope, metric, name, value, value - width, value + width, level, count)
+                for name, value, width in zip(family, observed, half, strict=True)
+            ]
+    return pl.DataFrame(rows, schema=COMPARISONS, orient="row").sort(*SCOPE, "baseline")
+
+
+def simultaneous(values: np.ndarray, level: float) -> tuple[list[float], list[float], int]:
+    """The observed differences, the half-widths of their intervals, and how many resamples count.
+
+    `values` [k, 1 + resamples] are k differences, the observed ones first; resamples in which one
+    of them is undefined are left out.
+    """
+    observed = values[:, :1]
+    drawn = values[:, 1:][:, ~np.isnan(values).any(axis=0)[1:]]
+    errors = drawn.std(axis=1, keepdims=True)
+    scaled = np.abs(drawn - observed) / np.where(errors > 0, errors, np.inf)
+    quantile = np.quantile(scaled.max(axis=0), level) if drawn.size else np.nan
+    return observed[:, 0].tolist(), (quantile * errors[:, 0]).tolist(), drawn.shape[1]

@@ -1,0 +1,11 @@
+"""The cascades of all pairs of models of a run as one frame."""
+
+import polars as pl
+
+from trace_workflow.analyses.study_files import Paths
+from tracecal.io.files import read_parquet
+
+
+def analysis(parts: Paths) -> pl.DataFrame:
+    """The rows of all `parts`, in their order."""
+    return pl.concat(map(read_parquet, parts))

@@ -1,0 +1,61 @@
+"""Metrics of short, medium and long answers (paper, appendix, "Robustness and Reliability").
+
+The strata are thirds of a task's answers by their number of tokens T. Answers of one length stay
+together: a length belongs to the third that holds its mean rank, so that neither the order of the
+answers nor chance decides, and the thirds are as even as ties allow. A task with few different
+lengths may leave a third empty. Calibration ignores the strata: the probabilities are those of the
+main comparison.
+"""
+
+from typing import Any
+
+import polars as pl
+
+from trace_workflow.analyses.study_files import Pairs, Paths
+from tracecal.calibration.metrics import METRICS, metrics_by
+from tracecal.io.files import read_parquet
+
+STRATA = ("short", "medium", "long")
+STRATIFIED = {"stratum": pl.String, **METRICS}
+
+
+def analysis(
+    predictions: Paths, labels: Paths, scores: Paths, features: Paths, pairs: Pairs, **settings: Any
+) -> pl.DataFrame:
+    """`metrics_by_length` of each of `pairs`, from their files, with its `settings`."""
+    frames = [
+        metrics_by_length(
+            read_parquet(predicted, ["estimator", "split", "example_id", "probability"]),
+            read_parquet(labelled, ["example_id", "correct"]).select("example_id", "correct"),
+            read_parquet(scored, ["example_id"]),
+            read_parquet(measured, ["example_id", "length"]),
+            model=model,
+            task=task,
+            **settings,
+        )
+        for (model, task), predicted, labelled, scored, measured in zip(
+            pairs, predictions, labels, scores, features, strict=True
+        )
+    ]
+    return pl.concat([pl.DataFrame(schema=STRATIFIED), *frames])
+
+
+def strata(lengths: pl.DataFrame) -> pl.DataFrame:
+    """`example_id` and `stratum` of answers with their `length`."""
+    twice_rank = (2 * pl.col("length").rank("average")).cast(pl.Int64)
+    third = (len(STRATA) * (twice_rank - 1)) // (2 * pl.len())
+    names = pl.Series(STRATA)
+    return lengths.select("example_id", stratum=pl.lit(names).gather(third))
+
+
+def metrics_by_length(
+    predictions: pl.DataFrame,
+    answers: pl.DataFrame,
+    scores: pl.DataFrame,
+    lengths: pl.DataFrame,
+    **settings: Any,
+) -> pl.DataFrame:
+    """`all_metrics` for each stratum of the evaluated answers; `lengths` covers every answer."""
+    settings["splits"] = predictions["split"].unique().sort().to_list()
+    divided = strata(lengths)
+    return metrics_by("stratum", STRATA, divided, predictions, answers, scores, **settings)

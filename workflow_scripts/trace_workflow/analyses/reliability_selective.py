@@ -1,0 +1,137 @@
+"""Predictions pooled over tasks: calibration, ranking and selective prediction (paper, appendix).
+
+Within each split the evaluation parts of all tasks are pooled. Unlike elsewhere, answers are ranked
+by calibrated probability: raw scores of different tasks have no common scale, and the most
+confident answers of several tasks are selected by probability. A probability reflects its task's
+base rate, so pooled AUROC is not a mean of AUROCs.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+from trace_workflow.analyses.study_files import KEYS, Pairs, Paths, read_labels, read_pairs
+from tracecal.calibration.metrics import brier, ece, expected_errors, single_auroc
+
+COVERAGES = (10, 50, 90)
+PARTS = 6  # bins of equally many answers
+PERCENT = np.arange(1, 101)
+
+POOLED = {
+    "model": pl.String,
+    "tasks": pl.String,
+    "estimator": pl.String,
+    "split": pl.Int64,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "n": pl.Int64,
+}
+BINS = {
+    "estimator": pl.String,
+    "split": pl.Int64,
+    "bin": pl.Int64,
+    "n": pl.Int64,
+    "probability": pl.Float64,
+    "accuracy": pl.Float64,
+}
+CURVE = {
+    "estimator": pl.String,
+    "split": pl.Int64,
+    "coverage": pl.Float64,
+    "risk": pl.Float64,
+}
+
+
+def analysis(
+    predictions: Paths,
+    labels: Paths,
+    pairs: Pairs,
+    estimators: Sequence[str],
+    ece_bins: int,
+    part: str,
+) -> pl.DataFrame:
+    """'pooled', 'bins' or 'curve' of the predictions in the files of `pairs`."""
+    predicted = read_pairs(predictions, pairs, ["estimator", "split", "example_id", "probability"])
+    labelled = predicted.filter(pl.col("estimator").is_in(estimators)).join(
+        read_labels(labels, pairs), on=KEYS, how="left", validate="m:1"
+    )
+    if part == "curve":
+        return curve(labelled, estimators)
+    return bins(labelled, estimators) if part == "bins" else pooled(labelled, estimators, ece_bins)
+
+
+def pooled(labelled: pl.DataFrame, estimators: Sequence[str], ece_bins: int) -> pl.DataFrame:
+    """Metrics of one model's predictions on all tasks, by estimator and split; columns POOLED.
+
+    `labelled` has `model`, `task`, `estimator`, `split`, `probability` and `correct`. Metrics are
+    ECE over `ece_bins` equal-width bins, Brier score, AUROC and `risk_at_<percent>`; `tasks` lists
+    the ids of the pooled tasks. An estimator without predictions has no rows.
+    """
+    scope = (labelled["model"].first(), " ".join(labelled["task"].unique().sort()))
+    rows = []
+    for key, probability, correct in _by_split(labelled, estimators):
+        risks, sets = selective_risk(probability, correct), (probability[None], correct[None])
+        values = {
+            "ece": float(ece(*sets, ece_bins)[0]),
+            "brier": float(brier(*sets)[0]),
+            "auroc": single_auroc(probability, correct),
+            **{f"risk_at_{percent}": float(risks[percent - 1]) for percent in COVERAGES},
+        }
+        rows += [(*scope, *key, metric, value, len(correct)) for metric, value in values.items()]
+    return pl.DataFrame(rows, schema=POOLED, orient="row")
+
+
+def bins(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
+    """Mean probability and accuracy of PARTS bins of equally many answers; columns BINS.
+
+    Answers of equal probability stay together, which may leave a bin empty; as `pooled`.
+    """
+    from scipy.stats import rankdata  # takes half a second, and tables need this module's names
+
+    rows = []
+    for key, probability, correct in _by_split(labelled, estimators):
+        share = (rankdata(probability) - 0.5) / len(probability)
+        index = (PARTS * share).astype(int)
+        n = np.bincount(index)
+        filled = np.flatnonzero(n)
+        means = (
+            np.bincount(index, weights=values)[filled] / n[filled]
+            for values in (probability, correct)
+        )
+        columns = (column.tolist() for column in (filled, n[filled], *means))
+        rows += [(*key, *row) for row in zip(*columns, strict=True)]
+    return pl.DataFrame(rows, schema=BINS, orient="row")
+
+
+def curve(labelled: pl.DataFrame, estimators: Sequence[str]) -> pl.DataFrame:
+    """The risk at each percent of coverage; as `pooled`, columns CURVE."""
+    rows = [
+        (*key, *point)
+        for key, probability, correct in _by_split(labelled, estimators)
+        for point in zip(PERCENT / 100, selective_risk(probability, correct), strict=True)
+    ]
+    return pl.DataFrame(rows, schema=CURVE, orient="row")
+
+
+def _by_split(
+    labelled: pl.DataFrame, estimators: Sequence[str]
+) -> Iterator[tuple[tuple[str, int], np.ndarray, np.ndarray]]:
+    """(estimator, split), probabilities [n] and labels [n], for each that has predictions."""
+    ordered = labelled.sort("probability", "correct")
+    parts = ordered.partition_by("estimator", "split", as_dict=True)
+    for key in product(estimators, labelled["split"].unique().sort()):
+        if key in parts:
+            yield key, *(parts[key][name].to_numpy() for name in ("probability", "correct"))
+
+
+def selective_risk(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """The error rate among the most confident 1, 2, ..., 100 % of the answers, [100].
+
+    Answers of equal probability are kept in expectation over their orders. Where a coverage is not
+    a whole number of answers, the last one counts in part.
+    """
+    errors = np.concatenate([[0.0], expected_errors(probability, correct)])
+    kept = PERCENT * len(correct) / 100
+    return np.interp(kept, np.arange(len(errors)), errors) / kept

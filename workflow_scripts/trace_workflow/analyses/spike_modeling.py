@@ -1,0 +1,72 @@
+"""How well mean risk, its largest token and its spikes predict correctness (paper, appendix A).
+
+In each split one calibrator is fitted for all tasks of a study together, on their pooled
+calibration parts, and evaluated on their pooled evaluation parts. The paper does not state this;
+its numbers imply it. Mean risk has a Brier score of 0.179 and an AUROC of 0.774, where the average
+over tasks of the same score is 0.168 and 0.734 in its main table: values are pooled. And no feature
+set comes near the 0.877 that TRACE+, calibrated task by task, has on pooled predictions: the fit is
+pooled too.
+
+Its "TRACE local features" are the groups "local entropy" and "local surprisal" of its table of
+TRACE+ features, which its ablations remove or keep under these names.
+"""
+
+import polars as pl
+
+from trace_workflow.analyses.spikes import read_risks
+from trace_workflow.analyses.study_files import Pairs, Paths, read_splits, scope
+from tracecal.calibration.fits import Method, fit
+from tracecal.calibration.metrics import brier, single_auroc
+
+FEATURE_SETS: dict[str, tuple[str, ...]] = {
+    "mean_risk": ("mean_risk",),
+    "max_token_risk": ("max_token_risk",),
+    "spike_gap": ("spike_gap",),
+    "mean_risk_and_spike_gap": ("mean_risk", "spike_gap"),
+    "trace_local": (
+        "decayed_entropy_conf_2",
+        "decayed_entropy_conf_4",
+        "decayed_surprisal_conf_2",
+        "decayed_surprisal_conf_4",
+    ),
+}
+LOCAL_FEATURES = FEATURE_SETS["trace_local"]
+
+MODELING = {
+    "features": pl.String,
+    "split": pl.Int64,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "n": pl.Int64,
+}
+
+
+def analysis(
+    features: Paths, labels: Paths, splits: Paths, pairs: Pairs, method: Method
+) -> pl.DataFrame:
+    """`spike_modeling` from the files of `pairs`, with their scope."""
+    answers = read_risks(features, labels, pairs, LOCAL_FEATURES)
+    return spike_modeling(answers, read_splits(splits, pairs), method).with_columns(**scope(pairs))
+
+
+def spike_modeling(answers: pl.DataFrame, splits: pl.DataFrame, method: Method) -> pl.DataFrame:
+    """One row per feature set, split and metric ('auroc', 'brier').
+
+    `answers` holds `task`, `example_id`, `correct` and the features; `splits` holds `task`,
+    `example_id`, `split` and `part`. Split k joins the tasks' k-th splits.
+    """
+    joined = splits.join(answers, on=["task", "example_id"], how="inner", validate="m:1")
+    joined = joined.sort("split", "task", "example_id")
+    rows = []
+    for split in splits["split"].unique().sort():
+        calibration, evaluation = (
+            joined.filter(split=split, part=part) for part in ("calibration", "evaluation")
+        )
+        fitted_to, correct = (part["correct"].to_numpy() for part in (calibration, evaluation))
+        for name, columns in FEATURE_SETS.items():
+            calibrator = fit(calibration.select(columns).to_numpy(), fitted_to, method)
+            probability = calibrator.predict(evaluation.select(columns).to_numpy())
+            squared = brier(probability[None], correct[None])[0] if len(correct) else None
+            values = {"auroc": single_auroc(probability, correct), "brier": squared}
+            rows += [(name, split, *value, len(correct)) for value in values.items()]
+    return pl.DataFrame(rows, schema=MODELING, orient="row")

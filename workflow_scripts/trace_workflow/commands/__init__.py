@@ -1,0 +1,1 @@
+"""The commands of the checkout: `python workflow_scripts COMMAND`."""

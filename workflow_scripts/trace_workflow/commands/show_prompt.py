@@ -1,0 +1,48 @@
+"""Print the prompt, chat template included, that a model gets for an example of a task.
+
+python workflow_scripts show_prompt MODEL TASK [EXAMPLE] [--configfile config/mine.yaml]
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from trace_workflow.config.run import load_config, load_tasks
+from tracecal.errors import InputError
+from tracecal.io.files import read_parquet
+from tracecal.io.input_files import read_yaml
+
+
+def shown_prompt(model: str, task: str, example: str | None, configfile: str) -> str:
+    """The rendered prompt; `example` defaults to the task's first. Raises `InputError`."""
+    config = load_config(read_yaml(configfile), configfile)
+    specs = load_tasks(config, Path(__file__).resolve().parents[2])
+    models = {model.slug: model for model in config.models}
+    for slug, known in ((model, models), (task, specs)):
+        if slug not in known:
+            raise InputError(f"{slug!r} is not in {configfile}; there are {', '.join(known)}.")
+    folder = Path("results") / config.run / "models" / model
+    rows = Path("results") / config.run / "tasks" / f"{task}.parquet"
+    if missing := [str(path) for path in (folder, rows) if not path.exists()]:
+        made = f"snakemake --cores all {' '.join(missing)} --configfile {configfile}"
+        raise InputError(f"the prompt needs files that a run makes; first run: {made}")
+    examples = read_parquet(rows, ["example_id"])
+    chosen = examples.head(1) if example is None else examples.filter(example_id=example)
+    if chosen.is_empty():
+        ids = ", ".join(examples["example_id"].head(3))
+        raise InputError(f"task {task!r} has no example {example!r}; its ids begin {ids}.")
+    from trace_workflow.models.prompt import ask
+    from tracecal.capture.model import load_tokenizer
+
+    return ask(load_tokenizer(folder), chosen, specs[task], models[model].chat)[0]["prompt"]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    for name, nargs in (("model", None), ("task", None), ("example", "?")):
+        parser.add_argument(name, nargs=nargs)
+    parser.add_argument("--configfile", default="config/config.yaml")
+    try:
+        print(shown_prompt(**vars(parser.parse_args())))
+    except InputError as error:
+        sys.exit(f"error: {error}")

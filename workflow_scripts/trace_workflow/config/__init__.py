@@ -1,0 +1,1 @@
+"""The configuration: its keys, defaults and checks, its tasks, and what a run computes."""

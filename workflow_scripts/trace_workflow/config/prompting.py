@@ -1,0 +1,63 @@
+"""How a task's examples become prompts, and where answers end."""
+
+from collections.abc import Iterable
+
+from pydantic import Field, PositiveInt, field_validator
+
+from tracecal.io.settings import Strict, require_fields
+
+PROMPT_FIELDS = ("question", "context")
+
+
+class Shot(Strict):
+    """A worked example shown before the question."""
+
+    question: str = Field(description="fills {question}")
+    answer: str = Field(description="what the model is shown to have answered")
+    context: str | None = Field(None, description="fills {context}")
+
+
+class Ending(Strict):
+    """Where an answer ends, for decoding and for judging."""
+
+    stop: tuple[str, ...] = Field((), description="strings that end an answer")
+
+    @field_validator("stop")
+    @classmethod
+    def _no_empty_stop(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if "" in value:
+            raise ValueError("an empty stop string would end every answer at once")
+        return value
+
+
+class PromptSettings(Ending):
+    """How a task's examples become prompts."""
+
+    system: str | None = Field(None, description="system text before the conversation")
+    prompt: str = Field(
+        "{question}", description="the user's message; may hold {question}, {context}"
+    )
+    few_shot: tuple[Shot, ...] = Field((), description="worked examples before the question")
+    max_new_tokens: PositiveInt = Field(64, description="tokens after which an answer is cut")
+
+    @field_validator("prompt")
+    @classmethod
+    def _known_prompt_fields(cls, value: str) -> str:
+        return require_fields(value, PROMPT_FIELDS, ("question",))
+
+
+def until_stop(answer: str, stop: Iterable[str]) -> str:
+    """The answer before its earliest stop string."""
+    ends = [place for text in stop if (place := answer.find(text)) >= 0]
+    return answer[: min(ends)] if ends else answer
+
+
+# Templates of the configuration.
+
+
+def filled(template: str, question: str, context: str | None, answer: str) -> str:
+    """`template` with its fields filled in; a missing context is empty.
+
+    White space at both ends is dropped, so a template may begin with `{context}`.
+    """
+    return template.format(question=question, context=context or "", answer=answer).strip()

@@ -1,0 +1,77 @@
+"""Digests of a user's file of rows, and of the table made from a task's rows."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trace_workflow.config.tasks import Rows, TaskSpec
+from trace_workflow.jobs.code_hash import code_version
+from tracecal.errors import InputError
+from tracecal.io.checksums import digest, remembered
+from tracecal.io.input_files import MOST_BYTES, require_regular
+
+if TYPE_CHECKING:  # slow to load, and not needed at import
+    import polars as pl
+
+
+def digest_given(path: str | Path) -> str | None:
+    """A digest of a user's file of rows; null where it is missing, which Snakemake reports.
+
+    Raises `InputError` where it is not a file of a bounded size.
+    """
+    if not Path(path).exists():
+        return None
+    require_regular(path, MOST_BYTES)
+    return digest(path)
+
+
+def task_digest(
+    slug: str,
+    task: TaskSpec,
+    files: Sequence[str],
+    seed: int,
+    script: Path,
+    parent: TaskSpec | None = None,
+) -> str | None:
+    """`prepared_digest` of a task; null where its rows are not there yet or not usable.
+
+    Raises `InputError` where the rows come from the user's files.
+    """
+    try:
+        return prepared_digest(
+            task.part(Rows), files, seed, script, parent.part(Rows) if parent else None
+        )
+    except InputError as error:
+        if task.source.path is None:
+            return None
+        raise InputError(f"task {slug!r}: {error}") from None
+
+
+def prepared_digest(
+    spec: str, files: Sequence[str], seed: int, script: Path, parent: str | None = None
+) -> str:
+    """SHA-256 of the task's table that `script` makes of `files` by `spec` and the spec of its
+    `parent`, if any, each a `Rows` as JSON.
+
+    It is cached by the contents of the files and the version of the script's code. Raises
+    `InputError` where a file is missing or invalid.
+    """
+    code = code_version(script)
+    for file in files:
+        require_regular(file, MOST_BYTES)
+
+    def prepare() -> str:
+        from trace_workflow.config.task_tables import load
+
+        specs = [one and Rows.model_validate_json(one) for one in (spec, parent)]
+        return table_digest(load(specs[0], files, seed, specs[1]))
+
+    known_by = [spec, list(map(digest, files)), seed, code, *filter(None, [parent])]
+    return remembered(json.dumps(known_by), prepare)
+
+
+def table_digest(rows: "pl.DataFrame") -> str:
+    """SHA-256 of a task's table."""
+    return hashlib.sha256(rows.write_ndjson().encode()).hexdigest()

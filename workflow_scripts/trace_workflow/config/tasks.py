@@ -1,0 +1,268 @@
+"""The declarative task file: its rows, how they are asked and how answers are judged."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import Field, PositiveInt, StringConstraints, field_validator, model_validator
+
+from trace_workflow.config.prompting import Ending, PromptSettings
+from tracecal.answers.part_spec import Parts
+from tracecal.io.patterns import compiled
+from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields, unknown
+
+
+class Source(Strict):
+    """Where a task's rows come from: exactly one of `world`, `path`, `hub` and `parts_of`."""
+
+    world: str | None = Field(None, description="family of questions made from public facts")
+    path: str | None = Field(
+        None, description="local .parquet, .jsonl, .json or .csv file; may hold {split}, {language}"
+    )
+    hub: Repository | None = Field(None, description="owner/name of a dataset on the hub")
+    config: str | None = Field(
+        None, description="the hub's configuration (subset); may hold {language}"
+    )
+    revision: Revision | None = Field(
+        None, description="of the hub's dataset: a commit hash, or a ref, resolved at staging"
+    )
+    languages: tuple[str, ...] = Field(
+        (), description="fill {language} in 'path' or 'config': a file or configuration each"
+    )
+    parts_of: Slug | None = Field(
+        None, description="another task of the run: the examples are parts of the answers to it"
+    )
+    split: str = Field("test", description="split that is evaluated")
+    training_split: str | None = Field(
+        None, description="split whose rows train supervised estimators; null: none"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Source":
+        if [self.world, self.path, self.hub, self.parts_of].count(None) != 3:
+            raise ValueError(
+                "give exactly one of 'world' (embedded), 'path' (local file), 'hub' (owner/name) "
+                "and 'parts_of' (another task)"
+            )
+        if self.path:
+            require_fields(self.path, ["split", "language"], [])
+        if self.path and self.training_split and "{split}" not in self.path:
+            raise ValueError(
+                "'training_split' needs '{split}' in 'path', since each split is a separate file: "
+                "write it in place of the split's name, as in 'rows/{split}.jsonl', or use no "
+                "training rows (in a run: 'training_limit: 0')"
+            )
+        key = "config" if self.hub else "path"
+        if bool(self.languages) != ("{language}" in (getattr(self, key) or "")):
+            raise ValueError(f"'languages' and '{{language}}' in '{key}' must be given together")
+        if self.hub:
+            self._check_hub()
+        elif self.config or self.revision:
+            raise ValueError("'config' and 'revision' belong to a 'hub' source")
+        return self
+
+    def _check_hub(self) -> None:
+        if self.revision is None:
+            raise ValueError(
+                "'hub' needs 'revision', a commit hash, as listed at "
+                f"https://huggingface.co/datasets/{self.hub}/commits/main"
+            )
+        for name in (self.split, self.training_split, *self.languages):
+            if name is not None and not re.fullmatch(r"\w[\w.-]*", name):
+                raise ValueError(f"{name!r} is not a valid name of a hub's split or language")
+
+
+def local_source(source: dict[str, Any], path: str, trained: bool) -> dict[str, Any]:
+    """A task file's `source` with its rows taken from local files at `path` instead.
+
+    Its training split is left out unless training rows are used (`trained`).
+    """
+    kept = {"languages", "split"} | ({"training_split"} if trained else set())
+    return {key: value for key, value in source.items() if key in kept} | {"path": path}
+
+
+class Piece(NamedTuple):
+    """The rows of one file: of one role, and of one language where there are several."""
+
+    role: str
+    split: str
+    language: str | None
+
+    def fill(self, pattern: str) -> str:
+        """`pattern` with this file's split and language in place of {split} and {language}."""
+        return pattern.replace("{split}", self.split).replace("{language}", self.language or "")
+
+    @property
+    def name(self) -> str:
+        """The name of its staged file: the split, and the language."""
+        return f"{self.split}-{self.language}" if self.language else self.split
+
+
+class Fields(Strict):
+    """Which fields of a row hold what; dots reach into nested fields, e.g. `answer.aliases`."""
+
+    id: str | None = Field(None, description="null: the id is a hash of question and context")
+    group: str | None = Field(None, description="variants and translations of one example share it")
+    question: str = Field(description="what is asked; rows without it are dropped")
+    context: str | None = Field(None, description="a passage that the question is about")
+    references: str | list[str] = Field(description="one field, or several that are joined")
+    distractors: str | None = Field(None, description="known false answers")
+    language: str | None = Field(None, description="null: the task's 'language'")
+
+
+class Rows(Strict):
+    """Which rows a task has."""
+
+    source: Source
+    fields: Fields | None = Field(
+        None, description="required for a 'path' or 'hub' source, and for no other"
+    )
+    parts: Parts | None = Field(None, description="of a 'parts_of' source: which parts")
+    references: dict[str, str | tuple[str, ...]] = Field(
+        {},
+        description="of a 'parts_of' source, by part: the fields of the other task's rows with its "
+        "references; default: the field of the part's name, and for 'final' the row's references",
+    )
+    language: str = Field("en", description="of all rows, where no field says so")
+    limit: PositiveInt | None = Field(None, description="evaluation rows, a seeded subsample")
+    max_characters: PositiveInt | None = Field(
+        None, description="rows whose question and context are longer are left out, and counted"
+    )
+    training_limit: int = Field(0, ge=0, description="rows of role 'training'")
+
+    @model_validator(mode="after")
+    def _fields_where_needed(self) -> "Rows":
+        if (self.source.path or self.source.hub) is not None and self.fields is None:
+            raise ValueError("'fields' is required for a 'path' or 'hub' source")
+        if (self.source.world or self.source.parts_of) is not None and self.fields is not None:
+            raise ValueError("'fields' is not allowed for a 'world' or 'parts_of' source")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_where_needed(self) -> "Rows":
+        if (self.source.parts_of is None) != (self.parts is None):
+            raise ValueError("'parts' and 'source: {parts_of: ...}' must be given together")
+        if self.parts is None:
+            if self.references:
+                raise ValueError("'references' by part belong to 'source: {parts_of: ...}'")
+            return self
+        if limits := self.changed({"limit", "max_characters", "training_limit"}):
+            raise ValueError(
+                f"{limits[0]!r} is not allowed with 'parts_of': the rows are those of "
+                f"{self.source.parts_of!r}; limit that task"
+            )
+        if not self.parts.names:
+            raise ValueError("'sentences' are parts of answers in files, not of a task's rows")
+        if many := [name for name in self.parts.names if "[]" in name]:
+            raise ValueError(
+                f"{many[0]!r} names as many parts as an answer has; a task's rows are the same for "
+                f"every model, so name its elements, as {many[0].replace('[]', '[0]', 1)!r}"
+            )
+        if wrong := unknown("part", self.references, self.parts.names):
+            raise ValueError(f"references: {wrong}")
+        return self
+
+    def pieces(self) -> list[Piece]:
+        """The files that the rows are read from, evaluation first; none for the world and parts."""
+        if self.fields is None:
+            return []
+        splits = {"evaluation": self.source.split}
+        if self.source.training_split is not None and self.training_limit:
+            splits["training"] = self.source.training_split
+        languages = self.source.languages or (None,)
+        return [
+            Piece(role, split, language) for role, split in splits.items() for language in languages
+        ]
+
+    def local_files(self) -> list[str]:
+        """The files of a `path` source."""
+        return [piece.fill(self.source.path or "") for piece in self.pieces()]
+
+
+# How a task's answers are judged.
+
+
+Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
+CustomRule = Annotated[str, StringConstraints(pattern=r"^custom\.[A-Za-z_]\w*$")]
+CUSTOM = "custom."  # prefix of the rules of the file `custom_rules`
+
+
+class CorrectnessSettings(Ending):
+    """How a task's answers are judged."""
+
+    answer_pattern: str | None = Field(
+        None, description="regular expression; group 1 of its last match is the judged answer"
+    )
+    correctness: Rule | CustomRule | dict[str, Rule | CustomRule] = Field(
+        description="rule that judges answers; see docs/custom.md. custom.<name>: one of "
+        "custom_rules. Of parts of answers also a rule for each part"
+    )
+    f1_threshold: float = Field(
+        0.5, gt=0, le=1, description="squad_f1: smallest F1 with a reference of a correct answer"
+    )
+
+    @field_validator("correctness", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        for rule in value.values() if isinstance(value, dict) else [value]:
+            if rule not in (known := get_args(Rule)) and not str(rule).startswith(CUSTOM):
+                raise ValueError(f"must be {', '.join(known)} or custom.<name>, not {rule!r}")
+        return value
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules, each once."""
+        by_part = isinstance(self.correctness, dict)
+        return list(dict.fromkeys(self.correctness.values() if by_part else [self.correctness]))
+
+    @property
+    def custom_rules(self) -> list[str]:
+        """The names of the rules that are not the package's."""
+        return [rule.removeprefix(CUSTOM) for rule in self.rules if rule.startswith(CUSTOM)]
+
+    def of_part(self, part: str) -> "CorrectnessSettings":
+        """How the part of this name is judged."""
+        return self.model_copy(update={"correctness": self.correctness[part]})
+
+    @field_validator("answer_pattern")
+    @classmethod
+    def _one_group(cls, value: str | None) -> str | None:
+        if value is not None and (groups := compiled(value).groups) != 1:
+            raise ValueError(f"needs exactly one group, the answer; it has {groups}")
+        return value
+
+
+class TaskSpec(Rows, PromptSettings, CorrectnessSettings):
+    """One task file. Each rule gets only the part that it uses."""
+
+    label: str = Field(description="names the task in tables and figures")
+    short_label: str | None = Field(
+        None, description="name in the tables of the cross-model study; null: the label"
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "TaskSpec":
+        names = self.parts.names if self.parts else None
+        if isinstance(self.correctness, dict) and {*self.correctness} != {*(names or ())}:
+            expected = f"the parts are {', '.join(names)}" if names else "the task has no 'parts'"
+            raise ValueError(f"'correctness' must be one rule, or one for each part: {expected}")
+        asked = {*PromptSettings.model_fields} - {*CorrectnessSettings.model_fields}
+        if names and (given := self.changed(asked)):
+            raise ValueError(
+                f"{given[0]!r} is not allowed with 'parts_of': nothing is asked again; set "
+                f"it in the task {self.source.parts_of!r}"
+            )
+        return self
+
+    def part(self, kind: type[Strict]) -> str:
+        """The settings of one part (`Rows`, `Asking` or `Judging`) as JSON."""
+        return self.model_dump_json(include=set(kind.model_fields), by_alias=True)
+
+
+def task_file(slug: str, file: str | None, root: Path) -> Path:
+    """A task's file: `file`, or config/tasks/<slug>.yaml in the working folder, or else in `root`.
+
+    The two folders differ where another workflow uses this one as a module.
+    """
+    path = Path(file or f"config/tasks/{slug}.yaml")
+    return path if file or path.exists() else root / path

@@ -1,0 +1,1 @@
+"""The demo data: tasks made from public facts, and small models and encoders trained on them."""

@@ -1,0 +1,3 @@
+"""What cascades cost and gain: the figure that `tracecal cascade --picture` draws, too."""
+
+from tracecal.apps.cost_and_accuracy import draw as draw

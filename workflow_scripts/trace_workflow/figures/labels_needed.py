@@ -1,0 +1,69 @@
+"""How many labels do you need? Brier score and AUROC by the number of labelled answers."""
+
+from collections.abc import Sequence
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from trace_workflow.analyses.few_labels import ORACLE, SIZES
+from trace_workflow.tables.few_labels import LABELS, NOTHING
+from tracecal.apps import figure_style
+from tracecal.estimators.entry import PICKED, Entry
+
+METRICS = {"brier": "Brier score, lower is better", "auroc": "AUROC, higher is better"}
+STACK = "stack"
+
+
+def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
+    """Two panels, from the analysis `few_labels`: the means over tasks."""
+    means = found.filter(pl.col("task").is_null())
+    lines = _lines(entries)
+    with figure_style.applied():
+        if means.is_empty():
+            return figure_style.sentence(NOTHING, figure_style.TEXT_WIDTH, 1.5)
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 2.6))
+        for axes, letter, (metric, title) in zip(
+            figure.subplots(1, 2), "ab", METRICS.items(), strict=True
+        ):
+            _panel(axes, means.filter(metric=metric), lines)
+            figure_style.panel_title(axes, letter, title)
+        shown = set(means["estimator"])
+        keys = [
+            figure_style.key(f" {label}", look, line)
+            for name, (label, look, line) in lines.items()
+            if name in shown
+        ]
+        figure_style.legend(figure, keys)
+    return figure
+
+
+def _lines(entries: Sequence[Entry]) -> dict[str, tuple[str, figure_style.Look, str]]:
+    """By estimator its label, look and kind of line: baselines in grey, the fits in colour."""
+    lines = {}
+    for entry in entries:
+        few = entry.role == "variant"
+        look = (
+            figure_style.TRACE._replace(marker="D" if entry.id == STACK else "v")
+            if few
+            else figure_style.look(entry)
+        )
+        lines[entry.id] = (entry.label, look, "-" if entry.id in ("trace_plus", STACK) else "--")
+    grey = figure_style.OTHER._replace(color=figure_style.MUTED)
+    return lines | {PICKED: (LABELS[PICKED], grey, "-"), ORACLE: (LABELS[ORACLE], grey, ":")}
+
+
+def _panel(
+    axes: Axes, rows: pl.DataFrame, lines: dict[str, tuple[str, figure_style.Look, str]]
+) -> None:
+    for name, (_, look, line) in lines.items():
+        own = rows.filter(estimator=name).sort("labels")
+        axes.plot(own["labels"], own["value"], ls=line, **figure_style.point(look))
+    present = [size for size in SIZES if size in set(rows["labels"])]
+    axes.set_xscale("log")
+    axes.set_xticks(present, map(str, present))
+    axes.minorticks_off()
+    axes.grid(axis="y")
+    axes.set_xlabel(
+        "labelled answers of a task", fontsize=figure_style.SMALL, color=figure_style.MUTED
+    )

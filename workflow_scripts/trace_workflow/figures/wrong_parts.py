@@ -1,0 +1,93 @@
+"""Whether risk lies where an answer is wrong, and what reviewing the least certain parts finds."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from trace_workflow.analyses.localisation import CHANCE, POINTERS
+from trace_workflow.analyses.part_scores import PART, REVIEWED, WHOLE
+from trace_workflow.tables.localisation import NAMES
+from tracecal.apps import figure_style
+from tracecal.estimators.entry import Entry
+
+ROW, HEIGHT = 0.17, 1.0  # inches: of a pointer, and besides
+NOTHING = "No answer holds right and wrong parts."
+# The estimators whose reviews are drawn, by their part's and by the whole answer's score
+REVIEWS = ("seq_logp", "trace", "trace_plus")
+
+
+def draw(
+    pointed: pl.DataFrame,
+    scores: pl.DataFrame,
+    entries: Sequence[Entry],
+    models: Mapping[str, str],
+    tasks: Mapping[str, str],
+) -> Figure:
+    """A row of two panels for each model and task, from `trace_workflow.analyses.localisation` and
+    `part_scores`.
+    """
+    pairs = pointed.select("model", "task").unique().sort("model", "task").rows()
+    with figure_style.applied():
+        if not pointed["mixed"].sum():
+            return figure_style.sentence(NOTHING, figure_style.COLUMN_WIDTH, HEIGHT)
+        rows = len(POINTERS) + len(CHANCE)
+        size = figure_style.TEXT_WIDTH, len(pairs) * (HEIGHT + ROW * rows)
+        figure = Figure(figsize=size)
+        panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=[1, 1])
+        chosen = [entry for entry in entries if entry.id in REVIEWS]
+        for (where, review), (model, task) in zip(panels, pairs, strict=True):
+            own = {"model": model, "task": task}
+            name = f"{models[model]},\n{tasks[task]}"
+            _pointers(where, pointed.filter(**own))
+            _reviews(review, scores.filter(**own), chosen)
+            figure_style.panel_title(where, "a", name)
+            figure_style.panel_title(review, "b", "Least certain parts first")
+        lines = [figure_style.key(entry.label, figure_style.look(entry), "-") for entry in chosen]
+        hollow = [
+            figure_style.key(f"{entry.label}, whole answer", figure_style.look(entry), ":", "white")
+            for entry in chosen
+            if not scores.filter(estimator=entry.id, scored=WHOLE).is_empty()
+        ]
+        figure_style.legend(figure, lines + hollow)
+    return figure
+
+
+def _pointers(axes: Axes, rows: pl.DataFrame) -> None:
+    """How often each pointer lies in a wrong part, with its interval; chance is hollow."""
+    for place, name in enumerate((*POINTERS, *CHANCE)):
+        row = rows.filter(pointer=name).row(0, named=True)
+        if row["value"] is None:
+            continue
+        color = figure_style.MUTED if name in CHANCE else figure_style.INK
+        if row["low"] is not None:
+            axes.hlines(place, row["low"], row["high"], color=color, lw=1.2)
+        fill = "white" if name in CHANCE else color
+        axes.plot(row["value"], place, "o", ms=4, color=color, mfc=fill)
+    axes.set_yticks(range(len(NAMES)), [NAMES[name] for name in (*POINTERS, *CHANCE)])
+    axes.set_ylim(len(NAMES) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
+    axes.grid(axis="x")
+    axes.set_xlabel(f"Share in a wrong part (n = {rows['mixed'].max()} answers)")
+
+
+def _reviews(axes: Axes, scores: pl.DataFrame, entries: Sequence[Entry]) -> None:
+    """The share of the wrong parts that is found, by the share that is reviewed."""
+    for entry in entries:
+        look = figure_style.look(entry)
+        for kind, line in ((PART, "-"), (WHOLE, ":")):
+            own = scores.filter(estimator=entry.id, scored=kind)
+            values = [own.filter(metric=f"found_{share}")["value"] for share in REVIEWED]
+            if all(len(value) and value[0] is not None for value in values):
+                fill = {"mew": 0} if kind == PART else {"mfc": "white"}
+                found = [value[0] for value in values]
+                axes.plot(REVIEWED, found, ls=line, **figure_style.point(look), **fill)
+    axes.plot(
+        REVIEWED, [share / 100 for share in REVIEWED], color=figure_style.MUTED, lw=0.8, ls="--"
+    )
+    axes.set_xticks(REVIEWED)
+    axes.set_xlabel("Reviewed, % of parts (dashed: chance)")
+    axes.set_ylabel("Wrong parts found")
+    axes.set_ylim(0, None)
+    axes.grid(axis="y")

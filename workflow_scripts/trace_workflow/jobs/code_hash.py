@@ -1,0 +1,209 @@
+"""A hash of the code that a rule runs, without what cannot change a result: comments, docstrings,
+layout and messages."""
+
+import ast
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+from tracecal.errors import InputError
+from tracecal.io.checksums import hash_of
+
+# The folder of the rules' scripts and of the packages that they import
+SCRIPTS = Path(__file__).resolve().parents[2]
+# Modules that cannot change a result: logs, progress, error messages, the validation of settings,
+# which have passed it when the workflow starts, and this hash itself.
+WITHOUT_EFFECT = frozenset(
+    {
+        "trace_workflow.jobs.job",
+        "tracecal.io.log",
+        "tracecal.errors",
+        "trace_workflow.jobs.code_hash",
+        "tracecal.io.settings",
+    }
+)
+# Calls whose arguments are messages, and the call whose `description` alone is one.
+SENTENCES = frozenset({"InputError", "unreadable"})
+DESCRIBED = "Field"
+# Distributions by import name, where the names differ.
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml"}
+# Of this process's job: its code's version, and the hash of its settings and code, which the
+# metadata of its results hold.
+RUNNING: ContextVar[str] = ContextVar("running", default="")
+
+
+@cache
+def code_version(script: Path, *modules: str, root: Path = SCRIPTS) -> str:
+    """The code trigger of a rule: its script and code's hash, `modules`, and versions of libraries.
+
+    `modules` are those that it loads by name at run time. For example 'label_answers.py
+    5f3c9a0b1d2e4f68 tracecal.estimators.beam; polars 1.2.0'. Raises `InputError` where a file is not
+    Python.
+    """
+    name = script.relative_to(root) if script.is_relative_to(root) else script
+    code = " ".join([str(name), code_hash(script, *modules, root=root), *modules])
+    return f"{code}; {', '.join(_libraries(script, *modules, root=root))}"
+
+
+def require_code(version: str, root: Path = SCRIPTS) -> None:
+    """Raise `InputError` unless the script that `version` names is of it, with its imports."""
+    name, code, *modules = version.partition(";")[0].split()
+    if code_hash(root / name, *modules, root=root) != code:
+        raise InputError(
+            f"the code of {Path(name).name} was edited after this run had started, so its result "
+            "would not belong to the run; start snakemake again."
+        )
+
+
+def settings_hash(params: Mapping[str, object]) -> str:
+    """Hash of a rule's parameters, its code's version included, for its results' metadata.
+
+    The journal's folder is left out, as it changes no result, and so is the code that makes a
+    `table`, whose digest is a parameter.
+    """
+    without = {"journal", "code"} if "table" in params else {"journal"}
+    settings = {name: value for name, value in params.items() if name not in without}
+    return hash_of(json.dumps(settings, sort_keys=True, default=str))
+
+
+@cache
+def code_hash(script: Path, *modules: str, root: Path = SCRIPTS) -> str:
+    """Hash of a script and of every module below `root` that it imports, directly or not."""
+    paths = import_closure(script, *modules, root=root)
+    lines = [f"{_code(path, root).hash} {path.relative_to(root)}" for path in paths]
+    return hash_of("\n".join([_code(script, root).hash, *lines]))
+
+
+@cache
+def import_closure(script: Path, *modules: str, root: Path = SCRIPTS) -> list[Path]:
+    """The files below `root` that run where `script` and `modules` are imported; sorted."""
+    closure = {file for module in modules for file in _files(module, root)}
+    unread = [script, *closure]
+    while unread:
+        imports = _code(unread.pop(), root).imports
+        new = {file for module in imports for file in _files(module, root)} - closure
+        closure |= new
+        unread += new
+    return sorted(closure)
+
+
+@cache
+def _files(module: str, root: Path) -> frozenset[Path]:
+    """The files that an import of `module` runs: its own and its packages', if they are ours."""
+    above, _, _ = module.rpartition(".")
+    # An attribute of a module is written as a module in it.
+    if not WITHOUT_EFFECT.isdisjoint({module, above}):
+        return frozenset()
+    file = root / module.replace(".", "/")
+    # An __init__.py that holds a docstring alone runs nothing.
+    own = {path for path in (file.with_suffix(".py"), file / "__init__.py") if path.is_file()}
+    runs = frozenset(path for path in own if _code(path, root).hash != NOTHING)
+    return runs | (_files(above, root) if above else frozenset())
+
+
+def _libraries(script: Path, *modules: str, root: Path) -> list[str]:
+    """The libraries that the code imports with installed versions, sorted: 'polars 1.2.0'."""
+    paths = [script, *import_closure(script, *modules, root=root)]
+    names = {module.split(".")[0] for path in paths for module in _code(path, root).imports}
+    ours = {path.stem for path in root.iterdir()}
+    libraries = sorted(
+        DISTRIBUTIONS.get(name, name) for name in names - ours - sys.stdlib_module_names
+    )
+    return [installed for name in libraries if (installed := _installed(name))]
+
+
+@cache
+def _installed(distribution: str) -> str | None:
+    try:
+        return f"{distribution} {version(distribution)}"
+    except PackageNotFoundError:  # it may be in the rule's own conda environment
+        return None
+
+
+class Code(NamedTuple):
+    """What counts of a source file: a hash of what can change a result, and the modules that it
+    imports by a statement or, with a constant name, by importlib.
+    """
+
+    hash: str
+    imports: frozenset[str]
+
+
+@cache
+def _code(path: Path, root: Path) -> Code:
+    try:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+    except SyntaxError as error:
+        raise InputError(f"{path} is not Python (line {error.lineno}: {error.msg}).") from error
+    package = path.relative_to(root).parts[:-1] if path.is_relative_to(root) else ()
+    return Code(hash_of(_text(tree)), frozenset(_imported(tree, package)))
+
+
+def _imported(tree: ast.Module, package: Sequence[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom():
+                above = package[: len(package) - node.level + 1] if node.level else ()
+                base = ".".join([*above, *filter(None, [node.module])])
+                yield base
+                # What is imported from it may be a module, or an attribute of one.
+                yield from (f"{base}.{alias.name}" for alias in node.names)
+            case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+                if _called(node) in ("import_module", "__import__"):
+                    yield name
+
+
+def _text(node: object) -> str:
+    """What counts of a syntax tree as text, which is the same for every version of Python.
+
+    That of `ast.dump` is not. Newer versions add fields, which are empty: these are left out.
+    """
+    if isinstance(node, list):
+        return f"[{','.join(map(_text, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(name, _counted(node, name)) for name in node._fields]
+    texts = [f"{name}={_text(of)}" for name, of in fields if of is not None and of != []]
+    return f"{type(node).__name__}({','.join(texts)})"
+
+
+def _counted(node: ast.AST, name: str) -> object:
+    """The field `name` of a node, without docstrings, messages and logging."""
+    value = getattr(node, name, None)
+    if isinstance(node, ast.Call):
+        if name != "func" and _called(node) in SENTENCES:
+            return None
+        if name == "keywords" and _called(node) == DESCRIBED:
+            return [keyword for keyword in value if keyword.arg != "description"]
+    elif isinstance(value, list) and name in ("body", "orelse", "finalbody"):
+        documented = name == "body" and _is_documented(node)
+        return [line for line in value[documented:] if not _is_logging(line)]
+    return value
+
+
+def _is_documented(node: ast.AST) -> bool:
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return isinstance(node, kinds) and ast.get_docstring(node) is not None
+
+
+def _called(node: ast.Call) -> str | None:
+    """The name of the called function, without what it is an attribute of."""
+    return getattr(node.func, "attr", getattr(node.func, "id", None))
+
+
+def _is_logging(node: ast.AST) -> bool:
+    """Whether a statement calls a method of LOGGER and does nothing else."""
+    match node:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name("LOGGER")))):
+            return True
+    return False
+
+
+NOTHING = hash_of(_text(ast.parse("")))  # of a file that runs nothing

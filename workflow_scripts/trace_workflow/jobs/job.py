@@ -1,0 +1,99 @@
+"""What every rule's script shares: a live log, errors as one sentence, no network unless the step
+needs it, and a check that the code that ran is the code on record.
+"""
+
+import errno
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+from trace_workflow.jobs.code_hash import RUNNING, require_code
+from trace_workflow.jobs.spent import resource_usage
+from tracecal.errors import InputError
+from tracecal.io.checksums import MADE_WITH
+from tracecal.io.log import LOGGER
+
+
+@contextmanager
+def job(snakemake: Any, online: bool = False) -> Iterator[None]:
+    """Run a rule's work: log to the terminal and to the rule's log; exit with 1 on any error.
+
+    `snakemake` is the script's own object. An `InputError` or a full disk is logged as one
+    sentence, any other error with its traceback. Unless `online`, the hub's libraries are set to
+    offline mode. Torch, where the script imported it, uses the rule's threads. The job fails where
+    its code is no longer the version in the rule's parameter `code`. The log's last line tells what
+    it spent.
+    """
+    log = Path(snakemake.log[0])
+    log.parent.mkdir(parents=True, exist_ok=True)
+    name = log.with_suffix("").as_posix().split("/logs/")[-1]
+    formatter = _WithoutToken(f"%(asctime)s {name}: %(message)s", "%H:%M:%S")
+    handlers = (logging.StreamHandler(sys.stderr), logging.FileHandler(log, mode="w"))
+    for handler in handlers:
+        handler.setFormatter(formatter)
+        LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False
+    # On a full disk, logging's own errors would hide the job's.
+    raising, logging.raiseExceptions = logging.raiseExceptions, False
+    running = RUNNING.set(snakemake.params.code)
+    made = MADE_WITH.set(snakemake.params.made_with)
+    try:
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(snakemake.threads)
+        require_code(snakemake.params.code)
+        with nullcontext() if online else _offline():
+            yield
+        LOGGER.info("%s", resource_usage())
+    except InputError as error:
+        LOGGER.error("error: %s", error)
+        raise SystemExit(1) from None
+    except OSError as error:
+        # A full disk or missing permission is not a bug: no traceback.
+        no_bug = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+        LOGGER.error("error: %s (%s)", error.strerror, error.filename, exc_info=not no_bug)
+        raise SystemExit(1) from None
+    except Exception:
+        LOGGER.exception("unexpected error")
+        raise SystemExit(1) from None
+    finally:
+        RUNNING.reset(running)
+        MADE_WITH.reset(made)
+        for handler in handlers:
+            LOGGER.removeHandler(handler)
+            with suppress(OSError):
+                handler.close()
+        logging.raiseExceptions = raising
+
+
+class _WithoutToken(logging.Formatter):
+    """Formats records, tracebacks included, with the hub's token masked."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        token = os.environ.get("HF_TOKEN", "").strip()
+        text = super().format(record)
+        return text.replace(token, "***") if token else text
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Set the hub's libraries to offline mode, including those already imported."""
+    names = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    os.environ |= dict.fromkeys(names, "1")
+    constants = sys.modules.get("huggingface_hub.constants")
+    was_offline = constants and constants.HF_HUB_OFFLINE
+    if constants:
+        constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        for name in names:
+            del os.environ[name]
+        os.environ |= before
+        if constants:
+            constants.HF_HUB_OFFLINE = was_offline

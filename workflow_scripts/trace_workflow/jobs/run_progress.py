@@ -1,0 +1,136 @@
+"""Progress of a run: steps done, jobs running, time left, and the first answers."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from logging import ERROR, LogRecord
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import polars as pl
+
+from tracecal.calibration.metrics import weighted_auroc
+from tracecal.io.files import read_parquet
+
+
+class RunProgress:
+    """The state of a run by the events so far; times are in seconds.
+
+    `targets` are rules that make nothing, such as `all`, and count as no step.
+    """
+
+    def __init__(self, targets: Sequence[str] = ()) -> None:
+        self.targets = {"all", *targets}
+        self.jobs: Counter[str] = Counter()
+        self.done: Counter[str] = Counter()
+        self.running: dict[int, tuple[float, str, str]] = {}  # start, rule, message
+        self.outputs: dict[int, Sequence[str]] = {}
+        self.took: dict[str, list[float]] = defaultdict(list)
+        self.begun: float | None = None
+        self.parallel = 1
+        self.failed = False
+        self.labelled: list[Path] = []  # the labels that were made first, until they are told
+
+    def read(self, record: LogRecord, now: float) -> str | None:
+        """Update the state by one event; return the text of an error to show at once."""
+        match str(getattr(record, "event", "")):
+            case "run_info" if not self.jobs:
+                self.begun = now
+                self.jobs.update(record.stats)
+                for name in (*self.targets, "total"):
+                    self.jobs.pop(name, None)
+            case "resources_info":
+                self.parallel = getattr(record, "cores", None) or self.parallel
+            case "job_info" if record.rule_name in self.jobs:
+                message = record.rule_msg or record.rule_name
+                self.running[record.jobid] = (now, record.rule_name, message)
+                self.outputs[record.jobid] = getattr(record, "output", None) or ()
+            case "job_finished" if record.job_id in self.running:
+                began, rule, _ = self.running.pop(record.job_id)
+                self.done[rule] += 1
+                self.took[rule].append(now - began)
+                if rule == "label_answers" and self.done[rule] == 1:
+                    self.labelled.append(Path(self.outputs[record.job_id][0]))
+            case "job_error":
+                self.running.pop(record.jobid, None)
+                self.failed = True
+                return _failure(record)
+            case _ if record.levelno >= ERROR and self.begun is not None:
+                # What else Snakemake says of a failed job names its command, and no reason.
+                of_job = self.failed or record.getMessage().startswith("RuleException")
+                return None if of_job else record.getMessage()
+        return None
+
+    def left(self) -> float | None:
+        """Seconds left, from the mean time of each rule's finished jobs; None before ten finish.
+
+        A rule without a finished job counts with the mean of all jobs.
+        """
+        times = [seconds for rule in self.took.values() for seconds in rule]
+        if len(times) < 10:
+            return None
+        work = sum(
+            (count - self.done[rule]) * fmean(self.took.get(rule) or times)
+            for rule, count in self.jobs.items()
+        )
+        return work / self.parallel
+
+    def line(self, now: float) -> str:
+        """A line of progress: time, share of steps done, time left, and up to two running jobs."""
+        total, finished = sum(self.jobs.values()), sum(self.done.values())
+        parts = [_clock(now - (now if self.begun is None else self.begun))]
+        parts += [f"{finished:>4} of {total} steps ({100 * finished / max(1, total):.0f} %)"]
+        left = self.left()
+        parts += [f"about {_clock(left)} left" if left is not None else "estimating time left"]
+        parts += sorted(message for *_, message in list(self.running.values()))[:2]
+        return "  ".join(parts)
+
+
+def _failure(record: LogRecord) -> str:
+    """Which job failed, and why by its own log."""
+    logs = [Path(log) for log in record.log or ()]
+    reasons = [error_in(log) for log in logs if log.exists()]
+    return f"{record.rule_name} failed: {next(filter(None, reasons), 'it logged no error')}"
+
+
+def error_in(log: Path) -> str | None:
+    """The message of the error that ended a job, None where its log holds none."""
+    errors = re.findall(r": ((?:unexpected )?error\b.*)", log.read_text(errors="replace"))
+    return errors[-1] if errors else None
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+# What can be said of a run minutes before its end: when the first answers are judged.
+
+
+def first_finding(labels: Path) -> str:
+    """How many answers of labels/<model>/<task>.parquet are correct, and how well the joint
+    probability of their tokens tells these from the others.
+
+    Raises `InputError` where the labels cannot be read.
+    """
+    model, task = labels.parent.name, labels.stem
+    path = labels.parents[2] / f"traces/{model}/{task}.arrow"
+    log_probability = -pl.col("surprisal").list.sum()
+    traces = pl.read_ipc(path, columns=["example_id", "surprisal"]).select(
+        "example_id", log_probability=log_probability
+    )
+    judged = read_parquet(labels, ["example_id", "correct"]).join(traces, on="example_id")
+    correct = judged["correct"].to_numpy()
+    told = (
+        f"First labels: {correct.sum()} of {len(correct)} answers of {model} to {task} are correct"
+    )
+    if correct.all() or not correct.any():
+        return f"{told}."
+    ranking = weighted_auroc(
+        judged["log_probability"].to_numpy(), correct, np.ones((1, len(correct)))
+    ).item()
+    return (
+        f"{told}; the joint probability of their tokens ranks {ranking:.0%} of (correct, "
+        "incorrect) pairs correctly. Calibrated comparisons follow at the end."
+    )

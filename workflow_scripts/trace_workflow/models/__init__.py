@@ -1,0 +1,1 @@
+"""Running language models and encoders: bringing them in, answers, samples, training."""

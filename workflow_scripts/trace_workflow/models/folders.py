@@ -1,0 +1,107 @@
+"""Model folders: checks, contents, fingerprint and links into the run."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from tracecal.errors import InputError, here
+from tracecal.io.checksums import contents, digest_of
+from tracecal.io.files import atomic_folder, read_json
+from tracecal.io.input_files import parsed_json
+
+# How sentence-transformers declares that token states become an embedding.
+POOLING = "1_Pooling/config.json"
+MOST_LAYERS = 1000  # several times those of any model; building more would take hours
+
+
+def link_model(
+    source: str | Path,
+    target: str | Path,
+    names: Collection[str] | None = None,
+    content: str | None = None,
+) -> None:
+    """Make `target` a folder of links to the files `names` (all where None) of folder `source`.
+
+    Links, because weights are large; a real folder, because Snakemake writes a timestamp into its
+    outputs and the user's folder must not change. Raises `InputError` where `source` is not a model
+    folder with safetensors weights, or its fingerprint is not `content`.
+    """
+    source = Path(source).expanduser().resolve()
+    check_model_folder(source)
+    files = model_contents(source)
+    with atomic_folder(target) as part:
+        for name in files.keys() if names is None else files.keys() & names:
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            (part / name).symlink_to(files[name])
+        if content is not None and fingerprint(part) != content:
+            raise InputError(
+                f"the files of {source} were changed after this run had started; start snakemake "
+                "again."
+            )
+
+
+def model_contents(folder: str | Path) -> dict[str, Path]:
+    """The files that a model is loaded from, by name, those of subfolders included.
+
+    Subfolders hold further chat templates, or an embedding model's layers. Hidden files, such as
+    Snakemake's timestamp in a rule's output folder, are left out.
+    """
+    return contents(Path(folder))
+
+
+def fingerprint(folder: str | Path) -> str:
+    """`sha256:` and the digest of all files that the model is loaded from."""
+    return f"sha256:{digest_of(model_contents(folder))}"
+
+
+def checked_fingerprint(folder: str | Path) -> str:
+    """The fingerprint of a user's folder; raises `InputError` where it is not a model folder."""
+    folder = Path(folder).expanduser()
+    check_model_folder(folder)
+    return fingerprint(folder)
+
+
+def require_chat_template(folder: Path) -> None:
+    """Raise `InputError` unless the tokenizer in a model's folder has a chat template."""
+    settings = folder / "tokenizer_config.json"
+    config = read_json(settings) if settings.is_file() else {}
+    if not (folder / "chat_template.jinja").is_file() and not config.get("chat_template"):
+        raise InputError(
+            "'chat: true' needs a chat template and its tokenizer has none; leave 'chat' out to "
+            "prompt it in plain text."
+        )
+
+
+def check_model_folder(folder: Path) -> None:
+    """Raise `InputError` unless `folder` holds config.json, *.safetensors, and no broken link."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}{here(folder)}; name the model's.")
+    if not (folder / "config.json").is_file():
+        raise InputError(
+            f"there is no model in {folder}: config.json is missing; give the folder that "
+            "save_pretrained wrote."
+        )
+    if (layers := _layers(folder / "config.json")) > MOST_LAYERS:
+        raise InputError(
+            f"{folder / 'config.json'} says that the model has {layers:,} layers "
+            f"('num_hidden_layers'); at most {MOST_LAYERS:,} are allowed. Restore the file."
+        )
+    if not list(folder.glob("*.safetensors")):
+        raise InputError(
+            f"{folder} holds no *.safetensors weights; other formats can run code when loaded "
+            "and are refused. Convert with model.save_pretrained(folder)."
+        )
+    # Transformers would silently load a model without them, such as its template or end tokens.
+    visible = (path for path in folder.iterdir() if not path.name.startswith("."))
+    broken = [path for path in visible if not path.is_file() and not path.is_dir()]
+    if broken:
+        raise InputError(f"{min(broken)} is not a file, or is a broken link; restore or remove it.")
+
+
+def _layers(path: Path) -> int:
+    """The number of layers that a model's `config.json` states, 0 where it states none."""
+    try:
+        config = parsed_json(path.read_bytes())
+        layers = (config.get("text_config") or config).get("num_hidden_layers")
+    except (ValueError, AttributeError):
+        return 0  # whatever loads the model says what is wrong with the file
+    return layers if isinstance(layers, int) else 0

@@ -1,0 +1,170 @@
+"""Requests to the Hugging Face hub: a repository's contents, and one sentence for each failure.
+
+The hub's own client reads the token from HF_TOKEN or from `hf auth login`'s file; it never passes
+through this code, and the text of errors is never repeated.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, TypeVar
+
+import httpx2
+from huggingface_hub import HfApi, constants
+from huggingface_hub.errors import (
+    DisabledRepoError,
+    GatedRepoError,
+    HfHubHTTPError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from tracecal.errors import InputError
+from tracecal.io.log import LOGGER
+
+T = TypeVar("T")
+PAUSES = (1.0, 5.0, 15.0)  # seconds before the second, third and fourth attempt
+
+
+class Source(NamedTuple):
+    """A repository of the hub at a revision."""
+
+    kind: Literal["model", "dataset"]
+    repository: str
+    revision: str
+
+    @property
+    def page(self) -> str:
+        folder = "datasets/" if self.kind == "dataset" else ""
+        return f"https://huggingface.co/{folder}{self.repository}"
+
+
+class Contents(NamedTuple):
+    """A repository at a commit: its files' sizes in bytes."""
+
+    source: Source  # its revision is the commit
+    sizes: dict[str, int]
+    parameters: dict[str, int]  # counts by data type ('BF16'), where the hub knows them
+
+
+def contents(source: Source) -> Contents:
+    """The contents at the source's revision, from metadata only; warns of a revision that can move.
+
+    Raises `InputError` where the hub has no such repository or revision, or cannot be reached.
+    """
+    api = HfApi()
+    info_of = api.model_info if source.kind == "model" else api.dataset_info
+    info = request(
+        source, lambda: info_of(source.repository, revision=source.revision, files_metadata=True)
+    )
+    if source.revision != info.sha:
+        LOGGER.warning(
+            "warning: revision %r of %s is %s now and can move; give that commit as its revision",
+            source.revision,
+            source.repository,
+            info.sha,
+        )
+    weights_info = getattr(info, "safetensors", None)
+    return Contents(
+        source._replace(revision=info.sha),
+        {file.rfilename: file.size or 0 for file in info.siblings or ()},
+        dict(weights_info.parameters) if weights_info else {},
+    )
+
+
+def request(source: Source, call: Callable[[], T]) -> T:
+    """The result of `call`, a request to the hub, retried after temporary failures.
+
+    Raises `InputError` that states what is wrong with the source, the token or the network.
+    """
+    for pause in (*PAUSES, None):
+        try:
+            return call()
+        except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+            if pause is None or not _is_temporary(error):
+                # Not `from error`: an error's text may repeat what was sent.
+                raise InputError(_sentence(error, source)) from None
+            LOGGER.info("the hub did not answer (%s); trying again", _reason(error))
+            time.sleep(pause)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _is_temporary(error: BaseException) -> bool:
+    status = _status(error)
+    if status is not None:
+        return status >= 500 or status in (408, 429)
+    return any(
+        isinstance(cause, httpx2.TransportError) and not isinstance(cause, httpx2.ConnectError)
+        for cause in _chain(error)
+    )
+
+
+def _sentence(error: BaseException, source: Source) -> str:
+    """What is wrong and what to do."""
+    kind, repository, revision = source
+    if _among(error, GatedRepoError):
+        return gated(source)
+    if _among(error, RevisionNotFoundError):
+        return (
+            f"{kind} {repository} has no revision {revision!r} on the hub; "
+            f"{source.page}/commits/main lists its commits."
+        )
+    if _among(error, DisabledRepoError):
+        return f"{kind} {repository} has been disabled on the hub; see {source.page}."
+    status = _status(error)
+    if _among(error, RepositoryNotFoundError) or status == 404:
+        return (
+            f"there is no {kind} {repository} at {constants.ENDPOINT}, or it is private; correct "
+            "its name (owner/name), or set HF_TOKEN to the token of an account that may read it."
+        )
+    if status in (401, 403):
+        return (
+            f"the hub refuses access to {kind} {repository} (status {status}); check that the "
+            "token in HF_TOKEN (or of `hf auth login`) is valid and may read it."
+        )
+    if status is not None:
+        return (
+            f"the hub failed to deliver {kind} {repository} (status {status}); try again later: "
+            "files fetched so far are kept."
+        )
+    if _among(error, httpx2.HTTPError, OfflineModeIsEnabled):
+        return (
+            f"the hub at {constants.ENDPOINT} cannot be reached for {kind} {repository} "
+            f"({_reason(error)}); run `snakemake stage` where there is internet and HF_HUB_OFFLINE "
+            "is not set, name a mirror in HF_ENDPOINT, or give local files as 'path'."
+        )
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"{kind} {repository} cannot be stored: {error.strerror} ({error.filename})."
+    return f"{kind} {repository} could not be fetched from {constants.ENDPOINT} ({_reason(error)})."
+
+
+def gated(source: Source) -> str:
+    """What to do about a repository whose licence must be accepted first."""
+    return (
+        f"{source.kind} {source.repository} is gated: accept its licence at {source.page} with "
+        "your Hugging Face account, then set the environment variable HF_TOKEN to a token of that "
+        "account (or run `hf auth login`), and stage again."
+    )
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _among(error: BaseException, *kinds: type[BaseException]) -> bool:
+    return any(isinstance(cause, kinds) for cause in _chain(error))
+
+
+def _status(error: BaseException) -> int | None:
+    for cause in _chain(error):
+        if isinstance(cause, HfHubHTTPError | httpx2.HTTPStatusError):
+            return cause.response.status_code
+    return None
+
+
+def _reason(error: BaseException) -> str:
+    """The HTTP status or the innermost error's class; its text may contain secrets."""
+    status = _status(error)
+    return f"status {status}" if status is not None else type([*_chain(error)][-1]).__name__

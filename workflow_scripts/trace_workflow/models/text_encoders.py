@@ -1,0 +1,191 @@
+"""Small text encoders, and the file of their output, which resumes after an interruption."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from trace_workflow.models.folders import POOLING
+from trace_workflow.models.running import recorded
+from tracecal.capture.batches import Keep, in_batches
+from tracecal.capture.model import load_tokenizer, loaded, pack, with_all_weights
+from tracecal.errors import InputError
+from tracecal.io.checksums import digest
+from tracecal.io.files import read_json
+from tracecal.io.journal import Journal, Row
+from tracecal.io.traces import write_table
+
+# RoBERTa's positions start after the padding id: two of its 514 are never used.
+_TYPES_WITH_OFFSET = ("roberta", "xlm-roberta", "camembert")
+# Heads of masked language models, and poolers.
+UNUSED_HEADS = ("pooler", "cls", "lm_head", "mlm", "predictions", "vocab_transform", "classifier")
+POOLINGS = ("cls", "mean")
+MODE_PREFIX = "pooling_mode_"  # prefix of the settings of older folders, one for each mode
+Text = str | tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A model with its tokenizer; `window` is its input length in tokens, special ones included."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    window: int
+    pooling: str = "mean"
+
+    def room(self, texts: int) -> int:
+        """How many tokens each of `texts` (1 or 2) texts of one input may have."""
+        special = self.tokenizer.num_special_tokens_to_add(pair=texts == 2)
+        return (self.window - special) // texts
+
+
+def load_encoder(folder: str | Path, task: str | None = None) -> Encoder:
+    """The encoder in `folder`, on the GPU where there is one.
+
+    `task` is 'token' or 'sequence' for a classifier of these; with null the folder decides: a
+    classifier of sequence pairs, or an embedding model. Raises `InputError`
+    where the folder holds no such model with safetensors weights.
+    """
+    config = loaded(AutoConfig, folder)
+    declared = (config.architectures or [""])[0]
+    if task is None and declared.endswith("ForSequenceClassification"):
+        task = "sequence"
+    auto_class = {
+        None: AutoModel,
+        "sequence": AutoModelForSequenceClassification,
+        "token": AutoModelForTokenClassification,
+    }[task]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    # An embedding model needs token states only; heads on top of them are not loaded.
+    heads = () if task else UNUSED_HEADS
+    model = with_all_weights(auto_class, folder, heads, dtype=torch.float32)
+    model = pack(model.to(device).eval())
+    tokenizer = load_tokenizer(folder)
+    # Padding on the right keeps positions; truncation on the left keeps answers.
+    tokenizer.padding_side, tokenizer.truncation_side = "right", "left"
+    positions = config.max_position_embeddings
+    if config.model_type in _TYPES_WITH_OFFSET:
+        positions -= config.pad_token_id + 1
+    return Encoder(model, tokenizer, min(positions, tokenizer.model_max_length), _pooling(folder))
+
+
+def _pooling(folder: str | Path) -> str:
+    """How token states become an embedding: 'cls' or 'mean', as the folder declares it."""
+    declared = Path(folder) / POOLING
+    if not declared.exists():
+        return "mean"
+    settings = read_json(declared)
+    # Newer folders name the mode; older ones have one boolean each, such as pooling_mode_cls_token.
+    on = [key for key, value in settings.items() if key.startswith(MODE_PREFIX) and value]
+    modes = [
+        key.removeprefix(MODE_PREFIX).removesuffix("_tokens").removesuffix("_token") for key in on
+    ]
+    if "pooling_mode" in settings:
+        modes = [settings["pooling_mode"]]
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        raise InputError(
+            f"{declared} declares pooling by {', '.join(modes) or 'nothing'}; an embedding model "
+            f"must pool by {' or '.join(POOLINGS)}."
+        )
+    return modes[0]
+
+
+def is_cross_encoder(encoder: Encoder) -> bool:
+    """Whether it reads a pair of texts at once instead of embedding each."""
+    return type(encoder.model).__name__.endswith("ForSequenceClassification")
+
+
+def truncated_questions(
+    encoder: Encoder, questions: Sequence[str], answers: Sequence[str], room: int
+) -> list[str]:
+    """The questions, truncated on the left to fit into `room` tokens with their answers."""
+    joined = [f"{question} {answer}" for question, answer in zip(questions, answers, strict=True)]
+    encoded = encoder.tokenizer(
+        joined, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )
+    return [
+        question if len(spans) <= room else question[spans[-room][0] :].lstrip()
+        for question, spans in zip(questions, encoded["offset_mapping"], strict=True)
+    ]
+
+
+@torch.inference_mode()
+def read_all(
+    encoder: Encoder,
+    texts: Sequence[Text],
+    batch_size: int,
+    reduce: Callable[[dict[str, torch.Tensor], Any], Sequence[Any]],
+) -> list[Any]:
+    """`reduce(inputs, output)` of every text or pair, in order; batches have similar lengths."""
+    encoded = encoder.tokenizer(list(texts), truncation=True, max_length=encoder.window)
+    rows = [
+        {
+            "example_id": index,
+            "prompt_token_ids": ids,
+            "inputs": {name: encoded[name][index] for name in encoded},
+        }
+        for index, ids in enumerate(encoded["input_ids"])
+    ]
+
+    def work(batch: list[dict[str, Any]]) -> list[tuple[int, Any]]:
+        inputs = encoder.tokenizer.pad([row["inputs"] for row in batch], return_tensors="pt")
+        inputs = inputs.to(encoder.model.device)
+        results = reduce(inputs, encoder.model(**inputs))
+        return [(row["example_id"], result) for row, result in zip(batch, results, strict=True)]
+
+    by_index = dict(in_batches(rows, batch_size, "texts", work))
+    return [by_index[index] for index in range(len(rows))]
+
+
+# The output file of a weighing step, which resumes where an earlier attempt stopped.
+
+
+# Answers per entry of the journal: many, so that batches hold texts of similar length.
+CHUNK = 256
+
+
+def write_output(
+    output: str,
+    answers: Sequence[Row],
+    schema: pa.Schema,
+    params: Mapping[str, object],
+    metadata: Mapping[str, str],
+    sources: Sequence[str],
+    start: Callable[[], Callable[[list[Row]], list[Row]]],
+) -> None:
+    """Write the rows of all `answers` to `output`, CHUNK answers at a time.
+
+    `params` are the rule's, `journal` among them; `sources` the files from which the rows are
+    computed. `start` loads the models and returns the function from answers to rows; it is called
+    only where answers are missing.
+    """
+    settings = {key: value for key, value in params.items() if key != "journal"}
+    inputs = {"sources": [digest(path) for path in sources]}
+    journal = Journal(params["journal"], schema, {**settings, **metadata, **inputs})
+
+    def work(missing: list[Row], keep: Keep) -> None:
+        weigh = start()
+        for begin in range(0, len(missing), CHUNK):
+            keep(weigh(missing[begin : begin + CHUNK]))
+
+    table = recorded(sorted(answers, key=lambda row: row["example_id"]), journal, work)
+    write_table(table, dict(metadata), output)
+    journal.settle(output)
+
+
+def visible_texts(
+    token_ids: Sequence[int], tokens: Sequence[str], special: frozenset[int]
+) -> list[str]:
+    """The text that each token adds to the answer: none for special tokens."""
+    return ["" if token in special else text for token, text in zip(token_ids, tokens, strict=True)]

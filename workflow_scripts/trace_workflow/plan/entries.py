@@ -1,0 +1,156 @@
+"""What a result is made from, as values: analyses, tables, figures and families of estimators.
+
+Paths are patterns: {model}, {task}, {questions}, the results' folder as <results>."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from trace_workflow.config.selection import Run
+from tracecal.estimators.entry import Estimator
+
+QUESTIONS = "<results>/{questions}/{task}.parquet"
+# The folder of tasks' rows of which a seeded subset is evaluated.
+SUBSETS = "work/subsets"
+Study = Literal["main", "all", "parts", "whole"]  # 'whole': all but 'parts'
+
+
+@dataclass(frozen=True)
+class PerPair:
+    """A file of each (model, task) pair of a study, or of all; of `models` where given."""
+
+    pattern: str
+    study: Study = "main"
+    models: Sequence[str] | None = None
+
+
+Inputs = Mapping[str, str | Sequence[str] | PerPair]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The files that a result is made from, by name, and settings, which are plain values.
+
+    With `pairs` the pairs of that study, in the order of its files, are a setting too. With
+    `sharing` files and pairs are those of these models alone, and of tasks that all of them have.
+    """
+
+    name: str
+    inputs: Inputs
+    settings: Mapping[str, object] = field(default_factory=dict)
+    pairs: Study | None = None
+    sharing: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Analysis(Result):
+    """analyses/<name>.parquet: the frame that `analysis(**inputs, **settings)` returns.
+
+    The function is in the module of `analyse` with the analysis' name, unless `made_by` names
+    another. A `quick` one takes a second and need not be queued on a cluster.
+    """
+
+    made_by: str = ""
+    quick: bool = False
+
+    @property
+    def module(self) -> str:
+        return f"trace_workflow.analyses.{self.made_by or self.name}"
+
+
+@dataclass(frozen=True)
+class Figure(Result):
+    """figures/<name>.{pdf,svg}: what `draw(**inputs, **settings)` of the module <name> draws."""
+
+    @property
+    def module(self) -> str:
+        return f"trace_workflow.figures.{self.name}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """tables/<name>.{tex,csv,html}: what `table(frames, settings)` of a module returns.
+
+    It reads `analyses`; its settings are its `studies` with their labels, its `estimators`, and
+    `more` of its own. The module is the one of its name, unless `made_by` names another. A table
+    `of_subset` reads the analyses of a subset of the answers, analyses/subset_<name>.parquet.
+    """
+
+    name: str
+    analyses: Sequence[str] = ()
+    studies: Sequence[Literal["main", "cross", "parts", "all"]] = ("main",)
+    estimators: Sequence[Estimator] = ()
+    more: Mapping[str, object] = field(default_factory=dict)
+    made_by: str = ""
+    short_models: bool = False
+    of_subset: bool = False
+
+    @property
+    def inputs(self) -> Inputs:
+        prefix = "subset_" if self.of_subset else ""
+        return {name: analysed(prefix + name) for name in self.analyses}
+
+    @property
+    def module(self) -> str:
+        return f"trace_workflow.tables.{self.made_by or self.name}"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of estimators, scored from what `answers(**inputs, **settings)` of its module reads.
+
+    `scores` are the ids of those that the run computes. With `by_task` the task's
+    slug is a setting.
+    """
+
+    name: str
+    scores: Sequence[str]
+    inputs: Mapping[str, str]
+    settings: Mapping[str, object] = field(default_factory=dict)
+    by_task: bool = False
+
+    @property
+    def module(self) -> str:
+        own = "trace_workflow.config" if self.name == "custom" else "tracecal.estimators"
+        return f"{own}.{self.name}"
+
+    def settings_of(self, task: str) -> dict[str, object]:
+        return {**self.settings, **({"slug": task} if self.by_task else {})}
+
+
+def analysed(name: str) -> str:
+    """The file of an analysis."""
+    return f"<results>/analyses/{name}.parquet"
+
+
+# What tables that compare estimators, fits or answers have in common.
+
+
+def compares(
+    run: Run,
+    name: str,
+    *analyses: str,
+    estimators: Sequence[Estimator] | None = None,
+    studies: Sequence[str] = ("main",),
+    short_models: bool = False,
+    made_by: str = "",
+    of_subset: bool = False,
+    **more: Any,
+) -> Table:
+    """A table of the main study's baselines and TRACE, or of `estimators`.
+
+    Its notes also say how many answers are correct, which estimators do not score all of them, and
+    whether a calibration part is large enough for the weights of a fit.
+    """
+    estimators = run.main_compared if estimators is None else estimators
+    fitted = {
+        "weights": max([len(e.inputs) for e in estimators], default=0),
+        "calibration_share": run.config.splits.calibration_share,
+    }
+    if any(estimator.family == "beam" for estimator in estimators):
+        more["beams"] = run.config.beams.width
+    if of_subset:
+        more["subset"] = run.config.study.broader.answers
+    every = tuple(dict.fromkeys([*analyses, "averages", "accuracy"]))
+    more = fitted | more
+    return Table(name, every, studies, estimators, more, made_by, short_models, of_subset)

@@ -1,0 +1,190 @@
+"""Analyses of the main study's answers, with their tables and figures."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trace_workflow.config.selection import Run
+from trace_workflow.plan.entries import (
+    QUESTIONS,
+    Analysis,
+    Figure,
+    PerPair,
+    Result,
+    Table,
+    analysed,
+    compares,
+)
+from tracecal.estimators.entry import PICKED
+from tracecal.estimators.registry import entries
+
+# Files of each of the main study's pairs.
+FILES = {
+    kind: PerPair(f"<results>/{kind}/{{model}}/{{task}}.parquet")
+    for kind in ("operators", "features", "labels", "scores", "predictions")
+} | {
+    "traces": PerPair("<results>/traces/{model}/{task}.arrow"),
+    "splits": PerPair("<results>/splits/{task}.parquet"),
+    "tasks": PerPair("<results>/tasks/{task}.parquet"),
+    "questions": PerPair(QUESTIONS),
+}
+
+
+def results(run: Run) -> Iterator[Result | Table]:
+    """The analyses, tables and figures of the main study's answers."""
+    yield from _operators(run)
+    yield from _spikes(run)
+    yield from _representative(run)
+    yield from _few_labels(run)
+    named = run.config.study.named_baseline
+    yield compares(run, "cross_task_transfer", "cross_task_transfer_improvements", named=named)
+    yield _of_pairs("local_risk", "traces features labels")
+    yield Figure("local_risk_aggregation", {"selected": analysed("local_risk")})
+    drawn = "traces features labels predictions tasks"
+    yield Figure("framework", _files(drawn), pairs="main")
+
+
+def _operators(run: Run) -> Iterator[Result | Table]:
+    """Variants of TRACE's operators."""
+    varied = "operators labels splits"
+    plus = [e for e in run.main_chosen if e.id == "trace_plus"]
+    trace_plus = [name.split(".", 1)[1] for e in plus for name in e.inputs]
+    yield _of_pairs(
+        "hyperparameter_sensitivity",
+        f"{varied} features",
+        _calibration(run) | {"trace_plus": trace_plus},
+    )
+    yield compares(
+        run, "hyperparameter_sensitivity", "hyperparameter_sensitivity", estimators=[], weights=1
+    )
+    yield _of_pairs("position_shift", varied)
+    yield compares(run, "position_shift", "position_shift", estimators=[], weights=0)
+
+
+def _spikes(run: Run) -> Iterator[Result | Table]:
+    """Answers with and without a local spike of uncertainty."""
+    for name in ("spike_strata", "spike_quintiles"):
+        settings = {"bootstrap": run.bootstrap, "name": name}
+        yield _of_pairs(name, "features labels tasks", settings, made_by="spike_strata")
+    yield compares(run, "spike_strata", "spike_strata", estimators=[], weights=0)
+    method = {"method": run.config.calibration.method}
+    yield _of_pairs("spike_modeling", "features labels splits", method)
+    yield _averages("spike_modeling", made_by="pooled_averages", what="features")
+    # Its largest set of features is that of decayed entropies and surprisals.
+    yield compares(run, "spike_modeling", "spike_modeling_averages", estimators=[], weights=4)
+    yield Figure(
+        "spike_evidence",
+        {"strata": analysed("spike_strata"), "quintiles": analysed("spike_quintiles")},
+    )
+
+
+def _representative(run: Run) -> Iterator[Result | Table]:
+    """Representative estimators: by error, calibration size, coverage and length."""
+    shown = run.representative
+    ids = [e.id for e in shown]
+    bins = {"ece_bins": run.config.calibration.ece_bins}
+    localized = {
+        "scored": [e.id for e in shown if not e.features],
+        "learned": [e.id for e in shown if e.features],
+        "named": run.config.study.named_baseline,
+        "bootstrap": run.bootstrap,
+    }
+    for name in ("localized_global_errors", "localized_error_subtypes"):
+        read = "scores predictions features labels tasks"
+        yield _of_pairs(name, read, {"name": name} | localized, made_by="localized_errors")
+    sizes = {"estimators": {e.id: e.inputs for e in shown}} | _calibration(run)
+    sizes["share"] = run.config.splits.calibration_share
+    yield _of_pairs("calibration_size", "labels scores features splits questions", sizes)
+    for name, part in {
+        "reliability_selective": "pooled",
+        "reliability_bins": "bins",
+        "risk_coverage_curve": "curve",
+    }.items():
+        settings = {"estimators": ids} | bins | {"part": part}
+        yield _of_pairs(name, "predictions labels", settings, made_by="reliability_selective")
+    by_length = {"estimators": ids} | bins
+    yield _of_pairs("length_stratified", "predictions labels scores features", by_length)
+    means = {"made_by": "averages", "studies": run.main}
+    yield _averages("calibration_size", **means, by=["calibration_share"])
+    yield _averages("length_stratified", **means, by=["stratum"])
+    yield _averages("reliability_selective", made_by="pooled_averages", what="estimator")
+    if not shown:
+        return
+    for name in ("localized_global_errors", "localized_error_subtypes"):
+        yield compares(run, name, name, estimators=shown, named=run.config.study.named_baseline)
+    for name in ("calibration_size", "reliability_selective", "length_stratified"):
+        yield compares(run, name, f"{name}_averages", estimators=shown)
+    yield Figure(
+        "robustness_panels",
+        {
+            "sizes": analysed("calibration_size_averages"),
+            "bins": analysed("reliability_bins"),
+            "curve": analysed("risk_coverage_curve"),
+            "stratified": analysed("length_stratified_averages"),
+        },
+        {
+            "entries": entries(shown),
+            "study": run.study["main"],
+            "share": run.config.splits.calibration_share,
+        },
+    )
+
+
+def _few_labels(run: Run) -> Iterator[Result | Table]:
+    """TRACE+, the fits for few labels and the baselines, at fixed numbers of labels."""
+    baselines = [e for e in run.main_compared if e.role == "baseline"]
+    fits = [e for e in run.main_chosen if e.id == "trace_plus" or e.fit in ("signed", "mixture")]
+    if "trace_plus" not in {e.id for e in fits}:
+        return
+    named = {run.config.study.named_baseline, "seq_logp", "len_norm_logp"}
+    shown = [*fits, *(e for e in baselines if e.id in named)]
+    seed, resamples, level = run.bootstrap
+    settings = {
+        "estimators": {e.id: e.inputs for e in [*fits, *baselines]},
+        "own_fits": {e.id: e.fit for e in fits if e.fit},
+        "shown": [*(e.id for e in shown), PICKED],
+        "baselines": [e.id for e in baselines],
+        "method": run.config.calibration.method,
+        **{"seed": seed, "resamples": resamples, "level": level},
+    }
+    yield _of_pairs("few_labels", "labels scores features splits questions", settings)
+    yield Table("few_labels", ["few_labels"], estimators=shown)
+    found = {"found": analysed("few_labels")}
+    yield Figure("labels_needed", found, {"entries": entries(shown)})
+
+
+def transfer(run: Run) -> Result:
+    """Each task calibrated on the others, which has a rule of its own for its two files."""
+    return Result(
+        "cross_task_transfer",
+        _files("labels scores features splits questions"),
+        {
+            "studies": run.main,
+            "estimators": {e.id: e.inputs for e in run.main_compared},
+            "baselines": [e.id for e in run.main_compared if e.role == "baseline"],
+            "named": run.config.study.named_baseline,
+            **_calibration(run),
+            "bootstrap": run.bootstrap,
+        },
+        pairs="main",
+    )
+
+
+def _calibration(run: Run) -> dict[str, Any]:
+    return {"method": run.config.calibration.method, "ece_bins": run.config.calibration.ece_bins}
+
+
+def _files(kinds: str) -> dict[str, PerPair]:
+    return {kind: FILES[kind] for kind in kinds.split()}
+
+
+def _of_pairs(
+    name: str, kinds: str, settings: Mapping[str, Any] | None = None, made_by: str = ""
+) -> Analysis:
+    """An analysis of the main study's pairs: which `kinds` of their files it reads."""
+    return Analysis(name, _files(kinds), settings or {}, pairs="main", made_by=made_by)
+
+
+def _averages(name: str, made_by: str, **settings: Any) -> Analysis:
+    """The averages of what the analysis `name` measures."""
+    measured = {"measured": analysed(name)}
+    return Analysis(f"{name}_averages", measured, settings, made_by=made_by, quick=True)

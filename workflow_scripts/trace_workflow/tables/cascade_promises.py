@@ -1,0 +1,50 @@
+"""From which probability a small model's answer may be kept, and what that promises."""
+
+import polars as pl
+
+from trace_workflow.tables.settings import Frames, Settings
+from trace_workflow.tables.table import Column, Table
+
+NOTHING = "No two models share a task."
+EXPLAINED = (
+    "Each promise holds by itself, with confidence {confidence:g}, for a further question drawn "
+    "like the tested groups and a random one of its variants. At most x below: the cascade is "
+    "right at most a share x less often than the large model alone. A dash: no threshold is "
+    "certified, and all is escalated; the CSV file says why."
+)
+
+
+def table(frames: Frames, settings: Settings) -> Table:
+    """From the analysis of the same name: a section per pair of models, a row per promise."""
+    found = frames["cascade_promises"]
+    below = pl.format("at most {} below", pl.col("promised"))
+    rows = found.with_columns(
+        task_label=pl.col("task").replace(settings.tasks),
+        promise_label=pl.when(promise="below")
+        .then(below)
+        .otherwise(pl.format("at least {}", pl.col("promised"))),
+    ).sort("small", "large", maintain_order=True)
+    titles = {
+        f"{small} {large}": f"{settings.models[small]} to {settings.models[large]}"
+        for small, large in rows.select("small", "large").unique(maintain_order=True).iter_rows()
+    }
+    accuracies = {"small_accuracy": "Small", "accuracy": "Cascade", "large_accuracy": "Large"}
+    return Table(
+        frame=rows,
+        columns=(
+            Column(("task_label",), "Task", align="left"),
+            Column(("promise_label",), "Promise", align="left"),
+            Column(("threshold",), "Threshold", decimals=3),
+            _percent("escalated", "Escalated, %", "", 0),
+            *(_percent(name, label, "Accuracy, %", 1) for name, label in accuracies.items()),
+            Column(("groups",), "Groups"),
+        ),
+        section=pl.concat_str("small", "large", separator=" ") if rows.height else None,
+        titles=titles,
+        footnotes=() if rows.height else (NOTHING,),
+        notes=(EXPLAINED.format(confidence=found["confidence"][0]),) if rows.height else (),
+    )
+
+
+def _percent(key: str, label: str, group: str, decimals: int) -> Column:
+    return Column((key,), label, group, decimals=decimals, printed=100 * pl.col(key))

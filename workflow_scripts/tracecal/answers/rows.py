@@ -1,0 +1,236 @@
+"""The formats of answers: how each is recognised, its reader, and the record made of a row."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from tracecal.answers.columns import TRACE, read_columns
+from tracecal.answers.engines import read_llama_cpp, read_ollama, read_sglang
+from tracecal.answers.evaluations import one_verdict, read_inspect, read_lm_eval, verdict
+from tracecal.answers.openai import first_choice, read_chat, read_completion, read_response
+from tracecal.answers.record import Details, RawAnswer, Record, with_kept
+from tracecal.answers.settings import Reading
+from tracecal.answers.tokens import SLACK, WrongRow, entropies, known, most_listed, surprisals
+
+Row = dict[str, Any]
+
+
+def _simple(read: Callable[[Row], RawAnswer]) -> Callable[[Row, str | None], RawAnswer]:
+    return lambda body, label: read(body)
+
+
+def _logprob_objects(body: Row) -> bool:
+    """Whether `logprobs` is a list of Ollama's objects, not of numbers."""
+    values = body.get("logprobs")
+    return isinstance(values, list) and values != [] and all(isinstance(v, dict) for v in values)
+
+
+# How to recognise each format, tried in this order, and its reader, which also gets the path of the
+# verdict where one is named.
+FORMATS: dict[str, tuple[Callable[[Row], bool], Callable[[Row, str | None], RawAnswer]]] = {
+    "inspect": (
+        lambda body: isinstance(body.get("output"), dict) and "choices" in body["output"],
+        read_inspect,
+    ),
+    "lm_eval": (lambda body: "resps" in body and "doc_id" in body, read_lm_eval),
+    "openai_chat": (lambda body: "message" in first_choice(body), _simple(read_chat)),
+    "openai_completions": (
+        lambda body: "text" in first_choice(body),
+        _simple(read_completion),
+    ),
+    "openai_responses": (lambda body: isinstance(body.get("output"), list), _simple(read_response)),
+    "llama_cpp": (
+        lambda body: "completion_probabilities" in body or "generation_settings" in body,
+        _simple(read_llama_cpp),
+    ),
+    "sglang": (lambda body: isinstance(body.get("meta_info"), dict), _simple(read_sglang)),
+    "ollama": (lambda body: "done" in body or _logprob_objects(body), _simple(read_ollama)),
+    "columns": (
+        lambda body: any(name in body for name in (*TRACE, "token_ids", "answer", "text")),
+        _simple(read_columns),
+    ),
+}
+
+# The record of an answer, made from what its format states.
+
+
+FINISHES = {
+    "stop": "stop",
+    "eos": "eos",
+    "eos_token": "eos",
+    "end_turn": "eos",
+    "length": "length",
+    "limit": "length",
+    "max_tokens": "length",
+    "word": "stop",
+    "stop_sequence": "stop",
+}
+
+
+def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
+    """The record of an answer. Raises `WrongRow` where it is empty or its numbers are invalid."""
+    raw = with_kept(raw, reading.reasoning)
+    values = known(raw.steps)
+    surprisal, lacks = surprisals(values)
+    bounds: dict[str, Any] = dict(raw.exact)
+    entropy = bounds.pop("entropy", None)
+    if entropy and max(entropy) > (most := math.log(reading.vocabulary or math.inf)) + SLACK:
+        raise WrongRow(
+            f"it has the entropy {max(entropy):g}, above {most:.4g}, the most that the vocabulary "
+            "allows: entropies must be in nats"
+        )
+    if entropy is None:
+        how = reading.vocabulary, reading.greedy, reading.rounding
+        bounded, why = entropies(raw.steps, values, *how)
+        if bounded is not None:
+            bounds["entropy_lower"] = bounded.lower.tolist()
+            if reading.vocabulary is None:
+                why = "entropies need the vocabulary's size"
+            else:
+                entropy = bounded.middle.tolist()
+                bounds["top_k"] = most_listed(raw.steps, values)
+                bounds["entropy_upper"] = bounded.upper.tolist()
+        lacks = lacks or why
+    if not (raw.answer or "").strip() and not (surprisal or raw.token_ids):
+        raise WrongRow("the answer is empty")
+    tokens, texts = raw.tokens, [step.text for step in raw.steps]
+    if tokens is None and texts and None not in texts:
+        tokens = texts
+    finish = FINISHES.get(raw.finish_reason or "", raw.finish_reason)
+    ending = reading.stop_token
+    if ending == "auto":
+        ending = "none" if finish == "length" else raw.stop_token
+    details = {name: getattr(raw, name) for name in Details.__dataclass_fields__} | {
+        "tokens": tokens,
+        "finish_reason": finish,
+        "stop_token": ending,
+        "processed": raw.processed if reading.processed == "auto" else reading.processed,
+        "model": reading.model or raw.model,
+    }
+    return Record(example_id, surprisal, entropy, **bounds, lacks=lacks, **details)
+
+
+# The answer that a row holds.
+
+
+# The settings of a request that can change probabilities, and the values at which they do not.
+NEUTRAL: dict[str, tuple[object, ...]] = {
+    "temperature": (1,),
+    "top_p": (1,),
+    "top_k": (0, -1),
+    "min_p": (0,),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "repetition_penalty": (1,),
+    "repeat_penalty": (1,),
+    "logit_bias": ({}, []),
+}
+IDS = ("custom_id", "example_id", "id", "doc_id")
+
+
+def read_row(row: Any, reading: Reading) -> Record:
+    """The answer of one row: a format's object itself, or an object with that as `response`.
+
+    Raises `WrongRow`.
+    """
+    if not isinstance(row, dict):
+        raise WrongRow("it is not a JSON object")
+    if row.get("error"):
+        raise WrongRow("the request failed")
+    body = _body(row)
+    if reading.columns:
+        body = {name: find(row, path) for name, path in reading.columns.items()}
+    name = _name(body, reading)
+    request = _request(row, body)
+    if request.get("temperature") == 0:
+        reading = reading.model_copy(update={"greedy": True})
+    try:
+        raw = FORMATS[name][1](body, reading.label)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise WrongRow(f"as {name}, {where}: {first['msg']}") from error
+    if raw.processed == "unknown" and request and _neutral(request):
+        raw = replace(raw, processed="no")
+    raw = replace(raw, correct=_label(row, body, reading, raw.correct))
+    if isinstance(row.get("group_id"), str | int):
+        raw = replace(raw, group_id=str(row["group_id"]))
+    answer = record(_id(row, body, reading), raw, reading)
+    texts = [text for text in vars(answer).values() if isinstance(text, str)]
+    try:
+        "".join([*texts, *(answer.tokens or ())]).encode()
+    except UnicodeEncodeError as error:
+        raise WrongRow("one of its texts holds an unpaired surrogate") from error
+    return answer
+
+
+def _body(row: Row) -> Row:
+    """The answer itself, without the envelope of a batch file."""
+    response = row.get("response")
+    if not isinstance(response, dict):
+        return row
+    if "body" not in response:
+        return response
+    status = response.get("status_code")
+    if status not in (None, 200) or not isinstance(response["body"], dict):
+        raise WrongRow(f"the request failed with status {status}")
+    return response["body"]
+
+
+def _request(row: Row, body: Row) -> Row:
+    """The request's settings, where a file keeps them beside the answer."""
+    request = row.get("request") or body.get("generation_settings") or {}
+    request = request.get("body", request) if isinstance(request, dict) else {}
+    return request if isinstance(request, dict) else {}
+
+
+def _neutral(request: Row) -> bool:
+    """Whether nothing in a request changes the probabilities, so that processed ones are raw."""
+    return request.get("temperature") == 1 and all(
+        request.get(name) is None or request[name] in values for name, values in NEUTRAL.items()
+    )
+
+
+def _name(body: Row, reading: Reading) -> str:
+    if reading.format != "auto":
+        return reading.format
+    for name, (recognised, _) in FORMATS.items():
+        if recognised(body):
+            return name
+    raise WrongRow(f"its format is unknown; expected one of {', '.join(FORMATS)}")
+
+
+def _id(row: Row, body: Row, reading: Reading) -> str:
+    if reading.id is not None:
+        value = find(row, reading.id)
+    else:
+        values = (source.get(key) for source in (row, body) for key in IDS)
+        value = next((value for value in values if value not in ("", None)), None)
+    if not isinstance(value, str | int) or value == "":
+        raise WrongRow(f"it has no id; add one as {reading.id or ', '.join(IDS)}")
+    epoch = body.get("epoch")
+    return str(value) if epoch in (None, 1) else f"{value}#epoch-{epoch}"
+
+
+def _label(row: Row, body: Row, reading: Reading, own: bool | None) -> bool | None:
+    """The verdict of `tracecal label`, unsure or not, whatever else the row says; or that at
+    `label`; without one that of the answer or beside it, which must agree.
+    """
+    if isinstance(given := row.get("labelled"), dict):
+        return verdict(given.get("correct"))
+    if reading.label is None:
+        beside = row.get("correct") if row is not body else None
+        return one_verdict(answer=own, correct=beside)
+    value = find(row, reading.label)
+    found = verdict(find(body, reading.label) if value is None else value)
+    return own if found is None else found
+
+
+def find(row: Any, path: str) -> Any:
+    """The value at a path such as 'scores.match.value'; null where there is none."""
+    for key in path.split("."):
+        row = row.get(key) if isinstance(row, dict) else None
+    return row

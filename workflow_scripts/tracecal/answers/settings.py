@@ -1,0 +1,48 @@
+"""Options for reading files of answers, where the files do not say it themselves."""
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveInt
+
+from tracecal.io.settings import Strict
+
+# Those that `formats` reads, which takes Polars: every start of the workflow loads this file.
+FORMATS = (
+    *("inspect", "lm_eval", "openai_chat", "openai_completions", "openai_responses"),
+    *("llama_cpp", "sglang", "ollama", "columns"),
+)
+Format = Literal["auto", *FORMATS]
+
+
+class Reading(Strict):
+    """Options for reading files of answers."""
+
+    format: Format = Field("auto", description="auto: recognised from each row")
+    vocabulary: PositiveInt | None = Field(
+        None, description="size of the model's vocabulary: entropies from top-k need it"
+    )
+    greedy: bool = Field(False, description="the answers were decoded greedily")
+    rounding: NonNegativeFloat | None = Field(
+        None, description="largest error of a log-probability, in nats; null: detected"
+    )
+    stop_token: Literal["auto", "included", "absent"] = Field(
+        "auto", description="whether traces include the stop token; auto: inferred from each row"
+    )
+    processed: Literal["auto", "yes", "no"] = Field(
+        "auto", description="whether temperature or penalties changed the probabilities"
+    )
+    reasoning: Literal["apart", "within", "alone"] = Field(
+        "apart",
+        description="of an answer behind reasoning: the trace is of the answer (apart), of the "
+        "reasoning (alone) or of both (within)",
+    )
+    model: str | None = Field(None, description="the model's name; null: as in the file")
+    id: str | None = Field(None, description="path of a row's id, such as doc.ID")
+    label: str | None = Field(None, description="path of a row's verdict, correct or not")
+    columns: dict[str, str] = Field(
+        {}, description="column: its path in a row, such as surprisal: output.nll"
+    )
+    filter: str | None = Field(None, description="lm-evaluation-harness: read only this filter")
+    wrong_rows: Literal["stop", "skip"] = Field(
+        "stop", description="what to do about invalid rows; skip: leave them out"
+    )

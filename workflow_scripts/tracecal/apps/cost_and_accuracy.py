@@ -1,0 +1,126 @@
+"""Cost against accuracy of cascades: routing by TRACE+, baselines, at random, and by the oracle."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from tracecal.apps import figure_style
+from tracecal.calibration.cascades import BELOW, COSTS, FACTS, KEYS, ORACLE, RANDOM
+from tracecal.estimators.entry import TRACE_PLUS, Entry
+
+ACROSS = 3
+MOST = 6
+LOOKS = {
+    ORACLE: ("Oracle", figure_style.OTHER._replace(color=figure_style.INK, marker=""), ":"),
+    RANDOM: ("Random", figure_style.OTHER._replace(marker=""), "--"),
+}
+
+
+def draw(
+    found: pl.DataFrame,
+    entries: Sequence[Entry],
+    models: Mapping[str, str],
+    named: str,
+    every: bool = False,
+) -> Figure:
+    """A panel per pair of models, those with the largest gain; the means over their tasks.
+
+    Pairs that the table leaves out are drawn with `every` alone.
+    """
+    means = found.filter(pl.col("task").is_null()) if every else divided(found)[0]
+    facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
+    with figure_style.applied():
+        if means.is_empty():
+            return figure_style.sentence(NOTHING, figure_style.TEXT_WIDTH, 1.5)
+        gain = pl.col("large_right") - pl.col("small_right")
+        drawn = facts.sort(gain, descending=True, maintain_order=True).head(MOST)
+        rows = -(-len(drawn) // ACROSS)
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 0.5 + 2.1 * rows))
+        across = min(ACROSS, len(drawn))
+        panels = figure.subplots(rows, across, squeeze=False).ravel()
+        for axes, letter, pair in zip(panels, "abcdef", drawn.iter_rows(named=True), strict=False):
+            own = means.filter(small=pair["small"], large=pair["large"])
+            lines = _lines(own, entries, named)
+            _panel(axes, own, lines, pair["large_cost"])
+            figure_style.panel_title(
+                axes, letter, f"{models[pair['small']]}\nto {models[pair['large']]}"
+            )
+        for axes in panels[len(drawn) :]:
+            axes.set_axis_off()
+        figure_style.legend(
+            figure,
+            [figure_style.key(f" {label}", look, line) for label, look, line in lines.values()],
+        )
+    return figure
+
+
+def _lines(
+    own: pl.DataFrame, entries: Sequence[Entry], named: str
+) -> dict[str, tuple[str, figure_style.Look, str]]:
+    """By router its label, look and kind of line: TRACE+, the baseline named beforehand, the best
+    by area, random and oracle.
+    """
+    area = own.filter(metric="area")
+    baselines = [entry.id for entry in entries if entry.role == "baseline"]
+    best = area.filter(pl.col("router").is_in(baselines)).sort("value", descending=True)
+    lines = {}
+    if len(best):
+        look = figure_style.BEST_BASELINE._replace(
+            marker="", color=figure_style.FAMILIES["entropy"].color
+        )
+        lines[best["router"][0]] = ("Best baseline (oracle)", look, "-")
+    for entry in entries:
+        if entry.id == named and named not in lines:
+            look = figure_style.look(entry)._replace(marker="")
+            lines[named] = (entry.label, look, "-")
+        if entry.id == TRACE_PLUS:
+            lines[TRACE_PLUS] = (entry.label, figure_style.look(entry)._replace(marker=""), "-")
+    return LOOKS | lines
+
+
+def _panel(
+    axes: Axes,
+    own: pl.DataFrame,
+    lines: Mapping[str, tuple[str, figure_style.Look, str]],
+    large_cost: float | None,
+) -> None:
+    for router, (_, look, line) in lines.items():
+        accuracy = own.filter(router=router, metric="accuracy").sort("share")
+        cost = own.filter(router=router, metric="cost").sort("share")
+        # Where no cost is known, the share escalated stands for it.
+        x = accuracy["share"] if large_cost is None else cost["value"] / large_cost
+        axes.plot(x, accuracy["value"], ls=line, zorder=look.order, **figure_style.point(look))
+        if router in (TRACE_PLUS, RANDOM):
+            ends = (accuracy[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
+            axes.fill_between(x.to_numpy(), *ends, color=look.color, alpha=0.12, lw=0)
+    axes.grid(axis="y")
+    axes.xaxis.set_major_locator(MaxNLocator(3))
+    words = "share escalated" if large_cost is None else "cost, of the large model's"
+    axes.set_xlabel(words, fontsize=figure_style.SMALL, color=figure_style.MUTED)
+    axes.set_ylabel("accuracy", fontsize=figure_style.SMALL, color=figure_style.MUTED)
+
+
+NOTHING = "No two models share a task on which the second costs more and is more often right."
+
+
+def divided(found: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """The means over tasks of the pairs that are worth a cascade; the facts of the others.
+
+    In the latter the large model gains no more than BELOW, or costs no more than the small one.
+    """
+    means = found.filter(pl.col("task").is_null())
+    facts = means.filter(pl.col("router").is_null(), pl.col("metric").is_in([*FACTS, *COSTS]))
+    pairs = facts.pivot("metric", index=KEYS, values="value", maintain_order=True)
+    if pairs.is_empty():
+        return means, []
+    gains = pl.col("large_right") - pl.col("small_right") > BELOW
+    costs = (pl.col("large_cost") > pl.col("small_cost")).fill_null(True)
+    kept = pairs.filter(gains & costs).select(KEYS)
+    return (
+        means.join(kept, on=KEYS, how="semi", maintain_order="left"),
+        pairs.filter(~(gains & costs)).to_dicts(),
+    )

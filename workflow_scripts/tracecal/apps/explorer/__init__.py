@@ -1,0 +1,1 @@
+"""The explorer: a page that shows answers with their traces and scores."""

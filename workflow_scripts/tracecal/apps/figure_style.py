@@ -1,0 +1,168 @@
+"""The look of every figure: sizes, fonts, one colour and marker per family, and how it is saved.
+
+Colours have a contrast of at least 3:1 with white, and shapes alone distinguish TRACE and TRACE+
+from each other and from the families, in grey print too.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+import matplotlib
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tracecal.estimators.entry import Entry
+from tracecal.io.files import atomic_write, write_text
+
+COLUMN_WIDTH = 3.03
+TEXT_WIDTH = 6.3
+SMALL, NORMAL = 6.5, 7.5
+INK, MUTED, FAINT = "#1c1f23", "#666d75", "#dfe3e7"
+
+
+class Look(NamedTuple):
+    """How an estimator is drawn: marker `size`, `order` of drawing, `text` colour of its name."""
+
+    color: str
+    marker: str
+    size: float = 4.0
+    order: int = 3
+    line: str = "-"
+    text: str = INK
+
+
+TRACE = Look("#C77700", "D", 4.4, 5, "--", "#9A5B00")
+TRACE_PLUS = Look("#AE1E1E", "*", 7.5, 6, "-", "#AE1E1E")
+# TRACE's operator M: the mean of the most uncertain window of an answer.
+LOCAL_PEAK = TRACE._replace(marker="^", line=":")
+BEST_BASELINE = Look("#1c1f23", "X", 4.6, 7)
+FAMILIES: Mapping[str, Look] = {
+    "likelihood": Look("#2F5D8A", "o"),
+    "entropy": Look("#4C8FC4", "s", 3.6),
+    "trajectory": Look("#7F868E", ">"),
+    "beam": Look("#4A5058", "v"),
+    "semantic": Look("#2A8C82", "P", 4.6),
+}
+OTHER = Look("#868D95", "h")
+# The second is nearly as wide, for SVG viewers that lack the first.
+FONTS = ["DejaVu Sans", "Verdana"]
+
+RC = {
+    "font.family": "sans-serif",
+    "font.sans-serif": FONTS,
+    "font.size": NORMAL,
+    "axes.titlesize": NORMAL,
+    "axes.labelsize": NORMAL,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 5,
+    "axes.labelpad": 3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 4.0,
+    "legend.frameon": False,
+    "legend.handletextpad": 0.1,
+    "legend.columnspacing": 1.1,
+    "figure.constrained_layout.use": True,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tracecal",
+    "savefig.dpi": 300,
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Draw in the shared style, whatever a user's own matplotlibrc says."""
+    with matplotlib.style.context(["default", RC]):
+        yield
+
+
+def look(entry: Entry) -> Look:
+    """How an estimator is drawn, the same in every figure."""
+    if entry.role == "trace":
+        return TRACE_PLUS if entry.id == "trace_plus" else TRACE
+    return FAMILIES.get(entry.family, OTHER)
+
+
+def sentence(text: str, width: float, height: float) -> Figure:
+    """In place of a figure (inches) that has nothing to draw, a sentence that says why."""
+    figure = Figure(figsize=(width, height))
+    figure.text(0.5, 0.5, text, ha="center", va="center")
+    return figure
+
+
+def legend(figure: Figure, handles: Sequence[Line2D], title: str = "") -> None:
+    """One legend below all panels, on as few lines as possible, under a shared title."""
+    for lines in range(1, len(handles) + 1):
+        columns = -(-len(handles) // lines)
+        drawn = figure.legend(
+            handles=handles, loc="outside lower center", ncols=columns, title=title
+        )
+        if drawn.get_window_extent().width <= figure.bbox.width or columns == 1:
+            break
+        drawn.remove()
+    drawn.get_title().set(fontsize=SMALL, color=MUTED)
+
+
+def key(name: str, drawn: Look, line: str = "", fill: str = "") -> Line2D:
+    """A legend entry: a point, or a `line` through one; `fill` leaves its outline."""
+    filled = {"mfc": fill} if fill else {"mew": 0}
+    return Line2D([], [], ls=line, label=name, **filled, **point(drawn))
+
+
+def point(drawn: Look) -> dict[str, object]:
+    """A look's marker, as Matplotlib's arguments."""
+    return {"color": drawn.color, "marker": drawn.marker, "ms": drawn.size}
+
+
+def family_keys(entries: Iterable[Entry]) -> list[Line2D]:
+    """One legend entry per family of baselines, then one per TRACE estimator."""
+    names = {e.label if e.role == "trace" else e.family.capitalize(): look(e) for e in entries}
+    return [key(name, drawn) for name, drawn in names.items()]
+
+
+def panel_title(axes: Axes, letter: str, text: str) -> None:
+    axes.set_title(f"({letter}) {text}")
+
+
+def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, description: str) -> None:
+    """Write both formats, the same bytes for the same figure, with title and description.
+
+    Text in the SVG stays text: it can be searched, copied and read aloud.
+    """
+    with applied():
+        with atomic_write(pdf) as part:
+            metadata = {"Title": title, "Subject": description, "CreationDate": None}
+            figure.savefig(part, format="pdf", metadata=metadata)
+        drawn = StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Title": title, "Date": None})
+    head, body = drawn.getvalue().split("</title>", 1)
+    write_text(f"{head}</title>\n <desc>{escape(description)}</desc>{body}", svg)

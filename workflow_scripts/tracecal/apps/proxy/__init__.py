@@ -1,0 +1,1 @@
+"""The proxy that adds confidence to a server's answers: `tracecal serve`."""

@@ -1,0 +1,220 @@
+"""The settings of `tracecal serve`, and the servers behind it."""
+
+import re
+import urllib.request
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Literal
+from urllib.parse import urlsplit
+
+from aiohttp import (
+    ClientConnectionError,
+    ClientConnectorError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    web,
+)
+from multidict import CIMultiDict
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from yarl import URL
+
+from tracecal.monitoring.traffic import Watching
+
+KEY_ENV = "TRACECAL_ESCALATE_KEY"
+
+
+class Settings(Watching):
+    """Where the proxy listens, what it asks of which server, and its limits."""
+
+    upstream: str = Field(description="the server's address, such as http://localhost:8000")
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8400, ge=0, le=65535, description="port to listen on; 0: any free one")
+    allow_host: list[str] = Field(
+        [],
+        description="names by which clients reach the proxy, beside those of this machine and the "
+        "address that they connect to: of a tunnel or a container",
+    )
+    allow_origin: list[str] = Field(
+        [], description="web pages that may ask the proxy, such as https://chat.example.org"
+    )
+    top: int = Field(20, ge=1, description="log-probabilities to request per token")
+    workers: PositiveInt = Field(1, description="number of processes")
+    max_requests: PositiveInt = Field(
+        1000, description="requests at once in each process; a request above gets status 503"
+    )
+    max_body: PositiveFloat = Field(64, description="MB of a request, or of an answer to score")
+    connect_timeout: PositiveFloat = Field(10, description="seconds to connect to the server")
+    timeout: PositiveFloat = Field(600, description="seconds the server or a client may stall")
+    client_timeout: PositiveFloat = Field(
+        75, description="seconds for a client to send its headers, and its body"
+    )
+    watch: str | None = Field(
+        None, description="SQLite state of monitors; with it the proxy answers /metrics and /watch"
+    )
+    keep_texts: PositiveInt | None = Field(
+        None,
+        description="keep requests and answers of the newest so many in the state of --watch, for "
+        "'pick', 'label', 'explore' and 'score'; without it no text is stored",
+    )
+    on_alarm: Literal["withhold", "warn"] = Field(
+        "withhold", description="after an alarm of --watch, keep is null; or only the log says so"
+    )
+    escalate: str | None = Field(
+        None, description="a large server, asked what no answer is kept for: docs/cascades.md"
+    )
+    promise: str | None = Field(
+        None,
+        description="keep answers by this promise about the cascade, such as below:0.02, in place "
+        "of --error-rate; the calibrator is of 'tracecal cascade'",
+    )
+    escalate_model: str | None = Field(None, description="the large model's name there")
+    escalate_key_env: str = Field(
+        KEY_ENV, description="environment variable that holds the large server's key, if it has one"
+    )
+    escalate_timeout: PositiveFloat = Field(
+        120,
+        description="seconds for the large server's answer, or for a stream of it to begin; then "
+        "the small one's counts",
+    )
+    escalate_calibrator: str | None = Field(
+        None, description="the large model's own calibrator, for the confidence of its answers"
+    )
+
+    @field_validator("upstream", "escalate")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value)
+            host, _ = parts.hostname, parts.port
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not an address ({error})") from error
+        if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+            raise ValueError(f"{value!r} is not an address such as http://localhost:8000")
+        if parts.username or parts.password:
+            raise ValueError("must not hold a password: keys are sent in requests' headers")
+        return value
+
+    @field_validator("allow_host")
+    @classmethod
+    def _are_names(cls, values: list[str]) -> list[str]:
+        for value in values:
+            if not re.fullmatch(r"[\w.-]+|[0-9a-fA-F:.]+", value):
+                raise ValueError(f"{value!r} is not a name alone, such as proxy.example.org")
+        return [value.lower() for value in values]
+
+    @field_validator("allow_origin")
+    @classmethod
+    def _are_origins(cls, values: list[str]) -> list[str]:
+        for value in values:
+            if not re.fullmatch(r"https?://[^\s/@]+", value):
+                raise ValueError(f"{value!r} is not an origin such as https://chat.example.org")
+        return [value.lower() for value in values]
+
+    @field_validator("escalate_key_env")
+    @classmethod
+    def _is_a_variable(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII):
+            raise ValueError("is not the name of an environment variable; put the key itself there")
+        return value
+
+    @model_validator(mode="after")
+    def _keeps_texts_in_a_state(self) -> "Settings":
+        if self.keep_texts is not None and self.watch is None:
+            raise ValueError("--keep-texts needs --watch, whose state holds them")
+        return self
+
+    @model_validator(mode="after")
+    def _escalates_wholly_or_not_at_all(self) -> "Settings":
+        of_escalation = [
+            name for name in type(self).model_fields if name.startswith(("escalate_", "promise"))
+        ]
+        if self.escalate is None and (given := self.changed(of_escalation)):
+            raise ValueError(f"--{given[0].replace('_', '-')} needs --escalate, the large server")
+        if self.escalate is not None and self.escalate_model is None:
+            raise ValueError("--escalate needs --escalate-model, the large model's name there")
+        return self
+
+    @property
+    def most_bytes(self) -> int:
+        """`max_body` in bytes."""
+        return int(self.max_body * 1e6)
+
+
+# A server behind the proxy: its address, connections of its own, and requests to it.
+
+
+# Servers close idle connections after 5 s or more; one that closes under a request loses it.
+IDLE = 2.0
+AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # of the library's own
+
+
+@dataclass
+class Server:
+    """A server of the OpenAI kind. It keeps no cookie, and follows no redirect."""
+
+    address: str
+    settings: Settings
+
+    @property
+    def base(self) -> str:
+        """The server's address, to which a request's path is appended."""
+        return self.address.rstrip("/").removesuffix("/v1")
+
+    async def connected(self, application: web.Application) -> AsyncIterator[None]:
+        """Holds its connections while the application runs."""
+        settings = self.settings
+        async with ClientSession(
+            connector=TCPConnector(limit=0, keepalive_timeout=IDLE),
+            cookie_jar=DummyCookieJar(),
+            timeout=ClientTimeout(
+                None, sock_connect=settings.connect_timeout, sock_read=settings.timeout
+            ),
+            auto_decompress=False,
+            skip_auto_headers=AUTOMATIC,
+            proxy=_outer_proxy(URL(self.base)),
+        ) as self.session:
+            yield
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | AsyncIterator[bytes] | None,
+        headers: CIMultiDict,
+    ) -> ClientResponse:
+        """The server's response; its body is still unread.
+
+        A body at hand is sent once more where the server closed a kept connection meanwhile.
+        """
+        url = URL(self.base + path, encoded=True)
+        options = {"data": body, "headers": headers, "allow_redirects": False}
+        try:
+            return await self.session.request(method, url, **options)
+        except ClientConnectionError as error:
+            if isinstance(error, ClientConnectorError | TimeoutError) or not isinstance(
+                body, bytes
+            ):
+                raise
+        return await self.session.request(method, url, **options)
+
+
+def _outer_proxy(url: URL) -> str | None:
+    """The HTTP proxy that the environment names for a server; none for one on this machine."""
+    host = url.host or ""
+    if is_local(host) or urllib.request.proxy_bypass(host):
+        return None
+    return urllib.request.getproxies().get(url.scheme)
+
+
+def is_local(host: str) -> bool:
+    """Whether a name or address is that of this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

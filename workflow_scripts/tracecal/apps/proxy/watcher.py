@@ -1,0 +1,150 @@
+"""The monitors behind the proxy: a thread that watches what was answered, and withholds `keep`.
+
+Nothing of it is on an answer's way but a queue: what fails here leaves answers as they are, and the
+log, `/metrics` and `/watch` say that nothing is watched.
+"""
+
+import sqlite3
+import threading
+import uuid
+from collections import Counter, deque
+
+import numpy as np
+import orjson
+
+from tracecal.apps.proxy.settings import Settings
+from tracecal.apps.proxy.wire import Object
+from tracecal.calibration.calibrator import Fitted
+from tracecal.errors import InputError
+from tracecal.io.log import LOGGER
+from tracecal.monitoring.monitors import State
+from tracecal.monitoring.traffic import Store, Watching, identity, of_inputs, promised, sentences
+
+INTERVAL = 0.5  # seconds between two batches
+MOST_WAITING, MOST_AT_ONCE = 20_000, 1000  # answers
+MOST_TEXT = 2**26  # bytes of texts that wait; while there are more the texts of others are not kept
+Inputs = tuple[np.ndarray, int]  # a calibrator's inputs [d] of an answer, and its length
+
+
+class Watcher:
+    """Watches answers with the state at `settings.watch`; raises `InputError` where it cannot.
+
+    `reason` says why answers are no longer kept, null where no alarm was raised; `failure` why
+    nothing is watched. `answers` counts them by what was told of keeping them.
+    """
+
+    def __init__(self, fitted: Fitted, error_rate: float | None, settings: Settings) -> None:
+        self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
+        options = {name: getattr(settings, name) for name in Watching.model_fields}
+        self.promise = promised(fitted, Watching(**options), error_rate)
+        self.keep_texts = settings.keep_texts
+        self.withholds = settings.on_alarm == "withhold"
+        self.reason: str | None = None
+        self.failure: str | None = None
+        self.answers: Counter[str] = Counter()
+        self.unwatched = 0
+        self._waiting: deque[tuple[str, Inputs | None, float, bytes]] = deque()
+        self._held, self._counting = 0, threading.Lock()  # bytes of the texts that wait
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+        store = self.opened()
+        self.state = store.state
+        self._alarmed(self.state)
+        store.close()
+
+    def opened(self) -> Store:
+        """The state, for the thread that asks for it."""
+        own = identity(self.fitted, self.error_rate)
+        return Store(self.path, own, self.promise, self.fitted.reference)
+
+    def start(self) -> None:
+        """Watch from now on."""
+        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch what is waiting, and end."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join(10 * INTERVAL)
+
+    def seen(
+        self, answer: Object, request: Object, confidence: Object, inputs: Inputs | None
+    ) -> Object:
+        """An answer's confidence, without `keep` after an alarm; null `inputs` are not known."""
+        keep = confidence["keep"]
+        kind = "unknown" if confidence["probability"] is None else str(keep).lower()
+        self.answers[kind] += 1
+        if len(self._waiting) < MOST_WAITING:
+            name, kept = _name(answer), np.nan if keep is None else float(keep)
+            self._waiting.append((name, inputs, kept, self._text(name, request, answer)))
+        else:
+            self.unwatched += 1
+        if self.reason is None or not self.withholds or keep is None:
+            return confidence
+        return confidence | {"keep": None, "reason": self.reason}
+
+    def _text(self, name: str, request: Object, answer: Object) -> bytes:
+        """A row that `tracecal.answers` reads, as JSON; empty where it is not to be kept."""
+        if self.keep_texts is None or self._held > MOST_TEXT:
+            return b""
+        text = orjson.dumps({"id": name, "request": request, "response": answer})
+        with self._counting:
+            self._held += len(text)
+        return text
+
+    def _run(self) -> None:
+        store = None
+        while True:
+            ending = self._ending.wait(INTERVAL)
+            try:
+                store = store or self.opened()
+                while self._waiting:
+                    self._flush(store)
+                self.state = store.state  # of other processes too
+                self._alarmed(self.state)
+                self._failed(None)
+            except InputError as error:
+                self._failed(str(error))
+            except (sqlite3.Error, ArithmeticError, ValueError) as error:
+                self._failed(f"the monitors failed ({type(error).__name__})")
+            if ending:
+                return
+
+    def _flush(self, store: Store) -> None:
+        rows = [self._waiting[place] for place in range(min(len(self._waiting), MOST_AT_ONCE))]
+        names, inputs, keep, texts = zip(*rows, strict=True)
+        unknown = np.full(len(self.fitted.inputs), np.nan), np.nan
+        x, lengths = map(np.array, zip(*(one or unknown for one in inputs), strict=True))
+        store.add_answers(list(names), of_inputs(x, lengths, self.fitted, np.array(keep)))
+        if self.keep_texts is not None:
+            told = {name: text for name, text in zip(names, texts, strict=True) if text}
+            store.keep_texts(told, self.keep_texts)
+        for _ in rows:  # only now: what could not be written is tried again
+            self._waiting.popleft()
+        with self._counting:
+            self._held -= sum(map(len, texts))
+
+    def _alarmed(self, state: State) -> None:
+        told = "; ".join(sentences(state))
+        if told and self.reason is None:
+            what = "answers are no longer kept" if self.withholds else "answers are kept as before"
+            LOGGER.warning("ALARM: %s; %s", told, what)
+        self.reason = told or None
+
+    def _failed(self, failure: str | None) -> None:
+        if failure != self.failure:
+            told = f"does not watch: {failure}" if failure else "watches again"
+            LOGGER.warning("the proxy %s", told)
+        self.failure = failure
+
+
+def _name(answer: Object) -> str:
+    """The id of an answer, with its choice's number behind the first; one of its own without."""
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else {}
+    number = first.get("index") or 0 if isinstance(first, dict) else 0
+    name = answer.get("id")
+    if not isinstance(name, str) or not name:
+        return uuid.uuid4().hex
+    return f"{name}#{number}" if number else name

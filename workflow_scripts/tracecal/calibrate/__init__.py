@@ -1,1 +1,0 @@
-"""From scores to probabilities and guarantees: splits, protocol, metrics, risk control."""

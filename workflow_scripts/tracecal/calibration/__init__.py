@@ -1,0 +1,1 @@
+"""From scores to probabilities and guarantees: splits, fits, metrics, thresholds."""

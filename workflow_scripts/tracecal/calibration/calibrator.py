@@ -1,0 +1,474 @@
+"""A calibrator's file: what it was fitted on, its fits, its thresholds of error rates."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from pydantic import Field, PositiveInt
+
+from tracecal.answers.part_spec import Parts
+from tracecal.answers.record import Known, Reasoning, StopToken
+from tracecal.calibration.few_labels import PART_FEATURE
+from tracecal.calibration.fits import Calibrator, Logistic, Mixture, Pooled, from_json
+from tracecal.errors import InputError
+from tracecal.estimators.of_traces import NEED_ENTROPY
+from tracecal.estimators.registry import ESTIMATORS
+from tracecal.io.checksums import beside, digest, read_sum
+from tracecal.io.settings import Strict, parse
+
+# Increase it whenever a feature's definition changes, so that older calibrators are refused.
+FEATURE_VERSION = 1
+
+
+class FittedOn(Strict):
+    """The answers that a calibrator was fitted on."""
+
+    model: str | None = Field(None, description="its name; null: not known")
+    known_as: tuple[str, ...] = Field((), description="other names of the same model")
+    revision: str | None = None
+    task: str
+    stop_token: StopToken = "included"
+    processed: Known = "no"
+    reasoning: Reasoning = "none"
+    entropy: Literal["exact", "top-k", "none"] = "exact"
+    top_k: PositiveInt | None = Field(None, description="log-probabilities listed per token")
+    vocabulary: PositiveInt | None = Field(None, description="the model's number of tokens")
+    feature_version: int = FEATURE_VERSION
+    n: int = Field(ge=1)
+    base_rate: float = Field(ge=0, le=1, description="the share of correct answers")
+    ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
+    estimator: str | None = Field(None, description="the one to use; null: TRACE+")
+    answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
+    parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
+
+    def stored(self) -> dict[str, object]:
+        """As plain JSON."""
+        usual = {"estimator": None, "parts": None, "reasoning": "none"}
+        left_out = {name for name, value in usual.items() if getattr(self, name) == value}
+        return self.model_dump(mode="json", by_alias=True, exclude=left_out)
+
+
+def fitted_on(
+    metadata: Mapping[str, str],
+    correct: pl.Series,
+    model: str,
+    known_as: Sequence[str],
+    task: str,
+) -> dict[str, object]:
+    """`FittedOn` as plain JSON, from a traces file's `metadata` and the labels of its answers.
+
+    Its defaults describe traces decoded here: raw, exact, with the token that ends an answer.
+    """
+    names = {*known_as, *filter(None, metadata.get("known_as", "").split("\n"))} - {model}
+    keys = ("revision", "stop_token", "processed", "reasoning", "entropy", "top_k", "vocabulary")
+    return FittedOn(
+        model=model,
+        known_as=tuple(sorted(names)),
+        task=task,
+        n=len(correct),
+        base_rate=float(correct.mean()),
+        parts=Parts.model_validate_json(metadata["parts"]) if "parts" in metadata else None,
+        **{name: metadata[name] for name in keys if name in metadata},
+    ).stored()
+
+
+DEFAULT = "trace_plus"
+# Below so many labels the stack of seven predicts better than TRACE+ (docs/few_labels.md).
+FEW_LABELS, WITH_FEW_LABELS = 100, "stack"
+# For calibrators that do not say which estimators predicted best: the paper's strongest baseline.
+FALLBACK = ("seq_logp", "len_norm_logp")
+# What answers are kept by: an error rate, or a promise about a cascade, such as 'below:0.02'.
+Target = float | str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Values of answers like those of the calibration, which the fit has not seen."""
+
+    probability: Sequence[float] = field(default_factory=tuple)
+    length: Sequence[float] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One estimator's calibrator.
+
+    `inputs` are its columns, in the order of the fits. `final` is fitted on all labelled answers
+    and gives the probability. `thresholds` (by target, null where none could be certified) hold for
+    the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
+    null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
+    last input, after `inputs`, is which part of an answer it is (`tracecal.calibration.few_labels`).
+    `reference` are values of answers that `certified` has not seen.
+
+    >>> fitted = getfixture("calibrator")  # load("C.json")
+    >>> fitted.estimator, sorted(fitted.thresholds)
+    ('trace_plus', [0.05, 0.1, 0.2, 0.3, 0.4, 0.5])
+    """
+
+    estimator: str
+    inputs: tuple[str, ...]
+    final: Calibrator
+    certified: Calibrator | None
+    thresholds: Mapping[Target, float | None]
+    reasons: Mapping[Target, str]
+    fitted_on: FittedOn
+    large: str | None = None
+    by_part: bool = False
+    reference: Reference = field(default_factory=Reference)
+
+    def with_part(self, x: np.ndarray, parts: Sequence[str]) -> np.ndarray:
+        """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
+        if not self.by_part or self.fitted_on.parts is None:
+            return x
+        names = self.fitted_on.parts.names
+        codes = [names.index(part) if part in names else -1 for part in parts]
+        return np.column_stack([x, np.array(codes, dtype=float)])
+
+    def require_parts(self, given: bool) -> None:
+        """Raise `InputError` where the calibrator is of parts of answers and whole ones are given,
+        or the reverse.
+        """
+        if given and self.fitted_on.parts is None:
+            raise InputError("the calibrator is of whole answers: calibrate on parts (--parts).")
+        if not given and self.fitted_on.parts is not None:
+            raise InputError(
+                "the calibrator is of parts of answers: score each part of them, with "
+                "'tracecal score' or score_parts."
+            )
+
+    def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
+        """Whether answers with inputs x [n, d] are kept at a target, bool [n].
+
+        Null where no threshold could be certified for it, see `why_not`. Raises `InputError` where
+        the calibrator was not tested for it.
+        """
+        self.require_tested(target)
+        threshold = self.thresholds[target]
+        if threshold is None or self.certified is None:
+            return None
+        return self.certified.predict(x) >= threshold
+
+    def why_not(self, target: Target) -> str | None:
+        """Why no threshold could be certified for a tested target; null where one was."""
+        self.require_tested(target)
+        return self.reasons.get(target)
+
+    def require_tested(self, target: Target) -> None:
+        """Raise `InputError` where the calibrator was not tested for a target."""
+        if target in self.thresholds:
+            return
+        promises = [one for one in self.thresholds if isinstance(one, str)]
+        if isinstance(target, str):
+            raise InputError(
+                f"the calibrator of {self.estimator} holds no promise {target!r}; it has: "
+                f"{', '.join(promises) or 'none'}. Choose one of these, or make a calibrator with "
+                "'tracecal cascade --output'."
+            )
+        tested = ", ".join(f"{one:g}" for one in self.thresholds if one not in promises) or "none"
+        raise InputError(
+            f"the calibrator of {self.estimator} was not tested for an error rate of {target:g}; "
+            f"tested: {tested}. Choose one of these, or calibrate for it."
+        )
+
+
+def interval(
+    calibrator: Calibrator, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds [n] of the probability of inputs between `low` and `high`, both [n, d].
+
+    They are the smallest and largest probability: every kind of calibrator is monotone in each of
+    its inputs. A mixture's bounds are those of its fits, mixed, and may be wider.
+    """
+    if isinstance(calibrator, Mixture):
+        ends = [
+            interval(fit, low[:, columns], high[:, columns])
+            for columns, fit in zip(calibrator.columns, calibrator.fits, strict=True)
+        ]
+        least, most = np.tensordot(calibrator.weights, np.array(ends), axes=1)
+        return least, most
+    if isinstance(calibrator, Logistic | Pooled):
+        rises = _rises(calibrator, low)
+        low, high = np.where(rises, low, high), np.where(rises, high, low)
+    ends = calibrator.predict(low), calibrator.predict(high)
+    return np.minimum(*ends), np.maximum(*ends)
+
+
+def _rises(calibrator: Logistic | Pooled, x: np.ndarray) -> np.ndarray:
+    """Whether the probability of inputs x [n, d] rises with each, [n, d]."""
+    if isinstance(calibrator, Logistic):
+        return np.broadcast_to(np.array(calibrator.weights) >= 0, x.shape)
+    weights, _ = calibrator.of_rows(x[:, -1])
+    return np.column_stack([weights >= 0, np.ones(len(x), dtype=bool)])  # the last is no score
+
+
+def load(path: str | Path, estimator: str | None = None) -> Fitted:
+    """The calibrator of one estimator from a file of the workflow or of `tracecal calibrate`.
+
+    Null: as `default_estimator`. Raises `InputError` where there is none, where the file does not
+    match the checksum beside it or does not say what it was fitted on, or where its features have
+    another version.
+
+    >>> load(getfixture("calibrator_file"), "min_prob").inputs
+    ('scores.min_prob',)
+    """
+    return from_stored(stored_in(path), estimator, str(path))
+
+
+def stored_in(path: str | Path) -> dict[str, Any]:
+    """The content of a calibrator's file; raises as `load`."""
+    _require_unchanged(path)
+    try:
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a calibrator's JSON ({error}).") from error
+    if not isinstance(stored, dict) or "fitted_on" not in stored:
+        raise InputError(
+            f"{path} does not say what it was fitted on: it is not a calibrator, or it is from an "
+            "earlier version. Make it again with the workflow or 'tracecal calibrate'."
+        )
+    return stored
+
+
+def _require_unchanged(path: str | Path) -> None:
+    """Raise `InputError` where a file does not match the checksum beside it, if there is one."""
+    try:
+        checksum, *_ = read_sum(path)
+    except FileNotFoundError:
+        return
+    if checksum != digest(path):
+        raise InputError(
+            f"{path} does not match its checksum in {beside(path)}: it was changed or damaged. "
+            "Calibrate again, or copy both files anew."
+        )
+
+
+def default_estimator(stored: Mapping[str, Any], entropies: bool = True) -> str:
+    """The estimator that the file names, or TRACE+, where the calibrator has it and the answers
+    have `entropies`; otherwise that of log-probabilities alone that predicted best where it was
+    fitted.
+    """
+    usual = stored["fitted_on"].get("estimator") or DEFAULT
+    if entropies and usual in stored:
+        return usual
+    ranked = [*stored["fitted_on"].get("ranking", ()), *FALLBACK]
+    held = [entry for name in ranked for entry in ESTIMATORS if entry.id == name and name in stored]
+    usable = [entry.id for entry in held if NEED_ENTROPY.isdisjoint(entry.inputs)]
+    return usable[0] if usable else DEFAULT
+
+
+def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) -> Fitted:
+    """As `load`, from a file's content."""
+    fitted_on = parse(FittedOn, stored["fitted_on"], f"{where}: fitted_on")
+    if fitted_on.feature_version != FEATURE_VERSION:
+        raise InputError(
+            f"{where} was fitted on version {fitted_on.feature_version} of the features, and this "
+            f"is version {FEATURE_VERSION}, whose values differ. Calibrate again."
+        )
+    estimator = estimator or default_estimator(stored)
+    if estimator not in stored:
+        held = ", ".join(name for name in stored if name != "fitted_on")
+        raise InputError(f"{where} holds no calibrator of {estimator!r}; it has {held}.")
+    fits = stored[estimator]
+    control = fits.get("risk_control") or {"thresholds": [], "split": None}
+    cascade = fits.get("cascade") or {"thresholds": [], "large": None}
+    promised = {f"{one['promise']}:{one['promised']:g}": one for one in cascade["thresholds"]}
+    tested = fits["splits"].get(str(control["split"]))
+    by_part = fits["features"][-1:] == [PART_FEATURE]
+    features = fits["features"][:-1] if by_part else fits["features"]
+    return Fitted(
+        estimator=estimator,
+        by_part=by_part,
+        inputs=tuple(_inputs(estimator, features)),
+        final=from_json(fits["final"]),
+        certified=from_json(tested) if tested else None,
+        thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]}
+        | {promise: entry["threshold"] for promise, entry in promised.items()},
+        reasons={
+            entry["error_rate"]: entry.get("reason") or _reason(entry, control)
+            for entry in control["thresholds"]
+            if entry["threshold"] is None
+        }
+        | {promise: entry["reason"] for promise, entry in promised.items() if entry["reason"]},
+        fitted_on=fitted_on,
+        large=cascade["large"],
+        reference=Reference(**fits.get("reference", {})),
+    )
+
+
+def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:
+    """Why there is no threshold for an error rate, from its entry of `risk_control`."""
+    about = f"about {entry['enough']:,}" if entry.get("enough") else "far more"
+    return (
+        f"no threshold could be certified for an error rate of {entry['error_rate']:g} with "
+        f"confidence {control['confidence']:g}: {control['groups']} questions were tested, and "
+        f"{about} would be needed"
+    )
+
+
+def _inputs(estimator: str, features: list[str]) -> list[str]:
+    """An estimator's inputs with their folders, which a calibrator's file leaves out."""
+    known = {entry.id: entry.inputs for entry in ESTIMATORS}
+    if [name.split(".", 1)[1] for name in known.get(estimator, ())] != features:
+        raise InputError(
+            f"the calibrator of {estimator!r} needs {', '.join(features)}, which are not this "
+            "estimator's inputs in this version; calibrate it again."
+        )
+    return known[estimator]
+
+
+# Whether answers match the model, task and kind of trace that a calibrator was fitted on.
+
+
+QUESTIONS = {
+    "stop_token": {
+        "included": "include the stop token",
+        "absent": "leave out the stop token",
+        "what": "whether traces include the stop token",
+        "option": "--stop-token",
+    },
+    "processed": {
+        "yes": "hold probabilities changed by temperature, penalties or truncation",
+        "no": "hold the model's raw probabilities",
+        "what": "whether probabilities are the model's raw ones",
+        "option": "--processed",
+    },
+    "reasoning": {
+        "none": "are of answers without reasoning before them",
+        "apart": "leave out the reasoning tokens that precede an answer",
+        "within": "include the reasoning tokens that precede an answer",
+        "alone": "are of the reasoning tokens that precede an answer",
+        "what": "whether traces include reasoning",
+        "option": "--reasoning",
+    },
+}
+OPEN = {"reasoning": ()} | dict.fromkeys(("stop_token", "processed"), ("unknown", "none"))
+# Servers may list the chosen token besides the k likeliest.
+TOP_K_MARGIN = 1
+# The beginning of another question in an answer's text.
+NEXT_QUESTION = r"\n[^\S\n]*(?:Q|Question|Problem|Input|User|Human)\s*(?:\d+\s*)?:"
+KNOWN_ANSWER = "the calibrator was fitted on this very answer: its probability is not out-of-sample"
+
+
+def require_same_kind(answers: pl.DataFrame, fitted_on: FittedOn, task: str | None = None) -> None:
+    """Raise `InputError` where answers are of another model, task or kind of trace.
+
+    Unknown properties of either side count as equal; see `open_questions`.
+    """
+    if task is not None and task != fitted_on.task:
+        raise InputError(
+            f"the calibrator was fitted on the task {fitted_on.task!r}, but the answers are of "
+            f"{task!r}: calibrate on answers to that task. If both names mean the same task, add "
+            f"--task {fitted_on.task}."
+        )
+    _require_model(answers["model"].drop_nulls().unique().sort().to_list(), fitted_on)
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    for column, words in QUESTIONS.items():
+        fitted = getattr(fitted_on, column)
+        others = traced.filter(~pl.col(column).is_in([fitted, *OPEN[column]]))
+        if fitted not in OPEN[column] and others.height:
+            raise InputError(
+                f"the calibrator was fitted on traces that {words[fitted]}, but {others.height} "
+                f"answer(s), such as {others['example_id'][0]!r}, {words[others[column][0]]}: its "
+                "probabilities do not hold for them. Calibrate on answers like these, or correct "
+                f"their kind with {words['option']}."
+            )
+
+
+def vocabulary_for(fitted_on: FittedOn, given: int | None) -> int | None:
+    """The vocabulary's size for answers to be scored. Raises `InputError` for another size than
+    the calibrator's.
+    """
+    if given is not None and fitted_on.vocabulary not in (None, given):
+        raise InputError(
+            f"the calibrator was fitted with a vocabulary of {fitted_on.vocabulary} tokens, not "
+            f"{given}; leave out --vocabulary, or calibrate with {given}."
+        )
+    return given or fitted_on.vocabulary
+
+
+def other_entropies(kind: str, top_k: int | None, fitted_on: FittedOn) -> str | None:
+    """Why a threshold does not hold for entropies of this kind; null where it does.
+
+    `kind` is 'exact' or 'top-k', then of `top_k` listed tokens; null: not known.
+    """
+    if kind == fitted_on.entropy and (
+        top_k is None or fitted_on.top_k is None or abs(top_k - fitted_on.top_k) <= TOP_K_MARGIN
+    ):
+        return None
+    fitted, found = _entropies(fitted_on.entropy, fitted_on.top_k), _entropies(kind, top_k)
+    return (
+        f"the threshold was certified for {fitted}, and this answer has {found}: calibrate on "
+        "answers like it"
+    )
+
+
+def _entropies(kind: str, top_k: int | None) -> str:
+    listed = f"the {top_k} likeliest tokens" if top_k else "the likeliest tokens"
+    return {"exact": "exact entropies", "top-k": f"entropies from {listed}"}.get(
+        kind, "no entropies"
+    )
+
+
+def fingerprints(answers: pl.DataFrame) -> pl.Series:
+    """A short digest of each answer's question and trace; null without a trace."""
+    columns = ("example_id", "prompt", "surprisal")
+    return pl.Series(
+        [
+            None if surprisal is None else _digest(prompt or example_id, surprisal)
+            for example_id, prompt, surprisal in answers.select(columns).iter_rows()
+        ],
+        dtype=pl.String,
+    )
+
+
+def _digest(question: str, surprisal: list[float]) -> str:
+    trace = np.asarray(surprisal, dtype=np.float32).tobytes()
+    return hashlib.blake2b(question.encode() + b"\0" + trace, digest_size=6).hexdigest()
+
+
+def open_questions(answers: pl.DataFrame, fitted_on: FittedOn) -> list[str]:
+    """What is unknown of the calibrator or the answers, one sentence each."""
+    traced = answers.filter(pl.col("surprisal").is_not_null())
+    unknown = [
+        f"it is not known of the {whose} {words['what']} ({words['option']})"
+        for column, words in QUESTIONS.items()
+        for whose, kinds in (
+            ("calibrator", [getattr(fitted_on, column)]),
+            ("answers", traced[column].to_list()),
+        )
+        if "unknown" in kinds
+    ]
+    if fitted_on.model is None or traced["model"].null_count():
+        whose = "answers" if fitted_on.model else "calibrator"
+        unknown.append(f"it is not known of the {whose} which model they are by (--model)")
+    return unknown
+
+
+def run_on(answers: pl.DataFrame) -> str | None:
+    """A warning where answers' texts run on into another question; null where none does."""
+    going_on = answers.filter(pl.col("answer").str.contains(NEXT_QUESTION))
+    if not going_on.height:
+        return None
+    return (
+        f"{going_on.height} of {answers.height} answers, such as {going_on['example_id'][0]!r}, "
+        "run on into another question, whose tokens count as theirs: decode with a stop string, "
+        "or cut texts and traces there"
+    )
+
+
+def _require_model(models: list[str], fitted_on: FittedOn) -> None:
+    if fitted_on.model is None or not models:
+        return
+    names = {name.lower() for name in (fitted_on.model, *fitted_on.known_as)}
+    for model in models:
+        if not names & {model.lower(), model.lower().rsplit("/", 1)[-1]}:
+            raise InputError(
+                f"the calibrator was fitted on answers of {fitted_on.model!r}, but some answers "
+                f"are by {model!r}: calibrate on that model's answers. If both names mean the "
+                f"same model, add --model {fitted_on.model}."
+            )

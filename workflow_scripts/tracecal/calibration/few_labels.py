@@ -1,0 +1,189 @@
+"""Fits that hold with few labels, and one calibrator for all parts of a task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tracecal.calibration.fits import (
+    Calibrator,
+    Mixture,
+    Pooled,
+    constant,
+    fit_all,
+    fit_by_shape,
+    minimise,
+    scales_of,
+)
+from tracecal.estimators.entry import SEQUENCE_LIKELIHOODS, TRACE_PLUS_FEATURES
+
+# Features that may raise or lower the probability; all others are confidences.
+EITHER_SIGN = frozenset({"log_length", "entropy_slope"})
+FOLDS = 5
+# The weight of the prior, which spreads this many answers evenly over a mixture's fits.
+PSEUDO_ANSWERS = 5
+# The least probability that a fit is taken to give to a label.
+LEAST = 1e-4
+# Expectation maximisation ends at a step in which no weight moves by more.
+TOLERANCE = 1e-8
+MAX_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class Member:
+    """One fit of a mixture: the names of its features, and whether it is a signed fit."""
+
+    features: tuple[str, ...]
+    signed: bool = True
+
+
+# The stack of seven.
+MEMBERS = (
+    Member(TRACE_PLUS_FEATURES),
+    Member((*TRACE_PLUS_FEATURES, *SEQUENCE_LIKELIHOODS)),
+    Member(("seq_logp", "len_norm_logp", "trace", "log_length")),
+    Member(("seq_logp",), signed=False),
+    Member(("len_norm_logp",), signed=False),
+    Member(("windowed_entropy",), signed=False),
+    Member(("mean_token_entropy",), signed=False),
+)
+
+
+def fit_signed(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]
+) -> list[Calibrator]:
+    """As `fit_all` with 'platt', with weights of at least 0 save those of `EITHER_SIGN`."""
+    least = np.array([-np.inf if name in EITHER_SIGN else 0.0 for name in features])
+    return fit_all(parts, "platt", least=least)
+
+
+def fit_mixtures(
+    parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    features: Sequence[str],
+    members: Sequence[Member] = MEMBERS,
+) -> list[Calibrator]:
+    """The mixture of `members` for each part: features [n, d], labels (bool) and groups, both [n].
+
+    A group's answers are in one fold; the groups are dealt to the folds in the order of their
+    numbers, which should be random. Raises `ArithmeticError` where a fit does not converge.
+    """
+    folds = [np.unique(group, return_inverse=True)[1] % FOLDS for _, _, group in parts]
+    # Each part as a whole, then without each of its folds.
+    rows = [
+        [np.ones(len(fold), dtype=bool), *(fold != held for held in np.unique(fold))]
+        for fold in folds
+    ]
+    jobs = [
+        (x[used], correct[used])
+        for (x, correct, _), chosen in zip(parts, rows, strict=True)
+        for used in chosen
+    ]
+    columns = [[features.index(name) for name in member.features] for member in members]
+    fits = [
+        iter(_fit_member(member, [(x[:, own], correct) for x, correct in jobs]))
+        for member, own in zip(members, columns, strict=True)
+    ]
+    mixtures = []
+    for (x, correct, _), fold in zip(parts, folds, strict=True):
+        whole = [next(of_member) for of_member in fits]
+        likelihood = np.empty((len(x), len(members)))
+        for held in np.unique(fold):
+            out = fold == held
+            for k, of_member in enumerate(fits):
+                probability = next(of_member).predict(x[out][:, columns[k]])
+                likelihood[out, k] = np.where(correct[out], probability, 1 - probability)
+        mixtures.append(Mixture(mixture_weights(likelihood).tolist(), columns, whole))
+    return mixtures
+
+
+def _fit_member(member: Member, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Calibrator]:
+    return fit_signed(parts, member.features) if member.signed else fit_all(parts, "platt")
+
+
+def mixture_weights(likelihood: np.ndarray) -> np.ndarray:
+    """The weights [k] of fits that gave the labels of n answers the probabilities [n, k].
+
+    By expectation maximisation, with a prior of `PSEUDO_ANSWERS`. Raises `ArithmeticError` where
+    it does not converge.
+    """
+    n, k = likelihood.shape
+    likelihood = likelihood.clip(min=LEAST)
+    weights = np.full(k, 1 / k)
+    for _ in range(MAX_STEPS):
+        shares = likelihood * weights
+        shares /= shares.sum(axis=1, keepdims=True)
+        updated = (shares.sum(axis=0) + PSEUDO_ANSWERS / k) / (n + PSEUDO_ANSWERS)
+        if np.abs(updated - weights).max() <= TOLERANCE:
+            return updated
+        weights = updated
+    raise ArithmeticError(f"the weights of a mixture still move after {MAX_STEPS} steps of EM")
+
+
+# One calibrator for all parts of a task's answers, by partial pooling.
+
+
+# The factors of the squared weights: the common slopes and the names' intercepts, and how far a
+# name's slopes are from the common ones.
+COMMON, DEVIATION = 1.0, 10.0
+# The input that says which part a row is, by its place among the names; and as a fit names it
+PART = "parts.part_of_answer"
+PART_FEATURE = PART.split(".")[1]
+
+
+def part_codes(rows: pl.DataFrame, names: Sequence[str], column: str = PART) -> pl.DataFrame:
+    """`example_id` of a task's `rows` and, as `column`, the place of their `part` in `names`."""
+    code = pl.col("part").replace_strict(list(names), range(len(names)), return_dtype=pl.Int64)
+    return rows.select("example_id", code.alias(column))
+
+
+def by_part(
+    estimators: Mapping[str, Sequence[str]], own_fits: Mapping[str, str]
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Estimators' columns and fits where those without a fit of their own are fitted by part.
+
+    >>> by_part({"trace": ["scores.trace"], "stack": ["features.length"]}, {"stack": "mixture"})[0]
+    {'trace': ['scores.trace', 'parts.part_of_answer'], 'stack': ['features.length']}
+    """
+    columns = {
+        name: [*own] if name in own_fits else [*own, PART] for name, own in estimators.items()
+    }
+    return columns, {**dict.fromkeys(estimators, "pooled"), **own_fits}
+
+
+def fit_pooled(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]], names: Sequence[str]
+) -> list[Calibrator]:
+    """Fit each part of the data: inputs x [n, d + 1] (finite) and labels [n] (bool).
+
+    The last column of x is the place of a row's name in `names`. Labels of one class give a
+    constant. Raises `ArithmeticError` where a fit does not converge.
+    """
+    known = [constant(correct) for _, correct in parts]
+    return fit_by_shape(parts, known, lambda x, correct: _fit(x, correct, names))
+
+
+def _fit(x: np.ndarray, correct: np.ndarray, names: Sequence[str]) -> list[Pooled]:
+    """The fits of x [B, n, d + 1] and labels [B, n]."""
+    features, codes = x[:, :, :-1], x[:, :, -1]
+    means, scales = features.mean(axis=1), scales_of(features)
+    z = (features - means[:, None]) / scales[:, None]
+    named = (codes[:, :, None] == np.arange(len(names))).astype(float)
+    own = (named[:, :, :, None] * z[:, :, None, :]).reshape(*named.shape[:2], -1)
+    design = np.concatenate([z, named, own], axis=2)
+    d, count = z.shape[2], len(names)
+    factors = np.repeat([COMMON, DEVIATION], [d + count, count * d])
+    weights, intercepts = minimise(design, correct, np.tile(factors, (len(x), 1)))
+    slopes, shifts, deviations = np.split(weights, [d, d + count], axis=1)
+    return [
+        Pooled(
+            names=list(names),
+            means=means[b].tolist(),
+            scales=scales[b].tolist(),
+            weights=(slopes[b] + deviations[b].reshape(count, d)).tolist(),
+            intercepts=(intercepts[b] + shifts[b]).tolist(),
+            common_weights=slopes[b].tolist(),
+            common_intercept=float(intercepts[b]),
+        )
+        for b in range(len(x))
+    ]

@@ -1,0 +1,268 @@
+"""Fitting calibrators on a file of labelled answers, by the workflow's protocol."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tracecal.answers.part_spec import Parts
+from tracecal.answers.record import ENTROPY_KIND
+from tracecal.calibration.calibrator import (
+    FEW_LABELS,
+    WITH_FEW_LABELS,
+    FittedOn,
+    default_estimator,
+    fingerprints,
+)
+from tracecal.calibration.few_labels import by_part, part_codes
+from tracecal.calibration.fits import from_json
+from tracecal.calibration.guarantees import risk_control
+from tracecal.calibration.labelling import grouped
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.calibration.splits import make_splits
+from tracecal.errors import InputError
+from tracecal.estimators.entry import OwnFit
+from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.registry import ESTIMATORS
+from tracecal.io.log import LOGGER
+from tracecal.io.settings import Strict
+
+FEWEST = 20
+FOLDS = 5
+DIGITS = 6  # of the held-out probabilities in a calibrator's file
+MOST_WATCHED = 500
+
+
+class FitSettings(Strict):
+    """How a calibrator is fitted; the keys are the configuration's own."""
+
+    seed: int = 2026
+    splits: Splits = Splits()
+    calibration: Calibration = Calibration()
+    risk_control: RiskControl = RiskControl()
+    bootstrap: Bootstrap = Bootstrap()
+
+
+class Labelled(NamedTuple):
+    """What a calibrator is fitted on.
+
+    `frame` holds `example_id`, `correct`, `group_id` and all inputs; `estimators` are those that
+    can be computed, with their inputs; `splits` are those of the protocol.
+    """
+
+    frame: pl.DataFrame
+    estimators: dict[str, list[str]]
+    splits: pl.DataFrame
+    part_names: Sequence[str] = ()
+
+    def fits(self) -> dict[str, OwnFit]:
+        """The estimators that are fitted in a way of their own, and how."""
+        own = {e.id: e.fit for e in ESTIMATORS if e.id in self.estimators and e.fit}
+        return by_part(self.estimators, own)[1] if self.part_names else own
+
+    def cross_fitted(self, settings: FitSettings, part: str | None = None) -> pl.DataFrame:
+        """`estimator`, `example_id` and `probability` by fits without the answer's own fold.
+
+        `part` restricts it to that part of the first split. Folds are of whole groups.
+        """
+        rows = self.splits.filter(pl.col("split") == 0)
+        rows = rows if part is None else rows.filter(part=part)
+        ranks = rows["rank"].rank("dense") - 1
+        rows = rows.with_columns(fold=ranks % min(FOLDS, ranks.n_unique()))
+        held_out = pl.when(pl.col("fold") == pl.col("split")).then(pl.lit("evaluation"))
+        folds = pl.concat(
+            rows.with_columns(split=pl.lit(fold, pl.Int64)).with_columns(
+                part=held_out.otherwise(pl.lit("calibration"))
+            )
+            for fold in rows["fold"].unique().sort()
+        )
+        answers = self.frame.join(rows.select("example_id"), on="example_id", how="semi")
+        predictions, _ = calibrate_all(
+            answers,
+            folds,
+            self.estimators,
+            settings.calibration.method,
+            self.fits(),
+            part_names=self.part_names,
+        )
+        return predictions.drop("split")
+
+
+def calibrate_answers(
+    answers: pl.DataFrame,
+    task: str,
+    settings: FitSettings,
+    revision: str | None = None,
+    vocabulary: int | None = None,
+    parts: Parts | None = None,
+) -> dict[str, object]:
+    """The calibrators of all estimators that need only a trace, as plain JSON.
+
+    `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
+    `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
+    `InputError` where too few remain, where they mix models or kinds of trace, where none names its
+    model, or where equal answers have different labels.
+    """
+    known = labelled(answers, task, settings, parts)
+    usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
+    usable = usable.sort("example_id")
+    method = settings.calibration.method
+    _, calibrators = calibrate_all(
+        known.frame,
+        known.splits,
+        known.estimators,
+        method,
+        known.fits(),
+        part_names=known.part_names,
+    )
+    ranking = _ranking(known, settings)
+    few = usable.height < FEW_LABELS and WITH_FEW_LABELS in calibrators
+    chosen = {"ranking": tuple(ranking), "estimator": WITH_FEW_LABELS if few else None}
+    default = default_estimator({"fitted_on": chosen, **calibrators})
+    split = known.splits.filter(pl.col("split") == 0)
+    rates, confidence = settings.risk_control.error_rates, settings.risk_control.confidence
+    for name, columns in known.estimators.items():
+        values = {column.split(".", 1)[1]: column for column in columns}
+        rows = known.frame.select("example_id", "correct", **values)
+        calibrators[name]["risk_control"] = risk_control(
+            calibrators[name], rows, split, rates, confidence, forecast=name == default
+        )
+        calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, split)
+    calibrators[default]["held_out"] = _held_out(known, default, settings)
+    fitted_on = FittedOn(
+        model=_one(usable, "model", "models"),
+        revision=revision,
+        task=task,
+        stop_token=_one(usable.filter(pl.col("stop_token") != "none"), "stop_token", "kinds")
+        or "none",
+        processed=_one(usable, "processed", "kinds") or "unknown",
+        reasoning=_one(usable, "reasoning", "kinds") or "none",
+        entropy=_one_entropy_kind(usable),
+        top_k=usable["top_k"].drop_nulls().mode().min(),
+        vocabulary=vocabulary,
+        n=usable.height,
+        base_rate=float(usable["correct"].mean()),
+        **chosen,
+        answers=tuple(fingerprints(usable).drop_nulls()),
+        parts=parts,
+    )
+    return {"fitted_on": fitted_on.stored(), **calibrators}
+
+
+def _reference(
+    fits: Mapping[str, Any], columns: list[str], answers: pl.DataFrame, split: pl.DataFrame
+) -> dict[str, list[float]]:
+    """Values of answers that the split's fit has not seen, for monitors to compare with.
+
+    One of each group, as members of a group are alike; at most MOST_WATCHED.
+    """
+    left = split.filter(part="evaluation").sort("rank", "example_id").unique("rank", keep="first")
+    rows = left.sort("rank").join(answers, on="example_id", maintain_order="left")
+    rows = rows.drop_nulls(columns).head(MOST_WATCHED)
+    fitted = from_json(fits["splits"][str(split["split"].min())])
+    length = rows["features.log_length"].drop_nulls().exp().round()
+    return {
+        "probability": fitted.predict(rows.select(columns).to_numpy()).tolist(),
+        "length": length.to_list(),
+    }
+
+
+def labelled(
+    answers: pl.DataFrame,
+    task: str,
+    settings: FitSettings,
+    parts: Parts | None = None,
+) -> Labelled:
+    """The labelled ones of `answers`, their inputs, the estimators and the splits.
+
+    Of `parts` of answers the groups are those of the answers.
+    """
+    judged = answers.filter(pl.col("correct").is_not_null()).sort("example_id")
+    if judged.height < FEWEST:
+        raise InputError(
+            f"{judged.height} of {answers.height} answers are labelled; at least {FEWEST} are "
+            "needed. Add a column 'correct', or give its path with --label."
+        )
+    if judged["model"].null_count() == judged.height:
+        raise InputError(
+            "no answer names its model, without which the calibrator would be used for any: name "
+            "it with --model."
+        )
+    groups = judged.select("example_id", "group_id") if parts else grouped(judged)
+    frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
+    frame = frame.join(inputs(judged), on="example_id", validate="1:1")
+    count, share = settings.splits.count, settings.splits.calibration_share
+    splits = make_splits(groups, task, settings.seed, count, share)
+    estimators = _computable(frame, judged)
+    names = parts.pooled if parts and settings.calibration.method == "platt" else ()
+    if not names:
+        return Labelled(frame, estimators, splits)
+    frame = frame.join(part_codes(judged, names), on="example_id", validate="1:1")
+    own = Labelled(frame, estimators, splits).fits()
+    return Labelled(frame, by_part(estimators, own)[0], splits, names)
+
+
+def _held_out(known: Labelled, estimator: str, settings: FitSettings) -> dict[str, list]:
+    """An estimator's probabilities by fits that had not seen the answer, with its label and group,
+    for `tracecal plan`.
+    """
+    alone = known._replace(estimators={estimator: known.estimators[estimator]})
+    rows = alone.cross_fitted(settings).join(
+        known.frame.select("example_id", "correct", "group_id"), on="example_id", validate="1:1"
+    )
+    rows = rows.sort("example_id").with_columns(group=pl.col("group_id").rank("dense") - 1)
+    rounded = rows.with_columns(pl.col("probability").round_sig_figs(DIGITS))
+    return rounded.select("group", "correct", "probability").to_dict(as_series=False)
+
+
+def _ranking(known: Labelled, settings: FitSettings) -> list[str]:
+    """The estimators, smallest Brier score first.
+
+    By cross-fitting within the calibration part of the first split, so that the choice of an
+    estimator sees none of the answers that thresholds were tested on.
+    """
+    predictions = known.cross_fitted(settings, "calibration")
+    errors = predictions.join(known.frame.select("example_id", "correct"), on="example_id")
+    squared = (pl.col("probability") - pl.col("correct")) ** 2
+    scores = errors.group_by("estimator").agg(brier=squared.mean(), n=pl.len())
+    most = scores.filter(pl.col("n") == pl.col("n").max())
+    return most.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
+
+
+def _one_entropy_kind(answers: pl.DataFrame) -> str:
+    kinds = set(answers.select(ENTROPY_KIND).to_series()) - {"none"}
+    if len(kinds) > 1:
+        raise InputError(
+            "some answers have exact entropies and others those of the likeliest tokens, but a "
+            "calibrator is for one kind: split the file, or replay all answers."
+        )
+    return next(iter(kinds), "none")
+
+
+def _computable(frame: pl.DataFrame, labelled: pl.DataFrame) -> dict[str, list[str]]:
+    """The estimators that can be computed for enough answers, and their inputs."""
+    known = set(frame.columns)
+    of_traces = {entry.id: entry.inputs for entry in ESTIMATORS if known.issuperset(entry.inputs)}
+    usable = {
+        name: frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
+        for name, columns in of_traces.items()
+    }
+    left_out = [name for name, count in usable.items() if count < FEWEST]
+    if left_out:
+        reasons = labelled["lacks"].drop_nulls().unique().sort().to_list() or ["undefined"]
+        LOGGER.warning("%s left out: %s", ", ".join(left_out), "; ".join(reasons[:3]))
+    if len(left_out) == len(of_traces):
+        raise InputError("no answer has log-probabilities: there is nothing to calibrate.")
+    return {name: columns for name, columns in of_traces.items() if name not in left_out}
+
+
+def _one(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
+    """The only value of a column; null where it has none. Raises `InputError` for several."""
+    values = answers[column].drop_nulls().unique().sort().to_list()
+    if len(values) > 1:
+        raise InputError(
+            f"the answers are of several {kinds} ({column}: {', '.join(values)}), but a calibrator "
+            f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
+        )
+    return values[0] if values else None

@@ -1,0 +1,364 @@
+"""The calibration protocol: fits on labelled answers give probabilities for others."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+# Numbers in one block of regressions, so that its arrays stay in the processor's cache.
+BLOCK = 2**17
+MAX_STEPS = 100
+MAX_HALVINGS = 40
+# Convergence: a full Newton step this small relative to 1 + the largest coefficient is the last;
+# the remaining error is of the order of its square.
+TOLERANCE = 1e-9
+# A weight this near to its bound, and pushed towards it, leaves Newton's step for one of its own.
+NEAR = 1e-6
+# Share of the decrease predicted by a linear model that a step must achieve (Armijo 1966).
+SUFFICIENT = 1e-4
+
+
+def sigmoid(margin: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-margin)), element by element; small values keep their digits."""
+    small = np.exp(-np.abs(margin))
+    return np.where(margin < 0, small, 1.0) / (1 + small)
+
+
+def minimise(
+    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, least: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights [B, d] and intercepts [B] of B independent regressions.
+
+    `z` [B, n, d] are features of about unit size, `correct` [B, n] bool with both classes in each
+    row, `penalty` [B, d] the λ, `least` [d] the weights' lower bounds, at most 0 (default: none).
+    Raises `ArithmeticError` where one does not converge.
+    """
+    least = np.full(z.shape[2] + 1, -np.inf) if least is None else np.append(-np.inf, least)
+    size = max(1, BLOCK // z[0].size)
+    blocks = [slice(first, first + size) for first in range(0, len(z), size)]
+    coefficients = np.concatenate(
+        [_newton(z[block], correct[block], penalty[block], least) for block in blocks]
+    )
+    return coefficients[:, 1:], coefficients[:, 0]
+
+
+def _newton(
+    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, least: np.ndarray
+) -> np.ndarray:
+    """Intercept and weights [B, 1 + d] of a block; `least` [1 + d] are their lower bounds."""
+    count, n, d = z.shape
+    # Rows of features, the intercept's first, each answer's with the sign of its label.
+    signed = np.empty((count, d + 1, n))
+    signed[:, 0] = np.where(correct, 1.0, -1.0)
+    signed[:, 1:] = z.transpose(0, 2, 1) * signed[:, :1]
+    penalty = np.concatenate([np.zeros((count, 1)), penalty], axis=1)
+    positives = correct.sum(axis=1)
+    solution = np.zeros((count, d + 1))
+    solution[:, 0] = np.log(positives / (n - positives))  # the optimum of all weights 0
+    running = np.arange(count)
+    theta = solution.copy()
+    error, loss = _evaluate(signed, penalty, theta)
+    for _ in range(MAX_STEPS):
+        gradient = penalty * theta - (signed @ error[:, :, None])[:, :, 0]
+        bound = (theta <= least + NEAR) & (gradient > 0)
+        step = -_solve(signed, error, penalty, gradient, bound)
+        before, slope = theta, (gradient * step * ~bound).sum(axis=1)
+        theta, error, loss, length = _search(signed, penalty, theta, loss, slope, step, least)
+        solution[running] = theta
+        # Negated, so that NaN never counts as converged.
+        unfinished = ~(
+            (np.abs(theta - before).max(axis=1) <= TOLERANCE * (1 + np.abs(theta).max(axis=1)))
+            & (length == 1)
+        )
+        if not unfinished.any():
+            return solution
+        if not unfinished.all():
+            running, signed, penalty = running[unfinished], signed[unfinished], penalty[unfinished]
+            theta, error, loss = theta[unfinished], error[unfinished], loss[unfinished]
+    raise ArithmeticError(
+        f"logistic calibration did not converge: {len(running)} of {count} fits on {n} answers "
+        f"still move after {MAX_STEPS} Newton steps"
+    )
+
+
+def _evaluate(
+    signed: np.ndarray, penalty: np.ndarray, theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of the wrong label [B, n] and the objective [B]."""
+    margin = (theta[:, None, :] @ signed)[:, 0]
+    small = np.exp(-np.abs(margin))
+    # ln(1 + exp(-m)), without overflow.
+    loss = np.log(1 + small) - np.minimum(margin, 0)
+    wrong = np.where(margin < 0, 1.0, small) / (1 + small)
+    return wrong, loss.sum(axis=1) + (penalty * theta**2).sum(axis=1) / 2
+
+
+def _solve(
+    signed: np.ndarray,
+    error: np.ndarray,
+    penalty: np.ndarray,
+    gradient: np.ndarray,
+    bound: np.ndarray,
+) -> np.ndarray:
+    """The inverse Hessian times the gradient [B, 1 + d].
+
+    Of coefficients at a `bound` [B, 1 + d] only the Hessian's diagonal counts.
+    """
+    hessian = (signed * (error * (1 - error))[:, None, :]) @ signed.transpose(0, 2, 1)
+    diagonal = np.arange(hessian.shape[1])
+    hessian[:, diagonal, diagonal] += penalty
+    alone = (bound[:, None, :] | bound[:, :, None]) & (diagonal != diagonal[:, None])
+    hessian[alone] = 0
+    try:
+        return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError as error:
+        raise ArithmeticError("logistic calibration met a singular Hessian") from error
+
+
+def _search(
+    signed: np.ndarray,
+    penalty: np.ndarray,
+    theta: np.ndarray,
+    loss: np.ndarray,
+    slope: np.ndarray,
+    step: np.ndarray,
+    least: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Line search: each step is halved until it decreases the objective sufficiently.
+
+    `slope` [B] is the objective's along the step, `least` [1 + d] the coefficients' lower bounds.
+    Returns the new coefficients, `_evaluate` of them, and the shares [B] of the steps taken.
+    """
+    sufficient = SUFFICIENT * slope
+    rounding = 1e-12 * (1 + loss)
+    share, new_theta = np.ones(len(theta)), np.maximum(theta + step, least)
+    error, new_loss = _evaluate(signed, penalty, new_theta)
+    for _ in range(MAX_HALVINGS):
+        again = ~(new_loss <= loss + share * sufficient + rounding)
+        if not again.any():
+            return new_theta, error, new_loss, share
+        share[again] /= 2
+        new_theta[again] = np.maximum(theta[again] + share[again, None] * step[again], least)
+        error[again], new_loss[again] = _evaluate(signed[again], penalty[again], new_theta[again])
+    raise ArithmeticError(
+        f"logistic calibration did not converge: {again.sum()} of {len(theta)} fits find no step "
+        "that lowers their objective"
+    )
+
+
+# The calibration protocol: calibrators fitted on labelled answers give probabilities for others.
+
+
+Method = Literal["platt", "platt_raw", "isotonic", "identity"]
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """σ(b + w · (x - mean) / scale); all lists have one entry per feature."""
+
+    means: list[float]
+    scales: list[float]
+    weights: list[float]
+    intercept: float
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of features [n, d]."""
+        standardised = (x - np.array(self.means)) / np.array(self.scales)
+        return sigmoid(self.intercept + standardised @ np.array(self.weights))
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """Piecewise-linear and monotone through the points (x, y)."""
+
+    x: list[float]
+    y: list[float]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of one feature [n, 1]."""
+        return np.interp(x[:, 0], self.x, self.y)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Used where the labels have one class: Laplace's rule of succession, (n_1 + 1) / (n + 2)."""
+
+    probability: float
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """The same probability for each row of x [n, d]."""
+        return np.full(len(x), self.probability)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A score that is used as a probability without calibration."""
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """The scores [n, 1], within [0, 1], themselves."""
+        return np.clip(x[:, 0], 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Σ_k weights[k] · p_k, in which `fits[k]` gives p_k of the inputs at `columns[k]`."""
+
+    weights: list[float]
+    columns: list[list[int]]
+    fits: list["Calibrator"]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of inputs [n, d]."""
+        members = zip(self.weights, self.columns, self.fits, strict=True)
+        return sum(weight * fit.predict(x[:, columns]) for weight, columns, fit in members)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """As `Logistic`, with an intercept and weights for each of `names`, and common ones for others.
+
+    The last input is the place of a row's name, or any other number where it is none of them.
+    """
+
+    names: list[str]
+    means: list[float]
+    scales: list[float]
+    weights: list[list[float]]
+    intercepts: list[float]
+    common_weights: list[float]
+    common_intercept: float
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Probabilities [n] of inputs [n, d + 1]."""
+        z = (x[:, :-1] - np.array(self.means)) / np.array(self.scales)
+        weights, intercepts = self.of_rows(x[:, -1])
+        return sigmoid(intercepts + (z * weights).sum(axis=1))
+
+    def of_rows(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The weights [n, d] and intercepts [n] for the places [n] of names."""
+        count = len(self.names)
+        known = np.isin(codes, np.arange(count))
+        place = np.where(known, codes, count).astype(int)
+        weights = np.array([*self.weights, self.common_weights])
+        return weights[place], np.array([*self.intercepts, self.common_intercept])[place]
+
+
+Calibrator = Logistic | Isotonic | Constant | Identity | Mixture | Pooled
+
+
+def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator:
+    """Fit features x [n, d] (finite) to labels [n] (bool), as `fit_all`."""
+    return fit_all([(x, correct)], method)[0]
+
+
+def fit_all(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    method: Method,
+    penalty: float = 1.0,
+    least: np.ndarray | None = None,
+) -> list[Calibrator]:
+    """Fit each part, features [n, d] (finite) and labels [n] (bool), by itself.
+
+    platt: standardise (ddof 0, zero variance -> 1), logistic regression with scikit-learn's
+    default penalty. platt_raw: the same without standardising. isotonic: for one feature;
+    several fall back on platt. identity: nothing is fitted. `penalty` is the factor of the squared
+    weights, 1 / C in scikit-learn; `least` [d] are lower bounds, 0 or -inf, of a logistic fit's
+    weights (default: none). Raises `ArithmeticError` where a
+    fit does not converge.
+    """
+    return fit_by_shape(
+        parts,
+        [_without_regression(*part, method) for part in parts],
+        lambda x, correct: _logistic(x, correct, method == "platt_raw", penalty, least),
+    )
+
+
+def fit_by_shape(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    known: Sequence[Calibrator | None],
+    fit_together: Callable[[np.ndarray, np.ndarray], Sequence[Calibrator]],
+) -> list[Calibrator]:
+    """The calibrators that are `known`, and fits of the other parts, those of one shape together.
+
+    `fit_together` gets their inputs [B, n, d] and labels [B, n].
+    """
+    fitted = list(known)
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for place, (x, _) in enumerate(parts):
+        if fitted[place] is None:
+            shapes.setdefault(x.shape, []).append(place)
+    for places in shapes.values():
+        x, correct = (np.stack([parts[place][one] for place in places]) for one in (0, 1))
+        for place, calibrator in zip(places, fit_together(x, correct), strict=True):
+            fitted[place] = calibrator
+    return fitted
+
+
+def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator | None:
+    """The calibrator of a part that needs no logistic regression, else None."""
+    if method == "identity":
+        return Identity()
+    if one_class := constant(correct):
+        return one_class
+    if method == "isotonic" and x.shape[1] == 1:
+        return _isotonic(x[:, 0], correct)
+    return None
+
+
+def constant(correct: np.ndarray) -> Constant | None:
+    """The calibrator of labels [n] of one class; null where there are two."""
+    if correct.all() or not correct.any():
+        return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
+    return None
+
+
+def _logistic(
+    x: np.ndarray, correct: np.ndarray, raw: bool, penalty: float, least: np.ndarray | None
+) -> Iterator[Logistic]:
+    """The logistic calibrators of features x [B, n, d] and labels [B, n]."""
+    means, scales = x.mean(axis=1), scales_of(x)
+    # Always standardised, for numerical stability: a weight w of a raw feature is w * scale
+    # of the standardised one, and the penalty falls on w.
+    penalties = penalty * (scales**-2 if raw else np.ones_like(scales))
+    standard = (x - means[:, None]) / scales[:, None]
+    weights, intercepts = minimise(standard, correct, penalties, least)
+    if raw:
+        weights = weights / scales
+        intercepts = intercepts - (weights * means).sum(axis=1)
+        means, scales = np.zeros_like(means), np.ones_like(scales)
+    for mean, scale, weight, intercept in zip(means, scales, weights, intercepts, strict=True):
+        yield Logistic(mean.tolist(), scale.tolist(), weight.tolist(), float(intercept))
+
+
+def scales_of(x: np.ndarray) -> np.ndarray:
+    """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding error."""
+    spread = x.std(axis=1)
+    rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=1)
+    return np.where(spread > rounding, spread, 1.0)
+
+
+def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
+    from sklearn.isotonic import IsotonicRegression  # slow to load, and rarely used
+
+    # A score may rank the wrong way round (a slope, say); the direction is fitted like a weight.
+    regression = IsotonicRegression(y_min=0, y_max=1, increasing="auto", out_of_bounds="clip")
+    regression.fit(score, correct)
+    return Isotonic(regression.X_thresholds_.tolist(), regression.y_thresholds_.tolist())
+
+
+def as_json(calibrator: Calibrator) -> dict[str, object]:
+    """Plain JSON from which `from_json` restores the calibrator; no pickle."""
+    stored = {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
+    if isinstance(calibrator, Mixture):
+        stored["fits"] = [as_json(fit) for fit in calibrator.fits]
+    return stored
+
+
+def from_json(stored: Mapping[str, Any]) -> Calibrator:
+    """The calibrator that `as_json` stored."""
+    kinds = (Logistic, Isotonic, Constant, Identity, Mixture, Pooled)
+    values = {key: value for key, value in stored.items() if key != "kind"}
+    if "fits" in values:
+        values["fits"] = [from_json(fit) for fit in values["fits"]]
+    return {kind.__name__.lower(): kind for kind in kinds}[stored["kind"]](**values)

@@ -1,0 +1,342 @@
+"""Which answers to label, groups of labelled answers, and how far two people's labels agree."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from tracecal.answers.read import OF_TRACES, Answers
+from tracecal.calibration import resampling
+from tracecal.errors import InputError
+from tracecal.io.randomness import seeded
+
+# A trace of fewer different numbers may equal another question's by chance.
+TELLING = 3
+TRACE = ("answer", "surprisal", "entropy")
+
+
+def grouped(answers: pl.DataFrame) -> pl.DataFrame:
+    """`example_id` and `group_id` of answers (columns of `RECORDS`).
+
+    Answers with equal group ids, prompts or traces are of one group, whose id is that of its first
+    answer by id. Raises `InputError` where equal answers to one question differ in `correct`.
+    """
+    keyed = answers.sort("example_id").with_columns(trace=_trace_keys(answers.sort("example_id")))
+    for same in (["prompt", "answer"], ["trace"]):
+        _require_agreement(keyed.drop_nulls(same), same)
+    n = keyed.height
+    edges = [np.empty((2, 0), dtype=np.int64)]
+    for column in ("group_id", "prompt", "trace"):
+        known = keyed.select(column, place=pl.int_range(n)).drop_nulls(column)
+        first = known.select(first=pl.col("place").min().over(column), place="place")
+        edges.append(first.to_numpy().T)
+    first, second = np.concatenate(edges, axis=1)
+    linked = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
+    component = pl.Series(connected_components(linked, directed=False)[1])
+    return keyed.select("example_id", group_id=pl.col("example_id").min().over(component))
+
+
+def _trace_keys(answers: pl.DataFrame) -> pl.Series:
+    """A text that is equal for equal traces; null where these may be equal by chance."""
+    numbers = pl.concat_list("surprisal", pl.col("entropy").fill_null([])).list.n_unique()
+    key = pl.struct(TRACE).struct.json_encode()
+    telling = pl.col("surprisal").is_not_null() & (numbers >= TELLING)
+    return answers.select(pl.when(telling).then(key)).to_series()
+
+
+def _require_agreement(answers: pl.DataFrame, same: list[str]) -> None:
+    split = answers.filter(pl.col("correct").n_unique().over(same) > 1).sort(*same, "example_id")
+    if split.height:
+        first = split.filter(pl.struct(same) == pl.struct(same).first())
+        right, wrong = (first.filter(correct=value)["example_id"][0] for value in (True, False))
+        raise InputError(
+            f"the same answer to the same question is labelled correct in {right!r} and incorrect "
+            f"in {wrong!r}: correct the labels, or leave both rows out."
+        )
+
+
+# Which answers to label: drawn at random, groups whole, in an order that may be cut anywhere.
+
+
+def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """`example_id` and `place` of answers (columns of `RECORDS`), in a seeded order of groups.
+
+    `place` counts the groups from 0; those of the first k places are a simple random sample of k
+    groups, for every k. Groups are those of `grouped`, their answers are in the order of their ids,
+    and the order of `answers` does not matter.
+    """
+    groups = grouped(answers)
+    names = groups["group_id"].unique().sort()
+    place = np.argsort(seeded(seed, "pick").permutation(len(names)))
+    return groups.select(
+        "example_id", place=pl.col("group_id").replace_strict(names, place, return_dtype=pl.Int64)
+    ).sort("place", "example_id")
+
+
+def picked(answers: Answers, number: int, seed: int) -> list[dict[str, Any]]:
+    """The rows of the first groups of `random_order` that hold `number` answers, in that order.
+
+    Raises `InputError` where there are fewer answers than `number`.
+    """
+    frame = answers.frame
+    if not 1 <= number <= frame.height:
+        raise InputError(
+            f"--number {number}: the file holds {frame.height} answers; ask for 1 to "
+            f"{frame.height}."
+        )
+    order = random_order(frame, seed)
+    last = order["place"][number - 1]
+    chosen = order.filter(pl.col("place") <= last)["example_id"]
+    rows = dict(zip(frame["example_id"], answers.rows, strict=True))
+    return [with_metadata(rows[example], answers.metadata) for example in chosen]
+
+
+def with_metadata(row: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[str, Any]:
+    """A row with what its file says of all its rows, as traces do, so that it can stand alone."""
+    if not metadata.get("schema_version"):
+        return dict(row)
+    stated = OF_TRACES | ({"model": metadata["model"]} if metadata.get("model") else {})
+    return {**stated, **{name: value for name, value in row.items() if value is not None}}
+
+
+def as_lines(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as JSON Lines. Raises `InputError` where a value has no JSON."""
+    try:
+        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    except TypeError as error:
+        raise InputError(
+            f"a row cannot be written as JSON ({error}): leave that column out of the file."
+        ) from error
+
+
+# How far two people's labels of the same answers agree.
+
+
+RESAMPLES, LEVEL = 1000, 0.95
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Over the `n` answers that both judged: the share with equal verdicts and Cohen's kappa, each
+    with its interval; null where it is undefined. `left_out` were judged by one of them or by none;
+    `apart` are the answers on which they disagree, `example_id` and both verdicts.
+    """
+
+    n: int
+    share: tuple[float, float | None, float | None]
+    kappa: tuple[float | None, float | None, float | None]
+    left_out: int
+    apart: pl.DataFrame
+
+
+def agreement(first: pl.DataFrame, second: pl.DataFrame, seed: int) -> Agreement:
+    """Of two frames of answers (columns of `RECORDS`), joined by id; intervals resample questions.
+
+    Raises `InputError` where no answer has a verdict in both.
+    """
+    columns = ["example_id", "correct"]
+    group = pl.coalesce("group_id", "prompt", "example_id").alias("group")
+    both = first.select(*columns, group).join(
+        second.select(columns), on="example_id", suffix="_second", how="full", coalesce=True
+    )
+    judged = both.drop_nulls(["correct", "correct_second"]).sort("example_id")
+    if not judged.height:
+        raise InputError("no answer has a verdict in both files: their ids or labels differ.")
+    a, b = judged["correct"].to_numpy(), judged["correct_second"].to_numpy()
+    drawn = resampling.draw_counts(judged["group"].to_list(), seed, RESAMPLES)
+    counts = np.vstack([np.ones(judged.height), drawn])
+    share, kappa = _measured(a, b, counts)
+    return Agreement(
+        judged.height,
+        (float(share[0]), *resampling.interval(share[1:], LEVEL)[:2]),
+        (_defined(kappa[0]), *resampling.interval(kappa[1:], LEVEL)[:2]),
+        both.height - judged.height,
+        judged.filter(pl.col("correct") != pl.col("correct_second")).drop("group"),
+    )
+
+
+def _measured(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The share of equal verdicts and kappa by answers' `counts` [resamples, n]; NaN if undefined.
+
+    Kappa is (share - chance) / (1 - chance), with the agreement that two people who give as many
+    verdicts of each kind would reach by chance (Cohen 1960).
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = counts.sum(axis=1)
+        share = counts @ (a == b) / total
+        right, other = counts @ a / total, counts @ b / total
+        chance = right * other + (1 - right) * (1 - other)
+        kappa = np.where(chance < 1, (share - chance) / (1 - chance), np.nan)
+    return share, kappa
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def format_agreement(found: Agreement) -> str:
+    """The agreement and the answers on which they disagree, as lines of text."""
+    lines = [
+        f"{found.n} answers judged by both ({found.left_out} others by one or none)",
+        f"equal verdicts: {_interval(found.share, '.1%')}",
+        f"Cohen's kappa: {_interval(found.kappa, '.3f')}",
+    ]
+    words = {True: "right", False: "wrong"}
+    lines += [
+        f"  {example}: {words[one]}, {words[other]}"
+        for example, one, other in found.apart.iter_rows()
+    ]
+    return "\n".join(lines)
+
+
+def _interval(values: tuple[float | None, float | None, float | None], form: str) -> str:
+    value, low, high = values
+    if value is None:
+        return "undefined: both gave one verdict to all"
+    if low is None or high is None:
+        return f"{value:{form}}"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
+
+
+# A promised error rate from labels that are asked for one after the other, where they decide.
+
+
+Population = Literal["finite", "further"]
+START, STEP = 0.08, 0.04
+GUESS, PRIOR = 0.4, 20.0
+# The share of groups set aside for thresholds.
+ASIDE = 0.1
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Answers: arrays [answers]. Groups are numbered from 0, in random order."""
+
+    group: np.ndarray
+    score: np.ndarray
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The last threshold that passed, null where none did, and the share of answers it keeps.
+
+    `ended` is why no further threshold passed, `tested` the last one that was tested.
+    """
+
+    threshold: float | None
+    coverage: float
+    tested: float | None
+    ended: Literal["passed", "failed", "labels"]
+
+
+class NoMoreLabels(Exception):
+    """A label is needed and cannot be had."""
+
+
+def promise(
+    pool: Pool,
+    wrong: Callable[[int], bool],
+    error_rate: float,
+    level: float,
+    population: Population,
+) -> Promise:
+    """The most inclusive threshold that passes.
+
+    `wrong` says whether an answer is wrong; it is called for those that a test needs, in the order
+    in which it needs them, and may raise `NoMoreLabels`.
+    """
+    groups = int(pool.group.max()) + 1
+    aside = math.ceil(ASIDE * groups) if population == "further" else 0
+    drawn = pool.group >= aside
+    thresholds = _thresholds(pool.score[~drawn] if aside else pool.score)
+    thresholds = thresholds[thresholds <= pool.score[drawn].max(initial=-np.inf)]
+    sizes = np.bincount(pool.group)
+    passed = tested = None
+    ended: Literal["passed", "failed", "labels"] = "passed"
+    for tested in thresholds:
+        kept = np.flatnonzero((pool.score >= tested) & drawn)
+        try:
+            passes = _passes(
+                _tested_groups(pool.group[kept], kept, sizes), wrong, error_rate, level, population
+            )
+        except NoMoreLabels:
+            ended = "labels"
+            break
+        if not passes:
+            ended = "failed"
+            break
+        passed = tested
+    coverage = float((pool.score >= passed).mean()) if passed is not None else 0.0
+    return Promise(
+        None if passed is None else float(passed),
+        coverage,
+        None if tested is None else float(tested),
+        ended,
+    )
+
+
+def _thresholds(scores: np.ndarray) -> np.ndarray:
+    """Quantiles of the scores, falling, that keep shares of START, START + STEP and so on to 1.
+
+    Answers without a score have minus infinity; no threshold keeps them.
+    """
+    ranked = np.sort(scores)[::-1]
+    shares = np.append(np.arange(START, 1.0, STEP), 1.0)
+    found = np.unique(ranked[np.ceil(shares * len(ranked)).astype(int) - 1])[::-1]
+    return found[np.isfinite(found)]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The kept answers of a group, and their share of it."""
+
+    answers: np.ndarray
+    share: float
+
+
+def _tested_groups(group: np.ndarray, kept: np.ndarray, sizes: np.ndarray) -> list[_Group]:
+    """The groups with kept answers, in their order; `group` [kept answers] is theirs."""
+    order = np.argsort(group, kind="stable")
+    numbers, starts = np.unique(group[order], return_index=True)
+    parts = np.split(kept[order], starts[1:])
+    return [
+        _Group(answers, len(answers) / sizes[number])
+        for number, answers in zip(numbers, parts, strict=True)
+    ]
+
+
+def _passes(
+    groups: list[_Group],
+    wrong: Callable[[int], bool],
+    rate: float,
+    level: float,
+    population: Population,
+) -> bool:
+    """Whether wealth reaches 1 / level, or it is known that the rate is kept."""
+    n = len(groups)
+    shares = np.array([group.share for group in groups])
+    mean_share, scale = (shares.mean(), (shares**2).mean()) if n else (1.0, 1.0)
+    before = PRIOR * rate * (1 - mean_share * (1 - GUESS))  # of x, where the error rate is GUESS r
+    total, wealth = 0.0, 1.0
+    for k, group in enumerate(groups):
+        m = (n * rate - total) / (n - k) if population == "finite" else rate
+        most = group.share + rate * (1 - group.share)
+        if m >= 1:
+            return True  # were all others wrong, it would be kept
+        if m <= 0:
+            return False  # the errors known are too many already
+        guess = (before + total) / (PRIOR + k)
+        bet = max(m - guess, 0.0) / (scale * m * (1 - m))
+        wrongs = sum(bool(wrong(int(answer))) for answer in group.answers)
+        x = group.share * wrongs / len(group.answers) + rate * (1 - group.share)
+        wealth *= 1 - min(bet, 1 / max(most - m, 1e-12)) * (x - m)
+        total += x
+        if wealth >= 1 / level:
+            return True
+    return population == "finite" and n > 0 and total <= n * rate

@@ -1,0 +1,302 @@
+"""A calibrated probability for each answer of a file, or for one answer of a server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
+from tracecal.answers.rows import read_row
+from tracecal.answers.settings import Reading
+from tracecal.calibration.calibrator import (
+    KNOWN_ANSWER,
+    Fitted,
+    Target,
+    fingerprints,
+    interval,
+    open_questions,
+    other_entropies,
+    require_same_kind,
+    run_on,
+    vocabulary_for,
+)
+from tracecal.errors import InputError
+from tracecal.estimators.of_traces import (
+    KNOWN,
+    NEED_ENTROPY,
+    SLOPES,
+    UNBOUNDED,
+    input_bounds,
+    inputs,
+)
+from tracecal.features.features import OF_ONE, features_of_one
+from tracecal.io.log import LOGGER
+
+SCORED = {
+    "example_id": pl.String,
+    "probability": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "keep": pl.Boolean,
+    "reason": pl.String,
+}
+
+
+def score_answers(
+    answers: pl.DataFrame,
+    fitted: Fitted,
+    error_rate: float | None = None,
+    task: str | None = None,
+) -> pl.DataFrame:
+    """The columns of `SCORED`, a row per answer of `answers` (columns of `RECORDS`), in its order.
+
+    Where the calibrator is one of parts of answers, `answers` are such, with the column `part`.
+    `probability` lies in [`lower`, `upper`], as would that of exact entropies. `reason` says why
+    `probability`, or `keep` at a target `error_rate`, is null. Raises `InputError` where the
+    answers are not of the calibrator's model, task and kind of trace, or where it needs more than
+    traces.
+    """
+    fitted.require_parts("part" in answers.columns)
+    require_same_kind(answers, fitted.fitted_on, task)
+    for warning in (*open_questions(answers, fitted.fitted_on), run_on(answers)):
+        if warning:
+            LOGGER.warning("%s", warning)
+    columns = list(fitted.inputs)
+    if missing := [name for name in columns if name not in KNOWN]:
+        raise InputError(
+            f"{fitted.estimator} needs {missing[0]}, which traces do not provide: only the "
+            "workflow can compute it. Choose trace_plus or another estimator of traces."
+        )
+    known = inputs(answers, columns)
+    defined = known.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
+    x, low, high = (
+        fitted.with_part(
+            frame.filter(defined).select(columns).to_numpy(order="c"),  # NaN where null
+            answers.filter(defined)["part"] if fitted.by_part else (),
+        )
+        for frame in (known, *input_bounds(answers, columns))
+    )
+    lower, upper = interval(fitted.final, low, high)
+    kept = fitted.keeps(x, error_rate) if error_rate is not None else None
+    scored = pl.DataFrame(
+        {
+            "example_id": answers["example_id"].filter(defined),
+            "probability": fitted.final.predict(x),
+            "lower": lower,
+            "upper": upper,
+            "keep": kept,
+        },
+        schema_overrides=SCORED,
+    )
+    why = pl.when(~defined).then(answers["lacks"].fill_null("undefined for this answer"))
+    if error_rate is not None:
+        why = pl.coalesce(why, pl.Series(_undecided(answers, fitted, error_rate), dtype=pl.String))
+    joined = answers.select("example_id", reason=why).join(
+        scored.fill_nan(None), on="example_id", how="left", validate="1:1", maintain_order="left"
+    )
+    decided = pl.when(pl.col("reason").is_null()).then("keep")
+    return joined.with_columns(keep=decided).select(*SCORED)
+
+
+def _undecided(answers: pl.DataFrame, fitted: Fitted, error_rate: float) -> list[str | None]:
+    """Why the threshold does not decide about each answer; null where it does."""
+    if (why := fitted.why_not(error_rate)) is not None:
+        return [why] * answers.height
+    reasons: list[str | None] = [None] * answers.height
+    if not NEED_ENTROPY.isdisjoint(fitted.inputs):
+        kinds = answers.select(ENTROPY_KIND, "top_k").rows()
+        reasons = [other_entropies(*kind, fitted.fitted_on) for kind in kinds]
+    among = fingerprints(answers).is_in(list(fitted.fitted_on.answers)).to_list()
+    known = {True: KNOWN_ANSWER}
+    return [reason or known.get(was) for reason, was in zip(reasons, among, strict=True)]
+
+
+# The confidence of one answer, from two lists of floats or from a server's response.
+
+
+TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The calibrated probability that an answer is correct.
+
+    Exact entropies would give a probability between `lower` and `upper`; these are null where no
+    bound is known. `keep` says whether the answer is kept at the target error rate; null where none
+    was asked for, or its threshold does not apply. `reason` says why `probability` or `keep` is
+    null, or what is unknown.
+    """
+
+    probability: float | None
+    lower: float | None = None
+    upper: float | None = None
+    keep: bool | None = None
+    reason: str | None = None
+
+
+def score_answer(
+    fitted: Fitted,
+    surprisal: Sequence[float],
+    entropy: Sequence[float] | None,
+    error_rate: Target | None = None,
+    lower: Sequence[float] | None = None,
+    upper: Sequence[float] | None = None,
+    top_k: int | None = None,
+    part: str | None = None,
+) -> Confidence:
+    """The confidence of an answer whose tokens have these surprisals and entropies (nats), or of
+    the `part` of this name, whose tokens they are.
+
+    Bounds of the entropies, `lower` and `upper`, which came from `top_k` tokens a step, give the
+    probability's own bounds. `entropy` may be null where the estimator does not need it. Raises
+    `InputError` where the lists are empty, of unequal lengths, not finite or negative, or where
+    the calibrator needs more than a trace.
+
+    >>> fitted = getfixture("calibrator")  # load("C.json")
+    >>> score_answer(fitted, surprisal=[0.05, 0.4], entropy=[0.2, 0.9]).probability > 0.5
+    True
+    """
+    fitted.require_parts(part is not None)
+    if entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
+        return Confidence(None, reason="its entropies are not known")
+    x = answer_inputs(fitted, surprisal, entropy, lower, upper, part)
+    return confidence_of(fitted, x, error_rate, top_k)
+
+
+def answer_inputs(
+    fitted: Fitted,
+    surprisal: Sequence[float],
+    entropy: Sequence[float] | None,
+    lower: Sequence[float] | None = None,
+    upper: Sequence[float] | None = None,
+    part: str | None = None,
+) -> np.ndarray:
+    """The calibrator's inputs of an answer, [1, d]; with bounds of the entropies [5, d], the others
+    at `_extremes`. Arguments are those of `score_answer`, and errors of the lists.
+    """
+    if entropy is None:
+        entropy, lower, upper = surprisal, None, None
+    lists = [surprisal, entropy, *(bound for bound in (lower, upper) if bound is not None)]
+    if len(set(map(len, lists))) > 1 or not len(surprisal):
+        raise InputError("an answer must have one surprisal and one entropy per token, at least 1")
+    # Rounded as traces are stored, so that an answer has one confidence everywhere.
+    arrays = np.array(lists, dtype=np.float32).astype(float)
+    if not (np.isfinite(arrays).all() and (arrays >= 0).all()):
+        raise InputError("surprisals and entropies must be finite and not negative, in nats")
+    s, h, *bounds = arrays
+    extremes = _extremes(*bounds) if len(bounds) == 2 else []
+    x = _inputs(fitted, s, np.stack([h, *extremes]))
+    return fitted.with_part(x, [part or ""] * len(x))
+
+
+def confidence_of(
+    fitted: Fitted, x: np.ndarray, error_rate: Target | None = None, top_k: int | None = None
+) -> Confidence:
+    """The confidence of an answer by its inputs x, as `answer_inputs` gives them."""
+    bounded, needs_entropy = len(x) > 1, not NEED_ENTROPY.isdisjoint(fitted.inputs)
+    probability = float(fitted.final.predict(x[:1])[0])
+    least: float | None = probability
+    most: float | None = probability
+    if bounded and needs_entropy:
+        least, most = _ends(fitted, x[1:])
+    if error_rate is None:
+        return Confidence(probability, least, most)
+    kept, reason = fitted.keeps(x[:1], error_rate), fitted.why_not(error_rate)
+    if kept is not None and needs_entropy:
+        reason = other_entropies("top-k" if bounded else "exact", top_k, fitted.fitted_on)
+    keep = None if kept is None or reason else bool(kept[0])
+    return Confidence(probability, least, most, keep, reason)
+
+
+def score_response(
+    fitted: Fitted,
+    response: Any,
+    request: Mapping[str, Any] | None = None,
+    error_rate: float | None = None,
+    reading: Reading | None = None,
+) -> Confidence:
+    """The confidence of an OpenAI client's response, or of any format of docs/answers.md as a dict.
+
+    `request` holds the settings that were sent; without it they are unknown. Raises `InputError`
+    where the response is of another model or kind of trace, and `WrongRow` where it is invalid.
+
+    >>> fitted = getfixture("calibrator")  # load("C.json")
+    >>> score_response(fitted, {"logprobs": [-0.05, -0.4], "entropy": [0.2, 0.9]}).probability > 0.5
+    True
+    """
+    return score_record(
+        fitted, read_response(fitted, response, request, reading or Reading()), error_rate
+    )
+
+
+def score_record(fitted: Fitted, record: Record, error_rate: float | None = None) -> Confidence:
+    """The confidence of an answer of the calibrator's kind (`require_same_kind`), as read."""
+    if record.surprisal is None:
+        return Confidence(None, reason=record.lacks)
+    if record.entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
+        return Confidence(None, reason=record.lacks)
+    bounds = record.entropy_lower, record.entropy_upper
+    found = score_answer(
+        fitted, record.surprisal, record.entropy, error_rate, *bounds, record.top_k
+    )
+    questions = "; ".join(open_questions(as_frame([record]), fitted.fitted_on)) or None
+    return replace(found, reason=found.reason or questions)
+
+
+def read_response(
+    fitted: Fitted, response: Any, request: Mapping[str, Any] | None, reading: Reading
+) -> Record:
+    """The answer that a response holds; raises as `score_response`."""
+    size = vocabulary_for(fitted.fitted_on, reading.vocabulary)
+    body = response if isinstance(response, dict) else response.model_dump()
+    row = {"id": "answer", "request": dict(request or {}), "response": body}
+    record = read_row(row, reading.model_copy(update={"vocabulary": size}))
+    require_same_kind(as_frame([record]), fitted.fitted_on)
+    return record
+
+
+def _inputs(fitted: Fitted, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
+    """The calibrator's inputs [n, d] of surprisals [T] with each of the entropies [n, T]."""
+    if missing := [name for name in fitted.inputs if name not in KNOWN]:
+        raise InputError(
+            f"{fitted.estimator} needs {missing[0]}, which cannot be computed from one answer's "
+            "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
+            "of traces."
+        )
+    names = [name.removeprefix("features.") for name in fitted.inputs]
+    if OF_ONE.issuperset(names):
+        x = np.empty((len(entropies), len(names)))
+        for place, values in enumerate(features_of_one(names, s, entropies)):
+            x[:, place] = values
+        return x
+    rows = {
+        "example_id": [str(place) for place in range(len(entropies))],
+        "surprisal": [s.tolist()] * len(entropies),
+        "entropy": entropies.tolist(),
+    }
+    return (
+        inputs(pl.DataFrame(rows, schema_overrides=TRACE), fitted.inputs)
+        .drop("example_id")
+        .to_numpy()
+    )
+
+
+def _extremes(low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
+    """The entropies [T] at which an input is smallest or largest; the slopes at the last two."""
+    half = len(low) // 2
+    falling = np.concatenate([high[:half], low[half:]])
+    rising = np.concatenate([low[:half], high[half:]])
+    return [low, high, falling, rising]
+
+
+def _ends(fitted: Fitted, x: np.ndarray) -> tuple[float | None, float | None]:
+    """The smallest and largest probability, from the inputs at `_extremes` [4, d]."""
+    if UNBOUNDED.intersection(fitted.inputs):
+        return None, None
+    slopes = np.array([name in SLOPES for name in fitted.inputs] + [False] * fitted.by_part)
+    ends = np.where(slopes, x[2:], x[:2])
+    least, most = ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
+    lowest, highest = interval(fitted.final, least, most)
+    return float(lowest[0]), float(highest[0])

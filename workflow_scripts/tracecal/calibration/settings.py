@@ -1,0 +1,84 @@
+"""Settings of calibration, its evaluation and its guarantees."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, field_validator
+
+from tracecal.io.settings import Strict
+
+
+class Splits(Strict):
+    count: PositiveInt = Field(20, description="random calibration/evaluation splits per task")
+    calibration_share: float = Field(
+        0.35, gt=0, lt=1, description="share of a task's examples that calibrators are fitted on"
+    )
+
+
+class Calibration(Strict):
+    method: Literal["platt", "platt_raw", "isotonic"] = Field(
+        "platt",
+        description="platt: logistic regression on standardised scores; platt_raw: on raw ones",
+    )
+    ece_bins: PositiveInt = Field(
+        15, description="equal-width bins of the expected calibration error"
+    )
+
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class CascadePromises(Strict):
+    """Promises about a cascade of two models, each of which gets a threshold."""
+
+    below: tuple[Share, ...] = Field(
+        (0.01, 0.02, 0.05), description="ε: right at most so much less often than the large model"
+    )
+    at_least: tuple[Share, ...] = Field((), description="r: right with at least this probability")
+
+    @field_validator("below", "at_least")
+    @classmethod
+    def _sorted(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(set(values)))
+
+    def listed(self) -> list[tuple[str, float]]:
+        """Each promise's kind and number."""
+        return [(kind, value) for kind, values in self for value in values]
+
+
+class RiskControl(Strict):
+    """Thresholds on TRACE+ with a guarantee on the errors among the answers kept."""
+
+    error_rates: tuple[Share, ...] = Field(
+        (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
+        min_length=1,
+        description="target error rates among kept answers (selective risk), one threshold each",
+    )
+    confidence: float = Field(
+        0.9,
+        gt=0,
+        lt=1,
+        description="probability with which each threshold keeps its guarantee; 1 - delta",
+    )
+
+    simultaneous: bool = Field(
+        False,
+        description="true: the thresholds of all models, tasks and error rates keep their "
+        "guarantees at once with that probability; false: each by itself",
+    )
+    cascades: CascadePromises = CascadePromises()
+
+    def together(self, pairs: int) -> int:
+        """How many guarantees are to hold at once in a run of so many (model, task) pairs."""
+        return pairs * len(self.error_rates) if self.simultaneous else 1
+
+    @field_validator("error_rates")
+    @classmethod
+    def _sorted(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted(set(rates)))
+
+
+class Bootstrap(Strict):
+    """Intervals of differences between estimators."""
+
+    resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
+    level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")

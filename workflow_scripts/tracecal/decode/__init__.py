@@ -1,1 +1,0 @@
-"""Running a language model: answers and traces, beams, samples, hidden states, more questions."""

@@ -1,1 +1,0 @@
-"""Confidence scores from traces and other artefacts, one module per family of estimators."""

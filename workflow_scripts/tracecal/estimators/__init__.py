@@ -1,0 +1,1 @@
+"""The estimators: which there are, what each needs, one module of formulas a family."""

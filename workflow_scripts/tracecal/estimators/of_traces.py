@@ -1,0 +1,96 @@
+"""The inputs of the estimators that need an answer's trace alone, of any answers.
+
+Columns are named as in the calibration protocol, `features.<name>` and `scores.<estimator>`.
+"""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from tracecal.estimators import entropy, likelihood, trace, trajectory
+from tracecal.features.features import FEATURES, OF_ENTROPY, STATISTICS, answer_features
+
+# The estimators that need only a trace.
+OF_TRACES = likelihood.SCORES | entropy.SCORES | trajectory.SCORES
+OF_FEATURES = trace.SCORES
+KNOWN = (
+    *(f"features.{name}" for name in FEATURES),
+    *(f"scores.{name}" for name in (*OF_TRACES, *OF_FEATURES)),
+)
+# Those whose values depend on the entropies.
+NEED_ENTROPY = {
+    *(f"features.{name}" for name in OF_ENTROPY),
+    *(f"scores.{name}" for name, of in OF_TRACES.items() if "entropy" in of.meta.root_names()),
+    *(
+        f"scores.{name}"
+        for name, of in OF_FEATURES.items()
+        if OF_ENTROPY.intersection(of.meta.root_names())
+    ),
+}
+# Linear in the entropies.
+SLOPES = ("features.entropy_slope", "scores.entropy_slope")
+# Neither linear nor monotone in each entropy, so without bounds here. All others rise or fall with
+# each entropy, as a test checks, or do not depend on them.
+UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
+
+LOW, HIGH = pl.col("entropy_lower"), pl.col("entropy_upper")
+HALF = pl.col("entropy").list.len() // 2
+REST = pl.col("entropy").list.len() - HALF
+
+
+def inputs(answers: pl.DataFrame, names: Iterable[str] = KNOWN) -> pl.DataFrame:
+    """`example_id` and the inputs `names`, Float64, of answers with `surprisal` and `entropy`.
+
+    Null where undefined or where `surprisal` or `entropy`, if needed, is null.
+    """
+    names = list(names)
+    frame = answers.select(
+        "example_id",
+        *(
+            OF_TRACES[name].alias(f"scores.{name}")
+            for name in OF_TRACES
+            if f"scores.{name}" in names
+        ),
+    )
+    if any(name not in frame.columns for name in names):
+        features = answer_features(answers).with_columns(
+            **{f"scores.{name}": of for name, of in OF_FEATURES.items()}
+        )
+        renamed = features.rename({name: f"features.{name}" for name in FEATURES})
+        frame = frame.hstack(renamed.drop("example_id"))
+    numbers = pl.col(names).cast(pl.Float64)
+    return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))
+
+
+def input_bounds(
+    answers: pl.DataFrame, names: Iterable[str] = KNOWN
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The smallest and largest values of `inputs`, with each entropy between its bounds.
+
+    An answer without bounds has exact entropies. Null where no bound is known: for an input of
+    UNBOUNDED, or without upper bounds of the entropies.
+    """
+    names = list(names)
+    bounded = answers.with_columns(
+        entropy_lower=pl.coalesce("entropy_lower", "entropy"),
+        entropy_upper=pl.coalesce("entropy_upper", "entropy"),
+    )
+    # A slope is steepest where the entropies before the middle are at one bound and those after it
+    # at the other; the middle one does not matter.
+    at = {
+        "low": LOW,
+        "high": HIGH,
+        "rising": LOW.list.head(HALF).list.concat(HIGH.list.tail(REST)),
+        "falling": HIGH.list.head(HALF).list.concat(LOW.list.tail(REST)),
+    }
+    bounds = {at: inputs(bounded.with_columns(entropy=lists), names) for at, lists in at.items()}
+    without = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
+    exact = inputs(answers.with_columns(entropy=without), names)
+    least, most = {}, {}
+    for name in names:
+        if name in UNBOUNDED:
+            continue
+        ends = ("falling", "rising") if name in SLOPES else ("low", "high")
+        pair = pl.DataFrame([bounds[end][name].alias(end) for end in ends])
+        least[name], most[name] = pair.min_horizontal(), pair.max_horizontal()
+    return exact.with_columns(**least), exact.with_columns(**most)

@@ -1,0 +1,116 @@
+"""The estimators: names, citations and needs.
+
+Their functions are in `tracecal.estimators.<family>`, one module per family. Rules pass a script the
+part of this table that it needs as parameters, so a new line reruns only its family.
+"""
+
+from collections.abc import Iterable
+
+from tracecal.estimators.entry import (
+    ENTROPY_STATISTICS,
+    LIKELIHOOD,
+    LOCAL_ENTROPY,
+    LOCAL_SURPRISAL,
+    OPERATORS,
+    SCORED_LIKELIHOODS,
+    SHARED_ROWS,
+    TRACE_PLUS_FEATURES,
+    Estimator,
+    variant,
+    without,
+)
+
+# The families whose scores follow from an answer's trace, without another table
+OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
+
+
+ESTIMATORS = (
+    Estimator("first_token_prob", "First-Token Prob", "likelihood", "baseline", "chen2026firsttoken"),
+    Estimator("mean_prob", "MeanProb", "likelihood", "baseline", "flores2025improving"),
+    Estimator("len_norm_logp", "Len-Norm LogP", "likelihood", "baseline", "bakman2024mars"),
+    Estimator("seq_logp", "SeqLogP / Total NLL", "likelihood", "baseline", "aichberger2024rethinking"),
+    Estimator("min_prob", "MinProb", "likelihood", "baseline", "manakul2023selfcheckgpt"),
+    Estimator("mean_token_entropy", "Mean Token Entropy", "entropy", "baseline", "flores2025improving"),
+    Estimator("max_token_entropy", "Max Token Entropy", "entropy", "baseline", "manakul2023selfcheckgpt"),
+    Estimator("high_prob_token_rate", "High-Prob Token Rate", "likelihood", "baseline", "szymczyk2026monitoring"),
+    Estimator("first_k_entropy", "First-k Entropy", "entropy", "baseline", "chen2026firsttoken"),
+    Estimator("last_k_entropy", "Last-k Entropy", "entropy", "baseline", "li2026semantic"),
+    Estimator("windowed_entropy", "Windowed Entropy", "trajectory", "baseline", "sriramanan2024llm"),
+    Estimator("entropy_variance", "Entropy Variance", "trajectory", "baseline", "zhu2026edis"),
+    Estimator("entropy_slope", "Entropy Slope", "trajectory", "baseline", "zhu2026edis"),
+    Estimator("token_prob_slope", "Token-Prob Slope", "trajectory", "baseline", "shapiro2026halt"),
+    Estimator("beam_ratio", "Beam-Ratio", "beam", "baseline", "flores2025improving", ("beams",)),
+    Estimator("beam_tail_thinness", "Beam-TailThinness", "beam", "baseline", "flores2025improving", ("beams",)),
+    Estimator("beam_entropy", "Beam Entropy", "beam", "baseline", "flores2025improving", ("beams",)),
+    Estimator("token_sar", "TokenSAR", "token_sar", "baseline", "duan2024shifting", ("traces", "weights"), shown_as="semantic"),
+    Estimator("mars", "MARS", "mars", "baseline", "bakman2024mars", ("traces", "weights"), shown_as="semantic"),
+    Estimator("trace", "TRACE", "trace", "trace", "xu2026trace"),
+    Estimator(
+        "trace_plus", "TRACE+", "trace", "trace", "xu2026trace", ("traces", "labels"), TRACE_PLUS_FEATURES
+    ),
+    Estimator("semantic_entropy", "Semantic Entropy", "semantic_entropy", "broader", "kuhn2023semantic", ("samples",), assumes={"same": "no", "semantic": "yes"}, shown_as="sampling"),
+    Estimator("selfcheckgpt", "SelfCheckGPT", "selfcheckgpt", "broader", "manakul2023selfcheckgpt", ("traces", "samples"), assumes={"semantic": "partly"}, shown_as="sampling"),
+    Estimator("lars", "LARS", "lars", "broader", "yaldiz2025", ("traces", "labels"), assumes={"semantic": "yes"}, shown_as="supervised"),
+    Estimator("internal_probe", "Internal-state probe", "internal_probe", "broader", "ji2024", ("hidden", "labels"), shown_as="supervised"),
+    Estimator("p_true", "P(True)", "p_true", "broader", "kadavath2022language", ("asked",), shown_as="self-evaluation"),
+    Estimator("verbalized", "Verbalized conf.", "verbalized", "broader", "tian2023just", ("asked",), assumes={"extra": "yes"}, shown_as="self-evaluation"),
+    # Newer than the paper, on the same traces.
+    Estimator("ces", "CES", "ces", "broader", "villani2026entropy", shown_as="entropy"),
+    Estimator("entropy_sentinel", "Entropy Sentinel", "entropy", "broader", "buffa2026sentinel", ("traces", "labels"), ENTROPY_STATISTICS),
+    # Paper, tables 3 to 5 and appendix E.4: ablations of TRACE.
+    Estimator("operator_d", "Position-decayed entropy D", "trace", "variant", "xu2026trace"),
+    Estimator("operator_m", "Local-window entropy M", "trace", "variant", "xu2026trace"),
+    Estimator("operator_l", "Length-normalized surprisal L", "trace", "variant", "xu2026trace"),
+    variant("trace_uncalibrated", "TRACE (raw)", "scores.trace", fit="identity"),
+    variant("learned_dml", "Learned (D, M, L)", *OPERATORS),
+    variant("trace_plus_with_likelihood", "TRACE+ + seq. likelihood", *TRACE_PLUS_FEATURES, *LIKELIHOOD),
+    variant("trace_plus_without_local_entropy", "TRACE+ w/o local entropy", *without(*LOCAL_ENTROPY)),
+    variant("trace_plus_without_local_surprisal", "TRACE+ w/o local surprisal", *without(*LOCAL_SURPRISAL)),
+    variant("trace_plus_without_slope", "TRACE+ w/o trajectory slope", *without("entropy_slope")),
+    variant("trace_plus_without_length", "TRACE+ w/o length", *without("log_length")),
+    # Paper, table 6: semantic estimators with TRACE's operators, and TRACE+ with them.
+    variant("mars_with_trace", "MARS + TRACE", "scores.mars", *OPERATORS),
+    variant("token_sar_with_trace", "TokenSAR + TRACE", "scores.token_sar", *OPERATORS),
+    variant("trace_plus_with_mars", "TRACE+ + MARS", *TRACE_PLUS_FEATURES, "scores.mars"),
+    variant("trace_plus_with_token_sar", "TRACE+ + TokenSAR", *TRACE_PLUS_FEATURES, "scores.token_sar"),
+    variant("likelihood_and_length", "Log-likelihood and length", "log_likelihood", "log_length"),
+    variant("entropy_local_only", "Entropy-local only", *LOCAL_ENTROPY),
+    variant("likelihood_local_only", "Likelihood-local only", *LOCAL_SURPRISAL),
+    # For few labels; `tracecal.calibration.few_labels` has the fits.
+    variant("trace_plus_signed", "TRACE+, signed", *TRACE_PLUS_FEATURES, fit="signed"),
+    variant("trace_plus_signed_with_likelihood", "TRACE+ + likelihoods, signed", *TRACE_PLUS_FEATURES, *SCORED_LIKELIHOODS, fit="signed"),
+    variant("stack", "Stack of seven", *TRACE_PLUS_FEATURES, *SCORED_LIKELIHOODS, "scores.trace", "scores.windowed_entropy", "scores.mean_token_entropy", fit="mixture"),
+)  # fmt: skip
+
+IDS = tuple(estimator.id for estimator in ESTIMATORS)
+# The estimators in the paper's analyses: one of each kind, then TRACE.
+REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
+FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
+
+
+def of_trace_alone(estimator: Estimator) -> bool:
+    """Whether an estimator's inputs follow from an answer's trace, without another table."""
+    families = {e.family for e in ESTIMATORS if e.id in estimator.built_on}
+    return {estimator.family, *families} <= OF_TRACE_ALONE
+
+
+def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
+    """The methods of the protocol comparison in the registry's order; some share a row."""
+    rows: dict[str, dict[str, str]] = {}
+    for estimator in chosen:
+        if estimator.role == "variant":
+            continue
+        method, label = estimator.id, estimator.label
+        if estimator.role != "trace" and estimator.id in IDS:
+            method, label = SHARED_ROWS.get(estimator.needs, (method, label))
+        row = {"method": method, "label": label, "role": estimator.role}
+        rows.setdefault(method, row | estimator.protocol)
+    return list(rows.values())
+
+
+def entries(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
+    """Estimators as tables and figures are given them."""
+    return [
+        {"id": e.id, "label": e.label, "family": e.group, "role": e.role, "citation": e.citation}
+        for e in estimators
+    ]

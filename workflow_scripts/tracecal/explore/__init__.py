@@ -1,1 +1,0 @@
-"""The answer explorer, and the findings in sentences."""

@@ -1,1 +1,0 @@
-"""What users give: files read within bounds, settings checked, templates filled in."""

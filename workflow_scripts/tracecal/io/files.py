@@ -1,0 +1,204 @@
+"""Atomic writes (files appear whole or not at all), and reads that verify checksums."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracecal.errors import InputError, require_columns, unreadable
+from tracecal.io.checksums import (
+    SEALED,
+    beside,
+    blank,
+    made_with,
+    require_own,
+    require_sum,
+    seal,
+    write_sum,
+)
+
+if TYPE_CHECKING:  # slow to load, and not needed at import
+    import polars as pl
+
+
+# Names the file that lists the results which must be made again (`verify`).
+DOUBTED = "TRACECAL_DOUBTED"
+
+
+@contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Add `path` to a write error that names no file; raise a library's error as `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    except Exception as error:
+        library = type(error).__module__.partition(".")[0]
+        if library in ("polars", "pyarrow") or "(os error" in str(error):  # as Rust words them
+            raise InputError(f"{path} cannot be written: {str(error).strip()}.") from error
+        raise
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path` to write to; rename it to `path` once it is complete.
+
+    After an error (a full disk, say) the temporary file is gone and `path` is as before. The
+    temporary name is fixed, so the next attempt overwrites a killed job's leftover.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is a folder or a device: name a file to write.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with _named(path):
+            yield part
+            with part.open("rb") as handle:
+                os.fsync(handle.fileno())
+            part.replace(path)
+            _sync_folder(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """As `atomic_write`, for a folder, which starts empty; its checksum is written beside it."""
+    path = Path(path)
+    part = path.with_name(f".{path.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        with _named(path):
+            yield part
+            for file in part.iterdir():
+                if file.is_file() and not file.is_symlink():
+                    # Only the owner may read what safetensors writes: use the folder's permissions.
+                    file.chmod(part.stat().st_mode & 0o666)
+            shutil.rmtree(path, ignore_errors=True)
+            part.replace(path)
+            write_sum(path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut: names are stored in the folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_parquet(frame: "pl.DataFrame", path: str | Path) -> None:
+    """Write `frame` atomically as Parquet with its checksum in the metadata."""
+    with atomic_write(path) as part:
+        frame.write_parquet(part, metadata=blank(path))
+        seal(part)
+
+
+def write_bytes(content: bytes, path: str | Path) -> None:
+    """Write `content` atomically."""
+    with atomic_write(path) as part:
+        part.write_bytes(content)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Write `text` atomically as UTF-8, line endings unchanged."""
+    write_bytes(text.encode(), path)
+
+
+def write_checked(text: str, path: str | Path) -> None:
+    """Write `text` as UTF-8 with its checksum beside it, for `read_checked`."""
+    write_text(text, path)
+    with _named(path):
+        write_sum(path)
+
+
+def read_checked(path: str | Path) -> str:
+    """Read a text file; raise `InputError` where it does not match the checksum beside it."""
+    require_sum(path)
+    try:
+        return Path(path).read_bytes().decode()
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+
+
+def write_json(value: Any, path: str | Path) -> None:
+    """Write `value` atomically as indented JSON with its checksum; `ValueError` for NaN."""
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    write_checked(f"{text}\n", path)
+
+
+def read_json(path: str | Path) -> Any:
+    """Read JSON; raise `InputError` naming the file where it is damaged or another's."""
+    text = read_checked(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise unreadable(path, error) from error
+
+
+def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
+    """Read a Parquet file; raise `InputError` where it is unreadable or lacks one of `columns`."""
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(read_sealed(path))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise unreadable(path, error) from error
+    require_columns(frame.columns, columns or [], path)
+    return frame
+
+
+def read_sealed(path: str | Path) -> bytes:
+    """Read a file's bytes; raise `InputError` where they do not match its checksum and path."""
+    content = Path(path).read_bytes()
+    require_own(content, path)
+    return content
+
+
+def map_sealed(path: str | Path) -> mmap:
+    """As `read_sealed`, memory-mapped: only the bytes in use are in memory."""
+    with Path(path).open("rb") as handle:
+        try:
+            content = mmap(handle.fileno(), 0, access=ACCESS_READ)
+        except ValueError as error:  # an empty file
+            raise unreadable(path, error) from error
+    require_own(content, path)
+    return content
+
+
+def verify(paths: Iterable[str], made: str) -> str:
+    """`made`, the hash of the settings and code that should have made the results at `paths`.
+
+    Where the environment variable TRACECAL_DOUBTED names a file, those that are not sound are added
+    to it, one a line.
+    """
+    if doubted := os.environ.get(DOUBTED):
+        with Path(doubted).open("a", encoding="utf-8") as listed:
+            listed.writelines(f"{path}\n" for path in paths if not is_sound(path, made))
+    return made
+
+
+def is_sound(path: str | Path, made: str) -> bool:
+    """Whether a result is there, whole and in its place, and does not say that other settings or
+    code than those of the hash `made` have made it.
+    """
+    path = Path(path)
+    try:
+        path.stat()
+        if path.suffix in SEALED:
+            map_sealed(path).close()
+        elif beside(path).exists():  # what nothing reads, such as a figure, has no checksum
+            require_sum(path)
+    except (InputError, OSError):
+        return False
+    return made_with(path) in ("", made)

@@ -1,1 +1,0 @@
-"""Answers from elsewhere: what servers and evaluation harnesses write, read into traces."""

@@ -1,0 +1,332 @@
+"""What monitors see of answers, and their state in SQLite, whole whoever is killed."""
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from tracecal.answers import read
+from tracecal.calibration.calibrator import Fitted, Reference
+from tracecal.calibration.fits import as_json as as_json_of_fits
+from tracecal.calibration.score import score_answers
+from tracecal.errors import InputError
+from tracecal.estimators.of_traces import inputs
+from tracecal.io.log import LOGGER
+from tracecal.io.settings import Strict
+from tracecal.monitoring.monitors import (
+    ERROR,
+    Batch,
+    Promise,
+    State,
+    as_json,
+    from_json,
+    judge,
+    start,
+    watch,
+)
+
+PATIENCE = 10.0  # seconds to wait for another writer
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS state (one INTEGER PRIMARY KEY CHECK (one = 1), content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    id TEXT PRIMARY KEY, place INTEGER NOT NULL, time REAL NOT NULL,
+    probability REAL, length REAL, kept REAL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_time ON answers (time);
+CREATE TABLE IF NOT EXISTS labels (
+    id TEXT PRIMARY KEY, correct INTEGER NOT NULL, used TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
+"""
+USED, WAITING, NOT_KEPT = "used", "waiting", "not kept"
+
+
+@dataclass
+class Added:
+    """How many answers or labels were new, known already with the same value, or with another."""
+
+    new: int = 0
+    repeated: int = 0
+    contradicting: int = 0
+
+
+class Store:
+    """A state file. Raises `InputError` where it is another calibrator's, or no state file."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        identity: str,
+        promise: Promise,
+        reference: Reference | None = None,
+    ) -> None:
+        self.path = Path(path)
+        with self._named():
+            self.connection = sqlite3.connect(self.path, PATIENCE, isolation_level=None)
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+            with self._transaction():
+                for statement in (SCHEMA + read.SCHEMA).split(";"):
+                    self.connection.execute(statement)
+                if self._content() is None:
+                    self._save(start(promise, reference), identity)
+            self.file = self.path.stat().st_ino
+            begun = self._content()
+        if begun["identity"] != identity or begun["state"]["promise"] != vars(promise):
+            self.connection.close()
+            raise InputError(
+                f"{path} watches another calibrator, or with other settings: a state goes on with "
+                "those that it began with. Give another --state."
+            )
+        self.identity = identity
+
+    @property
+    def state(self) -> State:
+        """The state as it is now."""
+        with self._named():
+            return from_json(self._content()["state"])
+
+    def add_answers(self, ids: Sequence[str], batch: Batch) -> Added:
+        """Watch answers in their order; those of known ids are left out and counted."""
+        added, now = Added(), time.time()
+        rows = list(zip(ids, *map(_plain, vars(batch).values()), strict=True))
+        with self._named(), self._transaction():
+            state = from_json(self._content()["state"])
+            new: dict[str, tuple[float | None, ...]] = {}
+            for name, *values in rows:
+                known = new.get(name) or self._values(name)
+                if known is None:
+                    new[name] = tuple(values)
+                elif known == tuple(values):
+                    added.repeated += 1
+                else:
+                    added.contradicting += 1
+            added.new = len(new)
+            columns = np.array([*new.values()], dtype=float).reshape(len(new), 3).T
+            self.connection.executemany(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (name, state.answers + place, now, *values)
+                    for place, (name, values) in enumerate(new.items(), 1)
+                ],
+            )
+            state = watch(state, Batch(*columns))
+            state = self._judge(state, [name for name in new if self._label(name) is not None])
+            self._save(state, self.identity)
+            self._remember(state, now)
+        return added
+
+    def keep_texts(self, rows: Mapping[str, bytes], most: int) -> None:
+        """Keep rows (JSON) of watched answers, by their ids: those of the newest `most` answers."""
+        with self._named(), self._transaction():
+            read.keep(self.connection, rows, most)
+
+    def add_labels(self, labels: Sequence[tuple[str, bool]]) -> Added:
+        """Judge kept answers by labels, in their order; the first label of an answer counts.
+
+        Labels of answers that were not seen yet wait for them.
+        """
+        added, new = Added(), []
+        with self._named(), self._transaction():
+            for name, correct in labels:
+                known = self._label(name)
+                if known is None:
+                    self.connection.execute(
+                        "INSERT INTO labels VALUES (?, ?, ?)", (name, int(correct), WAITING)
+                    )
+                    new.append(name)
+                elif known == correct:
+                    added.repeated += 1
+                else:
+                    added.contradicting += 1
+            added.new = len(new)
+            state = self._judge(from_json(self._content()["state"]), new)
+            self._save(state, self.identity)
+            self._remember(state, time.time())
+        return added
+
+    def counts(self) -> dict[str, int]:
+        """How many answers were kept, decided and without confidence, and labels by use."""
+        with self._named():
+            kept, decided, unknown = self.connection.execute(
+                "SELECT coalesce(sum(kept), 0), count(kept), count(*) - count(probability) "
+                "FROM answers"
+            ).fetchone()
+            labels = self.connection.execute("SELECT used, count(*) FROM labels GROUP BY used")
+            found = {"kept": int(kept), "decided": decided, "unknown": unknown}
+            return found | dict.fromkeys((USED, WAITING, NOT_KEPT), 0) | dict(labels.fetchall())
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple]:
+        """The rows of a query."""
+        with self._named():
+            return self.connection.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def _judge(self, state: State, names: Sequence[str]) -> State:
+        """The state after the waiting labels of these answers."""
+        wrong = []
+        for name in names:
+            values = self._values(name)
+            if values is None:
+                continue
+            used = USED if values[2] == 1 else NOT_KEPT
+            self.connection.execute("UPDATE labels SET used = ? WHERE id = ?", (used, name))
+            if used == USED:
+                wrong.append(not self._label(name))
+        return judge(state, np.array(wrong, dtype=bool))
+
+    def _values(self, name: str) -> tuple[float | None, ...] | None:
+        return self.connection.execute(
+            "SELECT probability, length, kept FROM answers WHERE id = ?", (name,)
+        ).fetchone()
+
+    def _label(self, name: str) -> bool | None:
+        found = self.connection.execute("SELECT correct FROM labels WHERE id = ?", (name,))
+        row = found.fetchone()
+        return None if row is None else bool(row[0])
+
+    def _remember(self, state: State, now: float) -> None:
+        """The evidence at this place, for pictures."""
+        evidence = {name: one.total for name, one in state.monitors.items()}
+        told = json.dumps(evidence | {"labels": state.errors.total})
+        self.connection.execute(
+            "INSERT OR REPLACE INTO history VALUES (?, ?, ?)", (state.answers, now, told)
+        )
+
+    def _content(self) -> Mapping[str, Any] | None:
+        found = self.connection.execute("SELECT content FROM state").fetchone()
+        return None if found is None else json.loads(found[0])
+
+    def _save(self, state: State, identity: str) -> None:
+        content = json.dumps({"identity": identity, "state": as_json(state)})
+        self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (content,))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._require_file()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def _require_file(self) -> None:
+        """SQLite goes on writing to a file that was deleted, where nobody would find it."""
+        if hasattr(self, "file") and (
+            not self.path.exists() or self.path.stat().st_ino != self.file
+        ):
+            raise InputError(f"{self.path} was deleted or replaced.")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{self.path} cannot be used as a state of monitors ({error}); give a path on a "
+                "disk with space, to a file that 'tracecal watch' made or to none."
+            ) from error
+
+
+def _plain(values: np.ndarray) -> list[float | None]:
+    """Numbers as SQLite stores them; null for NaN."""
+    return [None if np.isnan(one) else float(one) for one in values]
+
+
+# What monitors see of answers: the values of a fit that left answers to compare with.
+
+
+def watched(
+    answers: pl.DataFrame, fitted: Fitted, error_rate: float | None, task: str | None = None
+) -> Batch:
+    """What is watched of answers (columns of `RECORDS`); raises `InputError` as scoring does."""
+    scored = score_answers(answers, fitted, error_rate, task)
+    keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    columns = list(fitted.inputs)
+    x = inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
+    length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return of_inputs(x, length, fitted, keep)
+
+
+def of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, keep: np.ndarray) -> Batch:
+    """What is watched of answers with inputs x [n, d] (NaN: not known), a length and a `keep` [n].
+
+    The probability is that of the certified fit, as the reference's is, and not the one of all
+    labels that users get: answers that a fit has seen are unlike any new ones.
+    """
+    known = ~np.isnan(x).any(1)
+    probability = np.full(len(x), np.nan)
+    probability[known] = (fitted.certified or fitted.final).predict(x[known])
+    return Batch(probability, np.where(known, length, np.nan), keep)
+
+
+def identity(fitted: Fitted, error_rate: float | None) -> str:
+    """What tells a calibrator and its threshold from others, in hexadecimal digits."""
+    told = {
+        "estimator": fitted.estimator,
+        "fit": as_json_of_fits(fitted.certified or fitted.final),
+        "error_rate": error_rate,
+        "threshold": None if error_rate is None else fitted.thresholds[error_rate],
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+class Watching(Strict):
+    """How often false alarms are allowed."""
+
+    answers_per_alarm: int = Field(
+        Promise.answers_per_alarm,
+        ge=100,
+        description="answers in which a false alarm is allowed once on average",
+    )
+    chance: float = Field(
+        Promise.chance, gt=0, lt=1, description="of ever raising a false alarm about the error rate"
+    )
+
+
+NAMES = {"kept": "share kept", "unknown": "share without confidence"}  # of monitors, where longer
+
+
+def promised(fitted: Fitted, watching: Watching, error_rate: float | None) -> Promise:
+    """What is watched of a calibrator; raises `InputError` where it was not tested for the rate, or
+    is not of whole answers.
+    """
+    if fitted.fitted_on.parts is not None:
+        raise InputError(
+            "the calibrator is of parts of answers, which are not watched: give one of whole ones."
+        )
+    if error_rate is not None and (why := fitted.why_not(error_rate)) is not None:
+        LOGGER.warning("no answer is kept, so the share kept and labels are not watched: %s", why)
+        error_rate = None
+    return Promise(watching.answers_per_alarm, error_rate, watching.chance)
+
+
+def sentences(state: State) -> Iterator[str]:
+    """What each alarm says."""
+    promise = state.promise
+    for name, monitor in state.alarms.items():
+        if name == ERROR:
+            yield (
+                f"the error rate among kept answers is above {promise.error_rate:g}, by "
+                f"{monitor.alarm} labels (a false alarm has a chance of {promise.chance:g})"
+            )
+        else:
+            what = NAMES.get(name, name)
+            yield (
+                f"the {what} changed: noticed at answer {monitor.alarm:,} (a false alarm comes at "
+                f"most once in {promise.answers_per_alarm:,} answers on average)"
+            )

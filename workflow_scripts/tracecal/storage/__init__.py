@@ -1,1 +1,0 @@
-"""Files written whole or not at all, with checksums, digests and journals of finished batches."""

@@ -1,1 +1,0 @@
-"""What each table shows: its rows, columns, title and notes."""

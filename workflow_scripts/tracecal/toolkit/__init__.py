@@ -1,1 +1,0 @@
-"""The command `tracecal` and its library: calibrate, score and serve without the workflow."""

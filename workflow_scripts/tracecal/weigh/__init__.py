@@ -1,1 +1,0 @@
-"""Encoders that weigh tokens and compare texts, for TokenSAR, MARS and the sampling estimators."""

@@ -1,1 +1,0 @@
-"""The demo's world: tasks made from public facts, and tiny models and encoders trained on them."""

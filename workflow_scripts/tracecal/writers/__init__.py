@@ -1,1 +1,0 @@
-"""Tables as LaTeX, HTML and CSV, and the report's pages."""
