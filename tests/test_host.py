@@ -32,13 +32,12 @@ for what in before:
     assert before[what] == after[what], (what, before[what], after[what])
 """
 LIBRARIES = "import numpy, polars, pyarrow, pydantic, scipy.stats, sklearn.linear_model, yaml, tqdm"
-# What evaluators load beside their packages
-ELSEWHERE = {("toolkit", "inspect_scorer"), ("toolkit", "lm_eval_models")}
+# What needs Torch, and what evaluators load beside their packages
+ELSEWHERE = ("tracecal.capture.", "tracecal.apps.inspect_scorer", "tracecal.apps.lm_eval_models")
 MODULES = [
-    f"tracecal.{room}.{path.stem}"
-    for room in ("toolkit", "logs", "features", "calibrate", "storage", "jobs", "inputs", "config")
-    for path in sorted((SCRIPTS / "tracecal" / room).glob("[!_]*.py"))
-    if (room, path.stem) not in ELSEWHERE
+    name
+    for path in sorted((SCRIPTS / "tracecal").rglob("[!_]*.py"))
+    if not (name := ".".join(path.relative_to(SCRIPTS).with_suffix("").parts)).startswith(ELSEWHERE)
 ]
 
 

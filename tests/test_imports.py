@@ -15,27 +15,24 @@ HEAVY = {
     *("datasets", "snakemake"),
 }
 # What runs or makes a language model or an encoder loads it: there is no saying of these.
-MODELS = ("decode", "ask", "weigh", "learn", "models", "world")
-LIGHT = {"decode/gather_shards", "models/link_model", "models/fingerprint_model"} | {
-    "world/make_world"
+MODELS = {
+    *("generate", "audit_traces", "search_beams", "capture_hidden", "draw_samples"),
+    *("ask_p_true", "ask_verbalized", "weigh_token_sar", "weigh_mars", "compare_samples"),
+    *("learn_probe", "learn_lars", "train_encoder", "train_model", "train_tokenizer"),
+    *("unpack_model",),
 }
 USED = {
-    "answers/replay_answers": {"torch", "transformers", "scipy"},
-    "calibrate/control_risk": {"scipy"},
-    "draw/draw": {"matplotlib"},
-    "stage/stage_rows": {"datasets", "pandas"},
+    "replay_answers": {"torch", "transformers", "scipy"},
+    "control_risk": {"scipy"},
+    "draw_figure": {"matplotlib"},
+    "stage_rows": {"datasets", "pandas"},
 }
-JOBS = {
-    name: path
-    for path in sorted(SCRIPTS.glob("*/*.py"))
-    if (name := f"{path.parent.name}/{path.stem}") in LIGHT
-    or path.parent.name not in (*MODELS, "commands", "tracecal")
-}
+JOBS = {path.stem: path for path in sorted(SCRIPTS.glob("[!_]*.py")) if path.stem not in MODELS}
 # Loaded by name, one by each job of its rule.
 BY_NAME = [
-    f"import tracecal.{room}.{path.stem}"
-    for room in ("estimate", "tables")
-    for path in sorted((SCRIPTS / "tracecal" / room).glob("[!_]*.py"))
+    f"import {folder.replace('/', '.')}.{path.stem}"
+    for folder in ("tracecal/estimators", "trace_workflow/tables")
+    for path in sorted((SCRIPTS / folder).glob("[!_]*.py"))
 ]
 
 
@@ -78,7 +75,7 @@ def test_a_start_of_the_workflow_loads_no_other_library():
         line
         for file in rules
         for line in re.findall(
-            r"^(?:from|import) tracecal.*$", file.read_text(encoding="utf-8"), re.MULTILINE
+            r"^(?:from|import) trac.*$", file.read_text(encoding="utf-8"), re.MULTILINE
         )
     ]
     assert len(lines) > 20

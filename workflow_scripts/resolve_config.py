@@ -9,7 +9,7 @@ from tracecal.io.files import write_text
 
 with job(snakemake):
     config = load_config(snakemake.config, "config")
-    tasks = load_tasks(config, Path(__file__).resolve().parents[2])
+    tasks = load_tasks(config, Path(__file__).resolve().parents[1])
     chosen, _ = choose(config, tasks)
     write_text(
         resolved_yaml(config, tasks, [estimator.id for estimator in chosen]), snakemake.output[0]

@@ -5,7 +5,7 @@ minute: `python harness.py MODEL SETTINGS FOLDER`.
 import sys
 from pathlib import Path
 
-import tracecal.toolkit.lm_eval_models  # noqa: F401 - adds its models
+import tracecal.apps.lm_eval_models  # noqa: F401 - adds its models
 from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager

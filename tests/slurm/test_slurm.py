@@ -43,7 +43,7 @@ def disturb(root: Path, rule: str, harms: tuple[str, ...]) -> None:
 from pathlib import Path
 
 from tracecal.errors import InputError
-from tracecal.jobs.job import job
+from trace_workflow.jobs.job import job
 
 def refuse():
     with job(snakemake):

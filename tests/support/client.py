@@ -10,10 +10,10 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "workflow_scripts"
 PROGRAM = """
 import json, logging, sys
 from tracecal.errors import InputError
-from tracecal.jobs.progress import LOGGER
-from tracecal.stage import hub
-from tracecal.stage.rows import stage_rows
-from tracecal.stage.weights import stage_model
+from tracecal.io.log import LOGGER
+from trace_workflow.models import hub
+from trace_workflow.models.hub_rows import stage_rows
+from trace_workflow.models.weights import stage_model
 hub.PAUSES = (0.0, 0.0)
 LOGGER.addHandler(logging.StreamHandler(sys.stderr))
 LOGGER.setLevel("INFO")

@@ -15,8 +15,8 @@ SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 SCRIPT = """
 from types import SimpleNamespace
 from tracecal.errors import InputError
-from tracecal.jobs.job import job
-from tracecal.jobs.progress import progress_bar
+from trace_workflow.jobs.job import job
+from tracecal.io.log import progress_bar
 import sys
 class Params(dict):
     __getattr__ = dict.__getitem__

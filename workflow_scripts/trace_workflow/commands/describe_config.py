@@ -10,7 +10,7 @@ from trace_workflow.config.run import Config
 from trace_workflow.config.tasks import TaskSpec
 from tracecal.io.files import write_text
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 README = """# Configuration
 
 A run is one YAML file: `snakemake --cores all --configfile config/mine.yaml`. Start from

@@ -10,7 +10,7 @@ from trace_workflow.commands.page_pictures import TOLD, picture, shown, with_fin
 from tracecal.errors import InputError
 from tracecal.io.files import write_bytes, write_text
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def main(run: Path) -> None:

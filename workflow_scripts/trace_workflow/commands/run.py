@@ -19,7 +19,7 @@ from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
 from tracecal.io.files import DOUBTED
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 
 

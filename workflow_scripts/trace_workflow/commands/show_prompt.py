@@ -16,7 +16,7 @@ from tracecal.io.input_files import read_yaml
 def shown_prompt(model: str, task: str, example: str | None, configfile: str) -> str:
     """The rendered prompt; `example` defaults to the task's first. Raises `InputError`."""
     config = load_config(read_yaml(configfile), configfile)
-    specs = load_tasks(config, Path(__file__).resolve().parents[2])
+    specs = load_tasks(config, Path(__file__).resolve().parents[3])
     models = {model.slug: model for model in config.models}
     for slug, known in ((model, models), (task, specs)):
         if slug not in known:

@@ -42,8 +42,8 @@ def code_version(script: Path, *modules: str, root: Path = SCRIPTS) -> str:
     """The code trigger of a rule: its script and code's hash, `modules`, and versions of libraries.
 
     `modules` are those that it loads by name at run time. For example 'label_answers.py
-    5f3c9a0b1d2e4f68 tracecal.estimators.beam; polars 1.2.0'. Raises `InputError` where a file is not
-    Python.
+    5f3c9a0b1d2e4f68 tracecal.estimators.beam; polars 1.2.0'. Raises `InputError` where a file is
+    not Python.
     """
     name = script.relative_to(root) if script.is_relative_to(root) else script
     code = " ".join([str(name), code_hash(script, *modules, root=root), *modules])

@@ -9,7 +9,6 @@ import polars as pl
 from trace_workflow.tables.notes import frame_of, marked
 from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table
-from tracecal.apps.cost_and_accuracy import NOTHING, divided
 from tracecal.calibration.cascades import (
     BELOW,
     BEST,
@@ -18,9 +17,11 @@ from tracecal.calibration.cascades import (
     KEPT_AT,
     KEYS,
     LEAST_GAIN,
+    NOTHING,
     ORACLE,
     RANDOM,
     SIGNS,
+    divided,
 )
 from tracecal.estimators.entry import PICKED
 

@@ -88,7 +88,8 @@ def cascades(found: pl.DataFrame, models: Labels) -> list[str]:
         f"Of a cascade from {models[pair['small']]} ({pair['small_right']:.0%} right) to "
         f"{models[pair['large']]} ({pair['large_right']:.0%}), the 20% of answers with the lowest "
         f"probability by TRACE+{share or ' are escalated'}. Its mean accuracy over all shares "
-        f"escalated, against random routing: {_cascade_verdict(plus['area'], 'over_random')}{beside}. "
+        "escalated, against random routing: "
+        f"{_cascade_verdict(plus['area'], 'over_random')}{beside}. "
         f"The larger model is wrong on {pair['small_alone_right']:.0%} where the smaller is right."
     ]
 

@@ -1,7 +1,6 @@
 """Cost against accuracy of cascades: routing by TRACE+, baselines, at random, and by the oracle."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -9,7 +8,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tracecal.apps import figure_style
-from tracecal.calibration.cascades import BELOW, COSTS, FACTS, KEYS, ORACLE, RANDOM
+from tracecal.calibration.cascades import (
+    KEYS,
+    NOTHING,
+    ORACLE,
+    RANDOM,
+    divided,
+)
 from tracecal.estimators.entry import TRACE_PLUS, Entry
 
 ACROSS = 3
@@ -102,25 +107,3 @@ def _panel(
     words = "share escalated" if large_cost is None else "cost, of the large model's"
     axes.set_xlabel(words, fontsize=figure_style.SMALL, color=figure_style.MUTED)
     axes.set_ylabel("accuracy", fontsize=figure_style.SMALL, color=figure_style.MUTED)
-
-
-NOTHING = "No two models share a task on which the second costs more and is more often right."
-
-
-def divided(found: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
-    """The means over tasks of the pairs that are worth a cascade; the facts of the others.
-
-    In the latter the large model gains no more than BELOW, or costs no more than the small one.
-    """
-    means = found.filter(pl.col("task").is_null())
-    facts = means.filter(pl.col("router").is_null(), pl.col("metric").is_in([*FACTS, *COSTS]))
-    pairs = facts.pivot("metric", index=KEYS, values="value", maintain_order=True)
-    if pairs.is_empty():
-        return means, []
-    gains = pl.col("large_right") - pl.col("small_right") > BELOW
-    costs = (pl.col("large_cost") > pl.col("small_cost")).fill_null(True)
-    kept = pairs.filter(gains & costs).select(KEYS)
-    return (
-        means.join(kept, on=KEYS, how="semi", maintain_order="left"),
-        pairs.filter(~(gains & costs)).to_dicts(),
-    )

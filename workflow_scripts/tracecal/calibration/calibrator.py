@@ -102,7 +102,7 @@ class Fitted:
     and gives the probability. `thresholds` (by target, null where none could be certified) hold for
     the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
     null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
-    last input, after `inputs`, is which part of an answer it is (`tracecal.calibration.few_labels`).
+    last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
     `reference` are values of answers that `certified` has not seen.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")

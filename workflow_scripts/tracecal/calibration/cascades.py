@@ -355,3 +355,25 @@ def routed(
         for name, values in zip((*FACTS, *COSTS), every, strict=True)
     }
     return Routed(curves, facts, len(answers))
+
+
+NOTHING = "No two models share a task on which the second costs more and is more often right."
+
+
+def divided(found: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """The means over tasks of the pairs that are worth a cascade; the facts of the others.
+
+    In the latter the large model gains no more than BELOW, or costs no more than the small one.
+    """
+    means = found.filter(pl.col("task").is_null())
+    facts = means.filter(pl.col("router").is_null(), pl.col("metric").is_in([*FACTS, *COSTS]))
+    pairs = facts.pivot("metric", index=KEYS, values="value", maintain_order=True)
+    if pairs.is_empty():
+        return means, []
+    gains = pl.col("large_right") - pl.col("small_right") > BELOW
+    costs = (pl.col("large_cost") > pl.col("small_cost")).fill_null(True)
+    kept = pairs.filter(gains & costs).select(KEYS)
+    return (
+        means.join(kept, on=KEYS, how="semi", maintain_order="left"),
+        pairs.filter(~(gains & costs)).to_dicts(),
+    )

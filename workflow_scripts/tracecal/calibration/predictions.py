@@ -47,7 +47,7 @@ def calibrate_all(
     A row with a null among an estimator's columns is left out of its fit and prediction. The
     estimators in `own_fits` are fitted in that way, the others by `method` with `fit_all`'s
     `penalty`; a 'mixture' needs the column `rank` of `splits`, and 'pooled' the `part_names` (see
-    `tracecal.calibration.few_labels`). Returns the predictions, by estimator, split and example, and per
+    `calibration.few_labels`). Returns the predictions, by estimator, split and example, and per
     estimator the calibrators as plain JSON: one per split, and `final`, fitted on all labels.
     """
     answers = answers.sort("example_id")

@@ -81,7 +81,7 @@ def load_model(
 
     Weights are read from safetensors only and no code that came with them is run. `across_gpus`
     puts its layers on all GPUs, one after the other; of `slices` processes each holds a part of
-    every layer (`trace_workflow.models.parallel`). `quantization` ('8bit', '4bit') needs bitsandbytes.
+    every layer (`models.parallel`). `quantization` ('8bit', '4bit') needs bitsandbytes.
     Raises `InputError` where the folder does not hold such a model or the extra is missing.
     """
     device = "auto" if across_gpus else "cuda" if torch.cuda.is_available() else None

@@ -9,8 +9,8 @@ Role = Literal["baseline", "trace", "broader", "variant"]
 # 'pooled' is that of every estimator without one on parts of answers.
 OwnFit = Literal["identity", "signed", "mixture", "pooled"]
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
-# What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the decoded
-# answer alone, then what each further need changes.
+# What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the
+# decoded answer alone, then what each further need changes.
 TRACE_ALONE = {"same": "yes", "single": "yes", "extra": "no", "semantic": "no", "calibrator": "no"}
 ASSUMED = {
     "beams": {"single": "partly"},

@@ -52,8 +52,8 @@ def test_tokens_allow_for_question_context_and_answer():
 
 PROGRAM = """
 import json, logging, sys
-from tracecal.jobs.progress import LOGGER
-from tracecal.stage.needs import needs
+from tracecal.io.log import LOGGER
+from trace_workflow.models.needs import needs
 LOGGER.addHandler(logging.StreamHandler(sys.stderr)); LOGGER.setLevel("INFO")
 print(json.dumps(needs(*json.load(sys.stdin)).to_dicts()))
 """

@@ -167,7 +167,7 @@ def test_one_reads_while_another_writes(tmp_path):
 LOOP = """
 import sys
 import numpy as np
-from tracecal.toolkit.watch.store import Store
+from tracecal.monitoring.traffic import Store
 from tracecal.watch.monitors import Batch, Promise
 store = Store(sys.argv[1], "x", Promise(error_rate=0.2))
 rng = np.random.default_rng(0)
