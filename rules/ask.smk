@@ -30,7 +30,7 @@ rule ask_p_true:
             stop=lambda wildcards: list(TASKS[wildcards.task].stop),
         ),
     message:
-        "PromptSettings {wildcards.model} whether its answers to {wildcards.task} are true"
+        "Asking {wildcards.model} whether its answers to {wildcards.task} are true"
     script:
         "../workflow_scripts/ask_p_true.py"
 
@@ -59,6 +59,6 @@ rule ask_verbalized:
             asking=of_job(PromptSettings),
         ),
     message:
-        "PromptSettings {wildcards.model} for its confidence in its answers to {wildcards.task}"
+        "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"
     script:
         "../workflow_scripts/ask_verbalized.py"

@@ -33,7 +33,7 @@ rule label_answers:
             ),
         ),
     message:
-        "CorrectnessSettings the answers of {wildcards.model} on {wildcards.task}"
+        "Judging the answers of {wildcards.model} on {wildcards.task}"
     script:
         "../workflow_scripts/label_answers.py"
 

@@ -15,7 +15,6 @@ from trace_workflow.analyses.cascades import CASCADES, analysis
 from trace_workflow.tables import cascades as table
 from trace_workflow.tables import columns
 from trace_workflow.tables.settings import Settings
-from tracecal.apps import cost_and_accuracy
 from tracecal.apps import cost_and_accuracy as figure
 from tracecal.calibration import cascades
 from tracecal.calibration.cascades import (
@@ -313,9 +312,9 @@ def test_models_without_a_common_task_have_no_cascade(tmp_path):
     found = analysed(tmp_path, pairs=[["a", "t"], ["b", "other"]])
     assert found.is_empty() and found.schema == CASCADES
     made = table.table({"cascades": found}, settings())
-    assert made.footnotes == (cost_and_accuracy.NOTHING,)
+    assert made.footnotes == (cascades.NOTHING,)
     drawn = figure.draw(found, [], {}, "seq_logp")
-    assert cost_and_accuracy.NOTHING in {text.get_text() for text in drawn.texts}
+    assert cascades.NOTHING in {text.get_text() for text in drawn.texts}
     assert given["pairs"] == [["a", "t"], ["b", "t"]]
 
 
@@ -407,9 +406,9 @@ def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
     )
     apart = found.filter(large="e")
     empty = table.table({"cascades": apart}, shown)
-    assert empty.footnotes == (cost_and_accuracy.NOTHING,) and len(empty.notes) == 1
+    assert empty.footnotes == (cascades.NOTHING,) and len(empty.notes) == 1
     drawn = figure.draw(apart, [], models, "seq_logp")
-    assert cost_and_accuracy.NOTHING in {text.get_text() for text in drawn.texts}
+    assert cascades.NOTHING in {text.get_text() for text in drawn.texts}
     assert len(figure.draw(apart, shown.estimators, models, "seq_logp", every=True).axes) >= 2
     # Without costs a pair stays.
     unknown = named(known, "a", "b").with_columns(
@@ -417,4 +416,4 @@ def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
         .then(None)
         .otherwise("value")
     )
-    assert cost_and_accuracy.divided(unknown)[1] == []
+    assert cascades.divided(unknown)[1] == []

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 import yaml
 
-from trace_workflow.config.custom import SCORES, answers, custom_code
+from trace_workflow.config.custom import custom_code
+from trace_workflow.config.custom_scores import SCORES, answers
 from trace_workflow.config.run import load_config, load_tasks
 from trace_workflow.config.selection import choose
 from tracecal.errors import InputError

@@ -4,15 +4,11 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
-
 from trace_workflow.jobs.code_hash import code_hash
 from tracecal.errors import InputError
-from tracecal.estimators.custom import custom_entries, declared_in
+from tracecal.estimators.custom import declared_in
 from tracecal.io.checksums import digest, hash_of
-from tracecal.io.files import read_parquet
 from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, require_regular
-from tracecal.io.traces import evaluated, read_traces
 
 
 def custom_rules(path: str | None) -> dict[str, Callable]:
@@ -61,41 +57,3 @@ def require_unedited(path: str, expected: str) -> None:
     """Raise `InputError` unless a custom file's code still has the hash `expected`."""
     if custom_code(path) != expected:
         raise InputError(f"{path} has changed since the run started; run again.")
-
-
-# Custom estimators: expressions over the columns of traces and features.
-
-
-TRACE = ["example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy"]
-
-
-class _Computed(dict[str, pl.Expr]):
-    """The scores that `answers` has computed, by their names."""
-
-    def __missing__(self, name: str) -> pl.Expr:
-        return pl.col(name)
-
-
-SCORES = _Computed()
-
-
-def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.DataFrame:
-    """`example_id` and the scores of the evaluated answers by the estimators of `file`.
-
-    `held` is the hash of the file when the run started. Raises `InputError` where the
-    file has changed since, or where an expression does not work on these columns.
-    """
-    require_unedited(file, held)
-    columns = read_parquet(features, ["example_id"])
-    frame = evaluated(read_traces(traces, TRACE), task)
-    frame = frame.join(columns, on="example_id", how="left", validate="1:1")
-    scores = {name: entry.score for name, entry in custom_entries(file).items()}
-    try:
-        return frame.select(
-            "example_id", **{name: score.cast(pl.Float64) for name, score in scores.items()}
-        )
-    except (pl.exceptions.PolarsError, AttributeError) as error:
-        raise InputError(
-            f"{file}: the scores cannot be computed ({str(error).splitlines()[0]}); columns are "
-            f"{', '.join(frame.columns)}."
-        ) from error

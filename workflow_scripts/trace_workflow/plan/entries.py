@@ -111,8 +111,9 @@ class Family:
 
     @property
     def module(self) -> str:
-        own = "trace_workflow.config" if self.name == "custom" else "tracecal.estimators"
-        return f"{own}.{self.name}"
+        if self.name == "custom":
+            return "trace_workflow.config.custom_scores"
+        return f"tracecal.estimators.{self.name}"
 
     def settings_of(self, task: str) -> dict[str, object]:
         return {**self.settings, **({"slug": task} if self.by_task else {})}

@@ -8,8 +8,7 @@ from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.tables import notes
 from trace_workflow.tables.captions import count
 from trace_workflow.tables.settings import Frames, Labels, Settings
-from tracecal.apps.cost_and_accuracy import divided
-from tracecal.calibration.cascades import KEYS
+from tracecal.calibration.cascades import KEYS, divided
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
 

@@ -8,13 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tracecal.apps import figure_style
-from tracecal.calibration.cascades import (
-    KEYS,
-    NOTHING,
-    ORACLE,
-    RANDOM,
-    divided,
-)
+from tracecal.calibration.cascades import KEYS, NOTHING, ORACLE, RANDOM, divided
 from tracecal.estimators.entry import TRACE_PLUS, Entry
 
 ACROSS = 3
