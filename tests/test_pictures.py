@@ -8,7 +8,7 @@ from support.chromium import installed
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
 from trace_workflow.commands import pictures
-from trace_workflow.commands.page_pictures import PAGES, TOLD, picture, shown, with_findings
+from trace_workflow.commands.pictures import PAGES, TOLD, picture, shown, with_findings
 from tracecal.apps.explorer.contents import contents
 from tracecal.apps.explorer.page import page
 from tracecal.errors import InputError

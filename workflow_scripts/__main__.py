@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 COMMANDS = sorted(
-    path.stem for path in (Path(__file__).parent / "trace_workflow/commands").glob("*.py")
+    path.stem for path in (Path(__file__).parent / "trace_workflow/commands").glob("[!_]*.py")
 )
 
 if __name__ == "__main__":

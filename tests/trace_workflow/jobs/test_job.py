@@ -174,7 +174,9 @@ def test_code_edited_while_it_runs_is_of_no_effect_and_the_next_job_is_refused(t
 def test_a_package_module_edited_after_the_run_began_is_not_run(tmp_path):
     """Also one that nothing has imported yet, or that the script imports by name."""
     root = tmp_path / "scripts"
-    shutil.copytree(SCRIPTS / "tracecal", root / "tracecal", ignore=shutil.ignore_patterns("*.pyc"))
+    for package in ("tracecal", "trace_workflow"):
+        ignored = shutil.ignore_patterns("*.pyc")
+        shutil.copytree(SCRIPTS / package, root / package, ignore=ignored)
     late = root / "tracecal/features/features.py"
     body = "import tracecal.features.features\n    print('worked')"
     for edit in (lambda _: None, lambda _: late.write_text(late.read_text() + "\nX = 1\n")):

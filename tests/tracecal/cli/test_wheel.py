@@ -37,9 +37,7 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(installed):
         for path in (package / "tracecal").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    demo = {name for name in expected if name.startswith("tracecal/world/")}
-    assert demo
-    assert held == expected - demo
+    assert held == expected
 
 
 def test_the_command_calibrates_and_scores_where_there_is_no_checkout(installed):

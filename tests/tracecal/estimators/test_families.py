@@ -49,7 +49,11 @@ def test_the_script_scores_evaluated_answers_by_the_module_of_the_family(files):
         files,
         input={"traces": files / "traces.arrow", "task": files / "task.parquet"},
         output={"scores": files / "scores.parquet"},
-        params={"chosen": ["max_token_entropy"], "settings": {}},
+        params={
+            "module": "tracecal.estimators.entropy",
+            "chosen": ["max_token_entropy"],
+            "settings": {},
+        },
         modules=("tracecal.estimators.entropy",),
         family="entropy",
     )

@@ -3,9 +3,16 @@
 python workflow_scripts describe_config
 """
 
+import json
+import types
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from trace_workflow.commands.reference import markdown, schema_text
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
 from trace_workflow.config.run import Config
 from trace_workflow.config.tasks import TaskSpec
 from tracecal.io.files import write_text
@@ -27,6 +34,98 @@ This page and the two `*.json` files are written from the code by
 ## Keys of a task file (`tasks/<slug>.yaml`)
 
 {task}"""
+
+
+class Key(NamedTuple):
+    """A configuration key: path, accepted values, default as JSON ('' if required), meaning."""
+
+    path: str
+    takes: str
+    default: str
+    meaning: str
+
+
+def schema_text(schema: type[BaseModel], title: str) -> str:
+    """The JSON Schema of a configuration file, with which editors complete and check keys."""
+    value = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    value |= schema.model_json_schema() | {"title": title}
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def keys(schema: type[BaseModel], path: str = "") -> Iterator[Key]:
+    """Every key in the schema's order; the keys of a mapping follow the mapping's own."""
+    for name, field in schema.model_fields.items():
+        nested, repeated = _nested(field.annotation)
+        here = f"{path}{name}{'[]' if repeated else ''}"
+        default = _default(field)
+        if nested and not default.startswith("{"):
+            takes = "list of mappings" if repeated else "mapping"
+            yield Key(here, takes, default, _meaning(field) or _summary(nested))
+        if nested:
+            yield from keys(nested, f"{here}.")
+        else:
+            yield Key(here, _takes(field.annotation), default, _meaning(field))
+
+
+def markdown(schema: type[BaseModel]) -> str:
+    """The keys as a Markdown table."""
+    rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
+    for path, takes, default, meaning in keys(schema):
+        default = f"`{_short(default)}`" if default else "required"
+        rows.append(f"| `{path}` | {takes} | {default} | {meaning} |")
+    return "\n".join(rows) + "\n"
+
+
+def _nested(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The nested schema in a key's type, if any, and whether the value is a list of them."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    for part in get_args(annotation):
+        nested, repeated = _nested(part)
+        if nested:
+            return nested, repeated or get_origin(annotation) is tuple
+    return None, False
+
+
+def _takes(annotation: Any) -> str:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{part}`" for part in parts)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_takes(part) for part in parts if part is not type(None))
+    if origin is tuple:
+        return f"list of {_takes(parts[0])}"
+    if origin is dict:
+        return f"mapping of {_takes(parts[1])}"
+    if parts:  # Annotated
+        return _takes(parts[0])
+    return {str: "text", int: "integer", float: "number", bool: "true or false"}.get(
+        annotation, getattr(annotation, "__name__", str(annotation))
+    )
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    if value is PydanticUndefined:
+        return ""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _short(text: str) -> str:
+    text = text.replace("|", "\\|").replace("`", "'")
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _summary(schema: type[BaseModel]) -> str:
+    """The first sentence of a schema's docstring, uncapitalised like the other meanings."""
+    text = " ".join((schema.__doc__ or "").split(".")[0].split()).replace("`", "'")
+    return text[:1].lower() + text[1:]
+
+
+def _meaning(field: FieldInfo) -> str:
+    return (field.description or "").replace("|", "\\|")
 
 
 def described() -> dict[Path, str]:

@@ -3,14 +3,95 @@
 python workflow_scripts pictures [results/demo]     or results/evening
 """
 
+import os
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from textwrap import fill
+from typing import NamedTuple
 
-from trace_workflow.commands.page_pictures import TOLD, picture, shown, with_findings
 from tracecal.errors import InputError
 from tracecal.io.files import write_bytes, write_text
 
 ROOT = Path(__file__).resolve().parents[3]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Told(NamedTuple):
+    """The page that tells a run's findings, and the folder of its pictures."""
+
+    page: str
+    folder: str
+
+
+# The runs that README and docs tell of.
+TOLD = {
+    "demo": Told("README.md", "docs/pictures"),
+    "evening": Told("docs/evening.md", "docs/evening"),
+}
+# Screenshots, and the page in the run's folder that each shows.
+PAGES = {"explorer.png": "explorer.html"}
+SIZE = "1280,720"
+
+
+def shown(root: Path, folder: str) -> set[str]:
+    """The names of a folder's pictures that README and docs, below `root`, show."""
+    texts = [root / "README.md", *(root / "docs").glob("*.md")]
+    return {
+        name
+        for text in texts
+        for name in re.findall(rf"\(\S*{folder}/([^/)]+)\)", text.read_text(encoding="utf-8"))
+    }
+
+
+def picture(run: Path, name: str) -> bytes:
+    """The content of the file `name`: a page of the run as PNG, or a figure's own SVG.
+
+    Raises `InputError` where the run has not finished it, or where there is no browser.
+    """
+    source = run / PAGES.get(name, f"figures/{name}")
+    if not source.exists():
+        raise InputError(f"{source}, needed for {name}, does not exist; run first: make demo")
+    return _screenshot(source) if name in PAGES else source.read_bytes()
+
+
+def _screenshot(page: Path) -> bytes:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise InputError(f"no browser was found; install one of {', '.join(BROWSERS)}")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        screenshot = Path(folder) / "page.png"
+        switches = ["--headless", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}"]
+        if os.geteuid() == 0:
+            switches.append("--no-sandbox")
+        paths = [f"--user-data-dir={folder}/profile", f"--screenshot={screenshot}"]
+        # Virtual time: skip the wait until the page has unpacked its answers.
+        waiting = "--virtual-time-budget=10000"
+        command = [browser, *switches, *paths, waiting, page.resolve().as_uri()]
+        subprocess.run(command, check=True, capture_output=True)
+        return screenshot.read_bytes()
+
+
+def with_findings(readme: str, findings: str) -> str:
+    """README's text with a run's findings between the comments that mark their places: the first by
+    itself, the others as a list.
+    """
+    first, *others = findings.splitlines()
+    points = [
+        fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+        for line in others
+    ]
+    readme = _between(readme, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
+    return _between(readme, "findings", "\n".join(points))
+
+
+def _between(readme: str, place: str, text: str) -> str:
+    begin, end = re.findall(rf"^<!-- (?:end of )?{place}\b.* -->$", readme, re.MULTILINE)
+    before, _, rest = readme.partition(begin)
+    return f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
 
 
 def main(run: Path) -> None:

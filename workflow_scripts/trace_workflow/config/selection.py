@@ -107,7 +107,7 @@ def beyond_traces(estimator: Estimator) -> str:
     for entry in _with_bases(estimator):
         if entry.supervised:
             return "labelled training answers"
-        if more := [need for need in entry.needs if need not in ("traces", "labels")]:
+        if more := [need for need in entry.needs if need not in ("traces", "features", "labels")]:
             return ARTEFACT_NAMES.get(more[0], more[0])
     return ""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
-from trace_workflow.config.selection import Run
+from trace_workflow.config.selection import Run, costly
 from trace_workflow.plan import cascades, comparison, main_study, parts
 from trace_workflow.plan.entries import (
     QUESTIONS,
@@ -20,62 +20,50 @@ from trace_workflow.plan.entries import (
     Table,
 )
 from trace_workflow.tables.captions import count, filled, listed
-from tracecal.estimators.registry import FAMILIES, entries
+from tracecal.estimators.registry import ESTIMATORS, FAMILIES, entries
 
-TASK = {"task": QUESTIONS}
-TRACED = {"traces": "<results>/traces/{model}/{task}.arrow"}
+TRACES = {"traces": "<results>/traces/{model}/{task}.arrow"}
 FEATURES = {"features": "<results>/features/{model}/{task}.parquet"}
-SAMPLED = {"samples": "<results>/samples/{model}/{task}.arrow"}
 
 
 def families(run: Run) -> list[Family]:
-    """Every family there is: those not listed here read the trace and the questions alone."""
+    """Every family of estimators, with the files that its estimators need."""
+    named = dict.fromkeys([*FAMILIES, *(["custom"] if run.config.custom_estimators else [])])
+    return [_family(name, run) for name in named]
+
+
+def _family(name: str, run: Run) -> Family:
+    """One family: what the registry says of its first estimator with a score holds for all."""
     config = run.config
-    compared = {}
-    costly = {"task": f"<results>/{SUBSETS if config.study.broader else 'tasks'}/{{task}}.parquet"}
-    # Samples are compared by a model only where the configuration says so.
-    if config.sampling.equivalence == "nli":
-        compared = {"comparisons": "<results>/comparisons/{model}/{task}.arrow"}
-    equivalence = {"equivalence": config.sampling.equivalence}
-    special = {
-        "beam": {"inputs": {"beams": "<results>/beams/{model}/{task}.arrow"}},
-        "token_sar": {"inputs": _weighed("token_sar") | costly},
-        "mars": {"inputs": _weighed("mars")},
-        "trace": {"inputs": FEATURES},
-        "semantic_entropy": {
-            "inputs": SAMPLED | compared,
-            "settings": equivalence | {"same_meaning": config.sampling.same_meaning},
-        },
-        "selfcheckgpt": {"inputs": SAMPLED | compared | TRACED, "settings": equivalence},
-        "lars": {"inputs": _learned("lars"), "by_task": True},
-        "internal_probe": {"inputs": _learned("internal_probe") | costly, "by_task": True},
-        "p_true": {"inputs": _asked("p_true")},
-        "verbalized": {"inputs": _asked("verbalized")},
+    chosen = [e.id for e in run.chosen if e.family == name and not e.features]
+    if name == "custom":
+        file = config.custom_estimators
+        settings = {"file": file, "held": custom_code(file)}
+        return Family(name, chosen, TRACES | {"task": QUESTIONS} | FEATURES, settings)
+    one = next(e for e in ESTIMATORS if e.family == name and not e.features)
+    subset = config.study.broader and costly(one)
+    task = {"task": f"<results>/{SUBSETS}/{{task}}.parquet" if subset else QUESTIONS}
+    if one.supervised:
+        scores = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
+        return Family(name, chosen, {"learned": scores} | task, by_task=True)
+    needed = {
+        "traces": TRACES if "samples" in one.needs else TRACES | task,
+        "features": FEATURES,
+        "beams": {"beams": "<results>/beams/{model}/{task}.arrow"},
+        "weights": {"weights": f"<results>/weights/{name}/{{model}}/{{task}}.arrow"},
+        "samples": {"samples": "<results>/samples/{model}/{task}.arrow"},
+        "asked": {"asked": f"<results>/asked/{name}/{{model}}/{{task}}.arrow"},
     }
-    if file := config.custom_estimators:
-        special["custom"] = {
-            "inputs": TRACED | TASK | FEATURES,
-            "settings": {"file": file, "held": custom_code(file)},
-        }
-    named = dict.fromkeys([*FAMILIES, *special])
-    scores = {
-        family: [e.id for e in run.chosen if e.family == family and not e.features]
-        for family in named
-    }
-    usual = {"inputs": TRACED | TASK}
-    return [Family(name, scores[name], **special.get(name, usual)) for name in named]
-
-
-def _weighed(family: str) -> dict[str, str]:
-    return TRACED | TASK | {"weights": f"<results>/weights/{family}/{{model}}/{{task}}.arrow"}
-
-
-def _learned(family: str) -> dict[str, str]:
-    return TASK | {"learned": f"<results>/work/learned/scores/{family}/{{model}}.parquet"}
-
-
-def _asked(family: str) -> dict[str, str]:
-    return {"asked": f"<results>/asked/{family}/{{model}}/{{task}}.arrow"}
+    inputs = {key: path for need in one.needs for key, path in needed[need].items()}
+    settings: dict[str, object] = {}
+    if "samples" in one.needs:
+        settings["equivalence"] = config.sampling.equivalence
+        # Samples are compared by a model only where the configuration says so.
+        if config.sampling.equivalence == "nli":
+            inputs["comparisons"] = "<results>/comparisons/{model}/{task}.arrow"
+    if name == "semantic_entropy":
+        settings["same_meaning"] = config.sampling.same_meaning
+    return Family(name, chosen, inputs, settings)
 
 
 Pairs = Collection[tuple[str, str]]

@@ -44,7 +44,7 @@ ESTIMATORS = (
     Estimator("beam_entropy", "Beam Entropy", "beam", "baseline", "flores2025improving", ("beams",)),
     Estimator("token_sar", "TokenSAR", "token_sar", "baseline", "duan2024shifting", ("traces", "weights"), shown_as="semantic"),
     Estimator("mars", "MARS", "mars", "baseline", "bakman2024mars", ("traces", "weights"), shown_as="semantic"),
-    Estimator("trace", "TRACE", "trace", "trace", "xu2026trace"),
+    Estimator("trace", "TRACE", "trace", "trace", "xu2026trace", ("features",)),
     Estimator(
         "trace_plus", "TRACE+", "trace", "trace", "xu2026trace", ("traces", "labels"), TRACE_PLUS_FEATURES
     ),
@@ -58,9 +58,9 @@ ESTIMATORS = (
     Estimator("ces", "CES", "ces", "broader", "villani2026entropy", shown_as="entropy"),
     Estimator("entropy_sentinel", "Entropy Sentinel", "entropy", "broader", "buffa2026sentinel", ("traces", "labels"), ENTROPY_STATISTICS),
     # Paper, tables 3 to 5 and appendix E.4: ablations of TRACE.
-    Estimator("operator_d", "Position-decayed entropy D", "trace", "variant", "xu2026trace"),
-    Estimator("operator_m", "Local-window entropy M", "trace", "variant", "xu2026trace"),
-    Estimator("operator_l", "Length-normalized surprisal L", "trace", "variant", "xu2026trace"),
+    Estimator("operator_d", "Position-decayed entropy D", "trace", "variant", "xu2026trace", ("features",)),
+    Estimator("operator_m", "Local-window entropy M", "trace", "variant", "xu2026trace", ("features",)),
+    Estimator("operator_l", "Length-normalized surprisal L", "trace", "variant", "xu2026trace", ("features",)),
     variant("trace_uncalibrated", "TRACE (raw)", "scores.trace", fit="identity"),
     variant("learned_dml", "Learned (D, M, L)", *OPERATORS),
     variant("trace_plus_with_likelihood", "TRACE+ + seq. likelihood", *TRACE_PLUS_FEATURES, *LIKELIHOOD),

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from trace_workflow.commands.reference import keys
+from trace_workflow.commands.describe_config import keys
 from trace_workflow.config.run import Config
 from trace_workflow.config.tasks import TaskSpec
 
