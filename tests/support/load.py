@@ -18,6 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
 from support.log_rows import END, TWO, chat, token
@@ -210,9 +211,11 @@ def resident(pid):
 
 
 def sockets(pid):
-    """A process's open sockets."""
-    links = [link for link in Path(f"/proc/{pid}/fd").iterdir()]
-    return sum("socket" in str(link.readlink()) for link in links)
+    """The open connections of a process and of those that it started."""
+    process = psutil.Process(pid)
+    every = [process, *process.children()]
+    told = [one for each in every for one in each.net_connections("tcp")]
+    return sum(one.status != psutil.CONN_LISTEN for one in told)
 
 
 def warm_up(url):
@@ -224,7 +227,7 @@ def warm_up(url):
             pass
 
 
-def run(clients, seconds, folder, seed=1, escalates=False):
+def run(clients, seconds, folder, seed=1, escalates=False, more=()):
     """The load's `Load`, the sockets of the proxy before and after it, and its memory."""
     load = Load(clients, seconds, seed, escalates)
     application = web.Application()
@@ -234,7 +237,7 @@ def run(clients, seconds, folder, seed=1, escalates=False):
     content["fitted_on"]["entropy"] = "top-k"
     with Background(application, handler_cancellation=True) as server:
         options = ["--upstream", server.url, "--timeout", str(STALL), "--processed", "no"]
-        options += ["--error-rate", "0.3"]
+        options += ["--error-rate", "0.3", *more]
         if escalates:
             options += ["--escalate", server.url + "/large", "--escalate-model", "large"]
         with command(content, folder, *options) as (process, url, log):

@@ -123,15 +123,20 @@ class Small:
             env=KEEPING,
         )
 
-    def finish(self, attempts: int = 6) -> str:
-        """Run until all is made, doing what the errors say; everything that was said."""
+    def finish(self, *how: str, attempts: int = 6) -> str:
+        """Run until all is made, doing what the errors say; everything that was said.
+
+        `how` are options of the checkout's own command.
+        """
         said = ""
         for _ in range(attempts):
-            process = self.run()
-            said += process.stdout
+            given = (*how, *TARGETS, "--nolock")
+            process = self.checkout.run(*given, config="small.yaml", check=False)
+            output = process.stdout + (self.root / RESULTS / "logs/run.log").read_text()
+            said += output
             if process.returncode == 0:
                 return said
-            for path in dict.fromkeys(re.findall(r"--force (results/\S+)", process.stdout)):
+            for path in dict.fromkeys(re.findall(r"--force (results/\S+)", output)):
                 said += self.run("--force", path).stdout
         raise AssertionError(f"it does not end:\n{said[-6000:]}")
 

@@ -15,6 +15,11 @@ from tracecal.answers.settings import Reading
 from tracecal.errors import InputError
 
 ROW = {"example_id": "a", "answer": "51", "surprisal": [0.5, 0.25], "entropy": [0.75, 0.5]}
+CHAT = {
+    "id": "a",
+    "object": "chat.completion",
+    "choices": [{"index": 0, "message": {"content": "51"}, "finish_reason": "stop"}],
+}
 
 
 @pytest.fixture
@@ -242,6 +247,9 @@ def test_columns_may_lie_at_paths_of_json_rows(read):
     [
         ROW | {"correct": True, "label": False},
         {"id": "a", "response": ROW | {"correct": True}, "correct": False},
+        {"id": "a", "request": {}, "response": ROW, "correct": True, "label": False},
+        {"id": "a", "response": CHAT | {"correct": 0}, "label": "C"},
+        CHAT | {"correct": True, "label": "I"},
     ],
 )
 def test_contradictory_verdicts_are_refused(read, row):
@@ -251,3 +259,17 @@ def test_contradictory_verdicts_are_refused(read, row):
 
 def test_the_formats_that_can_be_named_are_those_that_are_read_in_that_order():
     assert tuple(rows.FORMATS) == settings.FORMATS
+
+
+def test_a_verdict_at_a_path_that_envelope_and_answer_both_have_must_agree(read):
+    row = {"id": "a", "response": CHAT | {"score": {"ok": 1}}, "score": {"ok": 1}}
+    assert read(row, label="score.ok").frame["correct"].to_list() == [True]
+    with pytest.raises(InputError, match="its verdicts contradict each other"):
+        read(row | {"score": {"ok": 0}}, label="score.ok")
+
+
+@pytest.mark.parametrize(
+    "row", [CHAT | {"label": "C"}, {"id": "a", "request": {}, "response": CHAT, "label": 1}]
+)
+def test_a_servers_answer_is_labelled_beside_or_in_its_own_object(read, row):
+    assert read(row).frame["correct"].to_list() == [True]

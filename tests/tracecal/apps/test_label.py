@@ -132,7 +132,20 @@ def test_nobody_else_is_answered(files, content):
         assert httpx.get(f"{other}/").status_code == 404
         assert httpx.post(f"{other}/guess/verdict", json={}).status_code == 404
         assert httpx.get(address, headers={"Host": "elsewhere.example"}).status_code == 403
-        assert httpx.post(f"{address}verdict", json={"answer": "x"}).status_code == 400
+        for wrong in (
+            b'{"answer": "x"}',
+            b'{"answer": 0, "correct": "yes"}',
+            b'{"answer": 0, "correct": 1}',
+            b'{"answer": "0", "correct": true}',
+            b"[" * 100_000,
+            b"\xff",
+            b'{"answer": 0, "correct": true, "correct": false}',
+        ):
+            for kind in ("application/json", "application/json; charset=unheard-of"):
+                headers = {"Content-Type": kind}
+                reply = httpx.post(f"{address}verdict", content=wrong, headers=headers)
+                assert reply.status_code == 400
+        assert held(files) == []
         assert (
             httpx.post(f"{address}verdict", json={"answer": 3, "correct": True}).status_code == 409
         )

@@ -158,6 +158,22 @@ def test_a_response_of_a_server_is_scored_in_one_call(calibrator):
     assert (lacking.probability, lacking.reason) == (None, "no log-probabilities are given")
 
 
+def test_a_response_of_which_something_is_unknown_is_neither_kept_nor_refused(calibrator):
+    """As the proxy says it: `keep` is null wherever there is a reason."""
+    rate = next(rate for rate, value in calibrator.thresholds.items() if value is not None)
+    body = {
+        "logprobs": [-0.05, -0.4],
+        "entropy": [0.2, 0.9],
+        "model": "m",
+        "stop_token": "included",
+    }
+    known = score_response(calibrator, body | {"processed": "no"}, error_rate=rate)
+    assert known.keep is not None and known.reason is None
+    unknown = score_response(calibrator, body, error_rate=rate)
+    assert unknown.probability == known.probability
+    assert unknown.keep is None and "it is not known of the answers" in unknown.reason
+
+
 def test_a_threshold_certified_for_exact_entropies_decides_nothing_about_bounds(calibrator):
     rate = next(rate for rate, value in calibrator.thresholds.items() if value is not None)
     exact = score_answer(calibrator, [0.1], [0.1], rate)

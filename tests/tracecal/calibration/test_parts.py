@@ -199,6 +199,22 @@ def test_a_sentence_is_wrong_that_overlaps_a_wrong_span(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("correct", "refused"),
+    [({"sentence 1": True}, False), ({"sentence 2": True}, True), ({"sentence": False}, True)],
+)
+def test_verdicts_and_wrong_spans_must_agree(tmp_path, correct, refused):
+    tokens = ["It rains.", " It", " pours."]
+    row = {"id": "a", "answer": "".join(tokens), "tokens": tokens, "surprisal": [0.1] * 3}
+    write(tmp_path / "a.jsonl", [row | {"correct": correct, "wrong_spans": [[11, 14]]}])
+    read, parts = read_answers(tmp_path / "a.jsonl"), given_parts("sentences: true")
+    if not refused:
+        assert part_answers(read.frame, parts, read.of_parts)[0]["correct"].to_list() == [1, 0]
+        return
+    with pytest.raises(InputError, match="labels of the answer 'a' contradict each other on"):
+        part_answers(read.frame, parts, read.of_parts)
+
+
+@pytest.mark.parametrize(
     "row",
     [
         {"correct": {"a": "perhaps"}},

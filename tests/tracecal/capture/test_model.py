@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_read_is_not_left_out_without_a_word(folder, tmp_p
 
 
 def test_quantisation_without_its_extra_says_what_to_install(folder):
-    with pytest.raises(InputError, match=r"pip install -r requirements-quantization\.txt"):
+    with pytest.raises(InputError, match=r"pip install -r envs/requirements-quantization\.txt"):
         load_model(folder, "float32", quantization="4bit")
 
 

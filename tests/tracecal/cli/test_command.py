@@ -1,12 +1,16 @@
 """The command `tracecal`: what it prints, its help, and the files it writes."""
 
 import json
+import os
+import subprocess
+import sys
 
 import polars as pl
 import pytest
 
 from support.log_rows import write
 from support.made import answers
+from support.running import REPOSITORY
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.write import render_csv
 from tracecal.apps import report
@@ -179,3 +183,32 @@ def test_columns_are_given_as_name_and_path(files, caplog):
     told = ["--columns", "answer=output.text", "surprisal"]
     assert main([*CALIBRATE, *told]) == 1
     assert "--columns surprisal: expected COLUMN=PATH" in caplog.text
+
+
+HOSTILE = "</td><img src=x onerror=alert(1)>\x1b[31m\u202e\x9b2J"
+
+
+def test_names_from_elsewhere_neither_run_in_the_report_nor_reach_the_terminal(files, capsys):
+    answers(120, model=HOSTILE).write_ndjson("labelled.jsonl")
+    assert main([*CALIBRATE, "--report", "report.html"]) == 0
+    printed = "".join(capsys.readouterr())
+    assert "\\x1b[31m\\u202e\\x9b2J" in printed
+    assert not {"\x1b", "\u202e", "\x9b"} & {*printed}
+    assert "<img" not in (files / "report.html").read_text(encoding="utf-8")
+
+
+def test_errors_do_not_reach_the_terminal_with_what_controls_it():
+    started = [sys.executable, "-m", "tracecal.cli.main", "explore", "--output", "x.html"]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
+    ended = subprocess.run(
+        [*started, "--answers", "\x1b[31m"], env=environment, capture_output=True, text=True
+    )
+    assert ended.returncode == 1
+    assert "tracecal: error: \\x1b[31m cannot be read" in ended.stderr
+
+
+def test_a_name_that_no_calibrator_may_hold_is_refused_before_one_is_written(files, caplog):
+    answers(120, model="<script>").write_ndjson("labelled.jsonl")
+    assert main(CALIBRATE) == 1
+    assert "'<script' would run" in caplog.text
+    assert not (files / "C.json").exists()

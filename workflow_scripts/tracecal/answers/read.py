@@ -1,6 +1,7 @@
 """Reading a file of answers from any source: its records, and its invalid rows."""
 
 import csv
+import json
 import sqlite3
 import zipfile
 import zlib
@@ -36,11 +37,30 @@ def is_state(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def kept_rows(path: Path) -> Iterator[Any]:
-    """The rows of a state, oldest first; raises `sqlite3.Error` where it has no such table."""
+def kept_rows(path: Path, most: int, ratio: int) -> Iterator[Any]:
+    """The rows of a state, oldest first; raises `sqlite3.Error` where it has no such table, and
+    `InputError` where they unpack to more than `most` bytes and `ratio` times those they take.
+    """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        for (row,) in connection.execute("SELECT row FROM texts ORDER BY place"):
-            yield parsed_json(zlib.decompress(row))
+        (packed,) = connection.execute("SELECT sum(length(row)) FROM texts").fetchone()
+        left = max(most, ratio * (packed or 0))
+        for (row,) in connection.execute("SELECT CAST(row AS BLOB) FROM texts ORDER BY place"):
+            decoder = zlib.decompressobj()
+            text = decoder.decompress(row, left + 1)
+            left -= len(text)
+            if left < 0:
+                raise InputError(
+                    f"{path} would unpack to far more than a state of its size holds; give one as "
+                    "'tracecal serve --keep-texts' wrote it."
+                )
+            if not decoder.eof:
+                raise zlib.error("a text is cut short")
+            yield parsed_json(text)
+
+
+def named(name: str, row: bytes) -> bytes:
+    """A row, the JSON of an object that is not empty, with the id of its answer."""
+    return b'{"id": ' + json.dumps(name).encode() + b", " + row[1:]
 
 
 def keep(connection: sqlite3.Connection, rows: Mapping[str, bytes], most: int) -> None:
@@ -204,7 +224,7 @@ def _arrow(path: Path) -> tuple[Rows, dict[str, str]]:
 
 
 def _of_state(path: Path) -> tuple[Rows, dict[str, str]]:
-    rows = list(kept_rows(path))
+    rows = list(kept_rows(path, MOST_UNPACKED, LARGEST_RATIO))
     if not rows:
         raise InputError(
             f"{path} holds no texts: 'tracecal serve --keep-texts' keeps those of its answers."

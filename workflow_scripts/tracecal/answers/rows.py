@@ -128,6 +128,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "repeat_penalty": (1,),
     "logit_bias": ({}, []),
 }
+LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
 
 
@@ -217,16 +218,18 @@ def _id(row: Row, body: Row, reading: Reading) -> str:
 
 def _label(row: Row, body: Row, reading: Reading, own: bool | None) -> bool | None:
     """The verdict of `tracecal label`, unsure or not, whatever else the row says; or that at
-    `label`; without one that of the answer or beside it, which must agree.
+    `label`; without one that of the answer or those beside it. All that are looked at must agree.
     """
     if isinstance(given := row.get("labelled"), dict):
         return verdict(given.get("correct"))
-    if reading.label is None:
-        beside = row.get("correct") if row is not body else None
-        return one_verdict(answer=own, correct=beside)
-    value = find(row, reading.label)
-    found = verdict(find(body, reading.label) if value is None else value)
-    return own if found is None else found
+    if reading.label is not None:
+        found = one_verdict(row=find(row, reading.label), answer=find(body, reading.label))
+        return own if found is None else found
+    # Columns that are named, and a harness's own metrics, are not second-guessed.
+    looked_at = ("correct",) if reading.columns else () if "metrics" in body else LABELS
+    beside = {name: row.get(name) for name in looked_at}
+    inside = {f"response.{name}": body.get(name) for name in looked_at if body is not row}
+    return one_verdict(answer=own, **beside, **inside)
 
 
 def find(row: Any, path: str) -> Any:

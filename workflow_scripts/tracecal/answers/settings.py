@@ -8,8 +8,15 @@ from tracecal.io.settings import Strict
 
 # Those that `formats` reads, which takes Polars: every start of the workflow loads this file.
 FORMATS = (
-    *("inspect", "lm_eval", "openai_chat", "openai_completions", "openai_responses"),
-    *("llama_cpp", "sglang", "ollama", "columns"),
+    "inspect",
+    "lm_eval",
+    "openai_chat",
+    "openai_completions",
+    "openai_responses",
+    "llama_cpp",
+    "sglang",
+    "ollama",
+    "columns",
 )
 Format = Literal["auto", *FORMATS]
 

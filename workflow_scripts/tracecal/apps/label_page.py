@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 from aiohttp import web
+from pydantic import StrictBool, StrictInt
 
 from tracecal.apps.explorer.page import page
 from tracecal.calibration.guarantees import error_level
@@ -180,8 +181,8 @@ Ask = Callable[[Mapping[str, Verdict]], tuple[str | None, str]]
 class Given(Strict):
     """A verdict as the page sends it: on the answer with that number."""
 
-    answer: int
-    correct: bool | None
+    answer: StrictInt
+    correct: StrictBool | None
     note: str = ""
 
 
@@ -256,7 +257,7 @@ class Labelling:
     async def verdict(self, request: web.Request) -> web.Response:
         """Store a verdict; replies what was hidden of the answer, and which one is next."""
         try:
-            given = parse(Given, await request.json(), "the verdict")
+            given = parse(Given, parsed_json(await request.read()), "the verdict")
         except (ValueError, InputError) as error:
             return web.Response(status=400, text=str(error))
         if given.answer != self._next["next"]:

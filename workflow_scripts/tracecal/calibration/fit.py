@@ -26,7 +26,7 @@ from tracecal.estimators.entry import OwnFit
 from tracecal.estimators.of_traces import inputs
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.log import LOGGER
-from tracecal.io.settings import Strict
+from tracecal.io.settings import Strict, parse
 
 FEWEST = 20
 FOLDS = 5
@@ -147,7 +147,9 @@ def calibrate_answers(
         answers=tuple(fingerprints(usable).drop_nulls()),
         parts=parts,
     )
-    return {"fitted_on": fitted_on.stored(), **calibrators}
+    told = fitted_on.stored()
+    parse(FittedOn, told, "the calibrator")  # names that no reader of it would take end here
+    return {"fitted_on": told, **calibrators}
 
 
 def _reference(

@@ -128,13 +128,20 @@ def part_answers(
 
 
 def _verdict(row: Mapping[str, Any], labels: PartLabels) -> bool | None:
-    """Whether a part is right, by the labels of its answer; null where they do not say."""
-    if labels.wrong_spans is not None:
-        return not any(
-            start < row["last"] and end > row["first"] for start, end in labels.wrong_spans
-        )
+    """Whether a part is right, by the labels of its answer; null where they do not say. Raises
+    `InputError` where they contradict each other.
+    """
     told = labels.correct or {}
-    return told.get(row["name"], told.get(row["part"]))
+    named = told.get(row["name"], told.get(row["part"]))
+    if labels.wrong_spans is None:
+        return named
+    touched = any(start < row["last"] and end > row["first"] for start, end in labels.wrong_spans)
+    if named is touched:
+        raise InputError(
+            f"the labels of the answer {row['parent_id']!r} contradict each other on the part "
+            f"{row['name']!r}: 'correct' says {str(named).lower()}, and 'wrong_spans' the opposite."
+        )
+    return not touched
 
 
 def _require_known(labels: Mapping[str, PartLabels], parts: Parts, rows: pl.DataFrame) -> None:

@@ -241,8 +241,14 @@ def score_record(fitted: Fitted, record: Record, error_rate: float | None = None
     found = score_answer(
         fitted, record.surprisal, record.entropy, error_rate, *bounds, record.top_k
     )
-    questions = "; ".join(open_questions(as_frame([record]), fitted.fitted_on)) or None
-    return replace(found, reason=found.reason or questions)
+    return doubted(found, open_questions(as_frame([record]), fitted.fitted_on))
+
+
+def doubted(scored: Confidence, doubts: Sequence[str]) -> Confidence:
+    """A confidence with what speaks against it: `keep` is null wherever there is a `reason`."""
+    if not doubts:
+        return scored
+    return replace(scored, keep=None, reason="; ".join(filter(None, [scored.reason, *doubts])))
 
 
 def read_response(

@@ -105,7 +105,7 @@ def _quantized(quantization: str | None, dtype: str) -> BitsAndBytesConfig | Non
     if find_spec("bitsandbytes") is None:
         raise InputError(
             f"quantization {quantization!r} needs bitsandbytes, which is not installed: "
-            "pip install -r requirements-quantization.txt"
+            "pip install -r envs/requirements-quantization.txt"
         )
     return BitsAndBytesConfig(
         load_in_8bit=quantization == "8bit",

@@ -26,6 +26,7 @@ from tracecal.calibration.fit import FitSettings, Labelled, calibrate_answers, l
 from tracecal.calibration.guarantees import cascade_guarantee, error_level, paired_parts
 from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
 from tracecal.cli.options import READING, add_options, ending, read_given
+from tracecal.cli.output import printable
 from tracecal.errors import InputError
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 from tracecal.estimators.registry import ESTIMATORS, entries
@@ -295,4 +296,4 @@ def _run(args: argparse.Namespace) -> None:
         write_json(found.stored, args.output)
     if args.picture:
         picture(found, args.picture, "seq_logp")
-    print(summary(found))
+    print(printable(summary(found)))

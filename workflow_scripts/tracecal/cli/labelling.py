@@ -16,6 +16,7 @@ from tracecal.cli.options import (
     read_given,
     require_apart,
 )
+from tracecal.cli.output import printable
 from tracecal.io.files import write_json, write_text
 from tracecal.io.log import LOGGER
 
@@ -204,7 +205,7 @@ def _agree(args: argparse.Namespace) -> None:
 
     first = read_given(args).frame
     args.answers = args.second
-    print(format_agreement(agreement(first, read_given(args).frame, args.seed)))
+    print(printable(format_agreement(agreement(first, read_given(args).frame, args.seed))))
 
 
 def _plan(args: argparse.Namespace) -> None:

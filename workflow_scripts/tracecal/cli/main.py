@@ -21,7 +21,7 @@ from tracecal.cli.options import (
     read_given,
     require_apart,
 )
-from tracecal.cli.output import write_beside, write_scored
+from tracecal.cli.output import Printable, printable, write_beside, write_scored
 from tracecal.cli.replay import run_replay
 from tracecal.cli.watch import add_watch
 from tracecal.errors import InputError
@@ -58,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without arguments it prints its help.
     """
     args = parser().parse_args(arguments)
-    logging.basicConfig(format="tracecal: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Printable("tracecal: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     LOGGER.setLevel(logging.INFO)
     try:
         require_apart(vars(args))
@@ -266,7 +268,7 @@ def _calibrate(args: argparse.Namespace) -> None:
         stored[estimator]["risk_control"], known.frame["group_id"].n_unique()
     )
     outlook = planning.outlook(stored, certified, settings.splits.calibration_share, settings.seed)
-    print(report.summary(stored, measured, certified, estimator, outlook))
+    print(printable(report.summary(stored, measured, certified, estimator, outlook)))
     if args.report:
         level = settings.bootstrap.level
         text = report.render(stored, measured, certified, estimator, level, outlook)

@@ -1,6 +1,7 @@
 """Scored answers as a file, or on the standard output."""
 
 import json
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +12,30 @@ import polars as pl
 from tracecal.errors import InputError
 from tracecal.io.files import write_parquet, write_text
 
+# Names of models and ids of answers come from elsewhere: they must not move a terminal's cursor,
+# recolour or reverse what it shows.
+_UNSEEN = [
+    *range(9),
+    *range(11, 32),
+    *range(127, 160),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+]
+_SHOWN = {code: chr(code).encode("unicode_escape").decode() for code in _UNSEEN}
 # What a spreadsheet would execute at the beginning of a cell.
 FORMULA = r"^[=+\-@\t\r]"
+
+
+class Printable(logging.Formatter):
+    """Formats records as `printable` text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def printable(text: str) -> str:
+    """Text in which characters that control a terminal are written out, as Python would."""
+    return text.translate(_SHOWN)
 
 
 def write_scored(scored: pl.DataFrame, output: str | None) -> None:

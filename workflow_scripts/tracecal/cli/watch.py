@@ -7,6 +7,7 @@ from pathlib import Path
 from tracecal.answers.read import listed
 from tracecal.calibration.calibrator import load, vocabulary_for
 from tracecal.cli.options import add_answers, add_calibrator, add_options, add_task, read_given
+from tracecal.cli.output import printable
 from tracecal.errors import InputError
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
@@ -74,7 +75,7 @@ def run_watch(args: argparse.Namespace) -> None:
     try:
         told = _watched(store, answers.frame["example_id"].to_list(), batch)
         judged = _judged(store, labels)
-        print(summary(store.state, store.counts(), told, judged))
+        print(printable(summary(store.state, store.counts(), told, judged)))
     finally:
         store.close()
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +61,9 @@ class Added:
 
 
 class Store:
-    """A state file. Raises `InputError` where it is another calibrator's, or no state file."""
+    """A state file; a `private` one is made for its owner alone. Raises `InputError` where it is
+    another calibrator's, or no state file.
+    """
 
     def __init__(
         self,
@@ -68,9 +71,12 @@ class Store:
         identity: str,
         promise: Promise,
         reference: Reference | None = None,
+        private: bool = False,
     ) -> None:
         self.path = Path(path)
         with self._named():
+            if private:
+                _make_private(self.path)
             self.connection = sqlite3.connect(self.path, PATIENCE, isolation_level=None)
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = NORMAL")
@@ -97,7 +103,7 @@ class Store:
 
     def add_answers(self, ids: Sequence[str], batch: Batch) -> Added:
         """Watch answers in their order; those of known ids are left out and counted."""
-        added, now = Added(), time.time()
+        added = Added()
         rows = list(zip(ids, *map(_plain, vars(batch).values()), strict=True))
         with self._named(), self._transaction():
             state = from_json(self._content()["state"])
@@ -111,24 +117,48 @@ class Store:
                 else:
                     added.contradicting += 1
             added.new = len(new)
-            columns = np.array([*new.values()], dtype=float).reshape(len(new), 3).T
-            self.connection.executemany(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (name, state.answers + place, now, *values)
-                    for place, (name, values) in enumerate(new.items(), 1)
-                ],
-            )
-            state = watch(state, Batch(*columns))
-            state = self._judge(state, [name for name in new if self._label(name) is not None])
-            self._save(state, self.identity)
-            self._remember(state, now)
+            self._watch(state, new)
         return added
 
-    def keep_texts(self, rows: Mapping[str, bytes], most: int) -> None:
-        """Keep rows (JSON) of watched answers, by their ids: those of the newest `most` answers."""
+    def add_given(
+        self, ids: Sequence[str], batch: Batch, texts: Sequence[bytes], most: int | None
+    ) -> int:
+        """Watch answers as they are given, in their order, and keep their `texts` (JSON objects,
+        empty where there is none) where those of the newest `most` are kept.
+
+        Each counts: one whose id is known is named `id@place`, by its place among all answers.
+        Returns how many were.
+        """
+        new: dict[str, tuple[float | None, ...]] = {}
         with self._named(), self._transaction():
-            read.keep(self.connection, rows, most)
+            state = from_json(self._content()["state"])
+            rows = zip(ids, *map(_plain, vars(batch).values()), strict=True)
+            for place, (name, *values) in enumerate(rows, state.answers + 1):
+                while name in new or self._values(name) is not None:
+                    name = f"{name}@{place}"
+                new[name] = tuple(values)
+            self._watch(state, new)
+            if most is not None:
+                pairs = zip(new, texts, strict=True)
+                own = {name: read.named(name, text) for name, text in pairs if text}
+                read.keep(self.connection, own, most)
+        return sum(own != given for own, given in zip(new, ids, strict=True))
+
+    def _watch(self, state: State, new: Mapping[str, tuple[float | None, ...]]) -> None:
+        """Store new answers by their ids, and the state after them."""
+        now = time.time()
+        columns = np.array([*new.values()], dtype=float).reshape(len(new), 3).T
+        self.connection.executemany(
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (name, state.answers + place, now, *values)
+                for place, (name, values) in enumerate(new.items(), 1)
+            ],
+        )
+        state = watch(state, Batch(*columns))
+        state = self._judge(state, [name for name in new if self._label(name) is not None])
+        self._save(state, self.identity)
+        self._remember(state, now)
 
     def add_labels(self, labels: Sequence[tuple[str, bool]]) -> Added:
         """Judge kept answers by labels, in their order; the first label of an answer counts.
@@ -240,6 +270,15 @@ class Store:
                 f"{self.path} cannot be used as a state of monitors ({error}); give a path on a "
                 "disk with space, to a file that 'tracecal watch' made or to none."
             ) from error
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, which nobody else may read; one that is there stays as it is."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    if path.stat().st_mode & 0o077:
+        LOGGER.warning(
+            "%s, which holds what users ask, may be read by others: chmod 600 changes that", path
+        )
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

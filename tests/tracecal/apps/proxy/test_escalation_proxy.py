@@ -4,6 +4,8 @@ import asyncio
 import json
 import re
 import shlex
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import httpx2 as httpx
@@ -490,6 +492,25 @@ def test_under_load_no_living_client_loses_its_request_and_nothing_crosses(tmp_p
     assert after <= before
     assert memory[-1] < memory[0] + 100
     assert "Traceback" not in log
+
+
+def test_so_do_several_processes_that_share_a_state(tmp_path, monkeypatch):
+    """A fifth of the clients leaves, many while an answer is escalated."""
+    monkeypatch.setenv("TRACECAL_ESCALATE_KEY", load.LARGE_KEY)
+    state = tmp_path / "state.db"
+    more = ["--workers", "2", "--watch", str(state), "--keep-texts", "50"]
+    result, (_, after), _, log = load.run(30, 6, tmp_path, escalates=True, more=more)
+    assert result.lost == []
+    assert result.crossed == []
+    assert result.happened["left"] > 5
+    assert result.answering == after == 0
+    assert "Traceback" not in log and "does not watch" not in log
+    with closing(sqlite3.connect(state)) as connection:
+        rows = connection.execute("SELECT place FROM answers ORDER BY place").fetchall()
+        texts = connection.execute("SELECT place FROM texts ORDER BY place").fetchall()
+    assert [place for (place,) in rows] == [*range(1, len(rows) + 1)]
+    assert len(rows) > 30
+    assert texts == rows[-50:]
 
 
 # The command.

@@ -1,12 +1,16 @@
 """`serve --watch`: alarms, metrics and the page, and failures that leave answers as they are."""
 
+import multiprocessing
+import os
 import re
 import sqlite3
 import time
+import zlib
 
 import httpx2 as httpx
 import numpy as np
 import pytest
+from aiohttp import web
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -24,7 +28,7 @@ from tracecal.apps.proxy.watcher import Watcher
 from tracecal.calibration.score import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.monitoring.monitors import Batch
+from tracecal.monitoring.monitors import Batch, Promise
 from tracecal.monitoring.traffic import Store, watched
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
@@ -162,6 +166,82 @@ def test_the_page_of_many_answers_is_as_small_as_that_of_few(watching, monkeypat
     assert "answer 5,000" in made
 
 
+def test_a_clock_that_goes_backwards_moves_nothing(watching, monkeypatch):
+    """From a year ahead to now, a day back and to the beginning of time."""
+    watcher, now = watching(), time.time()
+    store = watcher.opened()
+    for place, clock in enumerate((now + 3e7, now, now - 86_400, 0.0, now)):
+        monkeypatch.setattr(time, "time", lambda clock=clock: clock)
+        values = (np.full(30, value) for value in (0.5, 3.0, 1.0))
+        store.add_given([f"{place}n{n}" for n in range(30)], Batch(*values), [b""] * 30, 100)
+        made = page(watcher)
+        assert f"{30 * (place + 1)} answers watched" in made
+        assert made.count("<svg") == 7 and "nan" not in made
+    rows = store.rows("SELECT place FROM answers ORDER BY place")
+    assert [place for (place,) in rows] == [*range(1, 151)]
+    assert "answer 150" in made
+    assert "120 answers." in made  # those of 1970 are older than a week
+
+
+HOSTILE = "<script>alert(1)</script>\u202e\"'&<svg onload=alert(2)>{{ 7 * 7 }}"
+
+
+def test_no_text_of_a_server_or_a_state_becomes_part_of_the_page(
+    of_top_k, tmp_path, browser, watching
+):
+    """Nor of the log. What names a state is shown, as text."""
+    folder = tmp_path / HOSTILE.replace("/", "")
+    folder.mkdir()
+    watcher = watching(watch=str(folder / "s.db"), keep_texts=100)
+    whole = chat(text=HOSTILE) | {"id": HOSTILE, "model": HOSTILE}
+    with (
+        Upstream(whole).serving() as before,
+        proxied(Scorer(of_top_k, READING, 0.5, watcher), before.url) as serving,
+        httpx.Client(base_url=serving.url, timeout=60) as http,
+    ):
+        assert http.post(CHAT, json=ASK | {"user": HOSTILE}).status_code == 200
+        assert until(lambda: watcher.state.answers)
+        told = [http.get(path).text for path in ("/watch", "/metrics")]
+        assert not any("script>" in one or "onload" in one or "7 * 7" in one for one in told)
+        watcher.failure = f"{watcher.path} is full"
+        browser.visit(f"{serving.url}/watch")
+        assert f"{watcher.path} is full" in browser.ask("document.body.textContent")
+        assert browser.ask("document.querySelectorAll('script, [onload]').length") == 0
+        assert not browser.complaints
+    assert samples(told[1])["tracecal_watching"] == 1
+
+
+def _write(name, path, promise):
+    store = Store(path, "one", promise)
+    for first in range(0, 200, 5):
+        ids = [f"{name}{place}" for place in range(first, first + 5)]
+        values = (np.full(5, value) for value in (0.5, 3.0, 1.0))
+        store.add_given(["same", *ids[1:]], Batch(*values), [b'{"a": 1}'] * 5, 100)
+        store.add_labels([(ids[1], True), ("same", False)])
+
+
+def test_writers_of_one_state_at_once_lose_and_repeat_nothing(tmp_path):
+    path, promise, context = tmp_path / "s.db", Promise(), multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write, args=(name, path, promise)) for name in "abc"]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join(120)
+    assert [one.exitcode for one in writers] == [0, 0, 0]
+    store = Store(path, "one", promise)
+    rows = store.rows("SELECT place, id FROM answers ORDER BY place")
+    assert [place for place, _ in rows] == [*range(1, 601)]
+    assert sum(name.split("@")[0] == "same" for _, name in rows) == 120
+    assert {f"{one}{place}" for one in "abc" for place in range(200) if place % 5} < dict(
+        (name, place) for place, name in rows
+    ).keys()
+    assert store.state.answers == 600
+    kept = store.rows("SELECT place FROM texts ORDER BY place")
+    assert [place for (place,) in kept] == [*range(501, 601)]
+    counts = store.counts()
+    assert counts["used"] + counts["waiting"] + counts["not kept"] == 121
+
+
 BOX = "getBoundingClientRect()"
 
 
@@ -256,6 +336,81 @@ def test_kept_texts_are_read_as_any_file_of_answers(watching, tmp_path):
     options = ["--answers", str(tmp_path / "s.db"), "--number", "2", "--output", str(picked)]
     assert main(["pick", *options]) == 0
     assert read_answers(picked, READING).frame["answer"].to_list() == ["".join(WORDS)] * 2
+
+
+def test_answers_whose_server_repeats_their_ids_are_each_watched_with_its_own_text(
+    of_top_k, watching, tmp_path, caplog
+):
+    """Of three values under one id, and one of them again, each is an answer of its own."""
+    watcher, words = watching(keep_texts=1000), ["a", "b", "c", "b"]
+
+    class Repeating(Upstream):
+        async def _answered(self, request, content):
+            place = len(self.asked) - 1
+            value = -0.1 - "abc".index(words[place])
+            top = [token(words[place], value, [(words[place], value), (" else", -4.0)])]
+            return web.json_response(chat(top, words[place], "length") | {"id": "chatcmpl-0"})
+
+    with (
+        Repeating().serving() as before,
+        proxied(Scorer(of_top_k, READING, 0.5, watcher), before.url) as serving,
+        httpx.Client(base_url=serving.url, timeout=60) as http,
+    ):
+        for _ in words:
+            given = http.post(CHAT, json=ASK).json()
+            assert given["id"] == "chatcmpl-0"
+        assert until(lambda: watcher.state.answers == 4)
+        told = samples(http.get("/metrics").text)
+    assert told["tracecal_repeated_ids_total"] == 3
+    assert caplog.text.count("the server repeats ids of answers") == 1
+    read = read_answers(tmp_path / "s.db", READING).frame
+    names = ["chatcmpl-0", *(f"chatcmpl-0@{place}" for place in (2, 3, 4))]
+    assert read["example_id"].to_list() == names
+    assert read["answer"].to_list() == words
+    rows = watcher.opened().rows("SELECT id, probability FROM answers ORDER BY place")
+    assert [name for name, _ in rows] == names
+    expected = watched(read, of_top_k, None).probability
+    np.testing.assert_allclose([probability for _, probability in rows], expected, rtol=1e-6)
+
+
+def test_a_hostile_id_cannot_take_anothers_name(watching):
+    store = watching().opened()
+
+    def given(*ids):
+        values = (np.full(len(ids), value) for value in (0.5, 3.0, 1.0))
+        repeated = store.add_given(ids, Batch(*values), [b""] * len(ids), None)
+        rows = store.rows("SELECT id FROM answers ORDER BY place")
+        return repeated, [name for (name,) in rows][-len(ids) :]
+
+    assert given("a@2", "a", "a", "a") == (2, ["a@2", "a", "a@3", "a@4"])
+    assert given("a@6", "a") == (1, ["a@6", "a@6@6"])
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_a_state_with_texts_is_its_owners_alone(watching, tmp_path, caplog, umask):
+    before = os.umask(umask)
+    try:
+        answered(watching(keep_texts=10), 1)
+        files = [path for path in tmp_path.glob("s.db*")]
+        assert files and all(path.stat().st_mode & 0o777 == 0o600 for path in files)
+        assert "chmod 600" not in caplog.text
+        (tmp_path / "s.db").chmod(0o640)  # as its owner wants it
+        watching(keep_texts=10)
+        assert (tmp_path / "s.db").stat().st_mode & 0o777 == 0o640
+        assert "may be read by others: chmod 600" in caplog.text
+    finally:
+        os.umask(before)
+
+
+def test_a_state_that_unpacks_to_too_much_is_refused(watching, tmp_path, monkeypatch):
+    answered(watching(keep_texts=10), 2)
+    monkeypatch.setattr("tracecal.answers.read.MOST_UNPACKED", 2**20)
+    assert read_answers(tmp_path / "s.db").frame.height == 2
+    row = zlib.compress(b'{"id": "bomb", "response": {"answer": "' + b" " * 20_000_000 + b'"}}')
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute("INSERT INTO texts VALUES (99, ?)", (row,))
+    with pytest.raises(InputError, match="would unpack to far more than a state of its size"):
+        read_answers(tmp_path / "s.db")
 
 
 def test_of_kept_texts_there_are_the_newest(watching, tmp_path):

@@ -22,7 +22,7 @@ from tracecal.calibration.calibrator import (
     require_same_kind,
 )
 from tracecal.calibration.parts import ScoredPart, asked_parts, record_parts
-from tracecal.calibration.score import Confidence, answer_inputs, confidence_of
+from tracecal.calibration.score import Confidence, answer_inputs, confidence_of, doubted
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import NEED_ENTROPY
 from tracecal.io.log import LOGGER
@@ -115,17 +115,17 @@ class Scorer(Unscored):
             return Confidence(None, reason=record.lacks), None
         doubts = [*_doubts(answer, record, request), *questions]
         of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
-        doubted = None
+        of_each = None
         if of_parts or asked:
             parts, why = record_parts(self.fitted, record, self.target, asked)
-            doubted = [one._replace(confidence=_doubted(one.confidence, doubts)) for one in parts]
+            of_each = [one._replace(confidence=doubted(one.confidence, doubts)) for one in parts]
         if of_parts:
-            return Confidence(None, reason=why), doubted
+            return Confidence(None, reason=why), of_each
         bounds = record.entropy_lower, record.entropy_upper
         x = answer_inputs(self.fitted, record.surprisal, record.entropy, *bounds)
         scored = confidence_of(self.fitted, x, self.target, record.top_k)
         told.append((x[0], len(record.surprisal)))
-        return _doubted(scored, doubts), doubted
+        return doubted(scored, doubts), of_each
 
     def _record(self, answer: Object, request: Object) -> Record:
         """The answer as read."""
@@ -133,13 +133,6 @@ class Scorer(Unscored):
         processed = asked_processing(request) if processed == "auto" else processed
         row = {"id": "answer", "request": request, "response": answer}
         return replace(read_row(row, self.reading), processed=processed)
-
-
-def _doubted(scored: Confidence, doubts: Sequence[str]) -> Confidence:
-    """A confidence with what speaks against it; `keep` is null wherever there is a `reason`."""
-    if not doubts:
-        return scored
-    return replace(scored, keep=None, reason="; ".join(filter(None, [scored.reason, *doubts])))
 
 
 def asked_processing(request: Object) -> Known:

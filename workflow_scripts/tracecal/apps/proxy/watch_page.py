@@ -234,6 +234,8 @@ class Metrics:
         yield CounterMetricFamily(
             "tracecal_unwatched", "answers that monitors never saw", unwatched
         )
+        repeated = "answers whose id their server had given before"
+        yield CounterMetricFamily("tracecal_repeated_ids", repeated, watcher.repeated)
         told = "0: the monitors' state fails, see the log"
         yield GaugeMetricFamily("tracecal_watching", told, watching)
         every = {name: (one, state.promise.limit) for name, one in state.monitors.items()}

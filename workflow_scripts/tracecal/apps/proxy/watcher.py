@@ -30,7 +30,8 @@ class Watcher:
     """Watches answers with the state at `settings.watch`; raises `InputError` where it cannot.
 
     `reason` says why answers are no longer kept, null where no alarm was raised; `failure` why
-    nothing is watched. `answers` counts them by what was told of keeping them.
+    nothing is watched. `answers` counts them by what was told of keeping them, `repeated` those
+    whose id their server had given before.
     """
 
     def __init__(self, fitted: Fitted, error_rate: float | None, settings: Settings) -> None:
@@ -42,7 +43,7 @@ class Watcher:
         self.reason: str | None = None
         self.failure: str | None = None
         self.answers: Counter[str] = Counter()
-        self.unwatched = 0
+        self.unwatched = self.repeated = 0
         self._waiting: deque[tuple[str, Inputs | None, float, bytes]] = deque()
         self._held, self._counting = 0, threading.Lock()  # bytes of the texts that wait
         self._ending = threading.Event()
@@ -55,7 +56,8 @@ class Watcher:
     def opened(self) -> Store:
         """The state, for the thread that asks for it."""
         own = identity(self.fitted, self.error_rate)
-        return Store(self.path, own, self.promise, self.fitted.reference)
+        private = self.keep_texts is not None
+        return Store(self.path, own, self.promise, self.fitted.reference, private)
 
     def start(self) -> None:
         """Watch from now on."""
@@ -77,18 +79,18 @@ class Watcher:
         self.answers[kind] += 1
         if len(self._waiting) < MOST_WAITING:
             name, kept = _name(answer), np.nan if keep is None else float(keep)
-            self._waiting.append((name, inputs, kept, self._text(name, request, answer)))
+            self._waiting.append((name, inputs, kept, self._text(request, answer)))
         else:
             self.unwatched += 1
         if self.reason is None or not self.withholds or keep is None:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
 
-    def _text(self, name: str, request: Object, answer: Object) -> bytes:
-        """A row that `tracecal.answers` reads, as JSON; empty where it is not to be kept."""
+    def _text(self, request: Object, answer: Object) -> bytes:
+        """A row that `tracecal.answers` reads, as JSON without its id; empty where it is not kept."""
         if self.keep_texts is None or self._held > MOST_TEXT:
             return b""
-        text = orjson.dumps({"id": name, "request": request, "response": answer})
+        text = orjson.dumps({"request": request, "response": answer})
         with self._counting:
             self._held += len(text)
         return text
@@ -116,10 +118,14 @@ class Watcher:
         names, inputs, keep, texts = zip(*rows, strict=True)
         unknown = np.full(len(self.fitted.inputs), np.nan), np.nan
         x, lengths = map(np.array, zip(*(one or unknown for one in inputs), strict=True))
-        store.add_answers(list(names), of_inputs(x, lengths, self.fitted, np.array(keep)))
-        if self.keep_texts is not None:
-            told = {name: text for name, text in zip(names, texts, strict=True) if text}
-            store.keep_texts(told, self.keep_texts)
+        batch = of_inputs(x, lengths, self.fitted, np.array(keep))
+        repeated = store.add_given(names, batch, texts, self.keep_texts)
+        if repeated and not self.repeated:
+            LOGGER.warning(
+                "the server repeats ids of answers, so that a label by such an id is of its first "
+                "answer: others are named by their place, too (id@place)"
+            )
+        self.repeated += repeated
         for _ in rows:  # only now: what could not be written is tried again
             self._waiting.popleft()
         with self._counting:
