@@ -91,7 +91,7 @@ def test_every_option_that_may_name_a_file_is_known_as_one():
             is_text = action.nargs != 0 and action.type not in (int, float) and not action.choices
             if is_text and not isinstance(action.default, int | float):
                 known = {*READ, *WRITTEN, *texts.split(), "vocabulary", "rounding", "keep_texts"}
-                assert action.dest in known | {"early", "early_below"}, (name, action.dest)
+                assert action.dest in known | {"allow_host", "allow_origin"}, (name, action.dest)
 
 
 def test_a_state_may_hold_the_answers_that_are_watched():

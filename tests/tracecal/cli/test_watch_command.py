@@ -168,7 +168,8 @@ LOOP = """
 import sys
 import numpy as np
 from tracecal.monitoring.traffic import Store
-from tracecal.watch.monitors import Batch, Promise
+from tracecal.monitoring.monitors import Batch
+from tracecal.monitoring.monitors import Promise
 store = Store(sys.argv[1], "x", Promise(error_rate=0.2))
 rng = np.random.default_rng(0)
 values = rng.random(200), rng.integers(1, 9, 200).astype(float), (rng.random(200) < 0.6) * 1.0

@@ -87,7 +87,7 @@ class Watcher:
         return confidence | {"keep": None, "reason": self.reason}
 
     def _text(self, request: Object, answer: Object) -> bytes:
-        """A row that `tracecal.answers` reads, as JSON without its id; empty where it is not kept."""
+        """A row that `answers` reads, as JSON without its id; empty where it is not kept."""
         if self.keep_texts is None or self._held > MOST_TEXT:
             return b""
         text = orjson.dumps({"request": request, "response": answer})
