@@ -402,7 +402,8 @@ def test_another_batch_size_reruns_nothing(finished):
 
 def test_the_import_closure_of_generate_is_pinned(finished):
     scripts = finished.root / "workflow_scripts"
-    closure = [str(path.relative_to(scripts)) for path in import_closure(scripts / "generate.py")]
+    files = import_closure(scripts / "generate.py", root=scripts)
+    closure = [str(path.relative_to(scripts)) for path in files]
     assert closure == [
         "tracecal/__init__.py",
         "trace_workflow/models/generate.py",
