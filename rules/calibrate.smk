@@ -141,6 +141,7 @@ rule control_risk:
             known_as=lambda wildcards: MODELS[wildcards.model].known_as,
             error_rates=list(CONFIG.risk_control.error_rates),
             confidence=CONFIG.risk_control.confidence,
+            largest_group=CONFIG.risk_control.largest_group,
             part_names=PART_NAMES,
             together=CONFIG.risk_control.together(len(CONFIG.study.pairs())),
         ),

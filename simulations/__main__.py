@@ -3,7 +3,16 @@
 import sys
 from collections.abc import Iterator
 
-from simulations import alarms, asking, cascades, group_labels, guarantees, intervals, parts
+from simulations import (
+    alarms,
+    asking,
+    cascades,
+    forecasts,
+    group_labels,
+    guarantees,
+    intervals,
+    parts,
+)
 from simulations.claims import Claim
 
 # How many data sets each claim is tried on.
@@ -15,6 +24,7 @@ def all_claims(runs: int) -> Iterator[Claim]:
     yield from guarantees.claims(runs)
     yield from parts.claims(runs)
     yield from asking.claims(runs)
+    yield from forecasts.claims(runs)
     yield from cascades.claims(runs)
     yield from group_labels.claims(runs)
     yield from intervals.claims(runs)

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from simulations.claims import Claim
 from tracecal.calibration.fits import Calibrator, fit
-from tracecal.calibration.guarantees import PairedPart, Promise, cascade_guarantee, error_level
+from tracecal.calibration.guarantees import Promise, cascade_guarantee, error_level, paired_parts
 from tracecal.calibration.splits import make_splits
 
 CONFIDENCE = 0.9
@@ -46,7 +46,8 @@ class Answers:
 
 @dataclass(frozen=True)
 class Population:
-    """`sizes` of groups, equally frequent; the chances that the models are right, by the score.
+    """`sizes` of groups, equally frequent; the chances that the models are right, by the score,
+    which answers of a lower one than `known_from` lack.
 
     `alike` in [0, 1] is how much of a score and of both models' luck all of a group share. `score`
     makes a score of a standard normal number.
@@ -60,13 +61,15 @@ class Population:
     promised: float
     alike: float = 0.0
     score: Chance = lambda x: x
+    known_from: float = -np.inf
 
     def draw(self, rng: np.random.Generator, groups: int) -> Answers:
         group = np.repeat(np.arange(groups), rng.choice(self.sizes, groups))
         score = self.score(self._shared(rng, group))
         chances = self.small(score), self.large(score)
         right = [ndtr(self._shared(rng, group)) < chance for chance in chances]
-        return Answers(group, score, *right, *chances)
+        known = np.where(score < self.known_from, np.nan, score)
+        return Answers(group, known, *right, *chances)
 
     def _shared(self, rng: np.random.Generator, group: np.ndarray) -> np.ndarray:
         common = rng.normal(size=group[-1] + 1)[group]
@@ -102,13 +105,30 @@ POPULATIONS = {
     "an accuracy, groups of 4": Population(
         120, (4,), rising(0.3, 0.95), always(0.9), "at_least", 0.8, alike=0.5
     ),
+    "groups of 1 to 20, alike, just missed": Population(
+        200, (1, 2, 3, 20), *JUST_MISSED, "below", 0.05, alike=0.8
+    ),
+    "an accuracy, groups of 1 to 5": Population(
+        200, (1, 2, 3, 4, 5), rising(0.3, 0.9), always(0.79), "at_least", 0.8, alike=0.5
+    ),
+    "an accuracy, the small model alone knows what has no score": Population(
+        300,
+        (1, 2),
+        lambda s: np.where(s < -1, 0.98, 0.84),
+        lambda s: np.where(s < -1, 0.1, 0.84),
+        "at_least",
+        0.8,
+        known_from=-1.0,
+    ),
 }
 
 
-def true_loss(reference: Answers, probability: np.ndarray, threshold: float, of: Promise) -> float:
-    """What the promise bounds, for a random answer of a random group."""
-    weight = 1 / np.bincount(reference.group)[reference.group]
-    kept = probability >= threshold
+def true_loss(
+    reference: Answers, probability: np.ndarray, threshold: float, of: Promise, most: int
+) -> float:
+    """What the promise bounds, of groups that count with at most so many answers."""
+    weight = 1 / np.maximum(np.bincount(reference.group)[reference.group], most)
+    kept = probability >= threshold  # never where there is no score
     lost = (
         (reference.large_chance - reference.small_chance) * kept
         if of == "below"
@@ -117,27 +137,24 @@ def true_loss(reference: Answers, probability: np.ndarray, threshold: float, of:
     return float((weight * lost).sum() / weight.sum())
 
 
-def certified(drawn: Answers, seed: int, population: Population) -> tuple[Calibrator, float | None]:
-    """The calibrator of a split of the drawn answers, and the certified threshold."""
+def certified(
+    drawn: Answers, seed: int, population: Population
+) -> tuple[Calibrator, float | None, int]:
+    """The calibrator of a split of the drawn answers, the certified threshold, and with how many
+    answers a group counts at most.
+    """
     ids = [f"{place:05}" for place in range(len(drawn.group))]
-    frame = pl.DataFrame({"example_id": ids, "group_id": drawn.group})
-    split = make_splits(frame, "task", seed, 1, 0.35)
-    ordered = frame.with_row_index("place").join(split, on="example_id").sort("rank", "example_id")
-    parts = [ordered.filter(part=part) for part in ("calibration", "evaluation")]
-    seen = parts[0]["place"].to_numpy()
-    calibrator = fit(drawn.score[seen, None], drawn.small[seen], "platt")
-    paired = [
-        PairedPart(
-            rows["rank"].to_numpy(),
-            calibrator.predict(drawn.score[(place := rows["place"].to_numpy()), None]),
-            drawn.small[place],
-            drawn.large[place],
-        )
-        for rows in parts
-    ]
+    columns = {"score": drawn.score, "small": drawn.small, "large": drawn.large}
+    frame = pl.DataFrame({"example_id": ids, "group_id": drawn.group, **columns})
+    split = make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
+    ordered = frame.join(split, on="example_id")
+    known = ordered.filter(~pl.col("score").is_nan(), part="calibration")
+    calibrator = fit(known.select("score").to_numpy(), known["small"].to_numpy(), "platt")
+    probability = pl.Series(calibrator.predict(ordered.select("score").to_numpy()))
+    seen, tested = paired_parts(ordered.with_columns(probability=probability.fill_nan(None)))
     level = error_level(CONFIDENCE)
-    found = cascade_guarantee(*paired, population.promise, population.promised, level)
-    return calibrator, found.threshold
+    found = cascade_guarantee(seen, tested, population.promise, population.promised, level)
+    return calibrator, found.threshold, seen.largest
 
 
 def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
@@ -148,11 +165,12 @@ def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
     rate = promised if promise == "below" else 1 - promised
     made = false = 0
     for run in range(runs):
-        calibrator, threshold = certified(population.draw(rng, population.groups), run, population)
+        drawn = population.draw(rng, population.groups)
+        calibrator, threshold, most = certified(drawn, run, population)
         if threshold is not None:
             made += 1
             probability = calibrator.predict(reference.score[:, None])
-            false += true_loss(reference, probability, threshold, promise) > rate
+            false += true_loss(reference, probability, threshold, promise, most) > rate
     return made, false
 
 

@@ -1,8 +1,8 @@
 """Does the guaranteed error rate hold for parts of answers, which are right or wrong together?
 
 As in `guarantees`, with named parts: each name has risks of its own, one calibrator serves all of
-them, and the parts of an answer share their luck. The guarantee is of a random part of a random
-answer, given that it is kept.
+them, and the parts of an answer share their luck. The guarantee is of the parts that are kept, an
+answer counting with at most as many as the largest of the calibration part has.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,15 @@ from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, REFERENCE, Answers, true_rate
 from tracecal.calibration.few_labels import fit_pooled
 from tracecal.calibration.fits import Calibrator
-from tracecal.calibration.guarantees import error_level, guarantee, parts
+from tracecal.calibration.guarantees import counted, error_level, guarantee, parts
 from tracecal.calibration.splits import make_splits
 
 
 @dataclass(frozen=True)
 class Population:
     """`answers` of a part for each of `risks`, (its least risk, how much that rises as the score
-    falls); an answer lacks each part with the probability `lacking`, and always has the first.
+    falls); an answer lacks each part with the probability `lacking`, or with the probability `short`
+    all but the first, and always has the first.
 
     `alike` in [0, 1] is how much of a score and of a part's luck all of its answer share.
     """
@@ -33,10 +34,12 @@ class Population:
     rate: float
     alike: float
     lacking: float = 0.0
+    short: float = 0.0
 
     def draw(self, rng: np.random.Generator, answers: int) -> tuple[Answers, np.ndarray]:
         """The parts, and the number of each one's name."""
         has = rng.random((answers, len(self.risks))) >= self.lacking
+        has &= rng.random((answers, 1)) >= self.short
         has[:, 0] = True
         group, code = np.nonzero(has)
         score = self._shared(rng, group)
@@ -59,13 +62,19 @@ POPULATIONS = {
     "answers that lack half of their parts": Population(
         100, ((0.31, 0.0), (0.02, 0.1), (0.1, 0.2)), 0.15, 0.6, lacking=0.5
     ),
+    "most answers have one part, the others twenty that fail together": Population(
+        300, ((0.0, 0.1), *((0.2, 0.1),) * 19), 0.19, 0.9, short=0.85
+    ),
+    "names that fail at 1 to 60 %, together, in answers of 1 to 8": Population(
+        200, tuple((least, 0.1) for least in np.linspace(0.01, 0.6, 8)), 0.2, 0.9, lacking=0.6
+    ),
 }
 
 
 def certified(
     drawn: Answers, code: np.ndarray, seed: int, population: Population
-) -> tuple[Calibrator, float | None]:
-    """The calibrator of a split of the drawn parts, and the threshold certified for its rate."""
+) -> tuple[Calibrator, float | None, int]:
+    """As in `guarantees`, of the drawn parts."""
     frame = pl.DataFrame(
         {
             "example_id": [f"{place:05}" for place in range(len(code))],
@@ -81,7 +90,7 @@ def certified(
     calibrator = fit_pooled([(x, part["correct"].to_numpy())], names)[0]
     seen, tested = parts(calibrator, ["score", "code"], frame, split)
     found = guarantee(seen, tested, population.rate, error_level(CONFIDENCE), False)
-    return calibrator, found.threshold
+    return calibrator, found.threshold, counted(seen, False, None)
 
 
 def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
@@ -90,14 +99,14 @@ def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
     reference, codes = population.draw(rng, REFERENCE)
     made = false = 0
     for run in range(runs):
-        calibrator, threshold = certified(
+        calibrator, threshold, most = certified(
             *population.draw(rng, population.answers), run, population
         )
         if threshold is None:
             continue
         made += 1
         probability = calibrator.predict(np.column_stack([reference.score, codes]))
-        false += true_rate(reference, probability, threshold) > population.rate
+        false += true_rate(reference, probability, threshold, most) > population.rate
     return made, false
 
 

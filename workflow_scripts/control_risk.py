@@ -28,6 +28,7 @@ with job(snakemake):
             # A task that declares no groups gives each example a group of its own name.
             single=(groups["group_id"] == groups["example_id"]).all(),
             together=params.together,
+            largest=params.largest_group,
         )
     description = fitted_on(
         arrow_metadata(inputs.traces),

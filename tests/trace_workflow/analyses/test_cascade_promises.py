@@ -25,6 +25,7 @@ SETTINGS = {
     "method": "platt",
     "promises": [("below", 0.1), ("at_least", 0.7)],
     "confidence": 0.9,
+    "largest": None,
 }
 
 
@@ -61,7 +62,7 @@ def test_thresholds_are_of_the_first_splits_fit_and_tested_on_its_other_groups(f
     seen = (first["part"] == "calibration").to_numpy()
     x = SCORE[places][:, None]
     fitted = fit(x[seen & known], SMALL[places][seen & known], "platt")
-    probability = np.where(known, fitted.predict(x), -1.0)
+    probability = np.where(known, fitted.predict(x), -np.inf)
     parts = [
         PairedPart(
             first["rank"].to_numpy()[rows],

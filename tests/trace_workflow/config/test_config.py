@@ -61,6 +61,14 @@ WRONG = {
         {"risk_control": {"error_rates": []}},
         r"c: risk_control\.error_rates: .*at least 1 item",
     ),
+    "a headline of a rate that is not tested": (
+        {"study": SMOKE["study"] | {"headline": {"task": "arithmetic", "error_rate": 0.35}}},
+        r"c: study\.headline\.error_rate: 0\.35 is not defined; there are 0\.05, 0\.1",
+    ),
+    "a headline of another task": (
+        {"study": SMOKE["study"] | {"headline": {"task": "u", "error_rate": 0.3}}},
+        r"c: study\.headline\.task: 'u' is not defined; there are",
+    ),
     "certainty": (
         {"risk_control": {"confidence": 1}},
         r"c: risk_control\.confidence: .*less than 1",

@@ -1,10 +1,12 @@
 """A run's outcome in words says no more than its intervals do."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from trace_workflow.analyses.improvements import IMPROVEMENTS
-from trace_workflow.tables.findings import findings, headline
+from trace_workflow.tables.findings import findings, guaranteed, headline
 from trace_workflow.tables.settings import Settings
 from tracecal.estimators.entry import Entry
 
@@ -171,32 +173,64 @@ def test_whether_position_matters_is_asked_and_answered(difference, verdict):
 @pytest.mark.parametrize("low", [0.86, None])
 def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
     own = {"model": "m", "task": "svamp", "pointed": 89, "level": 0.95, "high": 0.97}
-    shares = {"window": 0.92, "random_window": 0.52, "failing_name": 0.97}
+    shares = {"window": 0.92, "random_window": 0.52, "random_part": 0.7, "failing_name": 0.97}
     rows = [own | {"pointer": name, "value": one, "low": low} for name, one in shares.items()]
     found = told(improvements({}), means(), localisation=pl.DataFrame(rows))
     sentences = [one for one in found if one.startswith("Does risk peak where")]
     assert sentences == [
         "Does risk peak where an answer is wrong? Of 89 answers of Model M with right and wrong "
-        "parts (SVAMP), the window of peak risk lies in a wrong one in 92% (95% interval 86% to "
-        "97%), a random window in 52%; the part that fails most often is wrong in 97%."
+        "parts (SVAMP), a wrong one is pointed at by the name that fails most often, always in "
+        "97%; the window of peak risk in 92% (95% interval 86% to 97%); a random part in 70%; a "
+        "random window in 52%."
     ] * (low is not None)
 
 
-def test_a_guarantee_comes_first_the_strictest_that_keeps_enough():
-    own = {"model": "m", "task": "svamp", "confidence": 0.9}
-    rows = [
-        own | {"error_rate": rate, "threshold": threshold, "coverage": coverage}
-        for rate, threshold, coverage in ((0.1, 0.9, 0.02), (0.2, 0.7, 0.41), (0.3, 0.6, 0.8))
-    ]
-    found = told(improvements({}), means(), risk_coverage=pl.DataFrame(rows))
-    assert found[0] == (
-        "Keep 41% of the answers of SVAMP and at most 20% of them are incorrect (90% confidence), "
-        "where 68% of all are."
-    )
-    none = pl.DataFrame(rows).with_columns(threshold=pl.lit(None, pl.Float64))
-    assert not told(improvements({}), means(), risk_coverage=none)[0].startswith("Keep")
+def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
+    row = {"model": "m", "task": "svamp", "confidence": 0.9, "error_rate": 0.3, "threshold": 0.7}
+    row |= {"coverage": 0.2, "largest_group": 1, "reason": None, "other_splits": 0}
+    rows = pl.DataFrame([row])
+    assert told(improvements({}), means(), risk_coverage=rows)[0].startswith("Correct answers")
+    fixed = {"headline": {"task": "svamp", "error_rate": 0.3}}
+    settings = replace(SETTINGS, more=SETTINGS.more | fixed)
+    frames = {"accuracy": pl.DataFrame([SVAMP]), "averages": means(), "risk_coverage": rows}
+    first, *_ = findings(frames | {"improvements": improvements({})}, settings)
+    assert first.startswith("SVAMP: Model M gets 68 of 100 wrong. Keep the 20")
 
 
 def test_where_nothing_is_compared_only_answers_are_counted():
     right, few = told(improvements(), means())
     assert right.startswith("Correct answers") and few.startswith("Sample too small")
+
+
+def promised(**changes):
+    """The finding on the guarantee that is fixed beforehand, of two tasks and two rates."""
+    row = {
+        **{"model": "m", "task": "svamp", "error_rate": 0.3, "confidence": 0.9},
+        **{"threshold": 0.7, "coverage": 0.2, "largest_group": 1, "reason": None},
+        **{"other_splits": 19, "other_thresholds": 6},
+    } | changes
+    better = row | {"error_rate": 0.2, "coverage": 0.9, "threshold": 0.8, "reason": None}
+    rows = [row, better, better | {"task": "other"}]
+    settings = replace(SETTINGS, more={"headline": {"task": "svamp", "error_rate": 0.3}})
+    (told,) = guaranteed(pl.DataFrame(rows), pl.DataFrame([SVAMP]), settings)
+    return told
+
+
+def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
+    """Not the stricter one beside it, nor that of another task."""
+    assert promised() == (
+        "SVAMP: Model M gets 68 of 100 wrong. Keep the 20 it is surest of: at most 30 of 100 such "
+        "answers are wrong (90% confidence; task and rate were fixed beforehand). Of 19 other "
+        "random splits of the labels 6 can promise that."
+    )
+    assert "counts with at most 4)" in promised(largest_group=4)
+    assert promised(other_splits=0).endswith("beforehand).")
+
+
+def test_a_guarantee_that_cannot_be_given_is_told_of():
+    none = promised(threshold=None, coverage=0.0, reason="too few answers")
+    assert none.startswith(
+        "SVAMP: Model M gets 68 of 100 wrong. That at most 30 of 100 kept answers are wrong cannot "
+        "be promised here (90% confidence;"
+    )
+    assert "too few answers. Of 19 other" in none

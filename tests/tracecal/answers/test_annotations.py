@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tracecal.answers.annotations import read_annotations
+from tracecal.apps.label_page import Verdict, Verdicts
 from tracecal.errors import InputError
 
 
@@ -75,6 +76,17 @@ def test_verdicts_are_read_by_the_answers_own_ids(export, made):
     assert read_annotations(export(*rows)) == expected
 
 
+def test_a_file_of_label_itself_is_read_like_an_export(tmp_path):
+    path = tmp_path / "labelled.jsonl"
+    rows = {"x": {"id": "x", "answer": "1", "correct": True}, "y": {"id": "y"}, "z": {"id": "z"}}
+    held = Verdicts(path, rows, {"z": "capital"})
+    held.give("x", Verdict(False))
+    held.give("y", Verdict(None, "which?"))
+    held.give("z", Verdict(True))
+    held.close()
+    assert read_annotations(path) == {"x": False, "y": None, "z": True}
+
+
 def test_a_cancelled_annotation_does_not_count(export):
     rows = task("a", "right"), task("b", "wrong", cancelled=True)
     assert read_annotations(export(*rows)) == {"a": True}
@@ -108,6 +120,9 @@ def test_one_of_several_questions_is_named(export):
         (task("a", "right", data={"text": "x"}), "its data hold no example_id"),
         ({"id": 1, "example_id": "a", "verdict": "right", "annotation_id": 3}, "not JSON-MIN"),
         (["a"], "neither a task"),
+        ({"labelled": {"correct": True}}, "its labelled hold no example_id"),
+        ({"labelled": {"example_id": "a"}}, "does not say whether it is 'correct'"),
+        ({"labelled": {"example_id": "a", "correct": "yes"}}, "does not say whether it is"),
     ],
 )
 def test_what_cannot_be_read_is_said(export, row, told):

@@ -154,6 +154,10 @@ def test_a_response_of_a_server_is_scored_in_one_call(calibrator):
     assert found.lower < found.probability < found.upper
     assert "not known" in found.reason
     assert score_response(calibrator, FromAClient()) == found
+    exact = {"logprobs": [-0.001], "entropy": [0.001]}
+    doubted = score_response(calibrator, exact, None, max(calibrator.thresholds))
+    assert score_answer(calibrator, [0.001], [0.001], max(calibrator.thresholds)).keep
+    assert "not known" in doubted.reason and doubted.keep is None, "as the proxy answers"
     lacking = score_response(calibrator, response(logprobs=None))
     assert (lacking.probability, lacking.reason) == (None, "no log-probabilities are given")
 

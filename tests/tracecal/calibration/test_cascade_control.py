@@ -1,6 +1,7 @@
 """Thresholds of cascades with a promise; `make validate` simulates how often one is broken."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from tracecal.calibration.guarantees import (
     bets_pass,
     cascade_guarantee,
     cascade_thresholds,
+    paired_parts,
     sufficing,
 )
 
@@ -29,16 +31,54 @@ def test_what_is_lost_is_the_difference_of_the_accuracies():
     for threshold in (0.0, 0.4, 0.9, np.inf):
         cascade = np.where(own.probability >= threshold, own.small, own.large)
         at = np.array([threshold])
-        assert own.lost(at, "below").mean() == pytest.approx(own.large.mean() - cascade.mean())
-        assert own.lost(at, "at_least").mean() == pytest.approx(1 - cascade.mean())
-        assert own.escalated(threshold) == (own.probability < threshold).mean()
+        assert own.lost(at, "below", 1).mean() == pytest.approx(own.large.mean() - cascade.mean())
+        assert own.lost(at, "at_least", 1).mean() == pytest.approx(1 - cascade.mean())
 
 
-def test_groups_count_alike_whatever_their_size():
+def test_questions_count_alike_in_groups_up_to_the_most():
     own = PairedPart(
         np.array([0, 1, 1, 1]), np.ones(4), np.array([1, 0, 0, 1]), np.array([1, 1, 1, 1])
     )
-    assert own.lost(np.array([0.5]), "below")[:, 0].tolist() == pytest.approx([0, 2 / 3])
+    assert own.lost(np.array([0.5]), "below", 3)[:, 0].tolist() == pytest.approx([0, 2 / 3])
+    assert own.weights(3).tolist() == pytest.approx([1 / 3, 1])
+    assert own.lost(np.array([0.5]), "below", 1)[:, 0].tolist() == pytest.approx([0, 2 / 3])
+    assert own.weights(1).tolist() == [1, 1]
+
+
+def test_the_accuracies_are_those_of_all_questions():
+    """Groups of 1 and 9, the large ones lost: .9 of the questions, half of the groups."""
+    group = np.repeat(np.arange(400), np.tile([1, 9], 200))
+    small = np.repeat(np.tile([True, False], 200), np.tile([1, 9], 200))
+    right = np.ones(len(group), dtype=bool)
+    own = PairedPart(group, np.full(len(group), 0.8), small, right)
+    for promised in (0.6, 0.95):
+        found = cascade_guarantee(own, own, "below", promised, LEVEL)
+        assert found.small_accuracy == pytest.approx(0.1)
+        assert (found.threshold is not None) == (promised > 0.9), "0.9 is lost"
+    means = cascade_guarantee(own, own, "below", 0.6, LEVEL, largest=1)
+    assert means.threshold == 0.8 and means.small_accuracy == pytest.approx(0.5)
+
+
+def test_an_answer_without_a_probability_is_never_kept():
+    """Not even where everything else is: its loss or gain is that of the large model."""
+    frame = pl.DataFrame(
+        {
+            "example_id": [f"{place:04}" for place in range(600)],
+            "rank": np.arange(600),
+            "part": ["calibration", "evaluation"] * 300,
+            "probability": [None if place % 3 == 0 else 0.7 for place in range(600)],
+            "small": [place % 3 > 0 for place in range(600)],
+            "large": np.ones(600, dtype=bool),
+        }
+    )
+    seen, tested = paired_parts(frame)
+    found = cascade_guarantee(seen, tested, "below", 0.4, LEVEL)
+    assert found.threshold == 0.7, "no number stands for what has none"
+    assert found.escalated == pytest.approx(1 / 3)
+    assert found.accuracy == 1, "what has no probability is answered by the large model"
+    nothing = frame.with_columns(probability=pl.lit(None, pl.Float64))
+    none = cascade_guarantee(*paired_parts(nothing), "below", 0.4, LEVEL)
+    assert (none.threshold, none.escalated) == (None, 1.0)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=60))
@@ -90,7 +130,7 @@ def test_an_accuracy_that_no_model_has_is_not_promised():
 
 def test_thresholds_fall_from_the_one_with_most_evidence():
     seen = part(500, 3)
-    sequence = cascade_thresholds(seen, "below", 0.05)
+    sequence = cascade_thresholds(seen, "below", 0.05, 1)
     assert (np.diff(sequence) < 0).all() and sequence[-1] == seen.probability.min()
-    z = seen.lost(sequence[:1], "below") - 0.05
+    z = seen.lost(sequence[:1], "below", 1) - 0.05
     assert z.sum() < 0

@@ -12,6 +12,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import metrics
+from tracecal.calibration.fits import fit
 from tracecal.calibration.metrics import NAMES, accuracy_by_language, accuracy_row, all_metrics
 from tracecal.calibration.metrics import single_auroc as auroc
 from tracecal.calibration.predictions import calibrate_all
@@ -128,6 +129,47 @@ def test_auroc_survives_monotone_maps_and_turns_with_the_sign(rows):
     score, correct = arrays(rows)
     assert auroc(np.exp(score / 3) - 7, correct) == pytest.approx(auroc(score, correct))
     assert auroc(-score, correct) == pytest.approx(1 - auroc(score, correct))
+
+
+def test_pairs_within_folds_are_those_that_scikit_learn_counts():
+    rng = np.random.default_rng(1)
+    score, fold = rng.integers(0, 6, 90).astype(float), rng.integers(0, 4, 90)
+    correct = rng.random(90) < 0.4 + score / 20
+    pairs = [(~correct[fold == one]).sum() * correct[fold == one].sum() for one in range(4)]
+    areas = [roc_auc_score(correct[fold == one], score[fold == one]) for one in range(4)]
+    expected = np.average(areas, weights=pairs)
+    ones, same = np.ones((1, 90)), np.zeros(90)
+    assert metrics.auroc_within(score, correct, ones, fold).item() == pytest.approx(expected)
+    whole = metrics.weighted_auroc(score, correct, ones)
+    assert metrics.auroc_within(score, correct, ones, same) == pytest.approx(whole)
+    # A weight of two is an answer twice; a fold of one class has no pairs.
+    counts = rng.integers(0, 3, (1, 90))
+    again = np.repeat(np.arange(90), counts[0])
+    expected = metrics.auroc_within(
+        score[again], correct[again], np.ones((1, len(again))), fold[again]
+    )
+    assert metrics.auroc_within(score, correct, counts, fold) == pytest.approx(expected)
+    one_class = np.where(correct, 0, 1)
+    assert np.isnan(metrics.auroc_within(score, correct, ones, one_class)).all()
+
+
+def test_probabilities_of_several_folds_do_not_rank_against_one_another():
+    """A score that says nothing: what a fit predicts for a fold is high where its labels are low."""
+    rng = np.random.default_rng(2)
+    pooled, within = [], []
+    for _ in range(60):
+        score, correct, fold = rng.normal(size=60), rng.random(60) < 0.8, np.arange(60) % 5
+        probability = np.empty(60)
+        for one in range(5):
+            seen = fold != one
+            fitted = fit(score[seen, None], correct[seen], "platt")
+            probability[~seen] = fitted.predict(score[~seen, None])
+        ones = np.ones((1, 60))
+        pooled.append(metrics.weighted_auroc(probability, correct, ones).item())
+        within.append(metrics.auroc_within(probability, correct, ones, fold).item())
+    assert np.mean(pooled) < 0.42
+    error = np.std(within) / np.sqrt(len(within))
+    assert abs(np.mean(within) - 0.5) < 3 * error < 0.06
 
 
 @pytest.mark.parametrize("labels", [[True, True], [False, False], []])

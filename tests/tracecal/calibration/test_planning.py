@@ -35,11 +35,17 @@ def test_guesses_do_without_a_calibrator(capsys):
 
 
 def test_the_population_is_the_labelled_answers(content):
-    part = planning.at_hand(content, "C.json").part
+    """In the file's order, ranked within the folds of the fits: better ranks are more often right."""
+    found, held = planning.at_hand(content, "C.json"), content["trace_plus"]["held_out"]
     frame = answers()
-    assert part.correct.tolist() == frame["correct"].to_list()
-    assert part.groups == frame.height
-    assert part.probability[part.correct].mean() > part.probability[~part.correct].mean()
+    assert held["correct"] == frame["correct"].to_list()
+    assert len(set(found.group)) == frame.height and found.alike == 0
+    folds = pl.DataFrame({"fold": held["fold"], "score": found.score, "p": held["probability"]})
+    assert folds["fold"].n_unique() == 5
+    for (_,), fold in folds.partition_by("fold", as_dict=True).items():
+        assert fold["score"].mean() == pytest.approx(0, abs=0.02)
+        assert fold.select(pl.corr("score", "p", method="spearman")).item() == pytest.approx(1)
+    assert found.curve[1] > 0.5
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,9 @@ def test_a_runs_calibrator_has_no_answers_to_draw_from(content, calibrator_file,
     assert "give --accuracy and --auroc" in caplog.text
 
 
-def test_a_report_ends_with_what_is_needed_where_something_is_not_promised(content):
+def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, monkeypatch):
+    monkeypatch.setattr(planning, "DRAWS", 5)
+    monkeypatch.setattr(planning, "MOST", 400)
     control = content["trace_plus"]["risk_control"]
     certified = report.guarantees(control, 300)
     missing = certified["threshold"].is_null()
@@ -73,6 +81,9 @@ def test_a_report_ends_with_what_is_needed_where_something_is_not_promised(conte
     told = planning.outlook(content, certified, 0.35, 1)
     rate = max(certified.filter(missing)["error_rate"])
     assert f"{rate:.0%}" in told
+    population = planning.at_hand(content, "C.json")
+    planned = planning.planned(population, 0.35, rate, 0.9, planning.MOST, planning.DRAWS, 1)
+    assert told.startswith(planning.printed(population, planned, rate, 0.9).splitlines()[-1])
     summary = report.summary(
         content, pl.DataFrame(schema=report.QUALITY), certified, "trace_plus", told
     )

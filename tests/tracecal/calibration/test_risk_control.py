@@ -18,6 +18,7 @@ from tracecal.calibration.guarantees import (
     bets_pass,
     enough,
     guarantee,
+    guarantees,
     parts,
     reason,
     risk_control,
@@ -106,14 +107,18 @@ def test_bets_find_more_than_one_answer_of_each_group_would():
     assert whole > one + 0.2
 
 
-def test_a_group_counts_once_however_many_answers_it_has():
+def test_a_group_counts_with_its_answers_up_to_the_most():
     group = np.array([0, 0, 0, 1, 2, 2])
     probability = np.array([0.9, 0.1, 0.9, 0.9, 0.1, 0.1])
     part = Part(group, probability, np.array([True, False, False, False, True, True]))
     threshold = np.array([0.5])
-    assert part.groups == 3
-    assert part.kept(threshold).ravel().tolist() == pytest.approx([2 / 3, 1, 0])
-    assert part.wrong(threshold).ravel().tolist() == pytest.approx([1 / 3, 1, 0])
+    assert (part.groups, part.largest) == (3, 3)
+    assert part.kept(threshold, 3).ravel().tolist() == pytest.approx([2 / 3, 1 / 3, 0])
+    assert part.wrong(threshold, 3).ravel().tolist() == pytest.approx([1 / 3, 1 / 3, 0])
+    assert part.weights(3).tolist() == pytest.approx([1, 1 / 3, 2 / 3])
+    # As if no group had more than two.
+    assert part.kept(threshold, 2).ravel().tolist() == pytest.approx([2 / 3, 1 / 2, 0])
+    assert part.weights(2).tolist() == pytest.approx([1, 1 / 2, 1])
 
 
 def logistic(features=("a", "b")):
@@ -212,8 +217,8 @@ def test_the_test_follows_the_declared_groups_and_not_those_that_happen_to_be_te
     exact = guarantee(seen, tested, 0.2, LEVEL, single=True)
     bets = guarantee(seen, tested, 0.2, LEVEL)
     assert exact.threshold == 0.9, "P(Bin(40, 0.2) <= 3) = 0.028"
-    evidence_of = Evidence.of(seen, tested, np.array([0.9]), 0.2, single=False)
-    z = tested.wrong(np.array([0.9])) - 0.2 * tested.kept(np.array([0.9]))
+    evidence_of = Evidence.of(seen, tested, np.array([0.9]), 0.2, single=False, most=1)
+    z = tested.wrong(np.array([0.9]), 1) - 0.2 * tested.kept(np.array([0.9]), 1)
     assert evidence_of.passes(0.2, LEVEL) == bets_pass(z, evidence_of.before, 0.2, LEVEL)
     assert (bets.threshold is None) == (not evidence_of.passes(0.2, LEVEL)[0])
 
@@ -234,6 +239,83 @@ def test_why_there_is_no_guarantee_is_said():
     )
     empty = single(np.array([]), np.array([], dtype=bool))
     assert reason(seen, empty, 0.2, LEVEL, None) == "no answer has been tested"
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_equal_groups_are_tested_by_their_means(size):
+    """Every number is that of means within groups, computed here by reshaping."""
+    draw = np.random.default_rng(size)
+
+    def part(groups):
+        probability = draw.random(groups * size)
+        return Part(
+            np.repeat(np.arange(groups), size),
+            probability,
+            draw.random(groups * size) < 0.5 + probability / 2,
+        )
+
+    seen, tested = part(80), part(150)
+    found = guarantee(seen, tested, 0.3, LEVEL)
+    thresholds = threshold_sequence(seen, 150, 0.3, LEVEL)
+
+    def means(own, wrong):
+        kept = (own.probability[:, None] >= thresholds) & (~own.correct[:, None] | (not wrong))
+        return kept.reshape(-1, size, len(thresholds)).sum(axis=1) / size
+
+    kept, wrong = means(tested, False), means(tested, True)
+    z = wrong - 0.3 * kept
+    passed = bets_pass(z, means(seen, True) - 0.3 * means(seen, False), 0.3, LEVEL)
+    last = np.flatnonzero(np.cumprod(passed))[-1]
+    assert found.threshold == thresholds[last]
+    assert found.coverage == kept[:, last].mean()
+    assert found.error == wrong[:, last].sum() / kept[:, last].sum()
+
+
+def unequal(groups, large_wrong):
+    """Half of the groups have one answer, all right, and half five: each (5 k)th is all wrong."""
+    group = np.concatenate([np.repeat([2 * k, 2 * k + 1], [1, 5]) for k in range(groups)])
+    wrong = np.isin(group, [2 * k + 1 for k in range(groups) if k % 5 < large_wrong])
+    return Part(group, np.full(len(group), 0.9), ~wrong)
+
+
+def test_what_is_promised_is_the_share_of_all_kept_answers_that_is_wrong():
+    """A fifth of the large groups is wrong: .167 of the answers, though .1 of a mean group."""
+    part = unequal(600, 1)
+    assert (~part.correct).mean() == pytest.approx(1 / 6)
+    assert guarantee(part, part, 0.15, LEVEL).threshold is None
+    found = guarantee(part, part, 0.2, LEVEL)
+    assert (found.threshold, found.error) == (0.9, pytest.approx(1 / 6))
+    # Counted with one answer each, the groups are as many as they are.
+    alike = guarantee(part, part, 0.15, LEVEL, largest=1)
+    assert (alike.threshold, alike.error) == (0.9, pytest.approx(0.1))
+
+
+def test_few_large_groups_decide_and_that_is_said():
+    draw = np.random.default_rng(9)
+    size = np.where(np.arange(40) == 20, 30, 1)
+    group = np.repeat(np.arange(40), size)
+    part = Part(group, draw.random(len(group)), np.ones(len(group), dtype=bool))
+    assert guarantee(part, part, 0.2, LEVEL).threshold is None
+    assert reason(part, part, 0.2, LEVEL, None, 30) == (
+        "needs about 11 tested groups of 30 answers even if every answer is correct; the 40 tested "
+        "ones, most of them smaller, count as 2.3: label more, or state a smaller "
+        "risk_control.largest_group"
+    )
+    assert guarantee(part, part, 0.2, LEVEL, largest=1).threshold is not None
+
+
+def test_a_laxer_rate_has_at_least_the_threshold_of_a_stricter_one():
+    """At .1 the best answers pass; at .3 the sequence begins with others, which do not."""
+    probability = np.repeat([0.9, 0.5], [60, 120])
+    seen = single(probability, np.arange(180) < 165)
+    tested = single(probability, np.arange(180) < 60)
+    strict, lax = (guarantee(seen, tested, rate, LEVEL, True) for rate in (0.1, 0.3))
+    assert strict.threshold == 0.9 and lax.threshold is None, "what this test needs"
+    found = guarantees(seen, tested, (0.3, 0.1), LEVEL, True)
+    assert [one.error_rate for one in found] == [0.1, 0.3]
+    assert [one.threshold for one in found] == [0.9, 0.9]
+    assert [one.tested_rate for one in found] == [0.1, 0.1]
+    assert guarantees(seen, tested, (0.3,), LEVEL, True)[0].threshold is None
 
 
 def test_guarantees_that_hold_together_are_tested_at_a_share_of_the_level():

@@ -7,15 +7,17 @@ from time import process_time
 import numpy as np
 import polars as pl
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.made import answers, stored
 from tracecal.answers.as_traces import entropies_of
 from tracecal.answers.settings import Reading
+from tracecal.calibration import fit
 from tracecal.calibration.calibrator import (
+    DEFAULT,
     NEXT_QUESTION,
-    default_estimator,
     fitted_on,
     from_stored,
     load,
@@ -27,6 +29,7 @@ from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.score import score_answers
 from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
+from tracecal.estimators import registry
 from tracecal.estimators.of_traces import NEED_ENTROPY, inputs
 from tracecal.io.files import write_json
 
@@ -63,6 +66,7 @@ def test_a_calibrator_says_what_it_was_fitted_on(content):
         "feature_version": 1,
         "n": frame.height,
         "base_rate": frame["correct"].mean(),
+        "estimator": DEFAULT,
     }
 
 
@@ -188,7 +192,7 @@ def test_how_many_labels_would_do_is_said_of_the_recommended_estimator_alone(con
     def missing(name):
         return [e for e in content[name]["risk_control"]["thresholds"] if e["threshold"] is None]
 
-    recommended = default_estimator(content)
+    recommended = content["fitted_on"]["estimator"] or DEFAULT
     assert any(entry["enough"] for entry in missing(recommended))
     others = [
         e for name in content if name not in ("fitted_on", recommended) for e in missing(name)
@@ -302,17 +306,136 @@ def test_an_error_rate_that_cannot_be_certified_says_why():
     assert len(found["reason"][0]) > 40
 
 
-def test_few_labels_choose_the_stack_and_the_file_says_so(tmp_path):
-    few, enough = (stored(answers(number)) for number in (99, 100))
-    assert few["fitted_on"]["estimator"] == "stack"
-    write_json(few, tmp_path / "C.json")
+@pytest.fixture
+def few_estimators(monkeypatch):
+    """Fewer fits, for tests of what is chosen among them."""
+    names = ("trace_plus", "trace", "seq_logp", "first_token_prob", "mean_token_entropy")
+    kept = {*names, "last_k_entropy", "entropy_slope", "entropy_variance"}
+    monkeypatch.setattr(fit, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept])
+
+
+def test_the_file_recommends_the_estimator_that_scores_and_is_planned_with(
+    few_estimators, tmp_path
+):
+    held = stored(answers(60))
+    assert held["fitted_on"]["estimator"] == DEFAULT, "nothing is known to be better"
+    write_json(
+        held | {"fitted_on": held["fitted_on"] | {"estimator": "trace"}}, tmp_path / "C.json"
+    )
     calibrator = load(tmp_path / "C.json")
-    assert calibrator.estimator == "stack"
+    assert calibrator.estimator == "trace"
     found = score_answers(answers(3, seed=1), calibrator)
-    assert found.equals(score_answers(answers(3, seed=1), from_stored(few, "stack", "x")))
-    assert "held_out" in few["stack"]
-    assert "estimator" not in enough["fitted_on"]
-    assert from_stored(enough, None, "x").estimator == "trace_plus"
+    assert found.equals(score_answers(answers(3, seed=1), from_stored(held, "trace", "x")))
+    assert [name for name in held if "held_out" in held[name]] == [DEFAULT]
+
+
+def test_a_file_that_names_no_estimator_is_of_trace_plus(content):
+    unnamed = content["fitted_on"] | {"estimator": None}
+    assert from_stored(content | {"fitted_on": unnamed}, None, "x").estimator == "trace_plus"
+
+
+def of_one_token(n, seed, values):
+    """Answers of one token whose entropy is one of `values`; the smaller, the more often right."""
+    rng = np.random.default_rng(seed)
+    frame = answers(n, seed=seed)
+    place = rng.integers(len(values), size=n)
+    entropy = np.asarray(values)[place]
+    return frame.with_columns(
+        surprisal=pl.Series((entropy / 2)[:, None].tolist(), dtype=pl.List(pl.Float32)),
+        entropy=pl.Series(entropy[:, None].tolist(), dtype=pl.List(pl.Float32)),
+        correct=pl.Series(rng.random(n) < 0.95 - 0.6 * place / len(values)),
+    )
+
+
+def test_a_constant_is_never_recommended(few_estimators, monkeypatch):
+    """One token has no slope, whose fit gives every answer one probability."""
+    monkeypatch.setattr(fit, "DEFAULT", "entropy_slope")
+    held = stored(of_one_token(200, 1, np.linspace(0, 1.5, 40)))
+    chosen = held["fitted_on"]
+    assert chosen["estimator"] not in ("entropy_slope", "token_prob_slope")
+    assert chosen["estimator"] == chosen["ranking"][0]
+    places = {name: place for place, name in enumerate(chosen["ranking"])}
+    assert places["entropy_slope"] > places["mean_token_entropy"]
+    few = stored(of_one_token(200, 1, [0.1, 0.5, 0.9, 1.4]))["fitted_on"]
+    assert few["estimator"] == "entropy_slope", "four values are few for all"
+
+
+@pytest.mark.parametrize(("values", "told_apart"), [([1, 2, 3, 4, 5], True), ([1, 2, 3, 4], False)])
+def test_what_takes_few_values_or_mostly_one_is_a_constant(values, told_apart):
+    identity = {"splits": {"0": {"kind": "identity"}}}
+    rows = pl.DataFrame({"x": np.tile(values, 20) / 10})
+    assert fit.varies(rows, ["x"], identity) == told_apart
+    mostly = pl.DataFrame({"x": np.append(np.full(90, 0.5), np.linspace(0, 1, 10))})
+    assert not fit.varies(mostly, ["x"], identity)
+
+
+def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_interval(
+    few_estimators, monkeypatch
+):
+    """First-token entropy decides here; the last token's says nothing."""
+    rng = np.random.default_rng(3)
+    frame = answers(600, seed=3)
+    entropy = rng.gamma(1.0, 0.7, size=(600, 3))
+    frame = frame.with_columns(
+        entropy=pl.Series(entropy.tolist(), dtype=pl.List(pl.Float32)),
+        surprisal=pl.Series(rng.gamma(1.0, 0.5, (600, 3)).tolist(), dtype=pl.List(pl.Float32)),
+        correct=pl.Series(rng.random(600) < np.exp(-1.2 * entropy[:, 1])),
+    )
+    monkeypatch.setattr(fit, "DEFAULT", "last_k_entropy")
+    assert stored(frame)["fitted_on"]["estimator"] == "last_k_entropy", "the mean, as good as any"
+    monkeypatch.setattr(fit, "DEFAULT", "first_token_prob")
+    chosen = stored(frame)["fitted_on"]
+    assert chosen["estimator"] == chosen["ranking"][0] != "first_token_prob"
+    gain, low, high = chosen["gain"]
+    assert 0 < low < gain < high
+
+
+def test_the_interval_of_a_mean_is_students_and_counts_groups():
+    values = np.random.default_rng(4).normal(0.1, 1, 40)
+    mean, low, high = fit.mean_interval(values, np.arange(40), 0.9)
+    expected = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)
+    assert (low, high) == pytest.approx((expected.low, expected.high))
+    assert mean == pytest.approx(values.mean())
+    # Each value twice in its group says no more than once.
+    twice = fit.mean_interval(np.repeat(values, 2), np.repeat(np.arange(40), 2), 0.9)
+    assert twice == pytest.approx((mean, low, high))
+    assert fit.mean_interval(values, np.zeros(40), 0.9)[1:] == (-np.inf, np.inf)
+
+
+def mixed(n, seed=0, rest=10):
+    """Labels of which two in three have eight listed tokens, and are worse than the others."""
+    rng = np.random.default_rng(seed)
+    kind = np.where(np.arange(n) % 3 < 2, 8, rest)
+    frame = bounded(answers(n, seed=seed))
+    return frame.with_columns(
+        top_k=pl.Series(kind, dtype=frame.schema["top_k"]),
+        correct=pl.Series(rng.random(n) < np.where(kind == 8, 0.7, 0.97)),
+    )
+
+
+def test_thresholds_are_certified_on_what_they_decide_about(few_estimators, caplog):
+    caplog.set_level("WARNING", "tracecal")
+    frame = mixed(600)
+    held = stored(frame, risk_control={"error_rates": [0.2, 0.4]})
+    assert held["fitted_on"]["top_k"] == 8
+    assert (
+        "8 (400 answers), 10 (200 answers)" in caplog.text and "the 200 other labels" in caplog.text
+    )
+    split = make_splits(frame.select("example_id", group_id="example_id"), "t", 2026, 1, 0.35)
+    decided = frame.filter(top_k=8).join(split.filter(part="evaluation"), on="example_id")
+    strict, lax = held["trace_plus"]["risk_control"]["thresholds"]
+    assert strict["n"] == lax["n"] == decided.height
+    assert strict["threshold"] is None, "of those with eight 30 % are wrong"
+    calibrator = from_stored(held, "trace_plus", "x")
+    new = mixed(300, seed=5)
+    kept = score_answers(new, calibrator, 0.4)["keep"]
+    assert (kept.is_null() == (new["top_k"] == 10)).all(), "the same rule"
+    # Where no entropies are needed every label is tested.
+    every = held["seq_logp"]["risk_control"]["thresholds"][0]["n"]
+    assert every == split.filter(part="evaluation").height
+    caplog.clear()
+    stored(mixed(60, rest=9))
+    assert "listed tokens" not in caplog.text
 
 
 def test_answers_to_another_task_are_refused(calibrator):

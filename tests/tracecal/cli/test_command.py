@@ -14,6 +14,8 @@ from support.running import REPOSITORY
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.write import render_csv
 from tracecal.apps import report
+from tracecal.calibration import fit
+from tracecal.calibration.calibrator import DEFAULT, LABELS, load
 from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
 from tracecal.cli.main import main, parser
 
@@ -38,12 +40,13 @@ def test_calibrating_says_what_the_calibrator_is_worth(files, capsys):
     assert main([*CALIBRATE, "--report", "report.html"]) == 0
     printed = capsys.readouterr().out
     assert "120 labelled answers of m to t" in printed
-    assert "trace_plus" in printed
+    assert f"{LABELS[DEFAULT]} " in printed and "(--estimator" in printed
+    assert printed.count("  recommended") == 1
     assert "at most 50% incorrect: keeps" in printed
     assert "more labelled questions would do" in printed or "cannot be certified" in printed
     assert "\nUse " in printed
     page = (files / "report.html").read_text(encoding="utf-8")
-    for text in ("120 labelled answers", "seq_logp", "Guarantees of trace_plus", "Use "):
+    for text in ("120 labelled answers", "seq_logp", f"Guarantees of {LABELS[DEFAULT]}", "Use "):
         assert text in page
 
 
@@ -59,11 +62,13 @@ def test_quality_is_that_of_fits_without_the_answers_own_group():
     known = labelled(frame, "t", settings)
     measured = report.quality(known, "t", settings)
     row = measured.row(by_predicate=pl.col("estimator") == "trace_plus", named=True)
-    assert row["n"] == 200
+    reported = known.splits.filter(split=0, part="evaluation")["example_id"]
+    assert row["n"] == 130 == len(reported), "no answer that an estimator is chosen by"
     assert row["brier_low"] < row["brier"] < row["brier_high"]
     predicted = known.cross_fitted(settings).filter(estimator="trace_plus")
     assert sorted(predicted["example_id"]) == sorted(frame["example_id"])
     joined = predicted.join(known.frame, on="example_id")
+    joined = joined.filter(pl.col("example_id").is_in(reported.implode()))
     expected = ((joined["probability"] - joined["correct"]) ** 2).mean()
     assert row["brier"] == pytest.approx(expected)
     gap = joined["probability"].mean() - joined["correct"].mean()
@@ -77,10 +82,28 @@ def test_the_ranking_sees_no_answer_that_thresholds_were_tested_on():
     tested = known.splits.filter(split=0, part="evaluation")["example_id"]
     flipped = pl.when(pl.col("example_id").is_in(tested.implode())).then(~pl.col("correct"))
     other = frame.with_columns(correct=flipped.otherwise("correct"))
-    rankings = [
-        calibrate_answers(one, "t", settings)["fitted_on"]["ranking"] for one in (frame, other)
-    ]
-    assert rankings[0] == rankings[1]
+    chosen = [calibrate_answers(one, "t", settings)["fitted_on"] for one in (frame, other)]
+    assert chosen[0]["ranking"] == chosen[1]["ranking"]
+    assert chosen[0]["estimator"] == chosen[1]["estimator"]
+
+
+def test_every_output_recommends_the_estimator_that_score_takes(files, capsys, monkeypatch):
+    """The text, the table, the page, the promises, the plan and the file name one."""
+    monkeypatch.setattr(fit, "DEFAULT", "entropy_variance")
+    frame = answers(400).with_columns(correct=pl.col("entropy").list.mean() < 0.5)
+    frame.write_ndjson("labelled.jsonl")
+    assert main([*CALIBRATE, "--report", "report.html"]) == 0
+    printed, page = capsys.readouterr().out, (files / "report.html").read_text(encoding="utf-8")
+    held = json.loads((files / "C.json").read_text(encoding="utf-8"))
+    name = held["fitted_on"]["estimator"]
+    assert name != "entropy_variance" and load(files / "C.json").estimator == name
+    label = LABELS[name]
+    assert f"Use {label}, as 'tracecal score' does (--estimator {name})" in printed
+    assert f"Guaranteed error rates of {label}," in printed
+    (row,) = [line for line in printed.splitlines() if line.endswith("  recommended")]
+    assert row.startswith(f"{label} ")
+    assert f"Guarantees of {label}<" in page and f"{label} <small>recommended</small>" in page
+    assert [one for one in held if "held_out" in held[one]] == [name]
 
 
 def test_how_many_labels_more_would_do():
@@ -141,7 +164,7 @@ def test_answers_without_entropies_are_scored_by_the_best_estimator_of_likelihoo
     answers(6, seed=1, entropy=None).write_ndjson("new.jsonl")
     assert main([*SCORE, "--output", "s.jsonl"]) == 0
     assert pl.read_ndjson("s.jsonl")["probability"].null_count() == 0
-    assert "trace_plus is not defined; using" in caplog.text
+    assert f"{LABELS[DEFAULT]} is not defined; using" in caplog.text
 
 
 def test_another_vocabulary_is_refused(files, caplog):

@@ -19,7 +19,7 @@ from tracecal.io.files import read_parquet
 CASCADE_PROMISES = {
     **dict.fromkeys(("small", "large", "task", "promise"), pl.String),
     **dict.fromkeys(("promised", "confidence", "threshold"), pl.Float64),
-    **dict.fromkeys(("n", "groups"), pl.Int64),
+    **dict.fromkeys(("n", "groups", "largest_group"), pl.Int64),
     **dict.fromkeys(("escalated", "accuracy", "small_accuracy", "large_accuracy"), pl.Float64),
     "reason": pl.String,
 }
@@ -39,6 +39,7 @@ def analysis(
     large: str,
     promises: Sequence[tuple[str, float]],
     confidence: float,
+    largest: int | None,
 ) -> pl.DataFrame:
     """Columns of CASCADE_PROMISES, a row per promise and task that both models have answered.
 
@@ -54,9 +55,9 @@ def analysis(
         rated = _rated(files[small, task], inputs, method)
         parts = paired_parts(_both(rated, files[large, task]["labels"]))
         named = {"small": small, "large": large, "task": task, "confidence": confidence}
+        level = error_level(confidence)
         for promise in promises:
-            found = cascade_guarantee(*parts, *promise, level=error_level(confidence))
-            rows.append(named | asdict(found))
+            rows.append(named | asdict(cascade_guarantee(*parts, *promise, level, largest)))
     return pl.DataFrame(rows, schema=CASCADE_PROMISES)
 
 

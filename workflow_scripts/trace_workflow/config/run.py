@@ -90,6 +90,13 @@ class Cascade(Strict):
     large: str = Field(description="slug of another one")
 
 
+class Headline(Strict):
+    """The one guarantee that a run's findings begin with, fixed before any result is seen."""
+
+    task: str = Field(description="slug of one of the main study's tasks")
+    error_rate: float = Field(description="one of 'risk_control.error_rates'")
+
+
 class Study(Strict):
     """Which models are compared on which tasks."""
 
@@ -105,6 +112,9 @@ class Study(Strict):
         "seq_logp",
         description="the baseline that TRACE+ is compared with, chosen before any result is seen; "
         "an id of role 'baseline'",
+    )
+    headline: Headline | None = Field(
+        None, description="null: the findings name no guarantee; its table has all"
     )
     cascades: tuple[Cascade, ...] | None = Field(
         None,
@@ -322,9 +332,14 @@ class Config(Strict):
             named += [(f"study.cascades[{place}].{key}", slug, models) for key, slug in pair]
         baselines = [entry.id for entry in ESTIMATORS if entry.role == "baseline"]
         named.append(("study.named_baseline", self.study.named_baseline, baselines))
-        for key, slug, known in named:
-            if slug not in known:
-                raise ValueError(f"{key}: {slug!r} is not defined; there are {', '.join(known)}")
+        if headline := self.study.headline:
+            rates = self.risk_control.error_rates
+            named.append(("study.headline.task", headline.task, self.study.main.tasks))
+            named.append(("study.headline.error_rate", headline.error_rate, rates))
+        for key, value, known in named:
+            if value not in known:
+                listed = ", ".join(map(str, known))
+                raise ValueError(f"{key}: {value!r} is not defined; there are {listed}")
         for pair in self.study.cascades or ():
             if not self.study.sharing(pair.small, pair.large):
                 raise ValueError(

@@ -78,6 +78,7 @@ def _promises(run: Run, pairs: Pairs) -> Iterator[Result | Table]:
         "method": config.calibration.method,
         "promises": config.risk_control.cascades.listed(),
         "confidence": config.risk_control.confidence,
+        "largest": config.risk_control.largest_group,
     }
     files = _files(("labels", "scores", "features", "splits", "questions"), "whole")
     for two in kept:

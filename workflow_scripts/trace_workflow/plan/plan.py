@@ -161,10 +161,15 @@ class Plan:
         }
 
     def findings(self) -> dict[str, object]:
-        """The settings of the run's findings: the main comparison's, with all labels."""
-        return self.settings("main_comparison") | {
+        """The settings of the run's findings: the main comparison's, with all labels and the
+        guarantee that they begin with.
+        """
+        settings = self.settings("main_comparison")
+        headline = self.run.config.study.headline
+        return settings | {
             "models": self.run.model_labels,
             "tasks": self.run.task_labels,
+            "more": settings["more"] | {"headline": headline.model_dump() if headline else None},
         }
 
     def shown(self, table: str) -> list[dict[str, str]]:

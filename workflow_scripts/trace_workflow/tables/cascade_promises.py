@@ -7,10 +7,10 @@ from trace_workflow.tables.table import Column, Table
 
 NOTHING = "No two models share a task."
 EXPLAINED = (
-    "Each promise holds by itself, with confidence {confidence:g}, for a further question drawn "
-    "like the tested groups and a random one of its variants. At most x below: the cascade is "
-    "right at most a share x less often than the large model alone. A dash: no threshold is "
-    "certified, and all is escalated; the CSV file says why."
+    "Each promise holds by itself, with confidence {confidence:g}, for questions of further groups "
+    "like the tested ones; a group counts with at most so many as the CSV file says. At most x "
+    "below: the cascade is right at most a share x less often than the large model alone. A dash: "
+    "no threshold is certified, and all is escalated; the CSV file says why."
 )
 
 

@@ -108,13 +108,17 @@ NAMES = {
     "auroc_calibrated": "AUROC of calibrated probabilities",
     "brier": "Brier",
 }
+POINTED = {
+    "window": "the window of peak risk",
+    "failing_name": "the name that fails most often, always",
+    "random_part": "a random part",
+    "random_window": "a random window",
+}
 DIRECTION = {"auroc": "higher", "auroc_calibrated": "higher", "brier": "lower"}
 HINDSIGHT = (
     "The best baseline in hindsight is the one that turned out best here, which nobody could have "
     "chosen: a point without an interval. That TRACE+ lies below it is not evidence of a loss."
 )
-# The coverage from which a guarantee is worth telling of.
-WORTH = 0.1
 
 
 def findings(frames: Frames, settings: Settings) -> list[str]:
@@ -138,7 +142,7 @@ def findings(frames: Frames, settings: Settings) -> list[str]:
     return [
         *(
             guaranteed(frames["risk_coverage"].filter(*own), frames["accuracy"], settings)
-            if "risk_coverage" in frames
+            if "risk_coverage" in frames and settings.more.get("headline")
             else []
         ),
         *notes.notes(frames, settings),
@@ -152,17 +156,37 @@ def findings(frames: Frames, settings: Settings) -> list[str]:
 
 
 def guaranteed(thresholds: pl.DataFrame, accuracy: pl.DataFrame, settings: Settings) -> list[str]:
-    """For each task the strictest guarantee that keeps a share of WORTH or more."""
-    all_answers = accuracy.select("model", "task", "accuracy")
-    worth = thresholds.drop_nulls("threshold").filter(pl.col("coverage") >= WORTH)
-    strictest = worth.sort("error_rate").group_by("task", maintain_order=True).first()
-    rows = strictest.join(all_answers, on=["model", "task"]).sort("error_rate", "task")
-    return [
-        f"Keep {row['coverage']:.0%} of the answers of {settings.tasks[row['task']]} and at most "
-        f"{row['error_rate']:.0%} of them are incorrect ({row['confidence']:.0%} confidence), "
-        f"where {1 - row['accuracy']:.0%} of all are."
-        for row in rows.iter_rows(named=True)
-    ]
+    """The guarantee of the task and error rate that the configuration names, kept or not.
+
+    Choosing them here, by what came out, would make the stated confidence too high.
+    """
+    named = thresholds.filter(**settings.more["headline"])
+    rows = named.join(accuracy.select("model", "task", "accuracy"), on=["model", "task"])
+    return [_guaranteed(row, settings) for row in rows.iter_rows(named=True)]
+
+
+def _guaranteed(row: Mapping, settings: Settings) -> str:
+    model, task = settings.models[row["model"]], settings.tasks[row["task"]]
+    rate, most = 100 * row["error_rate"], row["largest_group"]
+    terms = f"{row['confidence']:.0%} confidence; task and rate were fixed beforehand"
+    if most > 1:
+        terms += f"; a group of questions counts with at most {most}"
+    promised = (
+        f"Keep the {100 * row['coverage']:.0f} it is surest of: at most {rate:g} of 100 such "
+        f"answers are wrong ({terms})."
+        if row["threshold"] is not None
+        else f"That at most {rate:g} of 100 kept answers are wrong cannot be promised here "
+        f"({terms}): {row['reason']}."
+    )
+    others = (
+        f" Of {count(row['other_splits'], 'other random split')} of the labels "
+        f"{row['other_thresholds']} can promise that."
+        if row["other_splits"]
+        else ""
+    )
+    return (
+        f"{task}: {model} gets {100 * (1 - row['accuracy']):.0f} of 100 wrong. {promised}{others}"
+    )
 
 
 def headline(improvements: pl.DataFrame, main: pl.DataFrame, labels: Labels) -> list[str]:
@@ -253,21 +277,26 @@ def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
 
 
 def _located(found: pl.DataFrame, settings: Settings) -> list[str]:
-    """How often the window of peak risk lies in a wrong part, beside chance, for each pair."""
+    """How often the window of peak risk lies in a wrong part, among what knows nothing of the
+    answer's risk, best first, for each pair.
+    """
     pairs = found.select("model", "task").unique(maintain_order=True)
     told = []
     for pair in pairs.iter_rows(named=True):
         rows = {row["pointer"]: row for row in found.filter(**pair).iter_rows(named=True)}
-        peak, window, name = (rows[one] for one in ("window", "random_window", "failing_name"))
+        peak = rows["window"]
         if peak["value"] is None or peak["low"] is None:
             continue
+        ends = f"{100 * peak['level']:g}% interval {peak['low']:.0%} to {peak['high']:.0%}"
+        best_first = sorted(POINTED, key=lambda name: -rows[name]["value"])
+        shares = [
+            f"{POINTED[name]} in {rows[name]['value']:.0%}" + f" ({ends})" * (name == "window")
+            for name in best_first
+        ]
         told.append(
             f"Does risk peak where an answer is wrong? Of {peak['pointed']} answers of "
             f"{settings.models[pair['model']]} with right and wrong parts "
-            f"({settings.tasks[pair['task']]}), the window of peak risk lies in a wrong one in "
-            f"{peak['value']:.0%} ({100 * peak['level']:g}% interval {peak['low']:.0%} to "
-            f"{peak['high']:.0%}), a random window in {window['value']:.0%}; the part that fails "
-            f"most often is wrong in {name['value']:.0%}."
+            f"({settings.tasks[pair['task']]}), a wrong one is pointed at by {'; '.join(shares)}."
         )
     return told
 

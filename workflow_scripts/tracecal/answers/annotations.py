@@ -1,4 +1,5 @@
-"""Verdicts from annotation tools' exports: Label Studio's JSON and Argilla's `records.to_json`."""
+"""Verdicts from annotation tools' exports, Label Studio's JSON and Argilla's `records.to_json`, and
+from files of `tracecal label`."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -55,10 +56,20 @@ def _annotated(row: Any, question: str | None) -> tuple[str, list[Any]]:
         return _label_studio(row, question)
     if isinstance(row, Mapping) and isinstance(row.get("responses"), Mapping):
         return _argilla(row, question)
+    if isinstance(row, Mapping) and isinstance(row.get("labelled"), Mapping):
+        return _own(row["labelled"])
     raise WrongRow(
         "it is neither a task of Label Studio's export as JSON (not JSON-MIN), with 'annotations', "
-        "nor a record of Argilla's to_json, with 'responses'"
+        "nor a record of Argilla's to_json, with 'responses', nor a verdict of 'tracecal label', "
+        "with 'labelled'"
     )
+
+
+def _own(labelled: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    if not isinstance(labelled.get("correct", ""), bool | None):
+        raise WrongRow("its 'labelled' does not say whether it is 'correct'")
+    correct = labelled["correct"]
+    return _id(labelled) or _missing("labelled"), ["unsure" if correct is None else correct]
 
 
 def _label_studio(task: Mapping[str, Any], question: str | None) -> tuple[str, list[Any]]:

@@ -9,9 +9,9 @@ import polars as pl
 from jinja2 import Environment, StrictUndefined
 
 from tracecal.calibration import resampling
-from tracecal.calibration.calibrator import FEW_LABELS
+from tracecal.calibration.calibrator import DEFAULT, LABELS
 from tracecal.calibration.fit import FitSettings, Labelled
-from tracecal.calibration.metrics import bin_index, weighted_auroc, weighted_brier
+from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
 
 QUALITY = {
     "estimator": pl.String,
@@ -35,10 +35,14 @@ GUARANTEES = {
 def quality(known: Labelled, task: str, settings: FitSettings) -> pl.DataFrame:
     """Columns of `QUALITY`, a row per estimator, smallest Brier score first.
 
-    By cross-fitting over whole groups; intervals by resampling groups. `gap` is the mean
-    probability minus the share correct; `distinct` counts the different probabilities.
+    By cross-fitting over whole groups, of the answers that no estimator is chosen by: those outside
+    the calibration part of the first split. Intervals by resampling groups. `gap` is the mean
+    probability minus the share correct; `distinct` counts the different probabilities; AUROC counts
+    the pairs of one fold.
     """
-    labels = known.frame.select("example_id", "correct", "group_id")
+    reported = known.first_split.filter(part="evaluation")
+    labels = known.frame.join(reported, on="example_id", how="semi")
+    labels = labels.select("example_id", "correct", "group_id")
     drawn = resampling.draw_counts(
         labels["group_id"].to_list(), settings.seed, settings.bootstrap.resamples
     )
@@ -63,7 +67,7 @@ def _row(
     totals = counts.sum(axis=1)
     values = {
         "brier": weighted_brier(probability, correct, counts),
-        "auroc": weighted_auroc(probability, correct, counts),
+        "auroc": auroc_within(probability, correct, counts, answers["fold"].to_numpy()),
         "gap": -gaps.sum(axis=1) / np.maximum(totals, 1),
         "ece": np.abs(gaps).sum(axis=1) / np.maximum(totals, 1),
     }
@@ -112,22 +116,24 @@ def summary(
 ) -> str:
     """The report as lines of text for a terminal; `outlook` says what a promise would need."""
     fitted_on = stored["fitted_on"]
-    confidence = stored[estimator]["risk_control"]["confidence"]
+    control = stored[estimator]["risk_control"]
     lines = [
         f"{fitted_on['n']} labelled answers of {fitted_on['model']} to {fitted_on['task']}, "
         f"{fitted_on['base_rate']:.1%} correct; entropies: {fitted_on['entropy']}",
         "",
+        f"By the {measured['n'].max()} of them that no estimator was chosen by:",
+        "",
         f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>20}{'ECE':>8}",
     ]
     lines += [
-        f"{row['estimator']:34}{_with_ends(row, 'brier'):>20}{_with_ends(row, 'auroc'):>20}"
-        f"{_with_ends(row, 'gap'):>20}{_number(row['ece']):>8}"
-        + ("  few different values" if 2 * row["distinct"] < row["n"] else "")
+        f"{LABELS[row['estimator']]:34}{_with_ends(row, 'brier'):>20}"
+        f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>20}{_number(row['ece']):>8}"
+        + "".join(f"  {note}" for note in notes(row, estimator))
         for row in measured.iter_rows(named=True)
     ]
-    lines += ["", f"Guaranteed error rates of {estimator}, each with confidence {confidence:g}:"]
+    lines += ["", f"Guaranteed error rates of {LABELS[estimator]}, {holding(control)}:"]
     lines += [guaranteed(row) for row in certified.iter_rows(named=True)]
-    lines += ["", advice(fitted_on, estimator)]
+    lines += ["", advice(fitted_on)]
     lines += ["", outlook] if outlook else []
     return "\n".join(lines)
 
@@ -142,20 +148,32 @@ def guaranteed(row: Mapping[str, Any]) -> str:
     return f"{target} cannot be certified; about {row['more']:,} more labelled questions would do"
 
 
-def advice(fitted_on: Mapping[str, Any], estimator: str) -> str:
-    """Which estimator to use."""
-    best = fitted_on["ranking"][0]
-    chosen = "chosen on answers that no threshold was tested on"
-    if fitted_on.get("estimator") == estimator:
-        return (
-            f"Use {estimator}: of fits to fewer than {FEW_LABELS} labels it predicts best "
-            "(docs/few_labels.md)."
-        )
-    if best == estimator:
-        return f"Use {estimator}: it has the smallest Brier score ({chosen})."
+def holding(control: Mapping[str, Any]) -> str:
+    """With what an estimator's guarantees hold, from its `risk_control`."""
+    most = control["largest_group"]
+    counted = f"; a group counts with at most {most} answers" if most > 1 else ""
+    return f"each with confidence {control['confidence']:g}{counted}"
+
+
+def notes(row: Mapping[str, Any], estimator: str) -> list[str]:
+    """What is to be said of an estimator's row of `quality`, where `estimator` is recommended."""
+    recommended = ["recommended"] if row["estimator"] == estimator else []
+    return recommended + (["few different values"] if 2 * row["distinct"] < row["n"] else [])
+
+
+def advice(fitted_on: Mapping[str, Any]) -> str:
+    """Which estimator to use, and why that one."""
+    estimator, gain = fitted_on["estimator"], fitted_on.get("gain")
+    use = f"Use {LABELS[estimator]}, as 'tracecal score' does (--estimator {estimator})"
+    usual = LABELS[DEFAULT]
+    if estimator == DEFAULT:
+        return f"{use}: it was fixed beforehand, and no other is better by more than its interval."
+    if gain is None:
+        return f"{use}: {usual} gives these answers one probability, or cannot be computed."
     return (
-        f"Use {best}: it has the smallest Brier score ({chosen}); 'tracecal score' takes "
-        f"{estimator} unless --estimator names another."
+        f"{use}: on labels that neither this table nor a guarantee counts, its Brier score is "
+        f"{gain[0]:.3f} lower than that of {usual}, which is used otherwise (interval "
+        f"{gain[1]:.3f} to {gain[2]:.3f}, for all estimators at once)."
     )
 
 
@@ -196,9 +214,9 @@ small { opacity: .7; }
 <p>{{ fitted_on.n }} labelled answers, {{ "%.1f" | format(100 * fitted_on.base_rate) }} % correct;
 entropies: {{ fitted_on.entropy }}.</p>
 <p><strong>{{ advice }}</strong></p>
-<h2>Guarantees of {{ estimator }}</h2>
-<p>Among the answers kept, each error rate holds with confidence {{ confidence }} for new questions
-like those labelled.</p>
+<h2>Guarantees of {{ labels[estimator] }}</h2>
+<p>Among the answers kept, error rates hold for new questions like those labelled,
+{{ holding }}.</p>
 <ul>
 {% for line in guaranteed -%}
 <li>{{ line }}</li>
@@ -207,15 +225,18 @@ like those labelled.</p>
 {% if outlook %}<p>{{ outlook }}</p>
 {% endif -%}
 <h2>Estimators</h2>
-<p>Each probability is from a fit that did not see the answer or its group. In brackets:
+<p>Of the labelled answers, those that no estimator was chosen by. Each probability is from a fit
+that did not see the answer or its group. In brackets:
 {{ "%g" | format(100 * level) }} % intervals from resampled questions.</p>
 <div class="scroll">
 <table>
-<thead><tr><th>estimator</th><th>answers</th><th>Brier ↓</th><th>AUROC ↑</th>
+<thead><tr><th>estimator</th><th>id</th><th>answers</th><th>Brier ↓</th><th>AUROC ↑</th>
 <th>mean − share correct</th><th>ECE ↓</th><th>different values</th></tr></thead>
 <tbody>
 {% for row in rows -%}
-<tr><td>{{ row.estimator }}</td><td>{{ row.n }}</td>
+<tr><td>{{ labels[row.estimator] }}
+{%- for note in notes(row, estimator) %} <small>{{ note }}</small>{% endfor %}</td>
+<td>{{ row.estimator }}</td><td>{{ row.n }}</td>
 {%- for metric in ("brier", "auroc", "gap", "ece") %}
 <td>{% if row[metric] is none %}–{% else %}{{ "%.3f" | format(row[metric]) }}
 {%- if row[metric + "_low"] is not none %} <small>[{{ "%.3f" | format(row[metric + "_low"]) }},
@@ -250,8 +271,10 @@ def render(
         .render(
             fitted_on=stored["fitted_on"],
             estimator=estimator,
-            confidence=stored[estimator]["risk_control"]["confidence"],
-            advice=advice(stored["fitted_on"], estimator),
+            holding=holding(stored[estimator]["risk_control"]),
+            advice=advice(stored["fitted_on"]),
+            labels=LABELS,
+            notes=notes,
             guaranteed=[guaranteed(row).strip() for row in certified.iter_rows(named=True)],
             rows=list(measured.iter_rows(named=True)),
             level=level,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field, PositiveInt
 
 from tracecal.answers.part_spec import Parts
-from tracecal.answers.record import Known, Reasoning, StopToken
+from tracecal.answers.record import ENTROPY_KIND, Known, Reasoning, StopToken
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Calibrator, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
@@ -43,12 +43,17 @@ class FittedOn(Strict):
     base_rate: float = Field(ge=0, le=1, description="the share of correct answers")
     ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
     estimator: str | None = Field(None, description="the one to use; null: TRACE+")
+    gain: tuple[float, float, float] | None = Field(
+        None,
+        description="by how much its Brier score is below that of the default, and the ends of the "
+        "interval; null where it is the default, or where that could not be used",
+    )
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
-        usual = {"estimator": None, "parts": None, "reasoning": "none"}
+        usual = {"estimator": None, "gain": None, "parts": None, "reasoning": "none"}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         return self.model_dump(mode="json", by_alias=True, exclude=left_out)
 
@@ -77,11 +82,11 @@ def fitted_on(
     ).stored()
 
 
+# What `calibrate` recommends unless another is shown to be better; fixed before labels are seen.
 DEFAULT = "trace_plus"
-# Below so many labels the stack of seven predicts better than TRACE+ (docs/few_labels.md).
-FEW_LABELS, WITH_FEW_LABELS = 100, "stack"
-# For calibrators that do not say which estimators predicted best: the paper's strongest baseline.
-FALLBACK = ("seq_logp", "len_norm_logp")
+# For calibrators that do not say which one to use: the workflow's and older ones.
+UNNAMED, FALLBACK = "trace_plus", ("seq_logp", "len_norm_logp")
+LABELS = {entry.id: entry.label for entry in ESTIMATORS}
 # What answers are kept by: an error rate, or a promise about a cascade, such as 'below:0.02'.
 Target = float | str
 
@@ -248,17 +253,20 @@ def _require_unchanged(path: str | Path) -> None:
 
 
 def default_estimator(stored: Mapping[str, Any], entropies: bool = True) -> str:
-    """The estimator that the file names, or TRACE+, where the calibrator has it and the answers
-    have `entropies`; otherwise that of log-probabilities alone that predicted best where it was
-    fitted.
+    """The estimator that the file recommends, or TRACE+ where it names none.
+
+    Where that is not in the file, or needs `entropies` that the answers lack, it is the one of
+    log-probabilities alone that predicted best where it was fitted.
     """
-    usual = stored["fitted_on"].get("estimator") or DEFAULT
-    if entropies and usual in stored:
+    fitted_on = stored["fitted_on"]
+    usual, *others = (fitted_on.get("estimator") or UNNAMED, *fitted_on.get("ranking", ()))
+    inputs = {entry.id: entry.inputs for entry in ESTIMATORS if entry.id in stored}
+    if entropies and usual in inputs:
         return usual
-    ranked = [*stored["fitted_on"].get("ranking", ()), *FALLBACK]
-    held = [entry for name in ranked for entry in ESTIMATORS if entry.id == name and name in stored]
-    usable = [entry.id for entry in held if NEED_ENTROPY.isdisjoint(entry.inputs)]
-    return usable[0] if usable else DEFAULT
+    for name in (usual, *others, *FALLBACK):
+        if name in inputs and NEED_ENTROPY.isdisjoint(inputs[name]):
+            return name
+    return UNNAMED
 
 
 def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) -> Fitted:
@@ -411,6 +419,34 @@ def _entropies(kind: str, top_k: int | None) -> str:
     listed = f"the {top_k} likeliest tokens" if top_k else "the likeliest tokens"
     return {"exact": "exact entropies", "top-k": f"entropies from {listed}"}.get(
         kind, "no entropies"
+    )
+
+
+def undecided(
+    answers: pl.DataFrame, inputs: Iterable[str], fitted_on: FittedOn
+) -> list[str | None]:
+    """Why a threshold on these inputs does not hold for each answer's entropies; null where it
+    does.
+    """
+    if NEED_ENTROPY.isdisjoint(inputs):
+        return [None] * answers.height
+    kinds = answers.select(ENTROPY_KIND, "top_k").rows()
+    return [other_entropies(*kind, fitted_on) for kind in kinds]
+
+
+def other_kinds(answers: pl.DataFrame, fitted_on: FittedOn) -> str | None:
+    """How many of the labelled `answers` have entropies that no threshold decides about; null where
+    none has.
+    """
+    by_size = answers["top_k"].drop_nulls().value_counts(sort=True).sort("top_k")
+    without = sum(why is not None for why in undecided(answers, NEED_ENTROPY, fitted_on))
+    if not without:
+        return None
+    sizes = ", ".join(f"{size} ({count} answers)" for size, count in by_size.iter_rows())
+    return (
+        f"the labelled answers' entropies are from different numbers of listed tokens: {sizes}. "
+        f"Thresholds on entropies hold for {fitted_on.top_k}, give or take {TOP_K_MARGIN}: the "
+        f"{without} other labels enter the fits, and not the tests of thresholds"
     )
 
 

@@ -3,17 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
+from scipy.special import stdtrit
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import ENTROPY_KIND
-from tracecal.calibration.calibrator import (
-    FEW_LABELS,
-    WITH_FEW_LABELS,
-    FittedOn,
-    default_estimator,
-    fingerprints,
-)
+from tracecal.calibration.calibrator import DEFAULT, FittedOn, fingerprints, other_kinds, undecided
 from tracecal.calibration.few_labels import by_part, part_codes
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.guarantees import risk_control
@@ -32,6 +28,8 @@ FEWEST = 20
 FOLDS = 5
 DIGITS = 6  # of the held-out probabilities in a calibrator's file
 MOST_WATCHED = 500
+# An estimator is a constant with fewer different values, or with this share of one value.
+FEWEST_VALUES, MOST_ALIKE = 5, 0.9
 
 
 class FitSettings(Strict):
@@ -56,17 +54,22 @@ class Labelled(NamedTuple):
     splits: pl.DataFrame
     part_names: Sequence[str] = ()
 
+    @property
+    def first_split(self) -> pl.DataFrame:
+        """The split whose fit is certified."""
+        return self.splits.filter(pl.col("split") == 0)
+
     def fits(self) -> dict[str, OwnFit]:
         """The estimators that are fitted in a way of their own, and how."""
         own = {e.id: e.fit for e in ESTIMATORS if e.id in self.estimators and e.fit}
         return by_part(self.estimators, own)[1] if self.part_names else own
 
     def cross_fitted(self, settings: FitSettings, part: str | None = None) -> pl.DataFrame:
-        """`estimator`, `example_id` and `probability` by fits without the answer's own fold.
+        """`estimator`, `example_id`, `fold` and `probability` by fits without the answer's fold.
 
         `part` restricts it to that part of the first split. Folds are of whole groups.
         """
-        rows = self.splits.filter(pl.col("split") == 0)
+        rows = self.first_split
         rows = rows if part is None else rows.filter(part=part)
         ranks = rows["rank"].rank("dense") - 1
         rows = rows.with_columns(fold=ranks % min(FOLDS, ranks.n_unique()))
@@ -86,7 +89,7 @@ class Labelled(NamedTuple):
             self.fits(),
             part_names=self.part_names,
         )
-        return predictions.drop("split")
+        return predictions.rename({"split": "fold"})
 
 
 def calibrate_answers(
@@ -107,29 +110,7 @@ def calibrate_answers(
     known = labelled(answers, task, settings, parts)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
-    method = settings.calibration.method
-    _, calibrators = calibrate_all(
-        known.frame,
-        known.splits,
-        known.estimators,
-        method,
-        known.fits(),
-        part_names=known.part_names,
-    )
-    ranking = _ranking(known, settings)
-    few = usable.height < FEW_LABELS and WITH_FEW_LABELS in calibrators
-    chosen = {"ranking": tuple(ranking), "estimator": WITH_FEW_LABELS if few else None}
-    default = default_estimator({"fitted_on": chosen, **calibrators})
-    split = known.splits.filter(pl.col("split") == 0)
-    rates, confidence = settings.risk_control.error_rates, settings.risk_control.confidence
-    for name, columns in known.estimators.items():
-        values = {column.split(".", 1)[1]: column for column in columns}
-        rows = known.frame.select("example_id", "correct", **values)
-        calibrators[name]["risk_control"] = risk_control(
-            calibrators[name], rows, split, rates, confidence, forecast=name == default
-        )
-        calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, split)
-    calibrators[default]["held_out"] = _held_out(known, default, settings)
+    split = known.first_split
     fitted_on = FittedOn(
         model=_one(usable, "model", "models"),
         revision=revision,
@@ -139,14 +120,48 @@ def calibrate_answers(
         processed=_one(usable, "processed", "kinds") or "unknown",
         reasoning=_one(usable, "reasoning", "kinds") or "none",
         entropy=_one_entropy_kind(usable),
-        top_k=usable["top_k"].drop_nulls().mode().min(),
+        # Of answers that no threshold is tested on, as it decides which ones are.
+        top_k=usable.join(split.filter(part="calibration"), on="example_id", how="semi")["top_k"]
+        .drop_nulls()
+        .mode()
+        .min(),
         vocabulary=vocabulary,
         n=usable.height,
         base_rate=float(usable["correct"].mean()),
-        **chosen,
         answers=tuple(fingerprints(usable).drop_nulls()),
         parts=parts,
     )
+    if told := other_kinds(usable, fitted_on):
+        LOGGER.warning("%s", told)
+    method = settings.calibration.method
+    _, calibrators = calibrate_all(
+        known.frame,
+        known.splits,
+        known.estimators,
+        method,
+        known.fits(),
+        part_names=known.part_names,
+    )
+    choice = chosen(known, calibrators, settings)
+    fitted_on = fitted_on.model_copy(update=choice._asdict())
+    control = settings.risk_control
+    for name, columns in known.estimators.items():
+        values = {column.split(".", 1)[1]: column for column in columns}
+        reasons = pl.Series(undecided(usable, columns, fitted_on), dtype=pl.String)
+        decided = usable.select("example_id").filter(reasons.is_null())
+        rows = known.frame.select("example_id", "correct", **values)
+        calibrators[name]["risk_control"] = risk_control(
+            calibrators[name],
+            rows.join(decided, on="example_id", how="semi"),
+            split,
+            control.error_rates,
+            control.confidence,
+            largest=control.largest_group,
+            forecast=name == choice.estimator,
+        )
+        calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, split)
+    held_out = _held_out(known, choice.estimator, settings)
+    calibrators[choice.estimator]["held_out"] = held_out
     told = fitted_on.stored()
     parse(FittedOn, told, "the calibrator")  # names that no reader of it would take end here
     return {"fitted_on": told, **calibrators}
@@ -206,8 +221,8 @@ def labelled(
 
 
 def _held_out(known: Labelled, estimator: str, settings: FitSettings) -> dict[str, list]:
-    """An estimator's probabilities by fits that had not seen the answer, with its label and group,
-    for `tracecal plan`.
+    """An estimator's probabilities by fits that had not seen the answer, with its fold, label and
+    group, for `tracecal plan`.
     """
     alone = known._replace(estimators={estimator: known.estimators[estimator]})
     rows = alone.cross_fitted(settings).join(
@@ -215,21 +230,80 @@ def _held_out(known: Labelled, estimator: str, settings: FitSettings) -> dict[st
     )
     rows = rows.sort("example_id").with_columns(group=pl.col("group_id").rank("dense") - 1)
     rounded = rows.with_columns(pl.col("probability").round_sig_figs(DIGITS))
-    return rounded.select("group", "correct", "probability").to_dict(as_series=False)
+    columns = ("group", "correct", "fold", "probability")
+    return rounded.select(columns).to_dict(as_series=False)
 
 
-def _ranking(known: Labelled, settings: FitSettings) -> list[str]:
-    """The estimators, smallest Brier score first.
+class Choice(NamedTuple):
+    """The `estimator` that is recommended, with its `gain` as in `FittedOn`, and the `ranking`."""
 
-    By cross-fitting within the calibration part of the first split, so that the choice of an
-    estimator sees none of the answers that thresholds were tested on.
+    ranking: tuple[str, ...]
+    estimator: str
+    gain: tuple[float, float, float] | None = None
+
+
+def chosen(known: Labelled, calibrators: Mapping[str, Any], settings: FitSettings) -> Choice:
+    """DEFAULT, unless another estimator's Brier score is lower by more than its interval.
+
+    By cross-fitting within the calibration part of the first split, so that the choice sees none of
+    the answers that thresholds are tested on and the report counts. The interval is one that would
+    hold for all estimators at once (Bonferroni). Where DEFAULT cannot be computed or is a constant,
+    it is the estimator with the smallest Brier score that is none; of constants alone DEFAULT.
     """
-    predictions = known.cross_fitted(settings, "calibration")
-    errors = predictions.join(known.frame.select("example_id", "correct"), on="example_id")
+    labels = known.frame.select("example_id", "correct", "group_id")
+    errors = known.cross_fitted(settings, "calibration").join(labels, on="example_id")
     squared = (pl.col("probability") - pl.col("correct")) ** 2
-    scores = errors.group_by("estimator").agg(brier=squared.mean(), n=pl.len())
+    errors = errors.with_columns(squared=squared)
+    scores = errors.group_by("estimator").agg(brier=pl.mean("squared"), n=pl.len())
     most = scores.filter(pl.col("n") == pl.col("n").max())
-    return most.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
+    ranked = most.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
+    part = known.first_split.filter(part="calibration")
+    seen = known.frame.join(part, on="example_id", how="semi")
+    varied = {
+        name for name in calibrators if varies(seen, known.estimators[name], calibrators[name])
+    }
+    ranking = tuple(sorted(ranked, key=lambda name: name not in varied))
+    if DEFAULT not in varied:
+        fixed = DEFAULT if DEFAULT in ranking and not varied.intersection(ranking) else ranking[0]
+        return Choice(ranking, fixed)
+    best = ranking[0]
+    paired = errors.filter(estimator=DEFAULT).join(
+        errors.filter(estimator=best), on="example_id", suffix="_best"
+    )
+    level = 1 - (1 - settings.bootstrap.level) / max(len(varied) - 1, 1)
+    difference = (paired["squared"] - paired["squared_best"]).to_numpy()
+    gain = mean_interval(difference, paired["group_id"].to_numpy(), level)
+    if best == DEFAULT or not gain[1] > 0:
+        return Choice(ranking, DEFAULT)
+    return Choice(ranking, best, gain)
+
+
+def varies(rows: pl.DataFrame, columns: Sequence[str], fits: Mapping[str, Any]) -> bool:
+    """Whether the first split's fit tells the `rows` apart: five different probabilities or more,
+    and none of them for nine in ten.
+    """
+    x = rows.select(columns).drop_nulls().cast(pl.Float64).to_numpy()
+    probability = from_json(fits["splits"]["0"]).predict(x).round(DIGITS)
+    counts = np.unique(probability, return_counts=True)[1]
+    return len(counts) >= FEWEST_VALUES and counts.max() < MOST_ALIKE * len(x)
+
+
+def mean_interval(
+    values: np.ndarray, group: np.ndarray, level: float
+) -> tuple[float, float, float]:
+    """The mean of `values` [n] and the ends of its interval, by the variance between groups [n].
+
+    Student's t with a degree of freedom less than there are groups; a single group has no interval.
+    """
+    mean = float(values.mean())
+    _, member_of = np.unique(group, return_inverse=True)
+    totals = np.bincount(member_of, weights=values - mean)
+    groups = len(totals)
+    if groups < 2:
+        return mean, -np.inf, np.inf
+    error = np.sqrt(groups / (groups - 1) * (totals**2).sum()) / len(values)
+    reach = float(stdtrit(groups - 1, (1 + level) / 2) * error)
+    return mean, mean - reach, mean + reach
 
 
 def _one_entropy_kind(answers: pl.DataFrame) -> str:

@@ -18,41 +18,61 @@ def error_level(confidence: float, together: int = 1) -> float:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part of a split: arrays [answers]. Groups are numbered in the order of their tests."""
+class Grouped:
+    """Answers with their probabilities: arrays [answers]. Groups are numbered in the order of their
+    tests.
+
+    Where an argument `most` says with how many answers a group counts at most, each answer of a
+    group of n weighs 1 / max(n, most), and the group as much as its answers.
+    """
 
     group: np.ndarray
     probability: np.ndarray
-    correct: np.ndarray
 
     @property
     def groups(self) -> int:
         return len(np.unique(self.group))
 
-    def kept(self, thresholds: np.ndarray) -> np.ndarray:
-        """The share of each group's answers that thresholds [t] keep, [groups, t]."""
-        return group_means(self.group, self._over(thresholds))
+    @property
+    def largest(self) -> int:
+        """How many answers the largest group has; 1 where there is none."""
+        return int(np.unique(self.group, return_counts=True)[1].max(initial=1))
 
-    def wrong(self, thresholds: np.ndarray) -> np.ndarray:
-        """The share of each group's answers that are kept and wrong, [groups, t]."""
-        return group_means(self.group, self._over(thresholds) & ~self.correct[:, None])
+    def weights(self, most: int) -> np.ndarray:
+        """The weight of each group, at most 1: [groups]."""
+        return self.totals(np.ones((len(self.group), 1)), most)[:, 0]
 
-    def _over(self, thresholds: np.ndarray) -> np.ndarray:
+    def totals(self, values: np.ndarray, most: int) -> np.ndarray:
+        """The weighted sum of `values` [answers, t] in each group, [groups, t]."""
+        _, member_of, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(sizes), values.shape[1]))
+        np.add.at(sums, member_of, values)
+        return sums / np.maximum(sizes, most)[:, None]
+
+    def over(self, thresholds: np.ndarray) -> np.ndarray:
+        """Whether thresholds [t] keep each answer, [answers, t]."""
         return self.probability[:, None] >= thresholds
 
 
-def group_means(group: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The mean of `values` [answers, t] in each group, [groups, t]."""
-    _, member_of, sizes = np.unique(group, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(sizes), values.shape[1]))
-    np.add.at(sums, member_of, values)
-    return sums / sizes[:, None]
+@dataclass(frozen=True)
+class Part(Grouped):
+    """One part of a split, and whether its answers are `correct`."""
+
+    correct: np.ndarray
+
+    def kept(self, thresholds: np.ndarray, most: int) -> np.ndarray:
+        """How much of each group thresholds [t] keep, [groups, t]."""
+        return self.totals(self.over(thresholds), most)
+
+    def wrong(self, thresholds: np.ndarray, most: int) -> np.ndarray:
+        """How much of each group is kept and wrong, [groups, t]."""
+        return self.totals(self.over(thresholds) & ~self.correct[:, None], most)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for thresholds [t]: the shares of each tested group's answers that are `kept`,
-    and kept and `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of the calibration
+    """The evidence for thresholds [t]: how much of each tested group is `kept`, and kept and
+    `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of the calibration
     part.
 
     `single` says whether the task declares every answer to be a group of its own.
@@ -65,10 +85,16 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, seen: Part, tested: Part, thresholds: np.ndarray, error_rate: float, single: bool
+        cls,
+        seen: Part,
+        tested: Part,
+        thresholds: np.ndarray,
+        error_rate: float,
+        single: bool,
+        most: int,
     ) -> "Evidence":
-        before = seen.wrong(thresholds) - error_rate * seen.kept(thresholds)
-        return cls(tested.kept(thresholds), tested.wrong(thresholds), before, single)
+        before = seen.wrong(thresholds, most) - error_rate * seen.kept(thresholds, most)
+        return cls(tested.kept(thresholds, most), tested.wrong(thresholds, most), before, single)
 
     def passes(self, error_rate: float, level: float) -> np.ndarray:
         """Whether each threshold passes its test, [t]."""
@@ -118,11 +144,12 @@ class Guarantee:
     """A certified threshold on the probability (null: there is none) and its test results.
 
     Of the `n` tested answers `kept` have a probability of at least `threshold`, and `wrong` of
-    these are wrong. `coverage` and `error` are the estimates for a random answer of a random group:
-    kept / n and wrong / kept where groups are single answers.
+    these are wrong. `coverage` and `error` are kept / n and wrong / kept, with groups counting as
+    in the guarantee. The test was that of `tested_rate`, the `error_rate` or a smaller one.
     """
 
     error_rate: float
+    tested_rate: float
     threshold: float | None
     n: int
     kept: int
@@ -132,29 +159,63 @@ class Guarantee:
 
 
 def guarantee(
-    seen: Part, tested: Part, error_rate: float, level: float, single: bool = False
+    seen: Part,
+    tested: Part,
+    error_rate: float,
+    level: float,
+    single: bool = False,
+    largest: int | None = None,
 ) -> Guarantee:
     """The most inclusive threshold that fixed-sequence testing at `level` allows.
 
-    The calibrator was fitted on `seen`; `tested` shares no group with it.
+    The calibrator was fitted on `seen`; `tested` shares no group with it. `single` says that the
+    task declares no groups, `largest` with how many answers a group counts at most; null: as many
+    as the largest of `seen` has.
     """
-    n = len(tested.probability)
-    thresholds = threshold_sequence(seen, tested.groups, error_rate, level)
-    evidence = Evidence.of(seen, tested, thresholds, error_rate, single)
+    n, most = len(tested.probability), counted(seen, single, largest)
+    weights = tested.weights(most).sum()
+    thresholds = threshold_sequence(seen, weights, error_rate, level)
+    evidence = Evidence.of(seen, tested, thresholds, error_rate, single, most)
     count = int(np.cumprod(evidence.passes(error_rate, level)).sum()) if n else 0
     if not count:
-        return Guarantee(error_rate, None, n, 0, 0, 0.0, None)
+        return Guarantee(error_rate, error_rate, None, n, 0, 0, 0.0, None)
     last = count - 1
     kept = tested.probability >= thresholds[last]
     return Guarantee(
+        error_rate,
         error_rate,
         float(thresholds[last]),
         n,
         int(kept.sum()),
         int((kept & ~tested.correct).sum()),
-        float(evidence.kept[:, last].mean()),
+        float(evidence.kept[:, last].sum() / weights),
         float(evidence.wrong[:, last].sum() / evidence.kept[:, last].sum()),
     )
+
+
+def counted(seen: Part, single: bool, largest: int | None) -> int:
+    """With how many answers a group counts at most; arguments as of `guarantee`."""
+    return 1 if single else largest or seen.largest
+
+
+def guarantees(
+    seen: Part,
+    tested: Part,
+    error_rates: Sequence[float],
+    level: float,
+    single: bool = False,
+    largest: int | None = None,
+) -> list[Guarantee]:
+    """The `guarantee` of each rate, smallest first; one without a threshold takes that of the rate
+    before it.
+    """
+    found: list[Guarantee] = []
+    for rate in sorted(error_rates):
+        own = guarantee(seen, tested, rate, level, single, largest)
+        if own.threshold is None and found and found[-1].threshold is not None:
+            own = replace(found[-1], error_rate=rate)
+        found.append(own)
+    return found
 
 
 def sufficing(error_rate: float, level: float) -> int:
@@ -162,8 +223,9 @@ def sufficing(error_rate: float, level: float) -> int:
     return math.ceil(math.log(level) / math.log(1 - error_rate))
 
 
-def threshold_sequence(seen: Part, groups: int, error_rate: float, level: float) -> np.ndarray:
+def threshold_sequence(seen: Part, groups: float, error_rate: float, level: float) -> np.ndarray:
     """Thresholds to test on a number of `groups`, falling: quantiles of the `seen` probabilities.
+    `groups` is the sum of their weights.
 
     The first should be the easiest to certify by the `seen` labels: of those that keep at least
     START times as many groups as suffice where no answer is wrong, it has the largest
@@ -190,20 +252,27 @@ def threshold_sequence(seen: Part, groups: int, error_rate: float, level: float)
 
 
 def enough(
-    seen: Part, tested: Part, error_rate: float, level: float, single: bool = False
+    seen: Part,
+    tested: Part,
+    error_rate: float,
+    level: float,
+    single: bool = False,
+    largest: int | None = None,
 ) -> int | None:
     """About how many groups like the tested ones would have sufficed for a guarantee.
 
     The tested groups are repeated, a quarter more each time, until the first threshold for that
-    number passes; None where 14 times as many are too few.
+    number passes; None where 14 times as many are too few. Arguments as of `guarantee`.
     """
+    most = counted(seen, single, largest)
+    weights = tested.weights(most)
     for step in range(1, STEPS + 1) if tested.groups else ():
         size = math.ceil(tested.groups * GROWTH**step)
-        first = threshold_sequence(seen, size, error_rate, level)[:1]
-        evidence = Evidence.of(seen, tested, first, error_rate, single)
+        repeated = np.arange(size) % tested.groups
+        first = threshold_sequence(seen, weights[repeated].sum(), error_rate, level)[:1]
+        evidence = Evidence.of(seen, tested, first, error_rate, single, most)
         if evidence.wrong.sum() >= error_rate * evidence.kept.sum():
             continue  # no number of such groups suffices
-        repeated = np.arange(size) % tested.groups
         enlarged = replace(evidence, kept=evidence.kept[repeated], wrong=evidence.wrong[repeated])
         if enlarged.passes(error_rate, level).any():
             return size
@@ -216,20 +285,27 @@ def reason(
     error_rate: float,
     level: float,
     suffice: int | None,
+    most: int = 1,
     forecast: bool = True,
 ) -> str:
     """Why there is no guarantee, in one sentence; `suffice` is that of `enough`, which was not
-    asked without `forecast`.
+    asked without `forecast`. A group counts with at most `most` answers.
     """
     if not len(seen.probability) or not tested.groups:
         return "no answer has been tested"
-    fewest = sufficing(error_rate, level)
+    fewest, weights = sufficing(error_rate, level), tested.weights(most).sum()
     if tested.groups < fewest:
         return (
             f"needs at least {fewest} tested groups even if every answer is correct, "
             f"has {tested.groups}"
         )
-    first = threshold_sequence(seen, tested.groups, error_rate, level)[0]
+    if weights < fewest:
+        return (
+            f"needs about {fewest} tested groups of {most} answers even if every answer is "
+            f"correct; the {tested.groups} tested ones, most of them smaller, count as "
+            f"{weights:.1f}: label more, or state a smaller risk_control.largest_group"
+        )
+    first = threshold_sequence(seen, weights, error_rate, level)[0]
     kept = tested.probability >= first
     wrong = int((kept & ~tested.correct).sum())
     found = f"{wrong} of the {kept.sum()} most confident answers tested first are incorrect"
@@ -248,17 +324,19 @@ def risk_control(
     confidence: float,
     single: bool = False,
     together: int = 1,
+    largest: int | None = None,
     forecast: bool = True,
 ) -> dict[str, object]:
     """The guarantees of one estimator as plain JSON, for the fit of the first split.
 
     `fits` is its entry of the calibrators. `answers` holds `example_id`, `correct` and its
     features; `splits` holds `example_id`, `split`, `rank` (of the group) and `part`. `single` says
-    that the task declares no groups. `groups` is the number of tested groups. Where there is no
-    threshold, `reason` says why and `enough` is that of the function, null without `forecast`: it
-    takes longer than all the rest. Each of the other splits would have had a threshold of its own,
-    which holds as much by itself: `other_splits` counts them, `other_thresholds` those with one,
-    whose median and ends follow.
+    that the task declares no groups. `groups` is the number of tested groups, of which each counts
+    with at most `largest_group` answers: `largest`, or the size of the calibration part's largest
+    where that is null. Where there is no threshold, `reason` says why and `enough` is that of the
+    function, null without `forecast`: it takes longer than all the rest. Each of the other splits
+    would have had a threshold of its own, which holds as much by itself: `other_splits` counts
+    them, `other_thresholds` those with one, whose median and ends follow.
     """
     numbers = sorted(splits["split"].unique())
     level = error_level(confidence, together)
@@ -272,18 +350,22 @@ def risk_control(
         for number in numbers
     ]
     seen, tested = by_split[0]
+    most = counted(seen, single, largest)
+    every = [guarantees(*pair, error_rates, level, single, largest) for pair in by_split]
     thresholds = []
-    for rate in sorted(error_rates):
-        found, *others = (guarantee(*pair, rate, level, single) for pair in by_split)
-        missing = found.threshold is None
-        suffice = enough(seen, tested, rate, level, single) if missing and forecast else None
-        why = reason(seen, tested, rate, level, suffice, forecast) if missing else None
+    for found, *others in zip(*every, strict=True):
+        rate, missing = found.error_rate, found.threshold is None
+        suffice = None
+        if missing and forecast:
+            suffice = enough(seen, tested, rate, level, single, largest)
+        why = reason(seen, tested, rate, level, suffice, most, forecast) if missing else None
         thresholds.append(asdict(found) | {"enough": suffice, "reason": why} | _of_others(others))
     return {
         "split": int(numbers[0]),
         "confidence": confidence,
         "together": together,
         "groups": tested.groups,
+        "largest_group": most,
         "thresholds": thresholds,
     }
 
@@ -324,40 +406,27 @@ Promise = Literal["below", "at_least"]
 
 
 @dataclass(frozen=True)
-class PairedPart:
-    """One part of a split: arrays [answers], groups numbered in the order of their tests."""
+class PairedPart(Grouped):
+    """One part of a split, and whether each model is right; -inf stands for no probability."""
 
-    group: np.ndarray
-    probability: np.ndarray
     small: np.ndarray
     large: np.ndarray
 
-    @property
-    def groups(self) -> int:
-        return len(np.unique(self.group))
-
-    def lost(self, thresholds: np.ndarray, promise: Promise) -> np.ndarray:
-        """What a promise bounds, in each group at thresholds [t]: [groups, t]."""
-        kept = self._kept(thresholds)
+    def lost(self, thresholds: np.ndarray, promise: Promise, most: int) -> np.ndarray:
+        """Weighted sum in each group of what a promise bounds at thresholds [t]: [groups, t]."""
+        kept = self.over(thresholds)
         small, large = (one.astype(float)[:, None] for one in (self.small, self.large))
         if promise == "below":
-            return group_means(self.group, (large - small) * kept)
-        return group_means(self.group, 1 - np.where(kept, small, large))
-
-    def escalated(self, threshold: float) -> float:
-        """The share of a random group's answers that go to the large model."""
-        return float(group_means(self.group, ~self._kept(np.array([threshold]))).mean())
-
-    def _kept(self, thresholds: np.ndarray) -> np.ndarray:
-        return self.probability[:, None] >= thresholds
+            return self.totals((large - small) * kept, most)
+        return self.totals(1 - np.where(kept, small, large), most)
 
 
 @dataclass(frozen=True)
 class CascadeGuarantee:
     """A certified threshold (null: there is none, and `reason` says why) and its test results.
 
-    `promised` is ε or r. `escalated` and the accuracies are estimates for a random answer of a
-    random group of the `groups` tested ones; without a threshold all is escalated.
+    `promised` is ε or r. `escalated` and the accuracies are estimates by the `groups` tested ones,
+    of which each counts with at most `largest_group` answers; without a threshold all is escalated.
     """
 
     promise: Promise
@@ -365,6 +434,7 @@ class CascadeGuarantee:
     threshold: float | None
     n: int
     groups: int
+    largest_group: int
     escalated: float
     accuracy: float | None
     small_accuracy: float | None
@@ -375,73 +445,77 @@ class CascadeGuarantee:
 def paired_parts(answers: pl.DataFrame) -> tuple[PairedPart, PairedPart]:
     """The calibration and the evaluation part of a split's `answers`.
 
-    They have `example_id`, `rank`, `part`, `probability` (null counts as the least), `small` and
-    `large`.
+    They have `example_id`, `rank`, `part`, `probability` (null: the answer is never kept), `small`
+    and `large`.
     """
-    rows = answers.with_columns(pl.col("probability").fill_null(-1.0)).sort("rank", "example_id")
-    parts = (rows.filter(part=part) for part in ("calibration", "evaluation"))
+    known = answers.with_columns(pl.col("probability").fill_null(-np.inf))
+    parts = (known.filter(part=part) for part in ("calibration", "evaluation"))
     seen, tested = (
         PairedPart(*(own[name].to_numpy() for name in ("rank", "probability", "small", "large")))
-        for own in parts
+        for own in (rows.sort("rank", "example_id") for rows in parts)
     )
     return seen, tested
 
 
 def cascade_guarantee(
-    seen: PairedPart, tested: PairedPart, promise: Promise, promised: float, level: float
+    seen: PairedPart,
+    tested: PairedPart,
+    promise: Promise,
+    promised: float,
+    level: float,
+    largest: int | None = None,
 ) -> CascadeGuarantee:
     """The lowest threshold that fixed-sequence testing at `level` allows, keeping most answers.
 
     The calibrator was fitted on `seen`; `tested` shares no group with it. `promised` is in (0, 1).
+    A group counts with at most `largest` questions; null: with as many as the largest of `seen`.
     """
     rate = promised if promise == "below" else 1 - promised
+    most = largest or seen.largest
     n, groups = len(tested.probability), tested.groups
-    thresholds = cascade_thresholds(seen, promise, rate)
+    thresholds = cascade_thresholds(seen, promise, rate, most)
     if not n or not len(thresholds):
         known = (None, None, None, "no answer has been tested")
-        return CascadeGuarantee(promise, promised, None, n, groups, 1.0, *known)
-    losses = tested.lost(thresholds, promise)
-    passed = bets_pass(losses - rate, seen.lost(thresholds, promise) - rate, rate, level)
-    count = int(np.cumprod(passed).sum())
+        return CascadeGuarantee(promise, promised, None, n, groups, most, 1.0, *known)
+    weights = tested.weights(most)
+    losses = tested.lost(thresholds, promise, most) - rate * weights[:, None]
+    before = seen.lost(thresholds, promise, most) - rate * seen.weights(most)[:, None]
+    count = int(np.cumprod(bets_pass(losses, before, rate, level)).sum())
     threshold = float(thresholds[count - 1]) if count else None
     at = np.inf if threshold is None else threshold
-    # What is lost where nothing, what, and everything is kept.
-    wrong = tested.lost(np.array([-np.inf, at, np.inf]), "at_least").mean(axis=0)
-    small, cascade, large = (1 - wrong).tolist()
-    reason = None
-    if threshold is None:
-        fewest = sufficing(rate, level)
-        reason = (
-            f"needs at least {fewest} tested groups even if nothing is lost, has {groups}"
-            if groups < fewest
-            else f"with {groups} tested groups, keeping the most confident answers is not shown "
-            "to be good enough"
-        )
+    # What is lost where everything, what, and nothing is kept.
+    wrong = tested.lost(np.array([-np.inf, at, np.inf]), "at_least", most).sum(axis=0)
+    small, cascade, large = (1 - wrong / weights.sum()).tolist()
+    gone = tested.totals(~tested.over(np.array([at])), most).sum() / weights.sum()
+    why = None if threshold is not None else _reason(weights, rate, level)
     return CascadeGuarantee(
-        promise,
-        promised,
-        threshold,
-        n,
-        groups,
-        tested.escalated(at),
-        cascade,
-        small,
-        large,
-        reason,
+        *(promise, promised, threshold, n, groups, most), float(gone), cascade, small, large, why
     )
 
 
-def cascade_thresholds(seen: PairedPart, promise: Promise, rate: float) -> np.ndarray:
+def _reason(weights: np.ndarray, rate: float, level: float) -> str:
+    """Why there is no threshold, by the weights of the tested groups."""
+    fewest, groups = sufficing(rate, level), len(weights)
+    if groups < fewest:
+        return f"needs at least {fewest} tested groups even if nothing is lost, has {groups}"
+    counted = "" if weights.sum() == groups else f", which count as {weights.sum():.1f},"
+    return (
+        f"with {groups} tested groups{counted} keeping the most confident answers is not shown to "
+        "be good enough"
+    )
+
+
+def cascade_thresholds(seen: PairedPart, promise: Promise, rate: float, most: int) -> np.ndarray:
     """Thresholds in the order of their tests, falling: quantiles of the `seen` probabilities.
 
     The first has the largest ratio of -ΣZ to sqrt(ΣZ²), with one group that is lost as a whole
     added to the latter.
     """
-    ranked = -np.sort(-seen.probability)
+    ranked = -np.sort(-seen.probability[np.isfinite(seen.probability)])
     if not len(ranked):
         return ranked
     shares = np.append(np.arange(STEP, 1.0, STEP), 1.0)
     thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
-    z = seen.lost(thresholds, promise) - rate
+    z = seen.lost(thresholds, promise, most) - rate * seen.weights(most)[:, None]
     evidence = -z.sum(axis=0) / np.sqrt((z**2).sum(axis=0) + (1 - rate) ** 2)
     return np.unique(thresholds[int(np.argmax(evidence)) :])[::-1]

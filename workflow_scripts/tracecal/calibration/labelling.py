@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from tracecal.answers.read import OF_TRACES, Answers
 from tracecal.calibration import resampling
+from tracecal.calibration.guarantees import sufficing
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
@@ -204,33 +205,24 @@ def _interval(values: tuple[float | None, float | None, float | None], form: str
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
-# A promised error rate from labels that are asked for one after the other, where they decide.
+# A guaranteed error rate from labels that are asked for one after the other, where they decide.
 
 
 Population = Literal["finite", "further"]
-START, STEP = 0.08, 0.04
+START, STEP, ENOUGH = 0.08, 0.04, 1.5
 GUESS, PRIOR = 0.4, 20.0
-# The share of groups set aside for thresholds.
+# The share of answers set aside for thresholds.
 ASIDE = 0.1
 
 
 @dataclass(frozen=True)
-class Pool:
-    """Answers: arrays [answers]. Groups are numbered from 0, in random order."""
-
-    group: np.ndarray
-    score: np.ndarray
-
-
-@dataclass(frozen=True)
-class Promise:
-    """The last threshold that passed, null where none did, and the share of answers it keeps.
+class Found:
+    """The last threshold that passed, null where none did.
 
     `ended` is why no further threshold passed, `tested` the last one that was tested.
     """
 
     threshold: float | None
-    coverage: float
     tested: float | None
     ended: Literal["passed", "failed", "labels"]
 
@@ -239,104 +231,86 @@ class NoMoreLabels(Exception):
     """A label is needed and cannot be had."""
 
 
-def promise(
-    pool: Pool,
+def order_of_tests(
+    group: np.ndarray, population: Population, most: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The places of the answers to test, in random order.
+
+    `group` [answers] numbers their groups from 0, of which one counts with at most `most` answers.
+    """
+    if population == "finite":
+        return rng.permutation(len(group))
+    sizes = np.bincount(group)
+    order = rng.permutation(len(sizes))
+    enters = rng.random(len(sizes)) * most < sizes
+    by_group = np.argsort(group, kind="stable")
+    one_each = by_group[np.cumsum(sizes) - sizes + rng.integers(sizes)]
+    return one_each[order[enters[order]]]
+
+
+def search(
+    score: np.ndarray,
     wrong: Callable[[int], bool],
     error_rate: float,
     level: float,
     population: Population,
-) -> Promise:
+) -> Found:
     """The most inclusive threshold that passes.
 
-    `wrong` says whether an answer is wrong; it is called for those that a test needs, in the order
-    in which it needs them, and may raise `NoMoreLabels`.
+    `score` [answers] is in the order of `order_of_tests`; minus infinity stands for none. `wrong`
+    says whether the answer at a place of it is wrong. It is called for those that a test needs, in
+    the order in which it needs them, and may raise `NoMoreLabels`.
     """
-    groups = int(pool.group.max()) + 1
-    aside = math.ceil(ASIDE * groups) if population == "further" else 0
-    drawn = pool.group >= aside
-    thresholds = _thresholds(pool.score[~drawn] if aside else pool.score)
-    thresholds = thresholds[thresholds <= pool.score[drawn].max(initial=-np.inf)]
-    sizes = np.bincount(pool.group)
-    passed = tested = None
-    ended: Literal["passed", "failed", "labels"] = "passed"
-    for tested in thresholds:
-        kept = np.flatnonzero((pool.score >= tested) & drawn)
+    aside, start, known = 0, START, score
+    if population == "further":
+        aside = math.ceil(ASIDE * len(score))
+        tested = max(len(score) - aside, 1)
+        start, known = max(START, ENOUGH * sufficing(error_rate, level) / tested), score[:aside]
+    passed = at = None
+    for at in _thresholds(known, start):
+        kept = np.flatnonzero(score[aside:] >= at) + aside
         try:
-            passes = _passes(
-                _tested_groups(pool.group[kept], kept, sizes), wrong, error_rate, level, population
-            )
+            passes = _passes(kept, wrong, error_rate, level, population)
         except NoMoreLabels:
-            ended = "labels"
-            break
+            return Found(passed, at, "labels")
         if not passes:
-            ended = "failed"
-            break
-        passed = tested
-    coverage = float((pool.score >= passed).mean()) if passed is not None else 0.0
-    return Promise(
-        None if passed is None else float(passed),
-        coverage,
-        None if tested is None else float(tested),
-        ended,
-    )
+            return Found(passed, at, "failed")
+        passed = at
+    return Found(passed, at, "passed")
 
 
-def _thresholds(scores: np.ndarray) -> np.ndarray:
-    """Quantiles of the scores, falling, that keep shares of START, START + STEP and so on to 1.
+def _thresholds(scores: np.ndarray, start: float) -> list[float]:
+    """Quantiles of the scores, falling, that keep shares of `start`, `start` + STEP and so on to 1.
 
-    Answers without a score have minus infinity; no threshold keeps them.
+    No threshold keeps an answer without a score.
     """
     ranked = np.sort(scores)[::-1]
-    shares = np.append(np.arange(START, 1.0, STEP), 1.0)
-    found = np.unique(ranked[np.ceil(shares * len(ranked)).astype(int) - 1])[::-1]
-    return found[np.isfinite(found)]
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The kept answers of a group, and their share of it."""
-
-    answers: np.ndarray
-    share: float
-
-
-def _tested_groups(group: np.ndarray, kept: np.ndarray, sizes: np.ndarray) -> list[_Group]:
-    """The groups with kept answers, in their order; `group` [kept answers] is theirs."""
-    order = np.argsort(group, kind="stable")
-    numbers, starts = np.unique(group[order], return_index=True)
-    parts = np.split(kept[order], starts[1:])
-    return [
-        _Group(answers, len(answers) / sizes[number])
-        for number, answers in zip(numbers, parts, strict=True)
-    ]
+    # The last step may round to a little more than 1.
+    shares = np.append(np.arange(start, 1.0, STEP), 1.0).clip(max=1)
+    found = ranked[np.ceil(shares * len(ranked)).astype(int) - 1] if len(ranked) else ranked
+    return np.unique(found[np.isfinite(found)])[::-1].tolist()
 
 
 def _passes(
-    groups: list[_Group],
+    kept: np.ndarray,
     wrong: Callable[[int], bool],
     rate: float,
     level: float,
     population: Population,
 ) -> bool:
     """Whether wealth reaches 1 / level, or it is known that the rate is kept."""
-    n = len(groups)
-    shares = np.array([group.share for group in groups])
-    mean_share, scale = (shares.mean(), (shares**2).mean()) if n else (1.0, 1.0)
-    before = PRIOR * rate * (1 - mean_share * (1 - GUESS))  # of x, where the error rate is GUESS r
-    total, wealth = 0.0, 1.0
-    for k, group in enumerate(groups):
-        m = (n * rate - total) / (n - k) if population == "finite" else rate
-        most = group.share + rate * (1 - group.share)
+    n, errors, wealth = len(kept), 0, 1.0
+    for k, answer in enumerate(kept):
+        m = (n * rate - errors) / (n - k) if population == "finite" else rate
         if m >= 1:
             return True  # were all others wrong, it would be kept
         if m <= 0:
             return False  # the errors known are too many already
-        guess = (before + total) / (PRIOR + k)
-        bet = max(m - guess, 0.0) / (scale * m * (1 - m))
-        wrongs = sum(bool(wrong(int(answer))) for answer in group.answers)
-        x = group.share * wrongs / len(group.answers) + rate * (1 - group.share)
-        wealth *= 1 - min(bet, 1 / max(most - m, 1e-12)) * (x - m)
-        total += x
+        guess = (PRIOR * GUESS * rate + errors) / (PRIOR + k)
+        bet = min(max(m - guess, 0.0) / (m * (1 - m)), 1 / (1 - m))
+        found = bool(wrong(int(answer)))
+        wealth *= 1 - bet * (found - m)
+        errors += found
         if wealth >= 1 / level:
             return True
-    return population == "finite" and n > 0 and total <= n * rate
+    return population == "finite" and n > 0 and errors <= n * rate

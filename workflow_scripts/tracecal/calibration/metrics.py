@@ -98,27 +98,48 @@ def auroc(wrong: np.ndarray) -> np.ndarray:
 
     Share of (correct, incorrect) pairs ranked correctly; ties count one half.
     """
-    return _ahead(1 - wrong, wrong)
+    return ratio(*_pairs(1 - wrong, wrong))
 
 
 def weighted_auroc(score: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """`auroc` of one set of answers, [n], under each row of `weights` [B, n]."""
+    return ratio(*_weighted_pairs(score, correct, weights))
+
+
+def auroc_within(
+    score: np.ndarray, correct: np.ndarray, weights: np.ndarray, fold: np.ndarray
+) -> np.ndarray:
+    """`weighted_auroc` over the pairs of answers of one `fold`, [n].
+
+    The probabilities of several fits have no common scale: where a fit's base rate is high that of
+    the answers that it left out is low, which ranks near-equal scores the wrong way round.
+    """
+    own = [fold == one for one in np.unique(fold)]
+    pairs = [_weighted_pairs(score[one], correct[one], weights[:, one]) for one in own]
+    ahead, every = np.sum(pairs, axis=0)
+    return ratio(ahead, every)
+
+
+def _weighted_pairs(
+    score: np.ndarray, correct: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_pairs` of one set of answers, [n], under each row of `weights` [B, n]."""
     order = np.argsort(-score, kind="stable")
     ranked, right, weights = score[order], correct[order], weights[:, order]
     tied = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
     right = weights * right
     if len(tied) == len(ranked):
-        return _ahead(right, weights - right)
-    return _ahead(*(np.add.reduceat(one, tied, axis=1) for one in (right, weights - right)))
+        return _pairs(right, weights - right)
+    return _pairs(*(np.add.reduceat(one, tied, axis=1) for one in (right, weights - right)))
 
 
-def _ahead(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """The share of (right, wrong) pairs in which the right answer stands first.
+def _pairs(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """In how many (right, wrong) pairs the right answer stands first, and how many there are, [B].
 
     Both are [B, k], how many there are at each of k places; pairs at one place count one half.
     """
     above = np.cumsum(right, axis=1) - right / 2
-    return ratio((wrong * above).sum(axis=1), right.sum(axis=1) * wrong.sum(axis=1))
+    return (wrong * above).sum(axis=1), right.sum(axis=1) * wrong.sum(axis=1)
 
 
 def risks(wrong: np.ndarray) -> np.ndarray:

@@ -1,56 +1,139 @@
 """How many labels a guarantee needs: simulated with the code that certifies, and told."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import polars as pl
 from jinja2 import Environment, StrictUndefined
+from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
+from scipy.stats import rankdata
 
 from tracecal.calibration.calibrator import default_estimator, stored_in
-from tracecal.calibration.guarantees import Part, error_level, guarantee
+from tracecal.calibration.guarantees import (
+    Evidence,
+    Part,
+    bets_pass,
+    counted,
+    error_level,
+    threshold_sequence,
+)
 from tracecal.calibration.settings import Splits
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
-# The share of the draws in which something has to be promised for a number of labels to be enough.
-POWER = 0.8
+# The share of the draws in which something has to be guaranteed for a number of labels to be
+# enough; and the shares of which the sentence tells the numbers beside it.
+POWER, BESIDE = 0.8, (0.5, 0.95)
+# Of the normal priors of a curve's two coefficients, which keep it finite where all are right: a
+# slope of 2.5 is steep (Gelman et al. 2008).
+PRECISION = np.array([0.01, 2.5**-2])
+MOST_ALIKE = 0.9
 DRAWN = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
+# How many draws are certified at once, which is faster than one by one.
+AT_ONCE = 20
 
 
 class Population(Protocol):
-    """Where labelled questions come from."""
+    """Where labelled questions come from. `unknown` says why they do not tell how many suffice."""
+
+    unknown: str
 
     def draw(self, rng: np.random.Generator, groups: int) -> Part:
         """That many new groups, numbered from 0 in random order."""
         ...
 
 
+def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """The normal quantiles of the ranks that probabilities [answers] have within their folds.
+
+    The fits of folds differ in level, so that their probabilities cannot be ranked together.
+    """
+    score = np.empty(len(probability))
+    for one in np.unique(fold):
+        own = fold == one
+        score[own] = ndtri((rankdata(probability[own]) - 0.5) / own.sum())
+    return score
+
+
 @dataclass(frozen=True)
 class AtHand:
-    """Groups like those of labelled answers, with probabilities of fits that had not seen them."""
+    """Groups like those at hand, by their `group` and `score` [answers].
 
-    part: Part
+    An answer is right with probability expit(a + b score); `curve` and `spread` are the mean and
+    the covariance of (a, b). With probability `alike` chance decides on a group as a whole.
+    """
+
+    unknown: ClassVar[str] = (
+        "the labels at hand do not tell how many are needed. Label more, allow a larger error "
+        "rate, or use another estimator"
+    )
+    group: np.ndarray
+    score: np.ndarray
+    curve: np.ndarray
+    spread: np.ndarray
+    alike: float
+
+    @classmethod
+    def of(cls, group: np.ndarray, score: np.ndarray, correct: np.ndarray) -> "AtHand":
+        """By labelled answers, with the `normal_scores` of fits that had not seen them."""
+        curve, spread = _curve(score, correct)
+        right = expit(curve[0] + curve[1] * score)
+        alike = _alike(group, (correct - right) / np.sqrt(right * (1 - right)))
+        sizes = np.unique(group, return_counts=True)[1]
+        # So much less do alike answers tell than as many independent ones.
+        design_effect = 1 + alike * ((sizes**2).sum() / sizes.sum() - 1)
+        return cls(group, score, curve, spread * design_effect, alike)
 
     def draw(self, rng: np.random.Generator, groups: int) -> Part:
-        numbers, starts, sizes = self._places
+        numbers, starts, sizes = np.unique(
+            np.sort(self.group), return_index=True, return_counts=True
+        )
+        # Another resample of the questions in each draw, as so few leave open what others are like.
         like_these = rng.integers(len(numbers), size=len(numbers))
         chosen = rng.choice(like_these, groups)
         size = sizes[chosen]
         new = np.repeat(np.arange(groups), size)
         within = np.arange(len(new)) - np.repeat(np.cumsum(size) - size, size)
-        places = np.argsort(self.part.group, kind="stable")[
-            np.repeat(starts[chosen], size) + within
-        ]
-        return Part(new, self.part.probability[places], self.part.correct[places])
+        places = np.argsort(self.group, kind="stable")[np.repeat(starts[chosen], size) + within]
+        a, b = rng.multivariate_normal(self.curve, self.spread)
+        as_one = rng.random(groups) < self.alike
+        chance = np.where(as_one[new], rng.random(groups)[new], rng.random(len(new)))
+        score = self.score[places]
+        return Part(new, score, chance < expit(a + b * score))
 
-    @property
-    def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        group = np.sort(self.part.group)
-        return np.unique(group, return_index=True, return_counts=True)
+
+def _curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of (a, b), by Laplace's approximation."""
+    x = np.column_stack([np.ones(len(score)), score])
+
+    def loss(theta: np.ndarray) -> float:
+        margin = x @ theta
+        surprise = np.logaddexp(0, np.where(correct, -margin, margin))
+        return surprise.sum() + (PRECISION * theta**2).sum() / 2
+
+    def gradient(theta: np.ndarray) -> np.ndarray:
+        return x.T @ (expit(x @ theta) - correct) + PRECISION * theta
+
+    def hessian(theta: np.ndarray) -> np.ndarray:
+        right = expit(x @ theta)
+        return (x.T * (right * (1 - right))) @ x + np.diag(PRECISION)
+
+    found = minimize(loss, np.zeros(2), jac=gradient, hess=hessian, method="trust-exact")
+    return found.x, np.linalg.inv(hessian(found.x))
+
+
+def _alike(group: np.ndarray, residual: np.ndarray) -> float:
+    """The mean product of the residuals of two answers of one group; 0 where none has two."""
+    member_of = np.unique(group, return_inverse=True)[1]
+    sums, squares, sizes = (
+        np.bincount(member_of, weights=values) for values in (residual, residual**2, residual**0)
+    )
+    pairs = (sizes * (sizes - 1)).sum()
+    return float(np.clip((sums**2 - squares).sum() / pairs, 0, MOST_ALIKE)) if pairs else 0.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +144,9 @@ class Guessed:
     model), and the probability is exact.
     """
 
+    unknown: ClassVar[str] = (
+        "more labels, a larger error rate or a better estimator would be needed"
+    )
     accuracy: float
     auroc: float
 
@@ -85,20 +171,27 @@ def simulated(
     confidence: float,
     share: float,
     seed: int,
+    first_only: bool = False,
 ) -> pl.DataFrame:
     """Columns of `DRAWN`, a row per number of labelled questions and draw.
 
-    `coverage` is the share of the answers that is kept at the promised error rate, 0 where nothing
-    could be promised; `share` of the questions calibrates.
+    `coverage` is the share of the answers that is kept at the guaranteed error rate, 0 where
+    nothing can be guaranteed; that of the first threshold with `first_only`, which is ten times as
+    fast. A `share` of the questions calibrates.
     """
     level = error_level(confidence)
     rows = []
     for size in sizes:
-        for draw in range(draws):
-            part = population.draw(seeded(seed, "promised", size, draw), size)
-            seen, tested = divided(part, round(share * size))
-            found = guarantee(seen, tested, error_rate, level)
-            rows.append((size, draw, found.coverage))
+        for first in range(0, draws, AT_ONCE):
+            numbers = range(first, min(first + AT_ONCE, draws))
+            pairs = [
+                in_order(*divided(part, round(share * size)))
+                for part in (
+                    population.draw(seeded(seed, "promised", size, k), size) for k in numbers
+                )
+            ]
+            found = coverages(pairs, error_rate, level, first_only)
+            rows += [(size, draw, one) for draw, one in zip(numbers, found, strict=True)]
     return pl.DataFrame(rows, schema=DRAWN, orient="row")
 
 
@@ -112,15 +205,58 @@ def divided(part: Part, first: int) -> tuple[Part, Part]:
     return before, after
 
 
+def in_order(seen: Part, tested: Part) -> tuple[Part, Part]:
+    """The same with probabilities turned round where, in `seen`, higher ones are less often right:
+    a fit would.
+    """
+    of_right, of_wrong = seen.probability[seen.correct], seen.probability[~seen.correct]
+    if not len(of_right) or not len(of_wrong) or of_right.mean() >= of_wrong.mean():
+        return seen, tested
+    before, after = (Part(one.group, -one.probability, one.correct) for one in (seen, tested))
+    return before, after
+
+
+def coverages(
+    pairs: Sequence[tuple[Part, Part]],
+    error_rate: float,
+    level: float,
+    first_only: bool,
+    largest: int | None = None,
+) -> list[float]:
+    """The coverage of the `guarantee` of each pair of a seen and a tested part, 0 where there is
+    none; of its first threshold with `first_only`.
+
+    All pairs have equally many groups, each of which counts with at most `largest` answers (null:
+    as many as the largest of the seen part has). They are certified at once, as bets on many
+    thresholds cost little more than on few.
+    """
+    evidence, weights = [], []
+    for seen, tested in pairs:
+        most = counted(seen, False, largest)
+        weights.append(tested.weights(most).sum())
+        thresholds = threshold_sequence(seen, weights[-1], error_rate, level)
+        thresholds = thresholds[:1] if first_only else thresholds
+        evidence.append(Evidence.of(seen, tested, thresholds, error_rate, False, most))
+    z = np.hstack([one.wrong - error_rate * one.kept for one in evidence])
+    before = np.hstack([one.before for one in evidence])
+    ends = np.cumsum([one.kept.shape[1] for one in evidence])[:-1]
+    passed = np.split(bets_pass(z, before, error_rate, level), ends)
+    counts = [int(np.cumprod(one).sum()) for one in passed]
+    return [
+        float(one.kept[:, count - 1].sum() / weight) if count else 0.0
+        for one, weight, count in zip(evidence, weights, counts, strict=True)
+    ]
+
+
 def summarised(drawn: pl.DataFrame) -> pl.DataFrame:
-    """By number of `questions`, in their order: the share of draws `promised` something, and the
-    `median`, `low` and `high` (10 and 90 %) of the coverage.
+    """By number of `questions`, in their order: the share of draws in which something is
+    `guaranteed`, and the `median`, `low` and `high` (10 and 90 %) of the coverage.
     """
     coverage = pl.col("coverage")
     return (
         drawn.group_by("questions")
         .agg(
-            promised=(coverage > 0).mean(),
+            guaranteed=(coverage > 0).mean(),
             low=coverage.quantile(0.1, "linear"),
             median=coverage.median(),
             high=coverage.quantile(0.9, "linear"),
@@ -129,52 +265,57 @@ def summarised(drawn: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def needed(
-    population: Population, start: int, most: int, **settings: Any
-) -> tuple[Mapping[str, Any] | None, int]:
-    """The first row of `summarised` that `suffices`, null where none does; the last number tried.
-
-    Numbers go from `start` to `most`, doubled each time; `settings` are those of `simulated`.
-    """
-    for size in doubled(start, most):
-        row = summarised(simulated(population, [size], **settings)).row(0, named=True)
-        if suffices(row):
-            return row, size
-    return None, size
-
-
 def doubled(start: int, most: int) -> list[int]:
     """`start`, twice as many and so on, up to `most`; `start` alone where that is more."""
     return [start * 2**power for power in range(max(1, int(math.log2(most / start)) + 1))]
 
 
-def suffices(row: Mapping[str, Any]) -> bool:
-    """Whether a row of `summarised` promises something often enough."""
-    return row["promised"] >= POWER
+def number_for(share: float, table: pl.DataFrame) -> float | None:
+    """The number of questions from which on something is guaranteed in a `share` of draws, by
+    `table` (`summarised`); null where its largest number does not do.
+
+    More labels never make it rarer, and between two numbers the share grows with the logarithm.
+    """
+    reached = np.maximum.accumulate(table["guaranteed"].to_numpy())
+    place = int(np.searchsorted(reached, share))
+    if place == len(reached):
+        return None
+    questions = np.log(table["questions"].to_numpy())
+    if not place:
+        return math.exp(questions[0])
+    low, high = reached[place - 1 : place + 1]
+    part = (share - low) / (high - low)
+    return math.exp(questions[place - 1] + part * (questions[place] - questions[place - 1]))
 
 
-def sentence(row: Mapping[str, Any] | None, error_rate: float, most: int) -> str:
-    """What is needed, from the row of `summarised` that suffices; null: up to `most` none does."""
-    if row is None:
+def sentence(population: Population, table: pl.DataFrame, error_rate: float) -> str:
+    """How many labelled questions are needed, by `table` (`summarised`)."""
+    number, most = number_for(POWER, table), table["questions"].max()
+    if number is None:
         return (
-            f"Even {most:,} labelled questions promise an error rate of at most {error_rate:.0%} "
-            f"in fewer than {POWER:.0%} of the simulated draws: another estimator, other answers "
-            "or a larger error rate are needed."
+            f"With {most:,} labelled questions an error rate of at most {error_rate:.0%} can be "
+            f"guaranteed in {table['guaranteed'].max():.0%} of the simulated draws, fewer than "
+            f"{POWER:.0%}: {population.unknown}."
         )
+    few, many = (number_for(share, table) for share in BESIDE)
     return (
-        f"About {row['questions']:,} labelled questions are needed for an error rate of at most "
-        f"{error_rate:.0%}: in {row['promised']:.0%} of the simulated draws something can be "
-        f"promised then, and the promise keeps {row['median']:.0%} of the answers (median; "
-        f"{row['low']:.0%} to {row['high']:.0%} in 80 % of the draws)."
+        f"About {_rounded(number)} labelled questions are needed for an error rate of at most "
+        f"{error_rate:.0%}: something can be guaranteed in {POWER:.0%} of the simulated draws "
+        f"then, in {BESIDE[0]:.0%} with {_rounded(few)}, in {BESIDE[1]:.0%} with "
+        f"{f'more than {most:,}' if many is None else _rounded(many)}."
     )
 
 
-# How many labels a promise needs, as a table, a picture and a sentence.
+def _rounded(number: float) -> str:
+    """To two digits."""
+    return f"{float(f'{number:.1e}'):,.0f}"
 
 
-FEWEST = 50
-# Of the sentence in a calibrator's report, which should not keep one waiting.
-FEW_DRAWS, TIMES = 20, 8
+# How many labels a guarantee needs, as a table, a picture and a sentence.
+
+
+# The smallest number of labelled questions to try, and unless it is stated the largest; and draws.
+FEWEST, MOST, DRAWS = 50, 3200, 100
 
 PICTURE = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 270"
@@ -216,19 +357,15 @@ def population(
 
 def at_hand(stored: Mapping[str, Any], where: str) -> AtHand:
     """The labelled answers of a calibrator. Raises `InputError` where its file lacks them."""
-    held = stored[default_estimator(stored)].get("held_out")
-    if held is None:
+    held = stored[default_estimator(stored)].get("held_out") or {}
+    if "fold" not in held:
         raise InputError(
-            f"{where} does not hold its labelled answers' probabilities, as those of "
+            f"{where} does not hold its labelled answers' probabilities and folds, as those of "
             "'tracecal calibrate' do: calibrate with it, or give --accuracy and --auroc."
         )
-    return AtHand(
-        Part(
-            np.array(held["group"]),
-            np.array(held["probability"], dtype=float),
-            np.array(held["correct"], dtype=bool),
-        )
-    )
+    group, fold = np.array(held["group"]), np.array(held["fold"])
+    score = normal_scores(np.array(held["probability"], dtype=float), fold)
+    return AtHand.of(group, score, np.array(held["correct"], dtype=bool))
 
 
 def planned(
@@ -253,19 +390,20 @@ def planned(
     return summarised(simulated(population, sizes, draws, error_rate, confidence, share, seed))
 
 
-def printed(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
+def printed(
+    population: Population, table: pl.DataFrame, error_rate: float, confidence: float
+) -> str:
     """The table and what is needed, for a terminal."""
     lines = [
         f"At most {error_rate:.0%} incorrect, with confidence {confidence:g}:",
-        f"{'labelled questions':>18}{'promised in':>13}{'share kept, median':>20}"
+        f"{'labelled questions':>18}{'guaranteed in':>15}{'share kept, median':>20}"
         f"{'80 % of draws':>16}",
     ]
     lines += [
-        f"{row['questions']:>18,}{row['promised']:>13.0%}{row['median']:>20.0%}{_ends(row):>16}"
+        f"{row['questions']:>18,}{row['guaranteed']:>15.0%}{row['median']:>20.0%}{_ends(row):>16}"
         for row in table.iter_rows(named=True)
     ]
-    row = next(filter(suffices, table.iter_rows(named=True)), None)
-    return "\n".join([*lines, "", sentence(row, error_rate, table["questions"].max())])
+    return "\n".join([*lines, "", sentence(population, table, error_rate)])
 
 
 def _ends(row: Mapping[str, Any]) -> str:
@@ -301,16 +439,18 @@ def picture(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
 def outlook(
     stored: Mapping[str, Any], certified: pl.DataFrame, share: float, seed: int
 ) -> str | None:
-    """What the largest error rate that could not be promised needs; null where all could be.
+    """What the largest error rate needs that could not be guaranteed; null where all could be.
 
     `certified` are `report.guarantees` of the default estimator.
     """
     missing = certified.filter(pl.col("threshold").is_null())["error_rate"].to_list()
     if not missing:
         return None
-    rate, at = max(missing), at_hand(stored, "the calibrator")
+    rate, population = max(missing), at_hand(stored, "the calibrator")
     confidence = stored[default_estimator(stored)]["risk_control"]["confidence"]
-    questions = at.part.groups
-    settings = {"error_rate": rate, "confidence": confidence, "share": share, "seed": seed}
-    row, tried = needed(at, questions, TIMES * questions, draws=FEW_DRAWS, **settings)
-    return sentence(row, rate, tried)
+    sizes = doubled(FEWEST, MOST)
+    drawn = simulated(population, sizes, DRAWS, rate, confidence, share, seed, first_only=True)
+    table, questions = summarised(drawn), len(np.unique(population.group))
+    number, said = number_for(POWER, table), sentence(population, table, rate)
+    enough = number is not None and number <= questions
+    return f"{said} The {questions:,} at hand happen not to be enough." if enough else said

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import ENTROPY_KIND, Record, as_frame
+from tracecal.answers.record import Record, as_frame
 from tracecal.answers.rows import read_row
 from tracecal.answers.settings import Reading
 from tracecal.calibration.calibrator import (
@@ -20,6 +20,7 @@ from tracecal.calibration.calibrator import (
     other_entropies,
     require_same_kind,
     run_on,
+    undecided,
     vocabulary_for,
 )
 from tracecal.errors import InputError
@@ -104,10 +105,7 @@ def _undecided(answers: pl.DataFrame, fitted: Fitted, error_rate: float) -> list
     """Why the threshold does not decide about each answer; null where it does."""
     if (why := fitted.why_not(error_rate)) is not None:
         return [why] * answers.height
-    reasons: list[str | None] = [None] * answers.height
-    if not NEED_ENTROPY.isdisjoint(fitted.inputs):
-        kinds = answers.select(ENTROPY_KIND, "top_k").rows()
-        reasons = [other_entropies(*kind, fitted.fitted_on) for kind in kinds]
+    reasons = undecided(answers, fitted.inputs, fitted.fitted_on)
     among = fingerprints(answers).is_in(list(fitted.fitted_on.answers)).to_list()
     known = {True: KNOWN_ANSWER}
     return [reason or known.get(was) for reason, was in zip(reasons, among, strict=True)]
@@ -125,8 +123,8 @@ class Confidence:
 
     Exact entropies would give a probability between `lower` and `upper`; these are null where no
     bound is known. `keep` says whether the answer is kept at the target error rate; null where none
-    was asked for, or its threshold does not apply. `reason` says why `probability` or `keep` is
-    null, or what is unknown.
+    was asked for, its threshold does not apply, or there is a `reason`, which says why that or
+    `probability` is null, or what is unknown.
     """
 
     probability: float | None

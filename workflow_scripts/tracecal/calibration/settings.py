@@ -59,7 +59,11 @@ class RiskControl(Strict):
         lt=1,
         description="probability with which each threshold keeps its guarantee; 1 - delta",
     )
-
+    largest_group: PositiveInt | None = Field(
+        None,
+        description="a group of answers (variants of a question, parts of an answer) counts with "
+        "at most so many; null: as many as the largest that calibrates has",
+    )
     simultaneous: bool = Field(
         False,
         description="true: the thresholds of all models, tasks and error rates keep their "

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.settings import Reading
-from tracecal.calibration.calibrator import default_estimator
+from tracecal.calibration.calibrator import LABELS, FittedOn, default_estimator, undecided
 from tracecal.calibration.cascades import (
     BELOW,
     BEST,
@@ -90,14 +90,17 @@ def cascade_answers(
     )
     found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
     router = default_estimator(fits)
-    seen, tested = paired_parts(_first_split(known, answers, router, fits[router]))
-    level = error_level(settings.risk_control.confidence)
+    reasons = undecided(both, known.estimators[router], FittedOn(**fits["fitted_on"]))
+    decided = both.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
+    seen, tested = paired_parts(_first_split(known, answers, router, fits[router], decided))
+    control = settings.risk_control
+    level = error_level(control.confidence)
     fits[router]["cascade"] = {
         "large": ", ".join(told["model"].drop_nulls().unique().sort()) or None,
-        "confidence": settings.risk_control.confidence,
+        "confidence": control.confidence,
         "thresholds": [
-            asdict(cascade_guarantee(seen, tested, promise, value, level))
-            for promise, value in settings.risk_control.cascades.listed()
+            asdict(cascade_guarantee(seen, tested, *promise, level, control.largest_group))
+            for promise in control.cascades.listed()
         ],
     }
     return Cascaded(found.filter(pl.col("task").is_null()), fits, router)
@@ -124,16 +127,22 @@ def _paired(
 
 
 def _first_split(
-    known: Labelled, answers: pl.DataFrame, router: str, fits: Mapping[str, Any]
+    known: Labelled,
+    answers: pl.DataFrame,
+    router: str,
+    fits: Mapping[str, Any],
+    decided: pl.Series,
 ) -> pl.DataFrame:
-    """`answers` in the first split, with the probability of its fit; null where there is none."""
+    """`answers` in the first split, with the probability of its fit; null where there is none, or
+    where a threshold does not hold for it: these are escalated.
+    """
     columns = known.estimators[router]
     (probability,) = probabilities(known.frame.select(columns), [fits["splits"]["0"]])
+    rated = known.frame.select("example_id", probability=pl.Series(probability).fill_nan(None))
+    holds = pl.when(pl.col("example_id").is_in(decided.implode())).then("probability")
     return answers.join(
-        known.frame.select("example_id", probability=pl.Series(probability).fill_nan(None)),
-        on="example_id",
-        validate="1:1",
-    ).join(known.splits.filter(split=0), on="example_id", validate="1:1")
+        rated.select("example_id", probability=holds), on="example_id", validate="1:1"
+    ).join(known.first_split, on="example_id", validate="1:1")
 
 
 def _names(cascaded: Cascaded) -> tuple[str, str]:
@@ -174,7 +183,7 @@ def summary(cascaded: Cascaded) -> str:
         f"{100 * BELOW:g} point of it; best:",
         "in hindsight",
         "",
-        f"Thresholds on {cascaded.router} with confidence {promised['confidence']:g}:",
+        f"Thresholds on {LABELS[cascaded.router]} with confidence {promised['confidence']:g}:",
     ]
     return "\n".join([*lines, *(f"  {told(one)}" for one in promised["thresholds"])])
 

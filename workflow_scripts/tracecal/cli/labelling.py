@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracecal.answers.read import Answers
 from tracecal.answers.settings import Reading
@@ -17,12 +17,14 @@ from tracecal.cli.options import (
     require_apart,
 )
 from tracecal.cli.output import printable
-from tracecal.io.files import write_json, write_text
+from tracecal.io.files import write_text
 from tracecal.io.log import LOGGER
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
+    import polars as pl
+
     from tracecal.answers.part_spec import Parts
-    from tracecal.apps.label_page import Verdicts
+    from tracecal.apps.label_page import Recorded, Verdicts
     from tracecal.calibration.calibrator import Fitted
 
 
@@ -64,20 +66,29 @@ def add_commands(command: Command) -> None:
     label.add_argument(
         "--error-rate",
         type=float,
-        help="ask only for labels that a promise of this error rate needs, and end when it stands",
+        help="ask only for labels that a guarantee of this error rate needs, and end when it "
+        "stands",
     )
-    label.add_argument("--confidence", type=float, default=0.9, help="of that promise")
+    label.add_argument("--confidence", type=float, default=0.9, help="of that guarantee")
     label.add_argument(
         "--population",
         default="finite",
         choices=("finite", "further"),
         help="whom it is about: the answers of the file, or further ones like them",
     )
+    label.add_argument(
+        "--largest-group",
+        type=int,
+        help="with further: how many answers of a question count at most (default: as many as the "
+        "largest of the file has)",
+    )
     label.add_argument("--parts", help="judge parts by themselves: as of explore")
     label.add_argument("--estimator", help="whose score or probability decides (default: the best)")
     label.add_argument("--seed", type=int, default=SEED, help="of the order of asking")
     label.add_argument(
-        "--labels", help="take the verdicts from an export of Label Studio or Argilla; no page"
+        "--labels",
+        help="take the verdicts from an export of Label Studio or Argilla, or from a file of this "
+        "command; no page",
     )
     label.add_argument("--question", help="of the export, the one that asks for the verdict")
     label.add_argument("--port", type=int, default=0, help="to serve the page on; 0: any free one")
@@ -96,14 +107,14 @@ def add_commands(command: Command) -> None:
     agree.set_defaults(run=_agree)
     plan = command(
         "plan",
-        "say how many labels a promised error rate needs",
+        "say how many labels a guaranteed error rate needs",
         "By simulation from the labelled answers of a calibrator, or from two guesses.",
     )
     plan.add_argument("--error-rate", type=float, required=True, help="target error rate")
     plan.add_argument("--calibrator", help="a calibrator's JSON file")
     plan.add_argument("--accuracy", type=float, help="without a calibrator: share of right answers")
     plan.add_argument("--auroc", type=float, help="without a calibrator: AUROC of the confidence")
-    plan.add_argument("--confidence", type=float, default=0.9, help="of the promise")
+    plan.add_argument("--confidence", type=float, default=0.9, help="of the guarantee")
     plan.add_argument("--most", type=int, default=3200, help="largest number of labels to try")
     plan.add_argument("--draws", type=int, default=100, help="simulated draws of each number")
     plan.add_argument("--seed", type=int, default=SEED, help="of the draws")
@@ -145,9 +156,8 @@ def _explore(args: argparse.Namespace) -> None:
 
 
 def _label(args: argparse.Namespace) -> None:
-    from tracecal.apps import label_page
     from tracecal.apps.explorer.of_file import page_data
-    from tracecal.apps.label_page import Labelling, Verdicts, in_order, serve
+    from tracecal.apps.label_page import Verdicts
     from tracecal.calibration.parts import part_answers
 
     output = args.output or str(Path(args.answers).with_suffix(".labelled.jsonl"))
@@ -162,23 +172,37 @@ def _label(args: argparse.Namespace) -> None:
         rows = {
             one: rows[answer] for one, answer in judged.select("example_id", "parent_id").rows()
         }
-    if args.labels:
+    if args.labels and args.error_rate is None:
         _take(args, Verdicts(output, rows, names))
         return
     data = page_data(answers, Path(args.answers).name, calibrators, task=task, parts=parts)
-    ask = in_order([*rows])
+    query = None
     if args.error_rate is not None:
-        name, scores = label_page.scores(data, args.estimator)
-        asking = label_page.LabelQuery(
-            judged, scores, args.error_rate, args.confidence, args.population, args.seed
-        )
-        ask = asking.ask
+        query = _query(args, judged, data, outcome)
     verdicts = Verdicts(output, rows, names)
-    serve(Labelling(data, verdicts, ask), args.port)
-    LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
-    if args.error_rate is not None:
-        write_json(asking.stored(verdicts.given, name), outcome)
-        LOGGER.info("%s: %s", outcome, asking.ask(verdicts.given)[1])
+    if args.labels:
+        _take(args, verdicts)
+    else:
+        from tracecal.apps.label_page import Labelling, in_order, serve
+
+        serve(Labelling(data, verdicts, query.ask if query else in_order([*rows])), args.port)
+        LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
+    if query:
+        following, said = query.ask(verdicts.given)
+        then = "" if following is None else f"; the next label needed is that of {following!r}"
+        LOGGER.info("%s: %s%s", query.path, said, then)
+
+
+def _query(
+    args: argparse.Namespace, judged: "pl.DataFrame", data: dict[str, Any], path: Path
+) -> "Recorded":
+    """The query for the labels of `judged` that the wanted guarantee needs, recorded at `path`."""
+    from tracecal.apps.label_page import LabelQuery, Recorded, Wanted, scores
+
+    estimator, values = scores(data, args.estimator)
+    names = ("error_rate", "confidence", "population", "largest_group", "seed")
+    wanted = Wanted(estimator, **{name: getattr(args, name) for name in names})
+    return Recorded(LabelQuery(judged, values, wanted), path)
 
 
 def _take(args: argparse.Namespace, verdicts: "Verdicts") -> None:
@@ -215,7 +239,7 @@ def _plan(args: argparse.Namespace) -> None:
     planned = planning.planned(
         population, share, args.error_rate, args.confidence, args.most, args.draws, args.seed
     )
-    print(planning.printed(planned, args.error_rate, args.confidence))
+    print(planning.printed(population, planned, args.error_rate, args.confidence))
     if args.picture:
         write_text(planning.picture(planned, args.error_rate, args.confidence), args.picture)
 

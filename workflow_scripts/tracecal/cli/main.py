@@ -130,8 +130,8 @@ def parser() -> argparse.ArgumentParser:
     add_calibrator(score)
     score.add_argument(
         "--estimator",
-        help="one of the calibrator's file (default: trace_plus, of few labels stack; for answers "
-        "without entropies the estimator of log-probabilities alone that predicted best)",
+        help="one of the calibrator's file (default: the one that 'tracecal calibrate' "
+        "recommended; for answers without entropies the best of log-probabilities alone)",
     )
     add_task(score)
     score.add_argument("--output", help=".jsonl, .csv or .parquet (default: JSON Lines to stdout)")
@@ -188,6 +188,7 @@ def _add_parts(command: argparse.ArgumentParser, more: str) -> None:
 
 def _score(args: argparse.Namespace) -> None:
     from tracecal.calibration.calibrator import (
+        LABELS,
         default_estimator,
         from_stored,
         stored_in,
@@ -205,7 +206,8 @@ def _score(args: argparse.Namespace) -> None:
     if args.estimator is None and frame["entropy"].is_null().all():
         fitted = from_stored(stored, default_estimator(stored, entropies=False), args.calibrator)
     if fitted.estimator != estimator:
-        LOGGER.warning("without entropies %s is not defined; using %s", estimator, fitted.estimator)
+        names = LABELS.get(estimator, estimator), LABELS.get(fitted.estimator, fitted.estimator)
+        LOGGER.warning("without entropies %s is not defined; using %s", *names)
     task = args.task or answers.metadata.get("task")
     of_parts = given_parts(args.parts) if args.parts else fitted.fitted_on.parts
     if args.beside and of_parts:

@@ -17,13 +17,15 @@ READING += ("reasoning", "label", "columns", "filter", "wrong_rows")
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
 READ += ("weights", "escalate_calibrator", "early_calibrator")
 WRITTEN = ("output", "report", "picture", "promise_file", "state", "watch")
+MAY_SHARE = (("state", "answers"), ("output", "labels"))
 
 
 def require_apart(options: Mapping[str, Any]) -> None:
     """Raise `InputError` where a command would write to a file that it reads, by whatever name or
     link; or twice to one file.
 
-    A state of monitors may hold the answers that it watches.
+    A state of monitors may hold the answers that it watches, and verdicts are added to a file that
+    holds some.
     """
     written = [(name, options[name]) for name in WRITTEN if options.get(name)]
     read = [
@@ -34,7 +36,7 @@ def require_apart(options: Mapping[str, Any]) -> None:
     ]
     for place, (name, path) in enumerate(written):
         for other, file in read + written[:place]:
-            if _same(path, file) and (name, other) != ("state", "answers"):
+            if _same(path, file) and (name, other) not in MAY_SHARE:
                 raise InputError(
                     f"{_option(name)} {path} is the file of {_option(other)}, too, and would "
                     "replace it: name another."
