@@ -30,7 +30,7 @@ test: .venv/installed ## run the tests
 
 # Thousands of data sets for each claim.
 validate: .venv/installed ## simulate the guarantees that tables state; minutes
-	PYTHONPATH=workflow_scripts $(BIN)/python -m simulations
+	PYTHONPATH=workflow_scripts:tests $(BIN)/python -m simulations
 
 test-real: .venv/installed ## run config/laptop.yaml's four benchmarks with a real model; minutes
 	$(BIN)/python -m pytest -m real tests/workflow

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from simulations import (
     alarms,
+    alternatives,
     asking,
     cascades,
     forecasts,
@@ -23,11 +24,13 @@ def all_claims(runs: int) -> Iterator[Claim]:
     """Every claim, tried on `runs` data sets."""
     yield from guarantees.claims(runs)
     yield from parts.claims(runs)
+    yield from alternatives.claims(runs)
     yield from asking.claims(runs)
     yield from forecasts.claims(runs)
     yield from cascades.claims(runs)
     yield from group_labels.claims(runs)
     yield from intervals.claims(runs)
+    yield from intervals.rankings(runs // 5)
     yield from alarms.claims(runs)
 
 

@@ -19,7 +19,9 @@ from simulations.claims import Claim
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.improvements import gains, improvements
-from tracecal.calibration.metrics import all_metrics
+from tracecal.apps.report import quality
+from tracecal.calibration.fit import FitSettings, Labelled
+from tracecal.calibration.metrics import all_metrics, single_auroc
 from tracecal.calibration.predictions import calibrate_all, picks, with_picked
 from tracecal.calibration.resampling import RESAMPLED, resample_metrics
 from tracecal.calibration.splits import make_splits
@@ -147,3 +149,35 @@ def claims(runs: int, populations: Sequence[Population] = POPULATIONS) -> Iterat
         for metric, against, broken in found.select("metric", "against", "broken").iter_rows():
             claim = f"interval, {against}, {metric}: {population}"
             yield Claim(claim, tries, broken, MISSED)
+
+
+def near_equal(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of one-token answers, most of them nearly 1, and whether the answers are right."""
+    doubt = rng.normal(size=n)
+    return -np.exp(2 * doubt - 6), rng.random(n) < expit(2.6 - 1.6 * doubt)
+
+
+def noise(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores that say nothing."""
+    return rng.normal(size=n), rng.random(n) < 0.8
+
+
+def rankings(runs: int, labels: Sequence[int] = (100, 300)) -> Iterator[Claim]:
+    """The AUROC that `tracecal calibrate` reports: how often its interval leaves out the score's."""
+    for place, draw in enumerate((near_equal, noise)):
+        score, correct = draw(np.random.default_rng(99), 400_000)
+        truth = single_auroc(score, correct)
+        for n in labels:
+            rng, broken = np.random.default_rng([place, n]), 0
+            for run in range(runs):
+                score, correct = draw(rng, n)
+                ids = [f"{one:05}" for one in range(n)]
+                frame = pl.DataFrame({"example_id": ids, "group_id": ids, "correct": correct})
+                splits = make_splits(frame.select("example_id", "group_id"), "t", run, 1, 0.35)
+                frame = frame.with_columns(pl.Series("scores.x", score))
+                known = Labelled(frame, {"x": ["scores.x"]}, splits)
+                settings = FitSettings(seed=run, bootstrap={"resamples": RESAMPLES})
+                (row,) = quality(known, "t", settings).rows(named=True)
+                broken += not row["auroc_low"] <= truth <= row["auroc_high"]
+            name = draw.__doc__.splitlines()[0].split(",")[0].rstrip(".").lower()
+            yield Claim(f"interval, AUROC of one score: {n} labels, {name}", runs, broken, MISSED)

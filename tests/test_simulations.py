@@ -8,6 +8,7 @@ from scipy.special import bdtr
 from simulations import (
     alarm_streams,
     alarms,
+    alternatives,
     asking,
     cascades,
     forecasts,
@@ -39,6 +40,10 @@ def fewer_intervals(runs):
     return intervals.claims(runs, intervals.POPULATIONS[1:2])
 
 
+def few_rankings(runs):
+    return intervals.rankings(runs // 4, [100])
+
+
 def some_that_ask(runs):
     name = "groups of 1 and 7, the large ones worse"
     files = ("200 keep 1 right of 10, 3 keep 8 wrong", "wrong as a whole")
@@ -56,6 +61,7 @@ def short_alarms(runs):
         parts.claims,
         group_labels.claims,
         fewer_intervals,
+        few_rankings,
         some_that_ask,
         short_alarms,
     ],
@@ -78,6 +84,11 @@ def test_as_many_labels_as_are_planned_do_in_about_as_many_draws_as_said():
     """Of a middling score, for which draws of the very labels at hand say 80 % where .6 is true."""
     (found,) = forecasts.true_shares("accuracy .60, AUROC .75", [0.8], 8, 2)
     assert len(found) >= 5 and 0.7 < found.mean() < 0.95
+
+
+def test_thresholds_hold_for_the_kinds_of_answers_that_they_decide_about():
+    (claim,) = alternatives.claims(5)
+    assert claim.holds, claim
 
 
 def test_guarantees_are_given_where_they_can_be_kept():

@@ -5,8 +5,10 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from support.log_rows import write
 from support.made import answers
@@ -73,6 +75,15 @@ def test_quality_is_that_of_fits_without_the_answers_own_group():
     assert row["brier"] == pytest.approx(expected)
     gap = joined["probability"].mean() - joined["correct"].mean()
     assert row["gap"] == pytest.approx(gap)
+    # A fit of many features is ranked within folds, a score by itself.
+    folds = [part for part in joined.partition_by("fold") if part["correct"].n_unique() > 1]
+    pairs = [part["correct"].sum() * (~part["correct"]).sum() for part in folds]
+    areas = [roc_auc_score(part["correct"], part["probability"]) for part in folds]
+    assert row["auroc"] == pytest.approx(np.average(areas, weights=pairs))
+    row = measured.row(by_predicate=pl.col("estimator") == "min_prob", named=True)
+    assert row["auroc"] == pytest.approx(
+        roc_auc_score(joined["correct"], joined["scores.min_prob"])
+    )
 
 
 def test_the_ranking_sees_no_answer_that_thresholds_were_tested_on():

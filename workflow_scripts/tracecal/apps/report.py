@@ -1,12 +1,13 @@
 """The report of `tracecal calibrate`: how well each estimator predicts, and what is guaranteed."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from jinja2 import Environment, StrictUndefined
+from scipy.special import expit, logit, ndtri
 
 from tracecal.calibration import resampling
 from tracecal.calibration.calibrator import DEFAULT, LABELS
@@ -37,8 +38,8 @@ def quality(known: Labelled, task: str, settings: FitSettings) -> pl.DataFrame:
 
     By cross-fitting over whole groups, of the answers that no estimator is chosen by: those outside
     the calibration part of the first split. Intervals by resampling groups. `gap` is the mean
-    probability minus the share correct; `distinct` counts the different probabilities; AUROC counts
-    the pairs of one fold.
+    probability minus the share correct; `distinct` counts the different probabilities. AUROC ranks
+    the score itself where a fit is of one, and else the probability, among answers of one fold.
     """
     reported = known.first_split.filter(part="evaluation")
     labels = known.frame.join(reported, on="example_id", how="semi")
@@ -50,7 +51,12 @@ def quality(known: Labelled, task: str, settings: FitSettings) -> pl.DataFrame:
     places = labels.with_row_index("place")
     rows = []
     for (name,), predicted in known.cross_fitted(settings).group_by("estimator"):
-        joined = predicted.join(places, on="example_id", validate="1:1").sort("place")
+        ranking = predicted.select("example_id", "fold", score="probability")
+        (first, *more) = known.estimators[name]
+        if first.startswith("scores.") and not more:
+            ranking = known.frame.select("example_id", fold=pl.lit(0), score=first)
+        joined = predicted.drop("fold").join(places, on="example_id", validate="1:1")
+        joined = joined.join(ranking, on="example_id", validate="1:1").sort("place")
         rows.append(_row(name, joined, counts, settings))
     return pl.DataFrame(rows, schema=QUALITY).sort(pl.col("brier").round(12), "estimator")
 
@@ -59,7 +65,7 @@ def _row(
     name: str, answers: pl.DataFrame, counts: np.ndarray, settings: FitSettings
 ) -> dict[str, Any]:
     probability, correct = answers["probability"].to_numpy(), answers["correct"].to_numpy()
-    counts = counts[:, answers["place"].to_numpy()]
+    counts, fold = counts[:, answers["place"].to_numpy()], answers["fold"].to_numpy()
     bins = settings.calibration.ece_bins
     index = bin_index(probability, bins)
     # Of each bin: the weighted sum of correct minus probability, [resamples, bins].
@@ -67,15 +73,37 @@ def _row(
     totals = counts.sum(axis=1)
     values = {
         "brier": weighted_brier(probability, correct, counts),
-        "auroc": auroc_within(probability, correct, counts, answers["fold"].to_numpy()),
+        "auroc": auroc_within(answers["score"].to_numpy(), correct, counts, fold),
         "gap": -gaps.sum(axis=1) / np.maximum(totals, 1),
         "ece": np.abs(gaps).sum(axis=1) / np.maximum(totals, 1),
     }
     row: dict[str, Any] = {"estimator": name, "n": answers.height}
     for metric, (observed, *resampled) in values.items():
-        low, high, _ = resampling.interval(resampled, settings.bootstrap.level)
+        of = _ranking_interval if metric == "auroc" else _interval
+        low, high = of(observed, resampled, settings.bootstrap.level)
         row |= {metric: _defined(observed), f"{metric}_low": low, f"{metric}_high": high}
     return row | {"distinct": answers["probability"].n_unique()}
+
+
+def _interval(
+    observed: float, resampled: Sequence[float], level: float
+) -> tuple[float | None, float | None]:
+    return resampling.interval(resampled, level)[:2]
+
+
+def _ranking_interval(
+    observed: float, resampled: Sequence[float], level: float
+) -> tuple[float | None, float | None]:
+    """Normal on the scale of log odds, by the spread of the resamples: with few wrong answers their
+    percentiles are too narrow near 1. Percentiles where the log odds are not finite.
+    """
+    low, high = _interval(observed, resampled, level)
+    if low is None or not 0 < observed < 1:
+        return low, high
+    spread = np.nanstd(resampled) / (observed * (1 - observed))
+    reach = ndtri((1 + level) / 2) * spread
+    ends = expit(logit(observed) + np.array([-reach, reach]))
+    return float(ends[0]), float(ends[1])
 
 
 def _defined(value: float) -> float | None:
