@@ -57,7 +57,7 @@ def printed(found: pl.DataFrame, labels: dict[str, str]) -> list[str]:
         "|---" * (len(others) + 1) + "|",
     ]
     for (size,), rows in mean.group_by("labels", maintain_order=True):
-        cells = {(r["estimator"], r["metric"]): _cell(r) for r in rows.iter_rows(named=True)}
+        cells = {(r["estimator"], r["metric"]): cell(r) for r in rows.iter_rows(named=True)}
         tasks = rows["tasks"].first()
         own = [
             ", ".join(cells[name, metric] for metric in reversed(few_labels.METRICS))
@@ -67,7 +67,8 @@ def printed(found: pl.DataFrame, labels: dict[str, str]) -> list[str]:
     return lines
 
 
-def _cell(row: dict) -> str:
+def cell(row: dict) -> str:
+    """TRACE+ minus the estimator of a row of `few_labels`."""
     # `difference` says how much better TRACE+ is; a Brier score that is better is lower.
     signed = row["difference"] * (-1 if row["metric"] == "brier" else 1)
     apart = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)

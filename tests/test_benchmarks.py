@@ -6,10 +6,22 @@ That of the workflow is left out: dry runs have tests of their own.
 from importlib.util import find_spec
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import ks_2samp
 
-from benchmarks import alarms, calibration, decoding, growth, operators, parts, polygraph, serve
+from benchmarks import (
+    alarms,
+    calibration,
+    decoding,
+    growth,
+    operators,
+    parts,
+    polygraph,
+    saturated,
+    serve,
+)
+from tracecal.estimators.registry import ON_LOGARITHMS
 
 POLYGRAPH = pytest.mark.skipif(
     not find_spec("lm_polygraph"), reason="lm-polygraph is in .venv-polygraph, for make bench"
@@ -69,3 +81,22 @@ def test_a_change_of_traffic_is_noticed_soon_and_no_change_hardly_ever():
     assert np.isfinite(unchanged).mean() <= 0.15
     delays = turned[turned > alarms.BEFORE] - alarms.BEFORE
     assert len(delays) >= 18 and 5 <= np.median(delays) <= 60
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"),
+    [
+        ("one token, saturated", 0.005),
+        ("up to 8 tokens, saturated", 0.002),
+        ("one token, by its probability alone", -0.005),
+    ],
+)
+def test_on_logarithms_saturated_traces_still_tell_answers_apart(kind, least, monkeypatch):
+    """At 100 labels; the fits lose little where only the probability itself says something."""
+    monkeypatch.setattr(saturated, "SPLITS", 6)
+    monkeypatch.setattr(saturated.few_labels, "SIZES", (100,))
+    found = saturated.measured(kind, sets=1, resamples=0)
+    means = found.filter(pl.col("task").is_null(), labels=100, metric="brier")
+    brier = dict(means.select("estimator", "value").iter_rows())
+    for fit in ON_LOGARITHMS:
+        assert brier["trace_plus"] - brier[fit] > least, fit

@@ -14,7 +14,7 @@ with job(snakemake):
     for labels, task in zip(snakemake.input.labels, snakemake.input.tasks, strict=True):
         judged = evaluated(read_parquet(labels, ["example_id", "correct"]), task)
         pair = Path(labels).parent.name, Path(labels).stem
-        questions = read_parquet(task, ["example_id", "role", "language"])
+        questions = read_parquet(task, needed=["example_id", "role", "language"])
         rows.append(accuracy_row(judged, questions, *pair))
         divided.append(accuracy_by_language(judged, questions, *pair))
     write_parquet(pl.concat(rows), snakemake.output.accuracy)

@@ -11,11 +11,11 @@ with job(snakemake):
     inputs, params = snakemake.input, snakemake.params
     calibrators = read_json(inputs.calibrators)
     labels = read_parquet(inputs.labels, ["example_id", "correct"])
-    answers = evaluated(labels.select("example_id", "correct"), inputs.task)
+    answers = evaluated(labels, inputs.task)
     # A run may leave out TRACE+.
     if "trace_plus" in calibrators:
-        features = read_parquet(inputs.features, ["example_id"])
-        groups = read_parquet(inputs.task, ["example_id", "group_id"])
+        features = read_parquet(inputs.features, needed=["example_id"])
+        groups = read_parquet(inputs.task, needed=["example_id", "group_id"])
         if names := params.get("part_names"):
             codes = part_codes(groups, names, PART_FEATURE)
             features = features.join(codes, on="example_id", validate="1:1")

@@ -10,8 +10,8 @@ with job(snakemake):
     inputs, params, output = snakemake.input, snakemake.params, snakemake.output
     cut, rows = cut_traces(
         read_traces(inputs.traces),
-        read_parquet(inputs.questions, ["example_id", "role"]),
-        read_parquet(inputs.task, ["example_id", "parent_id", "part"]),
+        read_parquet(inputs.questions, needed=["example_id", "role"]),
+        read_parquet(inputs.task, needed=["example_id", "parent_id", "part"]),
         Parts.model_validate_json(params.parts),
         params.stop,
     )

@@ -8,7 +8,7 @@ from tracecal.io.log import LOGGER
 with job(snakemake):
     task, params = snakemake.wildcards.task, snakemake.params
     rows = read_parquet(snakemake.input.task, ["example_id", "group_id", "role"])
-    examples = rows.filter(role="evaluation").select("example_id", "group_id")
+    examples = rows.filter(role="evaluation").drop("role")
     splits = make_splits(examples, params.task, params.seed, params.splits, params.share)
     LOGGER.info(
         "%d to %d of %d examples of %s calibrate (%g requested), in whole groups (%d in all)",

@@ -5,6 +5,6 @@ from trace_workflow.jobs.job import job
 from tracecal.io.files import read_parquet, write_parquet
 
 with job(snakemake):
-    rows = read_parquet(snakemake.input.task, ["example_id", "role"])
+    rows = read_parquet(snakemake.input.task, needed=["example_id", "role"])
     params = snakemake.params
     write_parquet(draw_subset(rows, params.seed, params.answers), snakemake.output[0])

@@ -6,6 +6,6 @@ from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.traces import evaluation_ids
 
 with job(snakemake):
-    families = [read_parquet(path, ["example_id"]) for path in snakemake.input.families]
+    families = [read_parquet(path, needed=["example_id"]) for path in snakemake.input.families]
     ids = evaluation_ids(snakemake.input.task)
     write_parquet(join_scores(ids, families, snakemake.params.order), snakemake.output[0])

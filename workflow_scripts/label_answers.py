@@ -14,7 +14,7 @@ with job(snakemake):
         require_unedited(custom, code)
     labels = label_answers(
         read_arrow(snakemake.input.traces),
-        read_parquet(snakemake.input.task, EXAMPLE_COLUMNS),
+        read_parquet(snakemake.input.task, needed=EXAMPLE_COLUMNS),
         CorrectnessSettings.model_validate_json(snakemake.params.spec),
         custom_rules(custom),
     )

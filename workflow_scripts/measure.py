@@ -6,14 +6,14 @@ from tracecal.estimators.entry import PICKED
 from tracecal.io.files import read_parquet, write_parquet
 
 with job(snakemake):
-    predictions = read_parquet(snakemake.input.predictions, ["estimator", "split", "example_id"])
+    predictions = read_parquet(
+        snakemake.input.predictions, ["estimator", "split", "example_id", "probability"]
+    )
     labels = read_parquet(snakemake.input.labels, ["example_id", "correct"])
     languages = read_parquet(snakemake.input.task, ["example_id", "language"])
     splits = read_parquet(snakemake.input.splits, ["split"])
-    answers = labels.select("example_id", "correct").join(
-        languages.select("example_id", "language"), on="example_id", validate="1:1"
-    )
-    scores = read_parquet(snakemake.input.scores, ["example_id"])
+    answers = labels.join(languages, on="example_id", validate="1:1")
+    scores = read_parquet(snakemake.input.scores, needed=["example_id"])
     settings = {
         "model": snakemake.wildcards.model,
         "task": snakemake.wildcards.task,

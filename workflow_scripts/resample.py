@@ -11,9 +11,11 @@ with job(snakemake):
     labels = read_parquet(snakemake.input.labels, ["example_id", "correct"])
     answers = evaluated(labels, snakemake.input.task, ["group_id"])
     values = resample_metrics(
-        read_parquet(snakemake.input.predictions, ["estimator", "split", "example_id"]),
+        read_parquet(
+            snakemake.input.predictions, ["estimator", "split", "example_id", "probability"]
+        ),
         answers.select("example_id", "group_id", "correct"),
-        read_parquet(snakemake.input.scores, ["example_id"]),
+        read_parquet(snakemake.input.scores, needed=["example_id"]),
         model=wildcards.model,
         task=wildcards.task,
         estimators=[*params.estimators, PICKED],

@@ -8,7 +8,7 @@ from tracecal.io.files import read_parquet, write_text
 
 with job(snakemake):
     params = snakemake.params
-    frames = {name: read_parquet(path, []) for name, path in snakemake.input.items()}
+    frames = {name: read_parquet(path) for name, path in snakemake.input.items()}
     estimators = [Entry(**fields) for fields in params.estimators]
     settings = Settings(estimators, **params.settings)
     text = "".join(f"{sentence}\n" for sentence in findings(frames, settings))

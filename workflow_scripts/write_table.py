@@ -12,7 +12,7 @@ from tracecal.io.files import read_parquet
 
 with job(snakemake):
     params, output = snakemake.params, snakemake.output
-    frames = {name: read_parquet(path, []) for name, path in snakemake.input.items()}
+    frames = {name: read_parquet(path) for name, path in snakemake.input.items()}
     estimators = [Entry(**fields) for fields in params.estimators]
     made = import_module(params.module).table(frames, Settings(estimators, **params.settings))
     table = replace(made, name=snakemake.wildcards.table, **params.words)

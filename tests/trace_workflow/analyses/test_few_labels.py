@@ -2,24 +2,43 @@
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from support.synthetic import ENTRIES
-from trace_workflow.analyses.few_labels import FEW_LABELS, ORACLE, at_size, few_labels, resampled
+from trace_workflow.analyses.few_labels import (
+    FEW_LABELS,
+    ORACLE,
+    analysis,
+    at_size,
+    few_labels,
+    resampled,
+)
 from trace_workflow.figures import labels_needed as figure
 from trace_workflow.tables import few_labels as table
 from trace_workflow.tables.settings import Settings
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
+from tracecal.io.files import write_parquet
 
 N, SPLITS = 130, 3
 BASELINES = ["seq_logp", "len_norm_logp", "mean_prob"]
 SHOWN = ["trace_plus", "seq_logp", PICKED]
 ESTIMATORS = {name: [f"scores.{name}"] for name in BASELINES}
 ESTIMATORS |= {"trace_plus": ["features.a", "features.b"]}
+SETTINGS = {
+    "estimators": ESTIMATORS,
+    "own_fits": {},
+    "shown": SHOWN,
+    "baselines": BASELINES,
+    "method": "platt",
+    "seed": 3,
+    "resamples": 50,
+}
 
 
 def drawn(n, seed):
@@ -47,14 +66,45 @@ def measured(n, task="t", seed=5):
         splits.select("example_id", "split", "rank"),
         model="m",
         task=task,
-        estimators=ESTIMATORS,
-        own_fits={},
-        shown=SHOWN,
-        baselines=BASELINES,
-        method="platt",
-        seed=3,
-        resamples=50,
+        **SETTINGS,
     )
+
+
+def written(answers, splits, folder):
+    """The files of a pair that `analysis` reads, as a run writes them."""
+    groups = answers.select("example_id", "group_id")
+    frames = {
+        "labels": answers.select("example_id", "correct", error_kind=pl.lit(None, pl.String)),
+        "questions": groups.with_columns(role=pl.lit("evaluation")),
+        "splits": splits,
+        **{
+            kind: answers.select(
+                "example_id", cs.starts_with(kind).name.map(lambda n: n[n.index(".") + 1 :])
+            )
+            for kind in ("scores", "features")
+        },
+    }
+    for kind, frame in frames.items():
+        write_parquet(frame, folder / f"{kind}.parquet")
+    return {kind: [str(folder / f"{kind}.parquet")] for kind in frames}
+
+
+def test_the_analysis_of_written_files_fits_on_as_many_labels_as_it_says(tmp_path, monkeypatch):
+    """In the splits' file more answers calibrate than here: those of the main protocol."""
+    answers, splits = drawn(190, 5)
+    assert splits.filter(part="calibration", split=0).height > 60
+    sizes = []
+
+    def counting(answers, divided, *options):
+        sizes.append(divided.filter(part="calibration").group_by("split").len()["len"].to_list())
+        return calibrate_all(answers, divided, *options)
+
+    monkeypatch.setattr("tracecal.calibration.predictions.calibrate_all", counting)
+    found = analysis(
+        **written(answers, splits, tmp_path), pairs=[("m", "t")], level=0.95, **SETTINGS
+    )
+    assert sizes == [[20] * SPLITS, [50] * SPLITS]
+    assert found.equals(few_labels(measured(190), SHOWN, BASELINES, 0.95))
 
 
 @pytest.fixture(scope="module")

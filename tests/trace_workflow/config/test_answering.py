@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from trace_workflow.config.run import load_config, load_tasks
-from trace_workflow.config.selection import choose, chosen_for, missing_from_files
+from trace_workflow.config.selection import beyond_traces, choose, chosen_for, missing_from_files
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
 
@@ -60,7 +60,8 @@ def test_only_what_a_trace_gives_is_computed_for_such_a_model():
     chosen, _ = choose(given, load_tasks(given, ROOT))
     found = chosen_for("elsewhere", chosen, given)
     assert {"seq_logp", "trace", "trace_plus", "learned_dml"} <= {one.id for one in found}
-    assert {one.family for one in found} == TRACES
+    assert {one.family for one in found} >= TRACES
+    assert not any(beyond_traces(one) for one in found)
     assert not any("mars" in one.id or "token_sar" in one.id for one in found)
     others = chosen_for("demo-small", chosen, given)
     assert {"mars", "beam_ratio", "lars"} <= {one.id for one in others}
@@ -77,6 +78,7 @@ def test_what_is_missing_is_named_with_its_reason():
 def test_where_all_answers_come_from_files_the_others_are_left_out():
     given = config({"answers": "logs/{task}.jsonl"}, alone=True)
     chosen, left_out = choose(given, load_tasks(given, ROOT))
-    assert {one.family for one in chosen} == TRACES | {"ces"}
+    assert {one.family for one in chosen} >= TRACES | {"ces"}
+    assert not any(beyond_traces(one) for one in chosen)
     assert left_out["beam_ratio"] == "it needs beams, and all answers come from files"
     assert left_out["mars_with_trace"]

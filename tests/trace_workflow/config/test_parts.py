@@ -35,7 +35,7 @@ def test_parts_stand_apart_from_the_studies_of_whole_answers():
 def test_of_a_part_there_is_what_a_trace_gives():
     made = run()
     found = {one.id for one in chosen_for("demo-small", made.chosen, made.config, "record_facts")}
-    assert {"seq_logp", "trace_plus", "stack"} <= found
+    assert {"seq_logp", "trace_plus", "stack_of_six"} <= found
     assert found.isdisjoint({"beam_ratio", "mars", "lars", "p_true", "semantic_entropy"})
     assert {one.id for one in made.main_chosen} > found
     # Of answers that are there for their parts alone: a trained estimator knows none of them.

@@ -43,7 +43,7 @@ def test_every_feature_is_the_workflows(trace):
 
 @pytest.mark.parametrize(
     "estimator",
-    ["trace_plus", "stack", "trace", "entropy_local_only", "min_prob", "entropy_variance"],
+    ["trace_plus", "stack_of_six", "trace", "entropy_local_only", "min_prob", "entropy_variance"],
 )
 def test_one_answer_and_a_file_of_answers_agree(content, estimator):
     calibrator, frame = from_stored(content, estimator, "x"), answers(60, seed=1)

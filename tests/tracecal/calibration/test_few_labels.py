@@ -1,4 +1,4 @@
-"""Fits for few labels against SciPy and scikit-learn, by hand and by their invariances."""
+"""Log ridge and stack of six against SciPy and scikit-learn, by hand and by their invariances."""
 
 import json
 
@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import few_labels, fits
@@ -17,17 +19,19 @@ from tracecal.calibration.few_labels import (
     MEMBERS,
     Member,
     fit_mixtures,
-    fit_signed,
+    fit_ridge,
     mixture_weights,
 )
-from tracecal.calibration.fits import Constant, from_json
+from tracecal.calibration.fits import Constant, fit_all, from_json
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import TRACE_PLUS_FEATURES
-from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
 
-STACK = next(entry for entry in ESTIMATORS if entry.id == "stack")
+BY_ID = {entry.id: entry for entry in ESTIMATORS}
+STACK = BY_ID["stack_of_six"]
 NAMES = [name.split(".")[1] for name in STACK.inputs]
+RIDGE = BY_ID["log_ridge"].features
 FREE = few_labels.EITHER_SIGN
 
 
@@ -42,12 +46,13 @@ def answers(n, seed, features=NAMES, noise=1.0):
     return x, correct
 
 
-def bounded(x, correct, features):
+def bounded(x, correct, features, penalty=1):
     """Weights and intercept by L-BFGS-B."""
     z, y = (x - x.mean(0)) / x.std(0), np.where(correct, 1, -1)
 
     def objective(theta):
-        return np.logaddexp(0, -y * (theta[0] + z @ theta[1:])).sum() + (theta[1:] ** 2).sum() / 2
+        loss = np.logaddexp(0, -y * (theta[0] + z @ theta[1:])).sum()
+        return loss + penalty * (theta[1:] ** 2).sum() / 2
 
     bounds = [(None, None), *((None if name in FREE else 0, None) for name in features)]
     options = {"ftol": 1e-14, "gtol": 1e-7, "maxiter": 10_000, "maxfun": 10**6}
@@ -57,12 +62,11 @@ def bounded(x, correct, features):
 
 @pytest.mark.parametrize("n", [20, 60, 300])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_signed_fit_is_the_bounded_optimum(n, seed):
-    x, correct = answers(n, seed, TRACE_PLUS_FEATURES)
-    found = fit_signed([(x, correct)], TRACE_PLUS_FEATURES)[0]
-    weights, intercept = bounded(x, correct, TRACE_PLUS_FEATURES)
+def test_a_ridge_is_the_bounded_optimum(n, seed):
+    x, correct = answers(n, seed, RIDGE)
+    found = fit_ridge([(x, correct)], RIDGE)[0]
+    weights, intercept = bounded(x, correct, RIDGE, penalty=10)
     assert [found.intercept, *found.weights] == pytest.approx([intercept, *weights], abs=2e-3)
-    assert 0 in found.weights  # some feature points the wrong way
 
 
 @settings(deadline=None, max_examples=60)
@@ -72,33 +76,37 @@ def test_a_signed_fit_is_the_bounded_optimum(n, seed):
     noise=st.sampled_from([1e-4, 0.3, 3.0]),
     scale=st.sampled_from([1e-6, 1.0, 1e6]),
 )
-def test_no_signed_fit_can_be_improved(n, seed, noise, scale):
+def test_no_ridge_can_be_improved(n, seed, noise, scale):
     """The Karush-Kuhn-Tucker conditions, sufficient as the objective is strictly convex."""
-    x, correct = answers(n, seed, TRACE_PLUS_FEATURES, noise)
-    found = fit_signed([(x * scale, correct)], TRACE_PLUS_FEATURES)[0]
+    x, correct = answers(n, seed, RIDGE, noise)
+    found = fit_ridge([(x * scale, correct)], RIDGE)[0]
     z, weights = (x * scale - found.means) / found.scales, np.array(found.weights)
     error = found.predict(x * scale) - correct
-    gradient = error @ z + weights
-    free = np.array([name in FREE for name in TRACE_PLUS_FEATURES])
+    gradient = error @ z + 10 * weights
+    free = np.array([name in FREE for name in RIDGE])
     assert (weights[~free] >= 0).all()
     assert abs(error.sum()) < 1e-6
     assert (np.abs(gradient[free | (weights > 0)]) < 1e-6).all()
     assert (gradient[~free & (weights == 0)] > -1e-6).all()
 
 
-def test_where_every_weight_may_have_either_sign_it_is_scikit_learns_fit():
-    x, correct = answers(80, 1, sorted(FREE))
-    found = fit_signed([(x, correct)], sorted(FREE))[0]
-    _, _, weights, intercept = one_by_one.optimum(x, correct)
-    assert [found.intercept, *found.weights] == pytest.approx([intercept, *weights], abs=1e-6)
+@pytest.mark.parametrize("penalty", [0.3, 1.0, 10.0])
+def test_without_bounds_a_penalty_is_scikit_learns(penalty):
+    x, correct = answers(80, 1, RIDGE)
+    found = fit_all([(x, correct)], "platt", penalty)[0]
+    z = (x - x.mean(0)) / x.std(0)
+    fitted = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000).fit(z, correct)
+    expected = [*fitted.intercept_, *fitted.coef_[0]]
+    assert [found.intercept, *found.weights] == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_confidence_that_ranks_the_wrong_way_round_counts_for_nothing():
     x = np.arange(20.0)[:, None]
     correct = np.arange(20) < 10
-    assert fit_signed([(x, correct)], ["trace"])[0].weights == [0.0]
-    assert fit_signed([(x, correct)], ["log_length"])[0].weights[0] < -1
-    assert fit_signed([(x, correct)], ["trace"])[0].predict(x) == pytest.approx([0.5] * 20)
+    assert fit_ridge([(x, correct)], ["mean_entropy_log_conf"])[0].weights == [0.0]
+    assert fit_ridge([(x, correct)], ["log_length"])[0].weights[0] < -0.5
+    level = fit_ridge([(x, correct)], ["mean_entropy_log_conf"])[0]
+    assert level.predict(x) == pytest.approx([0.5] * 20)
 
 
 @settings(deadline=None, max_examples=30)
@@ -137,43 +145,58 @@ def test_weights_that_never_settle_are_an_error(monkeypatch):
         mixture_weights(np.array([[1.0, 0.1]]))
 
 
+def member_by_hand(member, x, correct, new):
+    """A member's probabilities of `new`, by SciPy and scikit-learn."""
+    if member.fit == "rising":
+        found = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(x[:, 0], correct)
+        return found.predict(new[:, 0])
+    if member.fit == "signed":
+        weights, intercept = bounded(x, correct, member.features)
+    else:
+        *_, weights, intercept = one_by_one.optimum(x, correct)
+    return expit(intercept + (new - x.mean(0)) / x.std(0) @ weights)
+
+
 def test_a_mixture_is_what_its_definition_says():
     x, correct = answers(45, 3)
     group = np.arange(45) // 3
     mixture = fit_mixtures([(x, correct, group)], NAMES)[0]
-    held_out = np.empty((45, len(MEMBERS)))
+    held_out, whole = np.empty((45, len(MEMBERS))), []
     for k, member in enumerate(MEMBERS):
         own = x[:, [NAMES.index(name) for name in member.features]]
         for fold in range(5):
             out = group % 5 == fold
-            if member.signed:
-                weights, intercept = bounded(own[~out], correct[~out], member.features)
-            else:
-                *_, weights, intercept = one_by_one.optimum(own[~out], correct[~out])
-            z = (own[out] - own[~out].mean(0)) / own[~out].std(0)
-            p = expit(intercept + z @ weights)
+            p = member_by_hand(member, own[~out], correct[~out], own[out])
             held_out[out, k] = np.where(correct[out], p, 1 - p)
-    assert mixture.weights == pytest.approx(mixture_weights(held_out), abs=1e-3)
-    whole = fit_signed([(x[:, :8], correct)], TRACE_PLUS_FEATURES)[0]
-    assert mixture.fits[0].weights == pytest.approx(whole.weights)
-    members = zip(mixture.weights, mixture.columns, mixture.fits, strict=True)
-    expected = sum(weight * fit.predict(x[:, columns]) for weight, columns, fit in members)
-    assert mixture.predict(x) == pytest.approx(expected)
+        whole.append(member_by_hand(member, own, correct, own))
+    weights = mixture_weights(held_out)
+    assert len(MEMBERS) == 6
+    assert mixture.weights == pytest.approx(weights, abs=1e-3)
+    assert mixture.predict(x) == pytest.approx(weights @ np.array(whole), abs=1e-3)
     assert sum(mixture.weights) == pytest.approx(1)
+
+
+def test_isotonic_members_only_rise():
+    """Where confident answers are wrong a rising fit is the base rate, whatever the folds say."""
+    x = np.arange(40.0)[:, None]
+    correct = np.arange(40) < 20
+    members = [Member(("log_likelihood",), "rising")]
+    mixture = fit_mixtures([(x, correct, np.arange(40))], ["log_likelihood"], members)[0]
+    assert mixture.predict(x) == pytest.approx([0.5] * 40)
 
 
 def test_no_group_is_on_both_sides_of_a_fold(monkeypatch):
     x, correct = answers(60, 4)
-    x[:, NAMES.index("seq_logp")] = group = np.arange(60) // 4
+    x[:, NAMES.index("log_likelihood")] = group = np.arange(60) // 4
     fitted = []
     platt = fits.fit_all
 
-    def spy(parts, *options):
+    def spy(parts, *options, **bounds):
         fitted.extend(own[:, 0] for own, _ in parts)
-        return platt(parts, *options)
+        return platt(parts, *options, **bounds)
 
     monkeypatch.setattr(few_labels, "fit_all", spy)
-    fit_mixtures([(x, correct, group)], NAMES, [Member(("seq_logp",), signed=False)])
+    fit_mixtures([(x, correct, group)], NAMES, [Member(("log_likelihood",))])
     assert [len(used) for used in fitted] == [60, *[48] * 5]
     for used in fitted:
         assert set(np.unique(used, return_counts=True)[1]) == {4}
@@ -194,12 +217,14 @@ def test_labels_of_one_class_give_the_rule_of_succession():
     for label, expected in ((True, 0.9), (False, 0.1)):
         mixture = fit_mixtures([(x, np.full(8, label), np.arange(8))], NAMES)[0]
         assert mixture.predict(x) == pytest.approx([expected] * 8)
-    assert fit_signed([(x[:, :1], np.full(8, True))], ["trace"]) == [Constant(0.9)]
+    assert fit_ridge([(x[:, :1], np.full(8, True))], ["log_length"]) == [Constant(0.9)]
 
 
 def frame(n=90, seed=7):
     x, correct = answers(n, seed)
     columns = dict(zip(STACK.inputs, x.T, strict=True))
+    further = [name for name in BY_ID["log_ridge"].inputs if name not in columns]
+    columns |= dict(zip(further, answers(n, seed, further)[0].T, strict=True))
     ids = [f"e{i:03}" for i in range(n)]
     labelled = pl.DataFrame({"example_id": ids, "correct": correct, **columns})
     groups = pl.DataFrame({"example_id": ids, "group_id": [f"g{i // 2}" for i in range(n)]})
@@ -208,11 +233,12 @@ def frame(n=90, seed=7):
 
 def test_the_protocol_fits_each_estimator_in_its_own_way_and_its_json_redoes_the_predictions():
     labelled, splits = frame()
-    few = [entry for entry in ESTIMATORS if entry.fit in ("signed", "mixture")]
+    few = [BY_ID[name] for name in ON_LOGARITHMS]
     estimators = {entry.id: entry.inputs for entry in few} | {
         "trace_plus": [f"features.{name}" for name in TRACE_PLUS_FEATURES]
     }
-    own_fits = {entry.id: entry.fit for entry in few}
+    own_fits = {entry.id: entry.fit for entry in few if entry.fit}
+    assert own_fits == {"log_ridge": "ridge", "stack_of_six": "mixture"}
     predictions, calibrators = calibrate_all(labelled, splits, estimators, "platt", own_fits)
     again = calibrate_all(
         labelled.sample(fraction=1, shuffle=True, seed=3),
@@ -229,9 +255,9 @@ def test_the_protocol_fits_each_estimator_in_its_own_way_and_its_json_redoes_the
         x = rows.select(columns).to_numpy()
         redone = from_json(stored[name]["splits"]["2"]).predict(x)
         assert rows["probability"].to_numpy() == pytest.approx(redone, abs=1e-12)
-    assert stored["stack"]["final"]["kind"] == "mixture"
-    # The same features as TRACE+'s, and another fit.
-    assert stored["trace_plus_signed"]["final"] != stored["trace_plus"]["final"]
+    assert stored["stack_of_six"]["final"]["kind"] == "mixture"
+    weights = dict(zip(RIDGE, stored["log_ridge"]["final"]["weights"], strict=True))
+    assert all(weight >= 0 for name, weight in weights.items() if name not in FREE)
     assert min(stored["trace_plus"]["final"]["weights"]) < 0
 
 

@@ -125,7 +125,7 @@ def test_one_calibrator_knows_that_one_name_fails_more_often(here):
 
 def test_one_part_by_itself_has_the_score_that_it_has_in_the_file(here):
     answers = read_answers("new.jsonl").frame
-    for estimator in ("trace_plus", "stack", "len_norm_logp"):
+    for estimator in ("trace_plus", "stack_of_six", "len_norm_logp"):
         fitted = load("C.json", estimator)
         found = score_parts(answers, fitted)["parts"][0][1]
         cut, _ = part_answers(answers, fitted.fitted_on.parts)

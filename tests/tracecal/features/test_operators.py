@@ -7,9 +7,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import linregress
 
 from support import operators_one_by_one as one_by_one
 from tracecal.estimators.registry import ESTIMATORS
+from tracecal.features import kernels
 from tracecal.features import operators as op
 from tracecal.features.features import FEATURES, answer_features
 
@@ -198,3 +200,57 @@ def test_a_peak_begins_where_its_window_does(rows):
 
 def test_of_equal_windows_the_first_is_the_peak():
     assert apply(op.window_start(X, 4), [[0, 1, 1, 1, 1, 1], [2.0] * 9, [3.0]]) == [1, 0, 0]
+
+
+@given(st.lists(values, min_size=1, max_size=20))
+def test_a_profile_is_the_slope_and_fit_of_the_line_through_the_surprisals(row):
+    x = np.array([row], dtype=float)
+    (found,) = kernels.r_squared(x)
+    if len(row) < 3 or len(set(row)) == 1:
+        assert found == 0
+        return
+    line = linregress(np.arange(len(row)), x[0])
+    assert kernels.slope(x)[0] == pytest.approx(line.slope, abs=1e-9)
+    assert found == pytest.approx(line.rvalue**2, abs=1e-6)
+
+
+def features_of(surprisal, entropy):
+    frame = pl.DataFrame({"example_id": ["a"], "surprisal": [surprisal], "entropy": [entropy]})
+    return answer_features(frame).row(0, named=True)
+
+
+def test_a_profile_by_hand():
+    found = features_of([3.0, 2.0, 1.0, 0.0], [0.1] * 4)
+    assert found["surprisal_slope"] == pytest.approx(-1)
+    assert found["surprisal_r_squared"] == pytest.approx(1)
+    # s = 0, 1, 0: slope 0, so that the line explains nothing.
+    assert features_of([0.0, 1.0, 0.0], [0.1] * 3)["surprisal_r_squared"] == pytest.approx(0)
+    two = features_of([2.0, 1.0], [0.1] * 2)
+    assert (two["surprisal_slope"], two["surprisal_r_squared"]) == (-1, 0)
+
+
+@given(st.lists(st.tuples(values, values), min_size=1, max_size=20))
+def test_confidences_on_logarithms_are_those_of_the_same_amounts(row):
+    s, h = (np.array(column, dtype=np.float32).astype(float) for column in zip(*row, strict=True))
+    found = features_of(s.tolist(), h.tolist())
+    amounts = {
+        "first3_entropy_log_conf": h[:3].mean(),
+        "mean_entropy_log_conf": h.mean(),
+        "decayed_entropy_log_conf_2": numpy_decayed(h, 2),
+        "decayed_entropy_log_conf_4": numpy_decayed(h, 4),
+        "decayed_surprisal_log_conf_2": numpy_decayed(s, 2),
+        "decayed_surprisal_log_conf_4": numpy_decayed(s, 4),
+        "total_surprisal_log_conf": s.sum(),
+        "mean_surprisal_log_conf": s.mean(),
+        "max_surprisal_log_conf": s.max(),
+    }
+    assert amounts.keys() == {name for name in FEATURES if "_log_conf" in name}
+    for name, amount in amounts.items():
+        assert found[name] == pytest.approx(-math.log(amount + 1e-9), abs=1e-9), name
+
+
+def test_amounts_near_zero_stay_apart_on_logarithms():
+    sure, surer, surest = (features_of([a, a], [a, a]) for a in (1e-5, 1e-8, 0.0))
+    assert abs(sure["mean_entropy_conf"] - surer["mean_entropy_conf"]) < 1e-4
+    for name in (one for one in FEATURES if "_log_conf" in one):
+        assert sure[name] + 6 < surer[name] < surest[name] < 21

@@ -89,6 +89,16 @@ def test_a_missing_file_and_a_missing_column_are_named(tmp_path):
     write_parquet(pl.DataFrame({"a": [1]}), tmp_path / "table.parquet")
     with pytest.raises(InputError, match=r"lacks the column\(s\) b, c; it has a"):
         read_parquet(tmp_path / "table.parquet", ["a", "b", "c"])
+    with pytest.raises(InputError, match=r"lacks the column\(s\) b; it has a"):
+        read_parquet(tmp_path / "table.parquet", ["a"], needed=["a", "b"])
+
+
+def test_only_the_columns_that_are_asked_for_are_read(tmp_path):
+    frame = pl.DataFrame({"a": [1], "b": [2], "c": [3]})
+    write_parquet(frame, tmp_path / "table.parquet")
+    assert read_parquet(tmp_path / "table.parquet", ["c", "a"]).equals(frame.select("c", "a"))
+    assert read_parquet(tmp_path / "table.parquet", needed=["a"]).equals(frame)
+    assert read_parquet(tmp_path / "table.parquet").equals(frame)
 
 
 def test_json_cut_short_is_named(tmp_path):

@@ -25,6 +25,7 @@ from tracecal.calibration.cascades import (
     cascade,
     routed,
 )
+from tracecal.calibration.predictions import PREDICTIONS
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluation_ids, read_arrow
 
@@ -71,7 +72,7 @@ def analysis(
     by_task = {
         task: routed(
             _both(files[small, task], files[large, task], *told),
-            read_parquet(files[small, task]["predictions"], ["estimator", "split"]),
+            read_parquet(files[small, task]["predictions"], list(PREDICTIONS)),
             read_parquet(files[small, task]["splits"], ["example_id", "split", "part"]),
             task,
             estimators,

@@ -185,7 +185,7 @@ def analysis(
         known = read_traces(trace_file, ["example_id", "surprisal", "entropy"])
         labelled = read_parquet(label_file, ["example_id", "correct"])
         answers = evaluated(known, question, ["group_id"]).join(
-            labelled.select("example_id", "correct"), on="example_id", validate="1:1"
+            labelled, on="example_id", validate="1:1"
         )
         divided = read_parquet(split_file, ["example_id", "split", "rank", "part"])
         rows.append(

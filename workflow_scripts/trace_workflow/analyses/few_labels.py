@@ -123,7 +123,8 @@ def at_size(splits: pl.DataFrame, size: int, largest: int) -> pl.DataFrame:
     part = pl.when(before < size).then(pl.lit("calibration"))
     part = part.when(before >= largest).then(pl.lit("evaluation"))
     parts = groups.select("split", "rank", part=part).drop_nulls("part")
-    return splits.join(parts, on=["split", "rank"], maintain_order="left")
+    ranks = splits.select("example_id", "split", "rank")
+    return ranks.join(parts, on=["split", "rank"], maintain_order="left")
 
 
 def few_labels(

@@ -26,8 +26,8 @@ def analysis(
     frames = [
         metrics_by_length(
             read_parquet(predicted, ["estimator", "split", "example_id", "probability"]),
-            read_parquet(labelled, ["example_id", "correct"]).select("example_id", "correct"),
-            read_parquet(scored, ["example_id"]),
+            read_parquet(labelled, ["example_id", "correct"]),
+            read_parquet(scored, needed=["example_id"]),
             read_parquet(measured, ["example_id", "length"]),
             model=model,
             task=task,

@@ -25,7 +25,7 @@ def labelled_parts(questions: str, labels: str) -> pl.DataFrame:
     """`example_id`, `parent_id`, `group_id`, `part` and `correct` of the parts that a model's
     answers have, from the files of a pair; sorted by `example_id`.
     """
-    correct = read_parquet(labels, ["example_id", "correct"]).select("example_id", "correct")
+    correct = read_parquet(labels, ["example_id", "correct"])
     return evaluated(correct, questions, ["parent_id", "group_id", "part"])
 
 
@@ -101,7 +101,10 @@ def _scores(
     learned: Sequence[str],
 ) -> Iterator[tuple[str, str, pl.Series]]:
     """Estimators, kinds of score and the parts' scores [parts], null where there is none."""
-    raw, of_answers = read_parquet(own, ["example_id"]), read_parquet(whole, ["example_id"])
+    raw, of_answers = (
+        read_parquet(own, needed=["example_id"]),
+        read_parquet(whole, needed=["example_id"]),
+    )
     of_parts = parts.join(raw, on="example_id", how="left", maintain_order="left")
     inherited = parts.select("parent_id").join(
         of_answers, left_on="parent_id", right_on="example_id", how="left", maintain_order="left"

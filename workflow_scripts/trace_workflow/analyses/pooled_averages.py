@@ -9,4 +9,4 @@ from tracecal.io.files import read_parquet
 def analysis(measured: str, what: str) -> pl.DataFrame:
     """The averages of the file `measured`, by its column `what` ('estimator', 'features')."""
     keys = ["model", "tasks", what, "metric"]
-    return over_splits(read_parquet(measured, keys), keys)
+    return over_splits(read_parquet(measured, needed=keys), keys)

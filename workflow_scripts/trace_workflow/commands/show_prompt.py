@@ -26,7 +26,7 @@ def shown_prompt(model: str, task: str, example: str | None, configfile: str) ->
     if missing := [str(path) for path in (folder, rows) if not path.exists()]:
         made = f"snakemake --cores all {' '.join(missing)} --configfile {configfile}"
         raise InputError(f"the prompt needs files that a run makes; first run: {made}")
-    examples = read_parquet(rows, ["example_id"])
+    examples = read_parquet(rows, needed=["example_id"])
     chosen = examples.head(1) if example is None else examples.filter(example_id=example)
     if chosen.is_empty():
         ids = ", ".join(examples["example_id"].head(3))

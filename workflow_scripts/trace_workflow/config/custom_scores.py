@@ -28,7 +28,7 @@ def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.D
     file has changed since, or where an expression does not work on these columns.
     """
     require_unedited(file, held)
-    columns = read_parquet(features, ["example_id"])
+    columns = read_parquet(features, needed=["example_id"])
     frame = evaluated(read_traces(traces, TRACE), task)
     frame = frame.join(columns, on="example_id", how="left", validate="1:1")
     scores = {name: entry.score for name, entry in custom_entries(file).items()}

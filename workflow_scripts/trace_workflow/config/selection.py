@@ -12,7 +12,7 @@ from trace_workflow.config.tasks import TaskSpec
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.entry import Estimator
-from tracecal.estimators.registry import ESTIMATORS, IDS, REPRESENTATIVE
+from tracecal.estimators.registry import ESTIMATORS, IDS, ON_LOGARITHMS, REPRESENTATIVE
 
 # What to call the artefacts that estimators need, where their names do not say it.
 ARTEFACT_NAMES = {
@@ -211,6 +211,11 @@ class Run:
             for e in self.chosen
             if e.role in ("baseline", "trace") and not (self.config.study.broader and costly(e))
         ]
+
+    @cached_property
+    def beyond_paper(self) -> list[Estimator]:
+        """The fits on logarithms, which tables compare with TRACE+."""
+        return [e for e in self.chosen if e.id in ON_LOGARITHMS]
 
     @cached_property
     def main_compared(self) -> list[Estimator]:

@@ -24,7 +24,7 @@ def load_parts(spec: Rows, parent: Rows, paths: Sequence[str]) -> pl.DataFrame:
     reference has no row. Raises `InputError` where a field that holds a part's references is in no
     row, or no row is left.
     """
-    table = read_parquet(paths[0], ["example_id", "role", "references"])
+    table = read_parquet(paths[0], needed=["example_id", "role", "references"])
     evaluated = table.filter(role="evaluation").rows(named=True)
     known = _references(spec, parent, paths[1:])
     rows = [
@@ -79,7 +79,7 @@ def _references(
 def _given_rows(parent: Rows, paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The evaluated rows that the parent's table was made of, with their ids."""
     if parent.source.world is not None:
-        for row in read_parquet(paths[0], ["example_id"]).iter_rows(named=True):
+        for row in read_parquet(paths[0], needed=["example_id"]).iter_rows(named=True):
             yield row["example_id"], row
         return
     for piece, path in zip(parent.pieces(), paths, strict=True):

@@ -12,7 +12,7 @@ from tracecal.apps import figure_style
 from tracecal.estimators.entry import PICKED, Entry
 
 METRICS = {"brier": "Brier score, lower is better", "auroc": "AUROC, higher is better"}
-STACK = "stack"
+MARKERS = {"log_trace_plus": "v", "log_ridge": "^", "stack_of_six": "D"}
 
 
 def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
@@ -42,13 +42,9 @@ def _lines(entries: Sequence[Entry]) -> dict[str, tuple[str, figure_style.Look, 
     """By estimator its label, look and kind of line: baselines in grey, the fits in colour."""
     lines = {}
     for entry in entries:
-        few = entry.role == "variant"
-        look = (
-            figure_style.TRACE._replace(marker="D" if entry.id == STACK else "v")
-            if few
-            else figure_style.look(entry)
-        )
-        lines[entry.id] = (entry.label, look, "-" if entry.id in ("trace_plus", STACK) else "--")
+        marker = MARKERS.get(entry.id)
+        look = figure_style.TRACE._replace(marker=marker) if marker else figure_style.look(entry)
+        lines[entry.id] = (entry.label, look, "-" if marker or entry.id == "trace_plus" else "--")
     grey = figure_style.OTHER._replace(color=figure_style.MUTED)
     return lines | {PICKED: (LABELS[PICKED], grey, "-"), ORACLE: (LABELS[ORACLE], grey, ":")}
 

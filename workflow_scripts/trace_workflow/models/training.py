@@ -234,7 +234,7 @@ def labelled(rows: pl.DataFrame, tasks: Sequence[str], labels: Sequence[str]) ->
 
 
 def _reader(columns: list[str]) -> Read:
-    return lambda path: read_parquet(path, columns).select(columns)
+    return lambda path: read_parquet(path, columns)
 
 
 def _read_all(paths: Sequence[str], read: Read) -> pl.DataFrame:

@@ -25,7 +25,9 @@ def results(run: Run) -> Iterator[Result | Table]:
     """The analyses, tables and figures of the averages."""
     yield from _analyses(run)
     named = {"named": run.config.study.named_baseline}
-    yield compares(run, "main_comparison", "improvements", **named)
+    fits = {e.id: e.label for e in run.beyond_paper}
+    frames = ["improvements", *(["beyond_paper"] if fits else [])]
+    yield compares(run, "main_comparison", *frames, **named, beyond_paper=fits)
     languages = ("improvements", "language_averages", "language_improvements", "language_accuracy")
     yield compares(run, "languages", *languages)
     yield from _of_few_estimators(run)
@@ -85,6 +87,11 @@ def _analyses(run: Run) -> Iterator[Analysis]:
         quick=True,
     )
     yield Analysis("comparisons", resamples, intervals, quick=True)
+    if run.beyond_paper:
+        fits = {"baselines": [e.id for e in run.beyond_paper]}
+        yield Analysis(
+            "beyond_paper", resamples, intervals | fits, made_by="comparisons", quick=True
+        )
     yield Analysis(
         "language_averages",
         {"measured": analysed("languages")},

@@ -130,9 +130,9 @@ def _representative(run: Run) -> Iterator[Result | Table]:
 
 
 def _few_labels(run: Run) -> Iterator[Result | Table]:
-    """TRACE+, the fits for few labels and the baselines, at fixed numbers of labels."""
+    """TRACE+, the fits on logarithms and the baselines, at fixed numbers of labels."""
     baselines = [e for e in run.main_compared if e.role == "baseline"]
-    fits = [e for e in run.main_chosen if e.id == "trace_plus" or e.fit in ("signed", "mixture")]
+    fits = [e for e in run.main_chosen if e.id == "trace_plus" or e in run.beyond_paper]
     if "trace_plus" not in {e.id for e in fits}:
         return
     named = {run.config.study.named_baseline, "seq_logp", "len_norm_logp"}

@@ -25,8 +25,6 @@ FILES = {
     "whole_scores": "<results>/scores/{model}/{parent}.parquet",
     "questions": QUESTIONS,
 }
-# Estimators of role 'variant' that are for few labels, as parts often have
-FOR_FEW_LABELS = ("trace_plus_signed", "stack")
 
 
 def results(run: Run) -> Iterator[Result | Table]:
@@ -36,7 +34,7 @@ def results(run: Run) -> Iterator[Result | Table]:
     shown = [
         e
         for e in run.chosen
-        if (e.role in ("baseline", "trace") or e in run.custom or e.id in FOR_FEW_LABELS)
+        if (e.role in ("baseline", "trace") or e in run.custom or e in run.beyond_paper)
         and not beyond_traces(e)
     ]
     yield Analysis(

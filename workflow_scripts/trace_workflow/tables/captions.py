@@ -56,14 +56,21 @@ ROWS = {
     "broader_uq": (
         ("mars", "token_sar", "lars", "p_true", "verbalized", "internal_probe"),
         ("semantic_entropy", "selfcheckgpt"),
-        ("mean_token_entropy", "ces", "entropy_sentinel"),
+        ("mean_token_entropy", "ces", "entropy_sentinel", "trace_profile", "length_alone"),
         ("trace", "trace_plus"),
     ),
 }
 # Rows that the paper's table lacks.
 ADDED = {
     "broader_uq": {*ROWS["broader_uq"][1], *ROWS["broader_uq"][2]},
-    "protocol_comparison": {"p_true", "verbalized", "lars", "internal_probe", "entropy_sentinel"},
+    "protocol_comparison": {
+        "p_true",
+        "verbalized",
+        "lars",
+        "internal_probe",
+        "entropy_sentinel",
+        "trace_profile",
+    },
 }
 SHORT = {"seq_logp": "SeqLogP", "windowed_entropy": "WinEnt"}
 LOCALIZED = SHORT | {"windowed_entropy": "WindowEnt"}

@@ -58,14 +58,14 @@ def read_answers(
     Every pair has the same columns in the same order.
     Raises `InputError` where a file is unreadable, lacks a column or has other examples.
     """
-    scores = evaluated(read_parquet(files.scores, ["example_id"]), files.task)
+    scores = evaluated(read_parquet(files.scores, needed=["example_id"]), files.task)
     places = [name for name in PLACE if parent and name != "parent_task"]
     place = NO_PLACE | {name: pl.col(name) for name in places}
     place["parent_task"] = pl.lit(parent, pl.String)
     parts = [
         read_traces(files.traces, [*TRACE, *places]).select(*TRACE, **place),
-        read_parquet(files.task, TASK).select(TASK),
-        read_parquet(files.labels, LABEL).select(LABEL),
+        read_parquet(files.task, TASK),
+        read_parquet(files.labels, LABEL),
     ]
     answers = scores.select("example_id")
     for part in parts:

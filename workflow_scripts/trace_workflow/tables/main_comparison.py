@@ -79,6 +79,7 @@ def table(frames: Frames, settings: Settings) -> Table:
             *beam_notes(rows, settings),
             *([DIRECTION] if "auroc_calibrated" in metrics else []),
             *_gain_notes(gains, settings),
+            *_beyond_notes(frames, settings),
         ),
     )
 
@@ -200,6 +201,35 @@ def _gain_notes(gains: Gains, settings: Settings) -> list[str]:
     if not gains:
         return []
     return improved.explained(gains.values(), settings)
+
+
+def _beyond_notes(frames: Frames, settings: Settings) -> list[str]:
+    """By how much each fit beyond the paper is better than TRACE+, averaged over the tasks."""
+    labels = settings.more.get("beyond_paper", {})
+    if not labels:
+        return []
+    rows = frames["beyond_paper"].filter(pl.col("task").is_null(), study="main")
+    told, supported = [], []
+    for (fit,), of_fit in rows.group_by("baseline", maintain_order=True):
+        by_metric = {row["metric"]: row for row in of_fit.iter_rows(named=True)}
+        # Their calibrated probability is their score, so that there is one AUROC.
+        found = [by_metric[metric] for metric in METRICS if metric in by_metric]
+        # A difference says how much better TRACE+ is.
+        gains = [
+            f"{NAMES[row['metric']]} {-row['difference']:+.3f} [{-row['high']:+.3f}, "
+            f"{-row['low']:+.3f}]"
+            for row in found
+        ]
+        told.append(f"{labels[fit]}: {', '.join(gains)}")
+        supported += [f"{labels[fit]} in {NAMES[r['metric']]}" for r in found if r["high"] < 0]
+    if not told:
+        return []
+    level = f"{100 * rows['level'].max():g} %"
+    return [
+        "Fits beyond the paper, by how much they are better than TRACE+, averaged over the tasks "
+        f"({level} intervals that hold for all of them at once): {'; '.join(told)}. Supported by "
+        f"their interval: {listed(supported) if supported else 'none'}."
+    ]
 
 
 def _undefined_notes(

@@ -48,7 +48,7 @@ def answers_to(
     rows; otherwise `InputError` names the first of them. The column `lacks` of the task's rows says
     why an answer's entropies are unknown.
     """
-    rows = read_parquet(task, ["example_id", "role"])
+    rows = read_parquet(task, needed=["example_id", "role"])
     answers = read_answers(path, reading, set(rows["example_id"]))
     if digest(path) != checksum:
         raise InputError(f"{path} was changed after this run had started; start snakemake again.")

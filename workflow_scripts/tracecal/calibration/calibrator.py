@@ -83,7 +83,7 @@ def fitted_on(
 
 
 # What `calibrate` recommends unless another is shown to be better; fixed before labels are seen.
-DEFAULT = "trace_plus"
+DEFAULT = "log_ridge"
 # For calibrators that do not say which one to use: the workflow's and older ones.
 UNNAMED, FALLBACK = "trace_plus", ("seq_logp", "len_norm_logp")
 LABELS = {entry.id: entry.label for entry in ESTIMATORS}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -13,49 +14,59 @@ from tracecal.calibration.fits import (
     constant,
     fit_all,
     fit_by_shape,
+    isotonic,
     minimise,
     scales_of,
 )
-from tracecal.estimators.entry import SEQUENCE_LIKELIHOODS, TRACE_PLUS_FEATURES
+from tracecal.estimators.entry import TRACE_PLUS_FEATURES
+from tracecal.estimators.registry import TRACE_PLUS_ON_LOGARITHMS
 
 # Features that may raise or lower the probability; all others are confidences.
 EITHER_SIGN = frozenset({"log_length", "entropy_slope"})
+RIDGE = 10.0  # the factor of the squared weights
 FOLDS = 5
 # The weight of the prior, which spreads this many answers evenly over a mixture's fits.
 PSEUDO_ANSWERS = 5
 # The least probability that a fit is taken to give to a label.
 LEAST = 1e-4
 # Expectation maximisation ends at a step in which no weight moves by more.
-TOLERANCE = 1e-8
+TOLERANCE = 3e-6
 MAX_STEPS = 100_000
 
 
 @dataclass(frozen=True)
 class Member:
-    """One fit of a mixture: the names of its features, and whether it is a signed fit."""
+    """One fit of a mixture and the names of its features.
+
+    platt: the protocol's; signed: the same with weights of confidences at or above 0; rising:
+    isotonic regression on one feature.
+    """
 
     features: tuple[str, ...]
-    signed: bool = True
+    fit: Literal["platt", "signed", "rising"] = "platt"
 
 
-# The stack of seven.
+# The stack of six.
 MEMBERS = (
     Member(TRACE_PLUS_FEATURES),
-    Member((*TRACE_PLUS_FEATURES, *SEQUENCE_LIKELIHOODS)),
-    Member(("seq_logp", "len_norm_logp", "trace", "log_length")),
-    Member(("seq_logp",), signed=False),
-    Member(("len_norm_logp",), signed=False),
-    Member(("windowed_entropy",), signed=False),
-    Member(("mean_token_entropy",), signed=False),
+    Member(TRACE_PLUS_ON_LOGARITHMS, "signed"),
+    Member(("mean_entropy_log_conf",)),
+    Member(("total_surprisal_log_conf",)),
+    Member(("mean_token_entropy",), "rising"),
+    Member(("log_likelihood",), "rising"),
 )
 
 
-def fit_signed(
+def fit_ridge(
     parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]
 ) -> list[Calibrator]:
-    """As `fit_all` with 'platt', with weights of at least 0 save those of `EITHER_SIGN`."""
-    least = np.array([-np.inf if name in EITHER_SIGN else 0.0 for name in features])
-    return fit_all(parts, "platt", least=least)
+    """As `fit_all` with 'platt', with the penalty RIDGE and weights of confidences >= 0."""
+    return fit_all(parts, "platt", RIDGE, _least(features))
+
+
+def _least(features: Sequence[str]) -> np.ndarray:
+    """The lower bounds [d] of the weights: 0 save those of `EITHER_SIGN`."""
+    return np.array([-np.inf if name in EITHER_SIGN else 0.0 for name in features])
 
 
 def fit_mixtures(
@@ -98,7 +109,10 @@ def fit_mixtures(
 
 
 def _fit_member(member: Member, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Calibrator]:
-    return fit_signed(parts, member.features) if member.signed else fit_all(parts, "platt")
+    if member.fit == "rising":
+        return [constant(correct) or isotonic(x[:, 0], correct, True) for x, correct in parts]
+    least = _least(member.features) if member.fit == "signed" else None
+    return fit_all(parts, "platt", least=least)
 
 
 def mixture_weights(likelihood: np.ndarray) -> np.ndarray:
@@ -142,8 +156,9 @@ def by_part(
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Estimators' columns and fits where those without a fit of their own are fitted by part.
 
-    >>> by_part({"trace": ["scores.trace"], "stack": ["features.length"]}, {"stack": "mixture"})[0]
-    {'trace': ['scores.trace', 'parts.part_of_answer'], 'stack': ['features.length']}
+    >>> estimators = {"trace": ["scores.trace"], "log_ridge": ["features.length"]}
+    >>> by_part(estimators, {"log_ridge": "ridge"})[0]
+    {'trace': ['scores.trace', 'parts.part_of_answer'], 'log_ridge': ['features.length']}
     """
     columns = {
         name: [*own] if name in own_fits else [*own, PART] for name, own in estimators.items()

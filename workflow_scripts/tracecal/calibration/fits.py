@@ -302,7 +302,8 @@ def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> C
     if one_class := constant(correct):
         return one_class
     if method == "isotonic" and x.shape[1] == 1:
-        return _isotonic(x[:, 0], correct)
+        # A score may rank the wrong way round (a slope, say): the direction is fitted, as a weight.
+        return isotonic(x[:, 0], correct, "auto")
     return None
 
 
@@ -338,11 +339,11 @@ def scales_of(x: np.ndarray) -> np.ndarray:
     return np.where(spread > rounding, spread, 1.0)
 
 
-def _isotonic(score: np.ndarray, correct: np.ndarray) -> Isotonic:
-    from sklearn.isotonic import IsotonicRegression  # slow to load, and rarely used
+def isotonic(score: np.ndarray, correct: np.ndarray, rising: bool | Literal["auto"]) -> Isotonic:
+    """The isotonic regression of labels [n] of both classes on scores [n]."""
+    from sklearn.isotonic import IsotonicRegression  # slow to load, and not needed to predict
 
-    # A score may rank the wrong way round (a slope, say); the direction is fitted like a weight.
-    regression = IsotonicRegression(y_min=0, y_max=1, increasing="auto", out_of_bounds="clip")
+    regression = IsotonicRegression(y_min=0, y_max=1, increasing=rising, out_of_bounds="clip")
     regression.fit(score, correct)
     return Isotonic(regression.X_thresholds_.tolist(), regression.y_thresholds_.tolist())
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from tracecal.calibration.few_labels import fit_mixtures, fit_pooled, fit_signed
+from tracecal.calibration.few_labels import fit_mixtures, fit_pooled, fit_ridge
 from tracecal.calibration.fits import Calibrator, Method, as_json, fit_all, from_json
 from tracecal.calibration.metrics import nll
 from tracecal.estimators.entry import PICKED, OwnFit
@@ -120,15 +120,15 @@ def _fit(
     penalty: float,
 ) -> list[Calibrator]:
     """The fits of each input's complete answers in each of `parts` (masks [n]), in order."""
-    if way not in ("signed", "mixture"):
+    if way not in ("ridge", "mixture"):
         rows = [(one.x, one.complete & part) for one in inputs for part in parts]
         return fit_all([(x[used], correct[used]) for x, used in rows], way, penalty)
     fits = []
     for one in inputs:
         rows = [one.complete & part for part in parts]
         pairs = [(one.x[used], correct[used]) for used in rows]
-        if way == "signed":
-            fits += fit_signed(pairs, one.names)
+        if way == "ridge":
+            fits += fit_ridge(pairs, one.names)
         else:
             ranks = [group[used] for group, used in zip(groups, rows, strict=True)]
             triples = [(*pair, rank) for pair, rank in zip(pairs, ranks, strict=True)]
@@ -172,10 +172,10 @@ def read_answers(
     `features.<column>`: some share a name and differ in sign. Raises `InputError` where a file
     is unreadable or an evaluated example has no label.
     """
-    labelled = read_parquet(labels, ["example_id", "correct"]).select("example_id", "correct")
+    labelled = read_parquet(labels, ["example_id", "correct"])
     answers = evaluated(labelled, task, ["group_id"])
     for folder, path in (("scores", scores), ("features", features)):
-        columns = read_parquet(path, ["example_id"])
+        columns = read_parquet(path, needed=["example_id"])
         prefixed = columns.select("example_id", pl.exclude("example_id").name.prefix(f"{folder}."))
         answers = answers.join(prefixed, on="example_id", how="left", validate="1:1")
     return answers

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 Role = Literal["baseline", "trace", "broader", "variant"]
 # How an estimator is fitted that has a fit of its own; 'identity': its input is the probability.
 # 'pooled' is that of every estimator without one on parts of answers.
-OwnFit = Literal["identity", "signed", "mixture", "pooled"]
+OwnFit = Literal["identity", "ridge", "mixture", "pooled"]
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
 # What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the
 # decoded answer alone, then what each further need changes.
@@ -117,8 +117,6 @@ ENTROPY_STATISTICS = (
 
 OPERATORS = ("decayed_entropy", "window_entropy", "length_normalised_surprisal")
 LIKELIHOOD = ("min_prob", "len_norm_logp", "low_prob_token_rate")
-SEQUENCE_LIKELIHOODS = ("seq_logp", "len_norm_logp", "min_prob")
-SCORED_LIKELIHOODS = tuple(f"scores.{name}" for name in SEQUENCE_LIKELIHOODS)
 LOCAL_ENTROPY = ("decayed_entropy_conf_2", "decayed_entropy_conf_4")
 LOCAL_SURPRISAL = ("decayed_surprisal_conf_2", "decayed_surprisal_conf_4")
 

@@ -12,7 +12,6 @@ from tracecal.estimators.entry import (
     LOCAL_ENTROPY,
     LOCAL_SURPRISAL,
     OPERATORS,
-    SCORED_LIKELIHOODS,
     SHARED_ROWS,
     TRACE_PLUS_FEATURES,
     Estimator,
@@ -22,6 +21,23 @@ from tracecal.estimators.entry import (
 
 # The families whose scores follow from an answer's trace, without another table
 OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
+
+# The same amounts of entropy and surprisal as -ln(a + 1e-9) in place of exp(-a).
+TRACE_PLUS_ON_LOGARITHMS = (
+    "first3_entropy_log_conf",
+    "mean_entropy_log_conf",
+    "log_length",
+    "entropy_slope",
+    "decayed_entropy_log_conf_2",
+    "decayed_entropy_log_conf_4",
+    "decayed_surprisal_log_conf_2",
+    "decayed_surprisal_log_conf_4",
+)
+SURPRISAL_ON_LOGARITHMS = (
+    "total_surprisal_log_conf",
+    "mean_surprisal_log_conf",
+    "max_surprisal_log_conf",
+)
 
 
 ESTIMATORS = (
@@ -57,6 +73,8 @@ ESTIMATORS = (
     # Newer than the paper, on the same traces.
     Estimator("ces", "CES", "ces", "broader", "villani2026entropy", shown_as="entropy"),
     Estimator("entropy_sentinel", "Entropy Sentinel", "entropy", "broader", "buffa2026sentinel", ("traces", "labels"), ENTROPY_STATISTICS),
+    Estimator("trace_profile", "Trace profile, after Grünefeld et al.", "trajectory", "broader", "gruenefeld2026tracing", ("traces", "labels"), ("surprisal_slope", "surprisal_r_squared")),
+    Estimator("length_alone", "Length alone, after Devic et al.", "trajectory", "broader", "devic2025length"),
     # Paper, tables 3 to 5 and appendix E.4: ablations of TRACE.
     Estimator("operator_d", "Position-decayed entropy D", "trace", "variant", "xu2026trace", ("features",)),
     Estimator("operator_m", "Local-window entropy M", "trace", "variant", "xu2026trace", ("features",)),
@@ -76,15 +94,17 @@ ESTIMATORS = (
     variant("likelihood_and_length", "Log-likelihood and length", "log_likelihood", "log_length"),
     variant("entropy_local_only", "Entropy-local only", *LOCAL_ENTROPY),
     variant("likelihood_local_only", "Likelihood-local only", *LOCAL_SURPRISAL),
-    # For few labels; `tracecal.calibration.few_labels` has the fits.
-    variant("trace_plus_signed", "TRACE+, signed", *TRACE_PLUS_FEATURES, fit="signed"),
-    variant("trace_plus_signed_with_likelihood", "TRACE+ + likelihoods, signed", *TRACE_PLUS_FEATURES, *SCORED_LIKELIHOODS, fit="signed"),
-    variant("stack", "Stack of seven", *TRACE_PLUS_FEATURES, *SCORED_LIKELIHOODS, "scores.trace", "scores.windowed_entropy", "scores.mean_token_entropy", fit="mixture"),
+    # Beyond the paper, on logarithms; `tracecal.calibration.few_labels` has the two fits.
+    variant("log_trace_plus", "Log TRACE+", *TRACE_PLUS_ON_LOGARITHMS),
+    variant("log_ridge", "Log ridge", *TRACE_PLUS_ON_LOGARITHMS, *SURPRISAL_ON_LOGARITHMS, fit="ridge"),
+    variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
 )  # fmt: skip
 
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
 # The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
+# The fits beyond the paper that stand beside TRACE+.
+ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
 FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
 
 

@@ -18,4 +18,4 @@ SCORES: dict[str, pl.Expr] = {
 
 def answers(features: str) -> pl.DataFrame:
     """The trace features of a task's evaluated answers."""
-    return read_parquet(features, ["example_id", "trace_risk"])
+    return read_parquet(features, needed=["example_id", "trace_risk"])

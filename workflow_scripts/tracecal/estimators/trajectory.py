@@ -13,4 +13,6 @@ SCORES: dict[str, pl.Expr] = {
     "entropy_variance": -op.variance(H),
     "entropy_slope": -op.slope(H),
     "token_prob_slope": op.slope(op.probabilities(S)),
+    # After Devic et al. 2025, whose lengths are those of reasoning models' thoughts.
+    "length_alone": -S.list.len().cast(pl.Float64).log(),
 }

@@ -54,6 +54,7 @@ def _statistics(values: np.ndarray) -> np.ndarray:
 
 H = pl.col("entropy")
 ROWS_AT_ONCE = 2**18
+SMALLEST = 1e-9  # nats; smaller amounts hardly differ on logarithms
 
 # Statistics of a trace, each computed once: the column it is computed from, and how.
 MEASURED: dict[str, tuple[str, op.Kernel]] = {
@@ -73,6 +74,8 @@ MEASURED: dict[str, tuple[str, op.Kernel]] = {
     "decayed_surprisal_4": ("surprisal", partial(kernels.decayed, decay=4)),
     "max_surprisal": ("surprisal", kernels.largest),
     "mean_surprisal": ("surprisal", kernels.mean),
+    "surprisal_slope": ("surprisal", kernels.slope),
+    "surprisal_r_squared": ("surprisal", kernels.r_squared),
     "low_prob_token_rate": (
         "surprisal",
         partial(kernels.rate, condition=lambda s: np.exp(-s) < op.LOW_PROBABILITY),
@@ -86,6 +89,11 @@ def _same(x: np.ndarray) -> np.ndarray:
 
 def _confidence(x: np.ndarray) -> np.ndarray:
     return np.exp(-x)
+
+
+def _log_confidence(x: np.ndarray) -> np.ndarray:
+    """-ln(x + 1e-9) of amounts x >= 0 (nats): it tells those near 0 apart, where exp(-x) is 1."""
+    return -np.log(x + SMALLEST)
 
 
 RISK = ("decayed_entropy", "window_entropy", "length_normalised_surprisal")
@@ -110,6 +118,20 @@ FEATURES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     "len_norm_logp": (_confidence, ("mean_surprisal",)),
     "log_likelihood": (lambda mean, length: -mean * length, ("mean_surprisal", "length")),
     "low_prob_token_rate": (_same, ("low_prob_token_rate",)),
+    "first3_entropy_log_conf": (_log_confidence, ("first3_entropy",)),
+    "mean_entropy_log_conf": (_log_confidence, ("mean_entropy",)),
+    "decayed_entropy_log_conf_2": (_log_confidence, ("decayed_entropy",)),
+    "decayed_entropy_log_conf_4": (_log_confidence, ("decayed_entropy_4",)),
+    "decayed_surprisal_log_conf_2": (_log_confidence, ("decayed_surprisal_2",)),
+    "decayed_surprisal_log_conf_4": (_log_confidence, ("decayed_surprisal_4",)),
+    "total_surprisal_log_conf": (
+        lambda mean, length: _log_confidence(mean * length),
+        ("mean_surprisal", "length"),
+    ),
+    "mean_surprisal_log_conf": (_log_confidence, ("mean_surprisal",)),
+    "max_surprisal_log_conf": (_log_confidence, ("max_surprisal",)),
+    "surprisal_slope": (_same, ("surprisal_slope",)),
+    "surprisal_r_squared": (_same, ("surprisal_r_squared",)),
     **{name: (_same, (name,)) for name in STATISTICS},
 }
 # Those that a single answer's arrays give without the expressions of STATISTICS.

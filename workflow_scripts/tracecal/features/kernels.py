@@ -42,6 +42,15 @@ def slope(values: np.ndarray) -> np.ndarray:
     return np.vecdot(values, centred) / (np.vecdot(centred, centred) or 1)
 
 
+def r_squared(values: np.ndarray) -> np.ndarray:
+    """R² of the least-squares line on t; 0 when T < 3 or where all values are equal."""
+    length = values.shape[1]
+    level = (np.ptp(values, axis=1) == 0) | (length < 3)
+    centred = np.arange(length) - (length - 1) / 2
+    explained = slope(values) ** 2 * np.vecdot(centred, centred)
+    return np.where(level, 0.0, explained / np.where(level, 1.0, values.var(1) * length))
+
+
 def decayed(values: np.ndarray, decay: float) -> np.ndarray:
     """Σ w_t x_t / Σ w_t with w_t = exp(-(t-1)/decay)."""
     weights = np.exp(-np.arange(values.shape[1]) / decay)

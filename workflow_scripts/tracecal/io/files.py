@@ -146,16 +146,21 @@ def read_json(path: str | Path) -> Any:
         raise unreadable(path, error) from error
 
 
-def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
-    """Read a Parquet file; raise `InputError` where it is unreadable or lacks one of `columns`."""
+def read_parquet(
+    path: str | Path, columns: Sequence[str] | None = None, needed: Sequence[str] = ()
+) -> "pl.DataFrame":
+    """Read `columns` (all where None) of a Parquet file.
+
+    Raises `InputError` where it is unreadable or lacks one of these or of the `needed` columns.
+    """
     import polars as pl
 
     try:
         frame = pl.read_parquet(read_sealed(path))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, error) from error
-    require_columns(frame.columns, columns or [], path)
-    return frame
+    require_columns(frame.columns, [*(columns or ()), *needed], path)
+    return frame if columns is None else frame.select(columns)
 
 
 def read_sealed(path: str | Path) -> bytes:

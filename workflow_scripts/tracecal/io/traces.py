@@ -79,7 +79,7 @@ def read_arrow(path: str | Path, columns: Sequence[str] | None = None) -> pl.Dat
             f"by this version of the workflow. {regenerate(path)}"
         )
     require_columns(table.column_names, columns or [], path)
-    return pl.from_arrow(table.select(columns or table.column_names))
+    return pl.from_arrow(table if columns is None else table.select(columns))
 
 
 def read_traces(path: str | Path, columns: Sequence[str] | None = None) -> pl.DataFrame:

@@ -1,0 +1,138 @@
+"""Fits where a model is nearly always sure, on made-up answers: the tables of docs/saturated.md.
+
+    PYTHONPATH=workflow_scripts:tests python -m benchmarks.saturated
+
+Draws SETS of 1,200 answers of each kind and prints TRACE+'s Brier score and AUROC at 20, 50, 100 and
+200 labels, and TRACE+ minus each other fit, as the analysis `few_labels` finds them, here as means
+over the sets of a kind; * where the interval excludes zero. Minutes.
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+from scipy.special import entr, expit, logit
+
+from benchmarks.few_labels import cell
+from trace_workflow.analyses import few_labels
+from trace_workflow.tables.few_labels import LABELS
+from tracecal.calibration.splits import make_splits
+from tracecal.estimators.entry import PICKED
+from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
+
+ANSWERS, SETS, SPLITS, RESAMPLES, SEED = 1200, 3, 20, 500, 2026
+BASELINES = ("seq_logp", "len_norm_logp", "mean_token_entropy", "length_alone")
+FITS = ("trace_plus", *ON_LOGARITHMS, "trace_profile")
+SHOWN = [*FITS, "seq_logp", "length_alone", PICKED]
+USED = {one.id: one for one in ESTIMATORS if one.id in (*FITS, *BASELINES)}
+
+
+def drawn(
+    rng: np.random.Generator,
+    *,
+    level: float,
+    spread: float,
+    longest: int = 1,
+    right: float = 0.75,
+    told: float = 1.0,
+    digits: int | None = None,
+) -> pl.DataFrame:
+    """Answers with traces. The logarithm of an answer's surprisals (nats) is about `level`, and
+    the higher by `spread` the less sure the model is; the log-odds of being right, of a share
+    `right` about, fall by `told` then.
+
+    A token's entropy is that of it and one alternative, up to a factor. Log-probabilities are
+    rounded to `digits`, as some servers do.
+    """
+    doubt = rng.normal(size=ANSWERS)
+    correct = rng.random(ANSWERS) < expit(logit(right) - told * doubt)
+    surprisals, entropies = [], []
+    for own, length in zip(doubt, rng.integers(1, longest + 1, ANSWERS), strict=True):
+        s = np.exp(np.minimum(level + spread * own + rng.normal(size=length), 2))
+        h = (entr(np.exp(-s)) + entr(-np.expm1(-s))) * np.exp(0.5 * rng.normal(size=length))
+        surprisals.append(s if digits is None else s.round(digits))
+        entropies.append(h)
+    return _frame(correct, surprisals, entropies)
+
+
+def by_probability_alone(rng: np.random.Generator) -> pl.DataFrame:
+    """Answers that are right with .9 times their probability: among those of nearly 1 a smaller
+    surprisal says nothing more. Logarithms have nothing to gain."""
+    s = np.exp(np.minimum(-7 + 3 * rng.normal(size=ANSWERS), 2))
+    correct = rng.random(ANSWERS) < 0.9 * np.exp(-s)
+    return _frame(correct, s[:, None], (entr(np.exp(-s)) + entr(-np.expm1(-s)))[:, None])
+
+
+def _frame(correct: np.ndarray, surprisals: object, entropies: object) -> pl.DataFrame:
+    ids = [f"a{place:04}" for place in range(ANSWERS)]
+    lists = {
+        name: pl.Series([list(one) for one in values], dtype=pl.List(pl.Float64))
+        for name, values in (("surprisal", surprisals), ("entropy", entropies))
+    }
+    return pl.DataFrame({"example_id": ids, "group_id": ids, "correct": correct, **lists})
+
+
+KINDS: dict[str, Callable[[np.random.Generator], pl.DataFrame]] = {
+    "one token, saturated": lambda rng: drawn(rng, level=-7, spread=3),
+    "the same, four decimals": lambda rng: drawn(rng, level=-7, spread=3, digits=4),
+    "the same, tells little": lambda rng: drawn(rng, level=-7, spread=3, told=0.3),
+    "the same, misleads": lambda rng: drawn(rng, level=-7, spread=3, told=-0.3),
+    "one token, by its probability alone": by_probability_alone,
+    "up to 8 tokens, saturated": lambda rng: drawn(rng, level=-6, spread=2, longest=8),
+    "up to 30 tokens, ordinary": lambda rng: drawn(rng, level=-1, spread=0.7, longest=30),
+}
+
+
+def measured(kind: str, sets: int = SETS, resamples: int = RESAMPLES) -> pl.DataFrame:
+    """The rows of `few_labels` of the `sets` of a kind, as if they were the tasks of one model."""
+    estimators = {name: one.inputs for name, one in USED.items()}
+    own_fits = {name: one.fit for name, one in USED.items() if one.fit}
+    columns = sorted({column for names in estimators.values() for column in names})
+    rows = []
+    for number in range(sets):
+        answers = KINDS[kind](np.random.default_rng([SEED, number]))
+        groups = answers.select("example_id", "group_id")
+        known = answers.select("example_id", "group_id", "correct")
+        rows.append(
+            few_labels.resampled(
+                known.join(inputs(answers, columns), on="example_id", validate="1:1"),
+                make_splits(groups, str(number), SEED, SPLITS, 0.35),
+                model=kind,
+                task=str(number),
+                estimators=estimators,
+                own_fits=own_fits,
+                shown=SHOWN,
+                baselines=BASELINES,
+                method="platt",
+                seed=SEED,
+                resamples=resamples,
+            )
+        )
+    return few_labels.few_labels(pl.concat(rows), SHOWN, BASELINES, 0.95)
+
+
+def line(kind: str, found: pl.DataFrame, metric: str) -> str:
+    """A line of Markdown: in each cell the numbers at SIZES, TRACE+'s own in the first."""
+    means = found.filter(pl.col("task").is_null(), metric=metric).sort("labels")
+    own = means.filter(estimator="trace_plus")["value"]
+    cells = [" ".join(f"{value:.3f}".removeprefix("0") for value in own)]
+    for name in SHOWN[1:]:
+        rows = means.filter(estimator=name).iter_rows(named=True)
+        cells.append(" ".join(map(cell, rows)))
+    return f"| {kind} | {' | '.join(cells)} |"
+
+
+def main() -> int:
+    labels = {name: one.label for name, one in USED.items()} | LABELS
+    found = {kind: measured(kind) for kind in KINDS}
+    for metric in few_labels.METRICS:
+        print(f"\n| {metric} | TRACE+ | {' | '.join(labels[name] for name in SHOWN[1:])} |")
+        print("|---" * (len(SHOWN) + 1) + "|")
+        print("\n".join(line(kind, rows, metric) for kind, rows in found.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
