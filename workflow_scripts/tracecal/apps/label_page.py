@@ -20,6 +20,7 @@ from tracecal.apps.explorer.page import page
 from tracecal.calibration.guarantees import error_level
 from tracecal.calibration.labelling import NoMoreLabels, Population, grouped, order_of_tests, search
 from tracecal.errors import InputError
+from tracecal.io.checksums import hash_of
 from tracecal.io.files import read_json, write_json
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
