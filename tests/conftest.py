@@ -1,4 +1,4 @@
-"""Fixtures that several rooms' tests share."""
+"""Fixtures that tests of several layers share."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Small frames that the tests of the learn room share."""
+"""Small frames that the tests of supervised estimators share."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""One calibrator for all tests of the room: fitting it takes a second."""
+"""One calibrator for all tests of the library: fitting it takes a second."""
 
 import json
 from dataclasses import replace

@@ -207,8 +207,8 @@ class Plan:
 
 def plan(run: Run) -> Plan:
     """The plan of a run. Raises `InputError` where the paper's numbers cannot be read."""
-    rooms = (comparison, main_study, cascades, parts)
-    results = [result for room in rooms for result in room.results(run)]
+    studies = (comparison, main_study, cascades, parts)
+    results = [result for study in studies for result in study.results(run)]
 
     def of(kind: type) -> dict:
         return {result.name: result for result in results if isinstance(result, kind)}

@@ -1,4 +1,4 @@
-"""The tiny tokenizer and models of the decode room's tests; one thread, as in the rules."""
+"""The tiny tokenizer and models of the tests of decoding; one thread, as in the rules."""
 
 import pytest
 import torch
