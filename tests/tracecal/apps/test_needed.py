@@ -199,6 +199,8 @@ def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
     data = page_data(read, "all.jsonl", fits(content, "made up"))
     name, values = scores(data, None)
     assert name == "trace_plus"
+    assert scores(data, None, "log_ridge")[0] == "log_ridge", "what the calibrator recommends"
+    assert scores(data, None, "beam_ratio")[0] == "trace_plus", "the answers lack that"
     search = query(0.4, frame=read.frame, values=values)
     ids = read.frame["example_id"].to_list()
     verdicts = Verdicts(tmp_path / "out.jsonl", dict(zip(ids, read.rows, strict=True)))

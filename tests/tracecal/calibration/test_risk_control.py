@@ -185,6 +185,26 @@ def test_every_number_of_groups_has_a_sequence():
             assert threshold_sequence(part, groups, rate, LEVEL)[-1] == 0
 
 
+def test_the_sizes_of_tested_groups_choose_no_threshold(monkeypatch):
+    """Sizes may go with errors. As many groups, of one answer or of five, are tested alike."""
+    rng, tried, of = np.random.default_rng(8), [], Evidence.of
+    follow = staticmethod(lambda *given: tried.append(given[2]) or of(*given))
+    monkeypatch.setattr(Evidence, "of", follow)
+
+    def sized(sizes):
+        probability = rng.random(sum(sizes))
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        return Part(group, probability, probability > 0.75)
+
+    seen = sized([1, 5] * 45)
+    for tested in (sized([1] * 60), sized([5] * 60)):
+        guarantee(seen, tested, 0.3, LEVEL)
+    assert len(tried[0]) > 20 and np.array_equal(*tried)
+    # Sixty groups that weigh (1/5 + 1) / 2 each begin where 36 single ones do.
+    begin = {groups: threshold_sequence(seen, groups, 0.3, LEVEL)[0] for groups in (36, 60)}
+    assert tried[0][0] == begin[36] < begin[60]
+
+
 def test_the_sequence_begins_where_the_calibration_labels_say_most():
     seen = np.repeat([0.95, 0.9, 0.4], [10, 40, 50])
     wrong = np.zeros(100, dtype=bool)

@@ -324,17 +324,21 @@ def serve(labelling: Labelling, port: int) -> None:
 # Which label a guaranteed error rate needs next, and whether the guarantee stands.
 
 
-# Whose scores decide where no estimator is named, the first that the answers have.
+# Whose scores decide where no estimator is named or recommended, the first that the answers have.
 PREFERRED = ("trace_plus", "trace", "len_norm_logp")
 
 
-def scores(data: Mapping[str, Any], estimator: str | None) -> tuple[str, list[float | None]]:
+def scores(
+    data: Mapping[str, Any], estimator: str | None, recommended: str | None = None
+) -> tuple[str, list[float | None]]:
     """The estimator that decides, and each answer's probability by it, or score without one.
 
-    `data` are those of `shown.page_data`. Raises `InputError` where the answers lack it.
+    `data` are those of `shown.page_data`, `recommended` is the estimator of a calibrator's file.
+    Raises `InputError` where the answers lack it.
     """
     columns = data["answers"]
-    for name in [estimator] if estimator else PREFERRED:
+    preferred = (recommended, *PREFERRED) if recommended else PREFERRED
+    for name in [estimator] if estimator else preferred:
         for kind in ("probability", "score"):
             values = columns[kind].get(name, [])
             if any(value is not None for value in values):

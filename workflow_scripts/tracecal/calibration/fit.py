@@ -22,6 +22,7 @@ from tracecal.estimators.entry import OwnFit
 from tracecal.estimators.of_traces import inputs
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.log import LOGGER
+from tracecal.io.randomness import seeded
 from tracecal.io.settings import Strict, parse
 
 FEWEST = 20
@@ -159,7 +160,9 @@ def calibrate_answers(
             largest=control.largest_group,
             forecast=name == choice.estimator,
         )
-        calibrators[name]["reference"] = _reference(calibrators[name], columns, known.frame, split)
+        calibrators[name]["reference"] = _reference(
+            calibrators[name], columns, known.frame, split, settings.seed
+        )
     held_out = _held_out(known, choice.estimator, settings)
     calibrators[choice.estimator]["held_out"] = held_out
     told = fitted_on.stored()
@@ -168,15 +171,22 @@ def calibrate_answers(
 
 
 def _reference(
-    fits: Mapping[str, Any], columns: list[str], answers: pl.DataFrame, split: pl.DataFrame
+    fits: Mapping[str, Any],
+    columns: list[str],
+    answers: pl.DataFrame,
+    split: pl.DataFrame,
+    seed: int,
 ) -> dict[str, list[float]]:
     """Values of answers that the split's fit has not seen, for monitors to compare with.
 
-    One of each group, as members of a group are alike; at most MOST_WATCHED.
+    One of each group, as members of a group are alike, drawn at random among those with all
+    `columns`; at most MOST_WATCHED.
     """
-    left = split.filter(part="evaluation").sort("rank", "example_id").unique("rank", keep="first")
-    rows = left.sort("rank").join(answers, on="example_id", maintain_order="left")
-    rows = rows.drop_nulls(columns).head(MOST_WATCHED)
+    left = split.filter(part="evaluation").join(answers, on="example_id").drop_nulls(columns)
+    left = left.sort("example_id")
+    order = pl.Series("order", seeded("reference", seed).permutation(left.height))
+    drawn = left.with_columns(order).sort("rank", "order")
+    rows = drawn.unique("rank", keep="first", maintain_order=True).head(MOST_WATCHED)
     fitted = from_json(fits["splits"][str(split["split"].min())])
     length = rows["features.log_length"].drop_nulls().exp().round()
     return {

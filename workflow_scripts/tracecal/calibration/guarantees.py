@@ -174,7 +174,7 @@ def guarantee(
     """
     n, most = len(tested.probability), counted(seen, single, largest)
     weights = tested.weights(most).sum()
-    thresholds = threshold_sequence(seen, weights, error_rate, level)
+    thresholds = threshold_sequence(seen, tested.groups, error_rate, level, most)
     evidence = Evidence.of(seen, tested, thresholds, error_rate, single, most)
     count = int(np.cumprod(evidence.passes(error_rate, level)).sum()) if n else 0
     if not count:
@@ -223,9 +223,13 @@ def sufficing(error_rate: float, level: float) -> int:
     return math.ceil(math.log(level) / math.log(1 - error_rate))
 
 
-def threshold_sequence(seen: Part, groups: float, error_rate: float, level: float) -> np.ndarray:
+def threshold_sequence(
+    seen: Part, groups: int, error_rate: float, level: float, most: int = 1
+) -> np.ndarray:
     """Thresholds to test on a number of `groups`, falling: quantiles of the `seen` probabilities.
-    `groups` is the sum of their weights.
+
+    A group counts with at most `most` answers. The tested groups are taken to weigh what those of
+    `seen` do on average: their own sizes may go with their errors, and are not looked at.
 
     The first should be the easiest to certify by the `seen` labels: of those that keep at least
     START times as many groups as suffice where no answer is wrong, it has the largest
@@ -237,7 +241,8 @@ def threshold_sequence(seen: Part, groups: float, error_rate: float, level: floa
     ranked = seen.probability[order]
     if not len(ranked):
         return ranked
-    first = START * sufficing(error_rate, level) / max(groups, 1)
+    weight = max(groups, 1) * seen.weights(most).mean()
+    first = START * sufficing(error_rate, level) / weight
     # The last step may round to a little more than 1.
     shares = np.append(np.arange(min(first, 1.0), 1.0, STEP), 1.0).clip(max=1)
     thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
@@ -265,11 +270,10 @@ def enough(
     number passes; None where 14 times as many are too few. Arguments as of `guarantee`.
     """
     most = counted(seen, single, largest)
-    weights = tested.weights(most)
     for step in range(1, STEPS + 1) if tested.groups else ():
         size = math.ceil(tested.groups * GROWTH**step)
         repeated = np.arange(size) % tested.groups
-        first = threshold_sequence(seen, weights[repeated].sum(), error_rate, level)[:1]
+        first = threshold_sequence(seen, size, error_rate, level, most)[:1]
         evidence = Evidence.of(seen, tested, first, error_rate, single, most)
         if evidence.wrong.sum() >= error_rate * evidence.kept.sum():
             continue  # no number of such groups suffices
@@ -305,7 +309,7 @@ def reason(
             f"correct; the {tested.groups} tested ones, most of them smaller, count as "
             f"{weights:.1f}: label more, or state a smaller risk_control.largest_group"
         )
-    first = threshold_sequence(seen, weights, error_rate, level)[0]
+    first = threshold_sequence(seen, tested.groups, error_rate, level, most)[0]
     kept = tested.probability >= first
     wrong = int((kept & ~tested.correct).sum())
     found = f"{wrong} of the {kept.sum()} most confident answers tested first are incorrect"

@@ -234,7 +234,7 @@ def coverages(
     for seen, tested in pairs:
         most = counted(seen, False, largest)
         weights.append(tested.weights(most).sum())
-        thresholds = threshold_sequence(seen, weights[-1], error_rate, level)
+        thresholds = threshold_sequence(seen, tested.groups, error_rate, level, most)
         thresholds = thresholds[:1] if first_only else thresholds
         evidence.append(Evidence.of(seen, tested, thresholds, error_rate, False, most))
     z = np.hstack([one.wrong - error_rate * one.kept for one in evidence])

@@ -178,7 +178,8 @@ def _label(args: argparse.Namespace) -> None:
     data = page_data(answers, Path(args.answers).name, calibrators, task=task, parts=parts)
     query = None
     if args.error_rate is not None:
-        query = _query(args, judged, data, outcome)
+        recommended = next((one.fitted_on.estimator for one in calibrators.values()), None)
+        query = _query(args, judged, data, outcome, recommended)
     verdicts = Verdicts(output, rows, names)
     if args.labels:
         _take(args, verdicts)
@@ -194,12 +195,16 @@ def _label(args: argparse.Namespace) -> None:
 
 
 def _query(
-    args: argparse.Namespace, judged: "pl.DataFrame", data: dict[str, Any], path: Path
+    args: argparse.Namespace,
+    judged: "pl.DataFrame",
+    data: dict[str, Any],
+    path: Path,
+    recommended: str | None,
 ) -> "Recorded":
     """The query for the labels of `judged` that the wanted guarantee needs, recorded at `path`."""
     from tracecal.apps.label_page import LabelQuery, Recorded, Wanted, scores
 
-    estimator, values = scores(data, args.estimator)
+    estimator, values = scores(data, args.estimator, recommended)
     names = ("error_rate", "confidence", "population", "largest_group", "seed")
     wanted = Wanted(estimator, **{name: getattr(args, name) for name in names})
     return Recorded(LabelQuery(judged, values, wanted), path)
