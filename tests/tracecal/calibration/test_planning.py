@@ -10,6 +10,7 @@ import pytest
 from support.made import answers
 from tracecal.apps import report
 from tracecal.calibration import planning
+from tracecal.calibration.calibrator import DEFAULT
 from tracecal.cli.main import main
 
 QUICK = ["--draws", "4", "--most", "200"]
@@ -36,7 +37,7 @@ def test_guesses_do_without_a_calibrator(capsys):
 
 def test_the_population_is_the_labelled_answers(content):
     """In the file's order, ranked within the folds of the fits: better ranks are more often right."""
-    found, held = planning.at_hand(content, "C.json"), content["trace_plus"]["held_out"]
+    found, held = planning.at_hand(content, "C.json"), content[DEFAULT]["held_out"]
     frame = answers()
     assert held["correct"] == frame["correct"].to_list()
     assert len(set(found.group)) == frame.height and found.alike == 0
@@ -64,7 +65,7 @@ def test_what_cannot_be_planned_is_refused(told, reason, caplog):
 
 def test_a_runs_calibrator_has_no_answers_to_draw_from(content, calibrator_file, caplog):
     without = json.loads(json.dumps(content))
-    del without["trace_plus"]["held_out"]
+    del without[DEFAULT]["held_out"]
     calibrator_file.with_name("R.json").write_text(json.dumps(without))
     told = ["--calibrator", str(calibrator_file.with_name("R.json")), "--error-rate", "0.2"]
     assert main(["plan", *told]) == 1
@@ -74,7 +75,7 @@ def test_a_runs_calibrator_has_no_answers_to_draw_from(content, calibrator_file,
 def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, monkeypatch):
     monkeypatch.setattr(planning, "DRAWS", 5)
     monkeypatch.setattr(planning, "MOST", 400)
-    control = content["trace_plus"]["risk_control"]
+    control = content[DEFAULT]["risk_control"]
     certified = report.guarantees(control, 300)
     missing = certified["threshold"].is_null()
     assert missing.any() and not missing.all()
@@ -84,8 +85,6 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     population = planning.at_hand(content, "C.json")
     planned = planning.planned(population, 0.35, rate, 0.9, planning.MOST, planning.DRAWS, 1)
     assert told.startswith(planning.printed(population, planned, rate, 0.9).splitlines()[-1])
-    summary = report.summary(
-        content, pl.DataFrame(schema=report.QUALITY), certified, "trace_plus", told
-    )
+    summary = report.summary(content, pl.DataFrame(schema=report.QUALITY), certified, DEFAULT, told)
     assert summary.endswith(told)
     assert planning.outlook(content, certified.filter(~missing), 0.35, 1) is None

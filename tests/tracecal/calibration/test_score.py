@@ -309,7 +309,14 @@ def test_an_error_rate_that_cannot_be_certified_says_why():
 @pytest.fixture
 def few_estimators(monkeypatch):
     """Fewer fits, for tests of what is chosen among them."""
-    names = ("trace_plus", "trace", "seq_logp", "first_token_prob", "mean_token_entropy")
+    names = (
+        "log_ridge",
+        "trace_plus",
+        "trace",
+        "seq_logp",
+        "first_token_prob",
+        "mean_token_entropy",
+    )
     kept = {*names, "last_k_entropy", "entropy_slope", "entropy_variance"}
     monkeypatch.setattr(fit, "ESTIMATORS", [e for e in registry.ESTIMATORS if e.id in kept])
 
@@ -463,7 +470,7 @@ def test_another_vocabulary_than_the_calibrators_is_refused(calibrator):
 def test_a_changed_calibrator_is_refused(content, tmp_path):
     path = tmp_path / "C.json"
     write_json(content, path)
-    assert load(path).estimator == "trace_plus"
+    assert load(path).estimator == DEFAULT
     text = path.read_text(encoding="utf-8")
     place = text.index('"intercept": ') + len('"intercept": ') + 3
     flipped = text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from support.made import answers
-from tracecal.calibration.calibrator import from_stored
+from tracecal.calibration.calibrator import DEFAULT, LABELS, from_stored
 from tracecal.calibration.fit import FitSettings
 from tracecal.cli import cascade
 from tracecal.cli.main import main
@@ -36,7 +36,8 @@ def value(found, column="value", **where):
 
 def test_it_tells_what_escalating_is_worth(found):
     ids = found.found["router"].drop_nulls().unique()
-    assert {"trace_plus", "picked_baseline", "random", "oracle", "seq_logp"} <= {*ids}
+    compared = {found.router, "trace_plus", "picked_baseline", "random", "oracle", "seq_logp"}
+    assert compared <= {*ids}
     plus, random, oracle = (
         value(found, router=name, metric="area") for name in ("trace_plus", "random", "oracle")
     )
@@ -48,8 +49,8 @@ def test_it_tells_what_escalating_is_worth(found):
 
 def test_thresholds_are_those_of_the_tested_answers(found):
     _, large = pair()
-    assert found.stored["fitted_on"]["model"] == "m" and found.router == "trace_plus"
-    told = found.stored["trace_plus"]["cascade"]
+    assert found.stored["fitted_on"]["model"] == "m" and found.router == DEFAULT
+    told = found.stored[DEFAULT]["cascade"]
     assert told["large"] == "l"
     assert [one["promised"] for one in told["thresholds"]] == [0.01, 0.02, 0.05]
     last = told["thresholds"][-1]
@@ -63,7 +64,7 @@ def test_thresholds_are_those_of_the_tested_answers(found):
 def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
     small, _ = pair()
     fitted = from_stored(json.loads(json.dumps(found.stored)), None, "C.json")
-    told = found.stored["trace_plus"]["cascade"]["thresholds"]
+    told = found.stored[DEFAULT]["cascade"]["thresholds"]
     by_promise = {f"below:{one['promised']}": one["threshold"] for one in told}
     assert by_promise == {name: fitted.thresholds[name] for name in by_promise}
     assert by_promise["below:0.01"] is None and "groups" in fitted.why_not("below:0.01")
@@ -116,17 +117,18 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     assert main([*start, "--output", "C.json", "--picture", "p.svg"]) == 0
     printed = capsys.readouterr().out
     assert "120 questions: m is right on" in printed
-    assert "TRACE+" in printed and "oracle" in printed
+    assert all(name in printed for name in (f"\n{LABELS[DEFAULT]} ", "\nTRACE+ ", "\noracle "))
+    assert f"Thresholds on {LABELS[DEFAULT]}" in printed
     assert "an accuracy of at least 0.5" in printed
     stored = json.loads((tmp_path / "C.json").read_text())
-    told = stored["trace_plus"]["cascade"]
+    told = stored[DEFAULT]["cascade"]
     assert [one["promise"] for one in told["thresholds"]] == ["below"] * 3 + ["at_least"]
     assert stored["fitted_on"]["task"] == "cascade" and told["large"] == "l"
     assert "share escalated" in (tmp_path / "p.svg").read_text()
     named = ["--large-model", "qwen", "--task", "sums", "--vocabulary", "9000"]
     assert main([*start, *named, "--output", "C.json"]) == 0
     stored = json.loads((tmp_path / "C.json").read_text())
-    assert stored["trace_plus"]["cascade"]["large"] == "qwen"
+    assert stored[DEFAULT]["cascade"]["large"] == "qwen"
     assert (stored["fitted_on"]["task"], stored["fitted_on"]["vocabulary"]) == ("sums", 9000)
     assert main([*start, "--small-price", "1", "2"]) == 1
     assert "prices of both models" in caplog.text

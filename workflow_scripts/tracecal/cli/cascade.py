@@ -83,13 +83,14 @@ def cascade_answers(
     fits = calibrate_answers(both, task, settings, vocabulary=vocabulary)
     baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in known.estimators]
     chosen = picks(known.frame, known.splits, known.estimators, fits, baselines)
-    routers = [*baselines, PICKED, *([TRACE_PLUS] if TRACE_PLUS in known.estimators else [])]
+    router = default_estimator(fits)
+    compared = [name for name in known.estimators if name in (TRACE_PLUS, router)]
+    routers = [*dict.fromkeys([*baselines, PICKED, *compared])]
     bootstrap = [settings.seed, settings.bootstrap.resamples, settings.bootstrap.level]
     own_routes = routed(
         answers, with_picked(predictions, chosen), known.splits, "cascade", routers, bootstrap
     )
     found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
-    router = default_estimator(fits)
     reasons = undecided(both, known.estimators[router], FittedOn(**fits["fitted_on"]))
     decided = both.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
     seen, tested = paired_parts(_first_split(known, answers, router, fits[router], decided))
@@ -166,7 +167,8 @@ def summary(cascaded: Cascaded) -> str:
         + "".join(f"{f'gain at {at:.0%}':>14}" for at in KEPT_AT)
         + f"{'needed':>10}{'over random (area)':>26}",
     ]
-    for router, label in SHOWN.items():
+    recommended = cascaded.router
+    for router, label in ({recommended: LABELS[recommended]} | SHOWN).items():
         own = {row["metric"]: row for row in found.filter(router=router).iter_rows(named=True)}
         if "area" not in own:
             continue

@@ -31,6 +31,7 @@ from tests.tracecal.apps.proxy.test_serve_watch import samples
 from tracecal.apps.proxy.confidence import Scorer
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.watcher import Watcher
+from tracecal.calibration.calibrator import DEFAULT
 from tracecal.cli.main import main, parser
 from tracecal.io.files import write_json
 
@@ -585,7 +586,7 @@ def test_a_promise_of_another_cascade_is_refused(
     none = entry | {"promised": 0.01, "threshold": None, "reason": "too few"}
     told = {"large": stored, "confidence": 0.9, "thresholds": [entry, none]}
     path = tmp_path / "C.json"
-    write_json(content | {"trace_plus": content["trace_plus"] | {"cascade": told}}, path)
+    write_json(content | {DEFAULT: content[DEFAULT] | {"cascade": told}}, path)
     start = ["serve", "--calibrator", str(path), "--port", "0", "--upstream", "http://s"]
     assert main([*start, *GIVEN[:4], "--promise", promise]) == 1
     assert reason in caplog.text
