@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from commands.run import frozen
 
 from support.checkout import Checkout
+from trace_workflow.commands.run import frozen
 
 IMPATIENT = Path(__file__).with_name("impatient.py")
 PATIENCE = 1800  # seconds: a machine may be busy with other things
