@@ -38,7 +38,7 @@ EDITED = {"seed": 1, "beams": {"width": 2}}  # other beams are other tables
 
 def disturb(root: Path, rule: str, harms: tuple[str, ...]) -> None:
     """Edit a rule's script so that its first attempts come to harm."""
-    script = next(root.glob(f"workflow_scripts/*/{rule}.py"))
+    script = next(root.glob(f"workflow_scripts/{rule}.py"))
     first = f"""import time
 from pathlib import Path
 
