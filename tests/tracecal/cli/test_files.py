@@ -27,7 +27,6 @@ COMMANDS = [
     "plan --calibrator c.svg --error-rate 0.1 --picture c.svg",
     "label a.jsonl --output a.jsonl",
     "label x.promise.json --output x.jsonl --error-rate 0.2",
-    "label a.jsonl --labels a.labelled.jsonl",
     "replay --answers a.jsonl --weights weights --output weights/model.arrow",
     "watch --answers a.jsonl --calibrator C.json --state C.json",
     "serve --upstream http://x --calibrator C.json --watch C.json",
@@ -84,14 +83,24 @@ def test_a_link_to_an_input_is_that_input(link, caplog):
 def test_every_option_that_may_name_a_file_is_known_as_one():
     """A new option of text is an input, an output or listed here."""
     texts = "address task revision model id label columns filter host upstream escalate promise"
-    texts += " escalate_model escalate_key_env estimator question large_model"
+    texts += " escalate_model escalate_key_env estimator question large_model allow_host"
     [commands] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
     for name, command in commands.choices.items():
         for action in command._actions:
             is_text = action.nargs != 0 and action.type not in (int, float) and not action.choices
             if is_text and not isinstance(action.default, int | float):
                 known = {*READ, *WRITTEN, *texts.split(), "vocabulary", "rounding", "keep_texts"}
-                assert action.dest in known | {"allow_host", "allow_origin"}, (name, action.dest)
+                assert action.dest in known, (name, action.dest)
+
+
+def test_verdicts_are_added_to_a_file_of_verdicts_alone(caplog):
+    """An export that is one line without an end is no verdict that a kill cut short."""
+    answers(40).write_ndjson("a.jsonl")
+    Path("a.labelled.jsonl").write_text('[{"id": 1, "annotations": []}]')
+    before = contents()
+    assert main("label a.jsonl --labels a.labelled.jsonl".split()) == 1
+    assert "is not a verdict as 'tracecal label' writes it: name another --output" in caplog.text
+    assert contents() == before
 
 
 def test_a_state_may_hold_the_answers_that_are_watched():

@@ -70,6 +70,8 @@ class Verdicts:
         content = self._file.read()
         for number, line in enumerate(content.splitlines(keepends=True), 1):
             if not line.endswith(b"\n"):
+                if _is_json(line):  # perhaps another's file, which is not to be cut
+                    self._parsed(line, number)
                 LOGGER.warning("%s: its last line is incomplete and is removed", self.path)
                 self._cut()
                 return
@@ -153,6 +155,14 @@ class Verdicts:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parsed_json(line)
+    except ValueError:
+        return False
+    return True
 
 
 # The page on which answers are labelled: served to this machine alone, at a secret address.

@@ -15,7 +15,7 @@ READING = ("format", "vocabulary", "greedy", "rounding", "stop_token", "processe
 READING += ("reasoning", "label", "columns", "filter", "wrong_rows")
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
-READ += ("weights", "escalate_calibrator", "early_calibrator")
+READ += ("weights", "escalate_calibrator")
 WRITTEN = ("output", "report", "picture", "promise_file", "state", "watch")
 MAY_SHARE = (("state", "answers"), ("output", "labels"))
 
