@@ -45,6 +45,12 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
     assert set(tmp_path.iterdir()) == {path, beside(path)}
 
 
+def test_an_error_names_the_file_and_not_its_temporary_name(tmp_path):
+    path = tmp_path / "value.json"
+    with pytest.raises(OSError, match=r"'[^']*/value\.json'"), atomic_write(path) as part:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
+
+
 @pytest.mark.parametrize("error", [OSError, Exception])  # as Python says it, and tokenizers
 def test_a_full_disk_is_said_with_the_folders_name(tmp_path, error):
     said = r"results/m|results/m cannot be written: No space left on device \(os error 28\)"

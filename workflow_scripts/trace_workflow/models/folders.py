@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from tracecal.errors import InputError, here
+from tracecal.errors import InputError, here, listed
 from tracecal.io.checksums import contents, digest_of
 from tracecal.io.files import atomic_folder, read_json
 from tracecal.io.input_files import parsed_json
@@ -90,11 +90,29 @@ def check_model_folder(folder: Path) -> None:
             f"{folder} holds no *.safetensors weights; other formats can run code when loaded "
             "and are refused. Convert with model.save_pretrained(folder)."
         )
+    for index in folder.glob("*.safetensors.index.json"):
+        _require_shards(index)
     # Transformers would silently load a model without them, such as its template or end tokens.
     visible = (path for path in folder.iterdir() if not path.name.startswith("."))
     broken = [path for path in visible if not path.is_file() and not path.is_dir()]
     if broken:
         raise InputError(f"{min(broken)} is not a file, or is a broken link; restore or remove it.")
+
+
+def _require_shards(index: Path) -> None:
+    """Raise `InputError` where a list of weights names a file that is not beside it: one that is
+    missing, or one of another folder, which no fingerprint holds.
+    """
+    try:
+        named = {*parsed_json(index.read_bytes())["weight_map"].values()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return  # whatever loads the model says what is wrong with the file
+    held = {path.name for path in index.parent.glob("*.safetensors")}
+    if odd := sorted(map(str, named - held)):
+        raise InputError(
+            f"{index} names weights that are not in its folder: {listed(odd)}. Give the whole "
+            "model."
+        )
 
 
 def _layers(path: Path) -> int:

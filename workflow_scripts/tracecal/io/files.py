@@ -30,12 +30,15 @@ DOUBTED = "TRACECAL_DOUBTED"
 
 
 @contextmanager
-def _named(path: str | Path) -> Iterator[None]:
-    """Add `path` to a write error that names no file; raise a library's error as `InputError`."""
+def _named(path: Path, part: Path | None = None) -> Iterator[None]:
+    """Name `path` in a write error that names no file, or `part`, the temporary one; raise a
+    library's error as `InputError`.
+    """
     try:
         yield
     except OSError as error:
-        error.filename = error.filename or str(path)
+        if error.filename in (None, str(part)):
+            error.filename = str(path)
         raise
     except Exception as error:
         library = type(error).__module__.partition(".")[0]
@@ -57,7 +60,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
-        with _named(path):
+        with _named(path, part):
             yield part
             with part.open("rb") as handle:
                 os.fsync(handle.fileno())
@@ -75,7 +78,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        with _named(path):
+        with _named(path, part):
             yield part
             for file in part.iterdir():
                 if file.is_file() and not file.is_symlink():
@@ -118,7 +121,7 @@ def write_text(text: str, path: str | Path) -> None:
 def write_checked(text: str, path: str | Path) -> None:
     """Write `text` as UTF-8 with its checksum beside it, for `read_checked`."""
     write_text(text, path)
-    with _named(path):
+    with _named(Path(path)):
         write_sum(path)
 
 

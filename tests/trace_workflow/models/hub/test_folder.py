@@ -34,3 +34,19 @@ def test_a_config_with_layers_beyond_any_model_is_refused(folder, config):
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(InputError, match=r"100,000 layers .*at most 1,000 are allowed"):
         check_model_folder(folder)
+
+
+@pytest.mark.parametrize(
+    "shard", ["model-2.safetensors", "../model-1.safetensors", "/m.safetensors"]
+)
+def test_weights_of_several_files_are_all_in_the_folder(tmp_path, shard):
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for name in ("config.json", "model-1.safetensors", "../model-1.safetensors"):
+        (folder / name).write_text("{}")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "model-1.safetensors", "b": shard}}))
+    with pytest.raises(InputError, match=f"names weights that are not in its folder: {shard}"):
+        check_model_folder(folder)
+    index.write_text(json.dumps({"weight_map": {"a": "model-1.safetensors"}}))
+    check_model_folder(folder)
