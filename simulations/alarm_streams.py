@@ -5,41 +5,70 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracecal.calibration.calibrator import Reference
-from tracecal.monitoring.monitors import BETS, BINS, Batch, Promise, detect, smoothed_ranks, uniform
+from tracecal.monitoring.monitors import (
+    ALIKE,
+    BETS,
+    FOLLOWS,
+    MONITORS,
+    WINDOW,
+    Batch,
+    Promise,
+    bins,
+    detect,
+    follow,
+    smoothed_ranks,
+    uniform,
+)
 
 
 def first_alarms(
-    references: Sequence[Reference], streams: Sequence[Batch], promise: Promise
+    references: Sequence[Reference], streams: Sequence[Batch], promise: Promise, seed: int = 0
 ) -> dict[str, np.ndarray]:
     """By monitor, the place of the answer [streams] at its alarm, counted from 1; 0: none.
 
-    They are those of `tracecal.monitoring.monitors.watch`, but for ties, which each stream breaks in a
-    way of its own.
+    They are those of `tracecal.monitoring.monitors.watch` with the seeds `seed`, `seed` + 1 and so on.
     """
     found = {}
-    signals = [stream.signals() for stream in streams]
-    for name, (bins, size) in BINS.items():
-        ranks, places = [], []
-        for number, (reference, own) in enumerate(zip(references, signals, strict=True)):
-            before = np.asarray(getattr(reference, name, ()), dtype=float)
-            known = np.flatnonzero(~np.isnan(own[name]))
-            ties = uniform(name, promise.seed + number, 0, len(known))
-            counts = np.bincount(bins(before), minlength=size)
-            ranks.append(smoothed_ranks(counts, bins(own[name][known]), ties))
-            places.append(known + 1)
-        found[name] = _first(ranks, places, promise.limit)
+    for name in MONITORS:
+        ranks, places = _ranks(name, references, streams, promise.block, seed)
+        _, evidence = detect(np.zeros((len(ranks), len(BETS))), ranks)
+        found[name] = _first(evidence, places, promise.limit)
     return found
 
 
-def _first(ranks: Sequence[np.ndarray], places: Sequence[np.ndarray], limit: float) -> np.ndarray:
-    """The first place of each stream at which its evidence reaches the limit."""
+def first_warnings(
+    references: Sequence[Reference], streams: Sequence[Batch], promise: Promise, seed: int = 0
+) -> np.ndarray:
+    """As `first_alarms`, the places at which neighbours are found to be alike."""
+    ranks, places = _ranks("probability", references, streams, promise.block, seed)
+    last = np.full((len(ranks), WINDOW + 1), 0.5)
+    wealth = follow(np.ones((len(ranks), len(FOLLOWS))), last, ranks)
+    return _first(wealth.mean(2), places, ALIKE)
+
+
+def _ranks(
+    name: str, references: Sequence[Reference], streams: Sequence[Batch], block: int, seed: int
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The ranks [streams, n] of a monitor, 1/2 behind a stream's last one, and their places."""
+    binned, size = bins(block)[name]
+    ranks, places = [], []
+    for number, (reference, stream) in enumerate(zip(references, streams, strict=True)):
+        values = stream[: len(stream) // block * block].signals(block)[name]
+        before = () if block > 1 else getattr(reference, name, ())
+        known = np.flatnonzero(~np.isnan(values))
+        ties = uniform(name, seed + number, 0, len(known))
+        counts = np.bincount(binned(np.asarray(before, dtype=float)), minlength=size)
+        ranks.append(smoothed_ranks(counts, binned(values[known]), ties))
+        places.append((known + 1) * block)
     longest = max(map(len, ranks), default=0)
-    # Padded with ranks that no longer count.
-    padded = np.stack([np.append(own, np.full(longest - len(own), 0.5)) for own in ranks])
-    _, sums = detect(np.zeros((len(ranks), len(BETS))), padded)
-    first = np.zeros(len(ranks), dtype=int)
+    return np.stack([np.append(own, np.full(longest - len(own), 0.5)) for own in ranks]), places
+
+
+def _first(evidence: np.ndarray, places: Sequence[np.ndarray], limit: float) -> np.ndarray:
+    """The first place of each stream at which its evidence reaches the limit; 0: none."""
+    first = np.zeros(len(evidence), dtype=int)
     for number, own in enumerate(places):
-        reached = np.flatnonzero(sums[number, : len(own)] >= limit)
+        reached = np.flatnonzero(evidence[number, : len(own)] >= limit)
         if len(reached):
             first[number] = own[reached[0]]
     return first

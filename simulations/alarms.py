@@ -6,7 +6,7 @@ chance of an alarm, ever, is bounded; the error rate is at its target, or wander
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -65,8 +65,8 @@ def alarmed(population: Population, length: int, runs: Sequence[int], promise: P
         given = known.probability[~np.isnan(known.probability)]
         references.append(Reference(given, known.length))
         streams.append(population.draw(rng, length))
-    own = replace(promise, seed=runs[0])
-    return int(np.any([*first_alarms(references, streams, own).values()], axis=0).sum())
+    found = first_alarms(references, streams, promise, seed=runs[0])
+    return int(np.any([*found.values()], axis=0).sum())
 
 
 def false_alarms(population: Population, length: int, runs: int) -> int:

@@ -20,9 +20,7 @@ from simulations import (
 from simulations.claims import Claim
 from tracecal.calibration import guarantees as guarantees_module
 from tracecal.calibration import labelling as ask
-from tracecal.calibration.calibrator import Reference
 from tracecal.calibration.guarantees import Part
-from tracecal.monitoring.monitors import Batch, Promise, start, watch
 
 RUNS = 120
 
@@ -167,20 +165,3 @@ def test_ranks_within_a_fixed_sample_are_noticed(monkeypatch):
     monkeypatch.setattr(alarm_streams, "smoothed_ranks", within)
     raised = alarms.false_alarms(alarms.POPULATIONS["30 answers known"], 1000, 40)
     assert not Claim("", 40, raised, alarms.WATCHED / 2).holds
-
-
-def test_streams_at_once_raise_the_alarms_of_one_by_one():
-    rng = np.random.default_rng(5)
-    references, given = [], []
-    for _ in range(2):
-        references.append(Reference(rng.random(80), rng.integers(1, 9, 80)))
-        turned = np.append(rng.random(200), rng.random(200) ** 4)
-        turned[rng.random(400) < 0.05] = np.nan
-        given.append(Batch(turned, rng.integers(1, 9, 400).astype(float), np.full(400, np.nan)))
-    promise = Promise(500)
-    at_once = alarm_streams.first_alarms(references, given, promise)
-    for number, (reference, stream) in enumerate(zip(references, given, strict=True)):
-        own = watch(start(Promise(500, seed=promise.seed + number), reference), stream)
-        raised = {name: one.alarm or 0 for name, one in own.monitors.items()}
-        assert raised == {name: places[number] for name, places in at_once.items()}
-        assert raised["probability"] > 200

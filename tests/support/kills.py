@@ -26,7 +26,7 @@ from support.upstream import Background
 from tracecal.answers.read import read_answers
 from tracecal.calibration.calibrator import from_stored
 from tracecal.monitoring.monitors import Batch, as_json
-from tracecal.monitoring.traffic import Store, Watching, identity, promised, watched
+from tracecal.monitoring.traffic import Store, Watching, choice_of, identity, promised, watched
 
 RATE, CLIENTS, LONGEST_RUN = 0.3, 4, 1.5  # s
 PER_ALARM = 10**6  # answers: a monitor that raised its alarm no longer moves
@@ -164,7 +164,8 @@ def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
     fitted = from_stored(content, None, "made up")
     watching = Watching(answers_per_alarm=PER_ALARM)
     own = identity(fitted, RATE), promised(fitted, watching, RATE), fitted.reference
-    killed, whole = Store(folder / "state.db", *own), Store(folder / "whole.db", *own)
+    killed = Store(folder / "state.db", *own)
+    whole = Store(folder / "whole.db", *own, seed=killed.state.seed)
     told = killed.rows("SELECT id, probability, length, kept, place FROM answers ORDER BY place")
     ids, *values, places = zip(*told, strict=True)
     assert list(places) == list(range(1, len(ids) + 1)), "an answer is missing or there twice"
@@ -175,7 +176,8 @@ def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
     again = watched(read, fitted, RATE)
     for ours, theirs in zip(vars(batch).values(), vars(again).values(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-    whole.add_answers(ids, batch)
+    keys, choices = zip(*(choice_of(one, expected[one]) for one in ids), strict=True)
+    whole.add_answers(ids, batch, keys, choices)
     assert as_json(killed.state) == as_json(whole.state), "not the state of one pass"
     assert not killed.state.alarms, "a monitor that raised its alarm no longer moves"
     lost = {

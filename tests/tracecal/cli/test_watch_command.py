@@ -22,7 +22,7 @@ from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json
 from tracecal.monitoring.monitors import Batch, Promise, as_json, start, watch
-from tracecal.monitoring.traffic import Store, watched
+from tracecal.monitoring.traffic import Store, choice_of, key_of, watched
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 WATCH = ["watch", "--calibrator", "C.json", "--state", "state.db", "--error-rate", "0.5"]
@@ -62,11 +62,13 @@ def names(n, first=0):
 def test_traffic_like_the_calibrations_raises_no_alarm_and_other_traffic_does(folder, capsys):
     assert main([*WATCH, "--answers", "same.jsonl"]) == 0
     told = capsys.readouterr().out
-    assert "400 answers watched, 400 of them new" in told
+    assert "400 of 400 answers watched, one of each request" in told
     assert told.endswith("no alarm\n")
     assert main([*WATCH, "--answers", "other.jsonl"]) == 0
     told = capsys.readouterr().out
-    assert "800 answers watched, 400 of them new" in told
+    assert "800 of 800 answers watched" in told
+    assert "400 answers new, 400 of them watched" in told
+    assert "independent of one another" in told
     assert "ALARM: the probability changed: noticed at answer" in told
 
 
@@ -94,13 +96,121 @@ def test_the_reference_is_of_answers_that_the_fit_has_not_seen():
     )
 
 
+def test_the_reference_is_one_answer_of_each_group_at_random():
+    """Not the first by id, which may be of one kind: here it is the shortest."""
+    frame = answers(400).sort(pl.col("surprisal").list.len(), maintain_order=True)
+    of_four = [f"g{place % 100:02}" for place in range(400)]
+    named = pl.Series("example_id", [f"{one}-{n // 100}" for n, one in enumerate(of_four)])
+    frame = frame.with_columns(named, group_id=pl.Series(of_four))
+    fits = [stored(frame, splits={"count": 1}, seed=seed) for seed in (1, 1, 2)]
+    known = [from_stored(one, "trace_plus", "made up").reference for one in fits]
+    assert known[0] == known[1] != known[2]
+    for one in known:
+        assert len(one.length) == 65
+        assert 0.1 < np.mean(np.array(one.length) > 6) < 0.9
+
+
 def test_the_state_is_that_of_the_monitors(tmp_path):
-    store, promise = Store(tmp_path / "s.db", "x", Promise()), Promise()
+    store, promise = Store(tmp_path / "s.db", "x", Promise(), seed=7), Promise()
     whole = batch(90)
     for first in (0, 30, 60):
-        part = Batch(*(values[first : first + 30] for values in vars(whole).values()))
-        assert store.add_answers(names(30, first), part).new == 30
-    assert as_json(store.state) == as_json(watch(start(promise), whole))
+        assert store.add_answers(names(30, first), whole[first : first + 30]).new == 30
+    assert as_json(store.state) == as_json(watch(start(promise, seed=7), whole))
+
+
+def test_each_state_draws_a_seed_and_keeps_it(tmp_path):
+    seeds = [Store(tmp_path / name, "x", Promise()).state.seed for name in ("a", "b", "a")]
+    assert seeds[0] == seeds[2] != seeds[1]
+
+
+def test_a_state_of_an_earlier_version_is_refused_with_what_makes_it_anew(tmp_path):
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        connection.execute("CREATE TABLE state (one INTEGER PRIMARY KEY, content TEXT NOT NULL)")
+        old = {"identity": "x", "state": {"promise": {"seed": 2026}, "answers": 3, "monitors": {}}}
+        connection.execute("INSERT INTO state VALUES (1, ?)", (json.dumps(old),))
+    with pytest.raises(InputError, match="of an earlier version.*tracecal watch --answers LOG"):
+        Store(tmp_path / "old.db", "x", Promise())
+
+
+def test_of_a_requests_choices_the_first_is_watched_whichever_comes_first(tmp_path):
+    store = Store(tmp_path / "s.db", "x", Promise(), seed=7)
+    ids, keys, choices = ["a#1", "a", "b", "b#1", "c#2"], ["a", "a", "b", "b", "c"], [1, 0, 0, 1, 2]
+    whole = batch(5)
+    added = store.add_answers(ids[:2], whole[:2], keys[:2], choices[:2])
+    assert (added.new, added.watched) == (2, 1)
+    assert store.add_answers(ids, whole, keys, choices).watched == 1
+    assert (store.state.answers, store.state.seen) == (2, 5)
+    expected = watch(start(Promise(), seed=7), whole[np.array([1, 2])])
+    assert store.state.monitors["length"].total == expected.monitors["length"].total
+
+
+def test_of_answers_that_share_a_key_the_first_is_watched_and_its_first_label_counts(tmp_path):
+    store = Store(tmp_path / "s.db", "x", Promise(error_rate=0.2))
+    keys = ["u", "u", "a2", "v", "u"]
+    store.add_labels([("a4", False), ("a1", True)])
+    assert store.add_answers(names(5), batch(5), keys).watched == 3
+    assert store.add_answers(names(1, 5), batch(1), ["v"]).watched == 0
+    counts = store.counts()
+    assert (counts["used"], counts["same key"]) == (1, 1)
+    store.add_labels([("a0", False), ("a2", False), ("a5", True), ("a3", True)])
+    counts = store.counts()
+    assert (counts["used"], counts["same key"]) == (3, 3)
+    assert store.state.errors.seen == 3
+
+
+def test_labels_of_one_file_are_judged_in_the_order_of_their_answers(tmp_path):
+    """Wrong answers are often told sooner: such an order alone would raise an alarm."""
+    order = {"as answered": range(60), "wrong ones first": sorted(range(60), key=lambda n: n % 12)}
+    states = []
+    for name, places in order.items():
+        store = Store(tmp_path / name, "x", Promise(error_rate=0.1, chance=0.2), seed=1)
+        store.add_answers(names(60), batch(60))
+        store.add_labels([(f"a{n}", n % 12 > 0) for n in places])
+        states.append(as_json(store.state))
+    assert states[0] == states[1]
+    assert states[0]["monitors"]["error rate"]["alarm"] is None
+
+
+def test_rows_say_what_answers_share():
+    row = {"id": "x#1", "request": {"user": "Ann"}, "response": {"id": "x"}}
+    assert choice_of("x#1", row) == ("x", 1)
+    assert choice_of("x#1", row | {"response": {"id": "y"}}) == ("x#1", 0)
+    assert choice_of("x", row) == ("x", 0)
+    assert key_of(row, None) is key_of(row, "request.seed") is None
+    assert key_of(row, "request.user") == key_of({"request": {"user": "Ann"}}, "request.user")
+    assert key_of(row, "request.user") not in (key_of(row, "request"), key_of(row, "id"))
+    assert "Ann" not in key_of(row, "request.user")
+
+
+def test_one_answer_of_each_key_of_a_file(folder, capsys, caplog):
+    rows = [json.loads(line) for line in Path("same.jsonl").read_text().splitlines()]
+    own = [row | {"user": place // 4} for place, row in enumerate(rows)]
+    Path("users.jsonl").write_text("\n".join(map(json.dumps, own)))
+    given = [*WATCH, "--answers", "users.jsonl"]
+    assert main([*given, "--one-per", "user"]) == 0
+    assert "100 of 400 answers watched, one of each value of user" in capsys.readouterr().out
+    assert main(given) == 1
+    assert "with other settings" in caplog.text
+    assert main([*WATCH[:-1], "0.5", "--answers", "users.jsonl", "--one-per", "usr"]) == 1
+    assert "all 400 answers have nothing at --one-per usr" in caplog.text
+
+
+def test_alike_neighbours_are_told_with_the_length_of_blocks(folder, capsys, caplog):
+    rows = [json.loads(line) for line in Path("same.jsonl").read_text().splitlines()]
+    pairs = [row | {"example_id": f"{row['example_id']}{k}"} for row in rows for k in "ab"]
+    Path("pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
+    assert main([*WATCH, "--answers", "pairs.jsonl"]) == 0
+    told = capsys.readouterr().out
+    assert "WARNING: neighbouring answers are alike, noticed at answer" in told
+    assert "or with --block 8; after 1,000 answers this is known better" in told
+    again = [*WATCH[:3], "--state", "new.db", *WATCH[5:], "--answers", "pairs.jsonl"]
+    assert main([*again, "--block", "8"]) == 0
+    told = capsys.readouterr().out
+    assert "WARNING" not in told
+    assert "blocks of 8 are independent" in told
+    assert "have no reference" in caplog.text
+    assert main([*again[:4], "x.db", *again[5:], "--block", "101"]) == 1
+    assert "--block 101 is too long: at most --answers-per-alarm / 100, 100" in caplog.text
 
 
 def test_ids_and_labels_twice_late_early_and_contradicting_are_counted(tmp_path):
@@ -167,10 +277,9 @@ def test_one_reads_while_another_writes(tmp_path):
 LOOP = """
 import sys
 import numpy as np
+from tracecal.monitoring.monitors import Batch, Promise
 from tracecal.monitoring.traffic import Store
-from tracecal.monitoring.monitors import Batch
-from tracecal.monitoring.monitors import Promise
-store = Store(sys.argv[1], "x", Promise(error_rate=0.2))
+store = Store(sys.argv[1], "x", Promise(error_rate=0.2), seed=7)
 rng = np.random.default_rng(0)
 values = rng.random(200), rng.integers(1, 9, 200).astype(float), (rng.random(200) < 0.6) * 1.0
 print("begun", flush=True)

@@ -9,19 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bernoulli, kstest, rankdata
 
+from simulations.alarm_streams import first_alarms, first_warnings
 from tracecal.calibration.calibrator import Reference
 from tracecal.monitoring.monitors import (
     ABOVE,
     BETS,
-    BINS,
     ERROR,
+    FOLLOWS,
+    LAGS,
+    LENGTHS,
+    MONITORS,
+    PROBABILITIES,
+    WINDOW,
     Batch,
     Promise,
     as_json,
     bet,
     bins_of_length,
     bins_of_probability,
+    block_length,
     detect,
+    follow,
     from_json,
     judge,
     smoothed_ranks,
@@ -41,7 +49,7 @@ def batch(rng, n, shift=0.0):
 def cut(whole, places):
     edges = [0, *sorted(places), len(whole.probability)]
     for first, last in pairwise(edges):
-        yield Batch(whole.probability[first:last], whole.length[first:last], whole.kept[first:last])
+        yield whole[first:last]
 
 
 def test_ranks_by_hand():
@@ -53,17 +61,17 @@ def test_ranks_by_hand():
 
 
 def test_ranks_agree_with_scipys():
-    bins = np.random.default_rng(1).integers(0, 40, 700)
-    found = smoothed_ranks(np.bincount(bins[:100], minlength=40), bins[100:], np.full(600, 0.5))
-    expected = [(rankdata(bins[: n + 1])[-1] - 0.5) / (n + 1) for n in range(100, 700)]
+    values = np.random.default_rng(1).integers(0, 40, 700)
+    before = np.bincount(values[:100], minlength=40)
+    found = smoothed_ranks(before, values[100:], np.full(600, 0.5))
+    expected = [(rankdata(values[: n + 1])[-1] - 0.5) / (n + 1) for n in range(100, 700)]
     assert found == pytest.approx(expected)
 
 
 def test_ranks_of_exchangeable_values_are_uniform_and_independent():
     rng = np.random.default_rng(2)
-    bins = bins_of_length(rng.geometric(0.05, 20_000))
-    counts = np.zeros(BINS["length"][1], dtype=int)
-    found = smoothed_ranks(counts, bins, uniform("length", 0, 0, len(bins)))
+    values = bins_of_length(rng.geometric(0.05, 20_000))
+    found = smoothed_ranks(np.zeros(LENGTHS, int), values, uniform("length", 0, 0, len(values)))
     assert kstest(found, "uniform").pvalue > 0.01
     assert abs(np.corrcoef(found[1:], found[:-1])[0, 1]) < 0.03
 
@@ -71,14 +79,12 @@ def test_ranks_of_exchangeable_values_are_uniform_and_independent():
 def test_bins_keep_the_order_and_the_extremes():
     probability = np.array([0.0, 1e-9, 0.2, 0.5, 0.9, 0.99, 1.0])
     found = bins_of_probability(probability)
-    assert found[[0, -1]].tolist() == [0, BINS["probability"][1] - 1]
+    assert found[[0, -1]].tolist() == [0, PROBABILITIES - 1]
     assert (np.diff(found) >= 0).all()
     assert len({*found}) == 6  # 0 and 1e-9 are both as good as impossible
-    lengths = np.array([1, 2, 63, 64, 65, 70, 128, 2**20, 2**30])
-    found = bins_of_length(lengths)
-    assert (np.diff(found[:-1]) >= 0).all()
-    assert found.max() < BINS["length"][1]
-    assert found[:4].tolist() == [1, 2, 63, 64]
+    assert len({*bins_of_length(np.arange(1, 46))}) == 45
+    found = bins_of_length(np.array([1, 1.03, 2, 64, 70, 128, 2**20, 2**30]))
+    assert found.tolist() == [0, 1, 32, 192, 196, 224, LENGTHS - 1, LENGTHS - 1]
 
 
 def test_the_sequence_of_ties_goes_on_where_it_was():
@@ -124,13 +130,18 @@ def test_at_the_target_bets_gain_nothing_on_average():
     assert weights @ found == pytest.approx([1, 1, 1])
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 999), st.lists(st.integers(0, 500), max_size=6), st.booleans())
-def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, changes):
+@settings(max_examples=12, deadline=None)
+@given(
+    st.integers(0, 999),
+    st.lists(st.integers(0, 500), max_size=6),
+    st.booleans(),
+    st.sampled_from([1, 3]),
+)
+def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, changes, block):
     rng = np.random.default_rng(seed)
     whole = batch(rng, 500, shift=1.5 if changes else 0.0)
     reference = Reference(1 / (1 + np.exp(-rng.normal(size=100))), rng.integers(1, 300, 100))
-    first = start(Promise(50), reference)
+    first = start(Promise(50, block=block), reference)
     at_once, piecewise = watch(first, whole), first
     for part in cut(whole, places):
         piecewise = from_json(json.loads(json.dumps(as_json(watch(piecewise, part)))))
@@ -138,9 +149,9 @@ def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, ch
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.lists(st.booleans(), max_size=60), st.integers(0, 60))
-def test_labels_one_by_one_and_in_batches_leave_the_same_state(wrong, place):
-    first = start(Promise(error_rate=0.2))
+@given(st.lists(st.booleans(), max_size=60), st.integers(0, 60), st.sampled_from([1, 4]))
+def test_labels_one_by_one_and_in_batches_leave_the_same_state(wrong, place, block):
+    first = start(Promise(error_rate=0.2, block=block))
     wrong = np.array(wrong, dtype=bool)
     apart = judge(judge(first, wrong[:place]), wrong[place:])
     assert as_json(apart) == as_json(judge(first, wrong))
@@ -157,7 +168,9 @@ def test_a_change_is_noticed_by_the_monitor_that_it_concerns_and_the_alarm_stays
     assert [*state.alarms] == ["length"]
     assert 600 < state.monitors["length"].alarm < 700
     after = watch(state, longer)
-    assert after.monitors["length"] == state.monitors["length"]
+    for name in ("alarm", "total"):
+        values = [getattr(one.monitors["length"], name) for one in (state, after)]
+        assert values[0] == values[1]
     assert after.answers == 1800
 
 
@@ -180,3 +193,122 @@ def test_an_error_rate_above_its_target_is_noticed_after_a_long_good_record():
 def test_without_a_target_labels_change_nothing():
     state = start(Promise())
     assert judge(state, np.ones(9, dtype=bool)) is state
+
+
+def test_each_state_breaks_ties_in_a_way_of_its_own():
+    """Answers of one length: with one seed for all, evidence was one path, and raised an alarm."""
+    first, second = start(Promise()), start(Promise())
+    assert first.seed != second.seed
+    constant = Batch(np.full(50, 0.9), np.ones(50), np.ones(50))
+    totals = [watch(one, constant).monitors["length"].total for one in (first, second)]
+    assert totals[0] != totals[1]
+    assert as_json(start(Promise(), seed=first.seed)) == as_json(first)
+
+
+def test_values_of_blocks_by_hand():
+    probability = np.array([0.5, 0.9, np.nan, 0.0, np.nan, np.nan])
+    whole = Batch(
+        probability,
+        np.array([2.0, 8.0, np.nan, 5.0, np.nan, np.nan]),
+        np.array([0.0, 1.0, np.nan, 1.0, np.nan, np.nan]),
+    )
+    found = whole.signals(2)
+    assert found["probability"][0] == pytest.approx(0.75)  # logits 0 and ln 9: the mean is ln 3
+    assert found["probability"][1] == pytest.approx(1 / (1 + np.exp(12)))
+    assert found["length"][:2] == pytest.approx([4, 5])
+    assert found["kept"][:2].tolist() == [1, 1]
+    assert found["unknown"].tolist() == [0, 1, 2]
+    assert all(np.isnan(found[name][2]) for name in ("probability", "length", "kept"))
+    single = whole.signals()
+    assert [*single] == [*found] == [*MONITORS]
+    np.testing.assert_array_equal(single["probability"], probability)
+
+
+def test_blocks_have_no_reference_and_a_limit_of_their_own():
+    rng = np.random.default_rng(7)
+    known = Reference(rng.random(50), rng.integers(1, 9, 50))
+    assert start(Promise(), known).monitors["length"].counts.sum() == 50
+    state = start(Promise(2000, block=20), known)
+    assert state.monitors["length"].counts.sum() == 0
+    assert state.promise.limit == 8 * 2000 / 20
+    whole = Batch(np.append(rng.random(600), rng.random(400) ** 5), np.ones(1000), np.ones(1000))
+    state = watch(state, whole)
+    assert [*state.alarms] == ["probability"]
+    assert state.alarms["probability"].alarm % 20 == 0
+    assert 600 < state.alarms["probability"].alarm <= 960
+
+
+def test_labels_of_a_block_are_one_bet_on_their_mean():
+    state = judge(start(Promise(error_rate=0.2, block=4)), np.array([1, 0, 0, 1, 1, 0], dtype=bool))
+    q = 0.2 + 0.8 * ABOVE
+    pays = (q / 0.2 + (1 - q) / 0.8) / 2
+    assert state.errors.wealth == pytest.approx(pays * (1 / 2) / len(ABOVE))
+    assert state.errors.seen == 1
+    assert state.labels.tolist() == [1, 0]
+
+
+def test_evidence_of_alike_neighbours_by_hand():
+    last = np.linspace(0, 1, WINDOW + 1)
+    ranks = np.array([0.75, 0.25])
+    found = follow(np.ones((1, 3)), last[None], ranks[None])[0]
+    first = 1 + FOLLOWS * 0.25 * min(1 - last[:-1].mean(), 0.5)
+    usual = last[1:].mean()
+    second = first * (1 + FOLLOWS * -0.25 * (0.75 - usual))
+    assert found == pytest.approx(np.array([first, second]))
+
+
+def test_evidence_of_alike_neighbours_is_a_martingale():
+    """Whatever came before, the mean over the next rank is the wealth before it."""
+    grid = (np.arange(1000) + 0.5) / 1000
+    last = np.tile(np.random.default_rng(8).random(WINDOW + 1), (1000, 1))
+    found = follow(np.full((1000, 3), 7.0), last, grid[:, None])
+    assert found[:, 0].mean(0) == pytest.approx([7, 7, 7])
+    assert (found > 0).all()
+
+
+def test_alike_neighbours_are_noticed_after_a_false_alarm_too_and_a_change_is_not_taken_for_them():
+    rng = np.random.default_rng(9)
+    pairs = np.repeat(rng.random(400), 2)
+    state = watch(start(Promise(100), seed=1), Batch(pairs, np.ones(800), np.ones(800)))
+    assert state.neighbours.alarm < 300
+    changed = np.append(rng.random(500), rng.random(500) ** 3)
+    state = watch(start(Promise(), seed=1), Batch(changed, np.ones(1000), np.ones(1000)))
+    assert state.alarms["probability"].alarm
+    assert state.neighbours.alarm is None
+
+
+@pytest.mark.parametrize("run", [2, 5, 20])
+def test_the_length_of_blocks_is_some_four_times_that_of_runs(run):
+    rng = np.random.default_rng(run)
+    values = np.repeat(rng.normal(size=4000 // run), run) + 0.5 * rng.normal(size=4000)
+    assert 2 * run <= block_length(values) <= 8 * run
+
+
+def test_no_block_is_long_enough_for_a_drift_and_independent_or_constant_values_need_no_long_one():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=20_000)
+    assert block_length(values) == block_length(np.ones(500)) == 8
+    wave = np.sin(np.arange(20_000) * 2 * np.pi / (8 * LAGS))
+    assert block_length(values + 2 * wave) is None
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_streams_at_once_raise_the_alarms_of_one_by_one(block):
+    rng = np.random.default_rng(5)
+    references, streams = [], []
+    for _ in range(2):
+        references.append(Reference(rng.random(80), rng.integers(1, 9, 80)))
+        pairs = np.repeat(rng.random(300), 2)
+        turned = np.append(pairs, rng.random(400) ** 6)
+        turned[rng.random(1000) < 0.05] = np.nan
+        streams.append(Batch(turned, rng.integers(1, 9, 1000).astype(float), np.full(1000, np.nan)))
+    promise = Promise(300, block=block)
+    at_once = first_alarms(references, streams, promise, seed=4)
+    warnings = first_warnings(references, streams, promise, seed=4)
+    for number, (reference, stream) in enumerate(zip(references, streams, strict=True)):
+        own = watch(start(promise, reference, seed=4 + number), stream)
+        alarms = {name: one.alarm or 0 for name, one in own.monitors.items()}
+        assert alarms == {name: places[number] for name, places in at_once.items()}
+        assert (own.neighbours.alarm or 0) == warnings[number]
+        assert alarms["probability"] > 0
+        assert block > 1 or warnings[number] > 0

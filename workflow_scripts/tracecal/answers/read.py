@@ -99,24 +99,25 @@ class Answers:
     """Answers (a row per record, columns of `RECORDS`), and why the other rows are invalid.
 
     `metadata` says how the file was made, where it says so itself. `of_parts` holds, by the
-    answer's id, the labels of parts of answers; `rows` the records' own rows, as the file has them,
-    where these were asked for.
+    answer's id, the labels of parts of answers; `rows` the records' own rows, as the file has them
+    or what was made of them, where these were asked for.
     """
 
     frame: pl.DataFrame
     wrong: list[str]
     metadata: dict[str, str]
     of_parts: dict[str, PartLabels] = field(default_factory=dict)
-    rows: Sequence[dict[str, Any]] = ()
+    rows: Sequence[Any] = ()
 
 
 def read_answers(
     path: str | Path,
     reading: Reading | None = None,
     ids: Collection[str] | None = None,
-    with_rows: bool = False,
+    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
 ) -> Answers:
-    """The answers of a file, `with_rows` those too. Rows are identified by id, never by position.
+    """The answers of a file, `with_rows` those too, or what it makes of an id and its row. Rows are
+    identified by id, never by position.
 
     `ids` are the valid ones; null: any. Raises `InputError` where the file holds no usable answer,
     or where it has invalid rows and `reading` does not skip them.
@@ -150,7 +151,7 @@ def read_answers(
             if labels is not None:
                 of_parts[record.example_id] = labels
             if with_rows:
-                kept.append(row)
+                kept.append(row if with_rows is True else with_rows(record.example_id, row))
         except WrongRow as error:
             wrong.append(f"{place}: {error}")
     if wrong and reading.wrong_rows == "stop":

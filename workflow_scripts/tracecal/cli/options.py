@@ -123,7 +123,7 @@ def add_options(
 def read_given(
     args: argparse.Namespace,
     vocabulary: int | None = None,
-    with_rows: bool = False,
+    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
     path: str | None = None,
 ) -> Answers:
     """The answers of a file, by default the one that a command names, read as its options say;

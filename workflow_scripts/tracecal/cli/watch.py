@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from tracecal.answers.read import listed
+from tracecal.answers.read import Answers, listed
 from tracecal.calibration.calibrator import load, vocabulary_for
 from tracecal.cli.options import add_answers, add_calibrator, add_options, add_task, read_given
 from tracecal.cli.output import printable
@@ -12,19 +12,24 @@ from tracecal.errors import InputError
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
-from tracecal.monitoring.monitors import ERROR, Batch, State
+from tracecal.monitoring.monitors import ALIKE, ERROR, Batch, State
 from tracecal.monitoring.traffic import (
     NOT_KEPT,
+    SAME_KEY,
     USED,
     WAITING,
     Added,
     Store,
     Watching,
+    choice_of,
     identity,
+    key_of,
     promised,
     sentences,
     watched,
 )
+
+SHORTEST = 100  # blocks in which a false alarm is allowed once on average
 
 
 def add_watch(command: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
@@ -32,7 +37,9 @@ def add_watch(command: Callable[[str, str, str], argparse.ArgumentParser]) -> No
     watch = command(
         "watch",
         "say when traffic is no longer like the calibration's",
-        "Monitors may be looked at after every answer; their state goes on where it was.",
+        "Monitors may be looked at after every answer; their state goes on where it was. They take "
+        "it that the answers watched are independent of one another: --one-per and --block are for "
+        "traffic whose neighbours are alike.",
     )
     add_calibrator(watch)
     watch.add_argument("--state", required=True, help="SQLite file of the monitors, made if absent")
@@ -51,6 +58,7 @@ def add_watch(command: Callable[[str, str, str], argparse.ArgumentParser]) -> No
 
 
 CHUNK = 500  # answers of a transaction
+ENOUGH = 1000  # answers that say how long blocks must be
 
 
 def run_watch(args: argparse.Namespace) -> None:
@@ -59,13 +67,26 @@ def run_watch(args: argparse.Namespace) -> None:
     watching = parse(Watching, given, "options")
     fitted = load(args.calibrator, args.estimator)
     size = int(args.vocabulary) if str(args.vocabulary).isdecimal() else None
-    answers = read_given(args, vocabulary_for(fitted.fitted_on, size))
+    one_per = watching.one_per
+    answers = read_given(
+        args,
+        vocabulary_for(fitted.fitted_on, size),
+        lambda name, row: (choice_of(name, row), key_of(row, one_per)),
+    )
+    if one_per is not None:
+        _require_keys([key for _, key in answers.rows], one_per)
     rate = args.error_rate
     batch = watched(answers.frame, fitted, rate, args.task or answers.metadata.get("task"))
     labels, wrong = read_labels(args.labels) if args.labels else ([], [])
     if wrong:
         LOGGER.warning("%s: left out %s", args.labels, listed(wrong))
-    if not fitted.reference.probability:
+    if watching.block > 1:
+        LOGGER.warning(
+            "means of --block %d answers have no reference: what was unlike the calibration from "
+            "the start is not noticed",
+            watching.block,
+        )
+    elif not fitted.reference.probability:
         LOGGER.warning(
             "the calibrator holds no answers to compare with, so that only changes within this "
             "traffic are noticed; calibrate again to change that"
@@ -73,32 +94,32 @@ def run_watch(args: argparse.Namespace) -> None:
     promise = promised(fitted, watching, rate)
     store = Store(args.state, identity(fitted, rate), promise, fitted.reference)
     try:
-        told = _watched(store, answers.frame["example_id"].to_list(), batch)
-        judged = _judged(store, labels)
-        print(printable(summary(store.state, store.counts(), told, judged)))
+        told = _watched(store, answers, batch)
+        judged = store.add_labels(labels)
+        print(printable(summary(store, told, judged)))
     finally:
         store.close()
 
 
-def _watched(store: Store, ids: list[str], batch: Batch) -> Added:
-    total = Added()
+def _require_keys(keys: list[str | None], one_per: str) -> None:
+    """Raise `InputError` where no row has a key, and say of how many that is so."""
+    if lacking := keys.count(None):
+        told = f"have nothing at --one-per {one_per}"
+        if lacking == len(keys):
+            raise InputError(f"all {lacking} answers {told}: name a path of their rows.")
+        LOGGER.warning("%d answers %s: each counts by itself", lacking, told)
+
+
+def _watched(store: Store, answers: Answers, batch: Batch) -> Added:
+    total, ids = Added(), answers.frame["example_id"].to_list()
+    keys = [key or request for (request, _), key in answers.rows]
+    choices = [number for (_, number), _ in answers.rows]
     for first in range(0, len(ids), CHUNK):
         part = slice(first, first + CHUNK)
-        own = Batch(*(values[part] for values in vars(batch).values()))
-        _count(total, store.add_answers(ids[part], own))
+        added = store.add_answers(ids[part], batch[part], keys[part], choices[part])
+        for name, count in vars(added).items():
+            setattr(total, name, getattr(total, name) + count)
     return total
-
-
-def _judged(store: Store, labels: list[tuple[str, bool]]) -> Added:
-    total = Added()
-    for first in range(0, len(labels), CHUNK):
-        _count(total, store.add_labels(labels[first : first + CHUNK]))
-    return total
-
-
-def _count(total: Added, more: Added) -> None:
-    for name, value in vars(more).items():
-        setattr(total, name, getattr(total, name) + value)
 
 
 def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
@@ -127,11 +148,44 @@ def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
     return labels, wrong
 
 
-def summary(state: State, counts: dict[str, int], told: Added, judged: Added) -> str:
+def alike(store: Store) -> str | None:
+    """That neighbours are alike, and what to do; null where nothing says so."""
+    state = store.state
+    promise, found = state.promise, state.neighbours.alarm
+    if found is None:
+        return None
+    of = f"answers (--block {promise.block})" if promise.block > 1 else "answers"
+    told = (
+        f"neighbouring {of} are alike, noticed at answer {found:,} (a chance of at most "
+        f"{1 / ALIKE:g} where they are not), so that false alarms come more often than stated: "
+        "begin a new --state with --one-per what they share"
+    )
+    length, most = store.block_length(), promise.answers_per_alarm // SHORTEST
+    length = None if length is None else max(length, 2 * promise.block)
+    if length is None:
+        return f"{told}; they are alike too long for blocks, as in a drift or a daily cycle"
+    more = f" and --answers-per-alarm {SHORTEST * length}" if length > most else ""
+    few = "" if state.answers >= ENOUGH else f"; after {ENOUGH:,} answers this is known better"
+    return f"{told}, or with --block {length}{more}{few}"
+
+
+def went_in(state: State) -> str:
+    """How many of the answers are watched, and what is taken for granted of them."""
+    shared = f"value of {state.promise.one_per}" if state.promise.one_per else "request"
+    blocks = f"blocks of {state.promise.block} " if state.promise.block > 1 else ""
+    return (
+        f"{state.answers:,} of {state.seen:,} answers watched, one of each {shared}; false alarms "
+        f"are as rare as stated where {blocks or 'these '}are independent of one another"
+    )
+
+
+def summary(store: Store, told: Added, judged: Added) -> str:
     """What is printed at the end."""
+    state, counts = store.state, store.counts()
     lines = [
-        f"{state.answers:,} answers watched, {told.new:,} of them new; {counts['unknown']:,} "
-        f"without confidence; {counts['kept']:,} of {counts['decided']:,} decided ones kept"
+        went_in(state),
+        f"{told.new:,} answers new, {told.watched:,} of them watched; {counts['unknown']:,} in all "
+        f"without confidence; {counts['kept']:,} of {counts['decided']:,} decided ones kept",
     ]
     if told.repeated or told.contradicting:
         lines.append(
@@ -140,9 +194,10 @@ def summary(state: State, counts: dict[str, int], told: Added, judged: Added) ->
         )
     if any((counts[USED], counts[WAITING], counts[NOT_KEPT], judged.repeated)):
         lines.append(
-            f"labels: {counts[USED]:,} of kept answers, {counts[NOT_KEPT]:,} of answers that were "
-            f"not kept, {counts[WAITING]:,} of answers not seen yet; {judged.repeated:,} given "
-            f"before, {judged.contradicting:,} that contradict an earlier one, which counts"
+            f"labels: {counts[USED]:,} of kept answers, {counts[SAME_KEY]:,} of others that share "
+            f"what one judged before has, {counts[NOT_KEPT]:,} of answers that were not kept, "
+            f"{counts[WAITING]:,} of answers not seen yet; {judged.repeated:,} given before, "
+            f"{judged.contradicting:,} that contradict an earlier one, which counts"
         )
     limit = state.promise.limit
     for name, one in state.monitors.items():
@@ -150,5 +205,6 @@ def summary(state: State, counts: dict[str, int], told: Added, judged: Added) ->
     if state.promise.error_rate is not None:
         enough = 1 / state.promise.chance
         lines.append(f"{ERROR}: evidence {state.errors.total:,.3g} of {enough:,.3g}")
+    lines += [f"WARNING: {warning}"] if (warning := alike(store)) else []
     lines += [f"ALARM: {one}" for one in sentences(state)] or ["no alarm"]
     return "\n".join(lines)

@@ -7,18 +7,20 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tracecal.answers import read
+from tracecal.answers.rows import find
 from tracecal.calibration.calibrator import Fitted, Reference
 from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibration.score import score_answers
+from tracecal.cli.watch import SHORTEST
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
 from tracecal.io.log import LOGGER
@@ -29,6 +31,7 @@ from tracecal.monitoring.monitors import (
     Promise,
     State,
     as_json,
+    block_length,
     from_json,
     judge,
     start,
@@ -40,7 +43,10 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS state (one INTEGER PRIMARY KEY CHECK (one = 1), content TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
     id TEXT PRIMARY KEY, place INTEGER NOT NULL, time REAL NOT NULL,
-    probability REAL, length REAL, kept REAL
+    probability REAL, length REAL, kept REAL, key TEXT, watched INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS taken (
+    key TEXT, what TEXT, PRIMARY KEY (key, what)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_time ON answers (time);
 CREATE TABLE IF NOT EXISTS labels (
@@ -48,21 +54,30 @@ CREATE TABLE IF NOT EXISTS labels (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
 """
-USED, WAITING, NOT_KEPT = "used", "waiting", "not kept"
+# What became of a label.
+USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
+NEWEST = 10_000  # answers that say how long blocks must be
 
 
 @dataclass
 class Added:
-    """How many answers or labels were new, known already with the same value, or with another."""
+    """How many answers or labels were new, known already with the same value, or with another.
+
+    Of the new answers so many are `watched`.
+    """
 
     new: int = 0
+    watched: int = 0
     repeated: int = 0
     contradicting: int = 0
 
 
 class Store:
-    """A state file; a `private` one is made for its owner alone. Raises `InputError` where it is
-    another calibrator's, or no state file.
+    """A state file; a `private` one is made for its owner alone.
+
+    `seed` is of a new one's ties, null: drawn.
+
+    Raises `InputError` where it is another calibrator's, of an earlier version, or no state file.
     """
 
     def __init__(
@@ -72,6 +87,7 @@ class Store:
         promise: Promise,
         reference: Reference | None = None,
         private: bool = False,
+        seed: int | None = None,
     ) -> None:
         self.path = Path(path)
         with self._named():
@@ -81,10 +97,11 @@ class Store:
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():
+                self._require_current()
                 for statement in (SCHEMA + read.SCHEMA).split(";"):
                     self.connection.execute(statement)
                 if self._content() is None:
-                    self._save(start(promise, reference), identity)
+                    self._save(start(promise, reference, seed), identity)
             self.file = self.path.stat().st_ino
             begun = self._content()
         if begun["identity"] != identity or begun["state"]["promise"] != vars(promise):
@@ -101,67 +118,96 @@ class Store:
         with self._named():
             return from_json(self._content()["state"])
 
-    def add_answers(self, ids: Sequence[str], batch: Batch) -> Added:
-        """Watch answers in their order; those of known ids are left out and counted."""
-        added = Added()
+    def add_answers(
+        self,
+        ids: Sequence[str],
+        batch: Batch,
+        keys: Sequence[str] | None = None,
+        choices: Sequence[int] | None = None,
+    ) -> Added:
+        """Watch answers in their order; those of known ids are left out and counted.
+
+        `keys` [n] are what answers share (null: their ids), of which the first one is watched;
+        `choices` [n] are their numbers among their request's choices (null: each is the only one),
+        of which that with number 0 is.
+        """
+        added, places = Added(), []
         rows = list(zip(ids, *map(_plain, vars(batch).values()), strict=True))
         with self._named(), self._transaction():
             state = from_json(self._content()["state"])
             new: dict[str, tuple[float | None, ...]] = {}
-            for name, *values in rows:
+            for place, (name, *values) in enumerate(rows):
                 known = new.get(name) or self._values(name)
                 if known is None:
                     new[name] = tuple(values)
-                elif known == tuple(values):
-                    added.repeated += 1
+                    places.append(place)
                 else:
-                    added.contradicting += 1
-            added.new = len(new)
-            self._watch(state, new)
+                    added.repeated += known == tuple(values)
+                    added.contradicting += known != tuple(values)
+            keys, choices = keys or ids, choices or [0] * len(ids)
+            told = [keys[place] for place in places], [choices[place] for place in places]
+            added.new, added.watched = len(new), self._watch(state, new, *told)
         return added
 
     def add_given(
-        self, ids: Sequence[str], batch: Batch, texts: Sequence[bytes], most: int | None
+        self,
+        ids: Sequence[str],
+        batch: Batch,
+        texts: Sequence[bytes],
+        most: int | None,
+        keys: Sequence[str],
+        choices: Sequence[int],
     ) -> int:
-        """Watch answers as they are given, in their order, and keep their `texts` (JSON objects,
-        empty where there is none) where those of the newest `most` are kept.
+        """Watch answers as they are given, as `add_answers` does, and keep their `texts` (JSON
+        objects, empty where there is none) where those of the newest `most` are kept.
 
-        Each counts: one whose id is known is named `id@place`, by its place among all answers.
-        Returns how many were.
+        Each counts: one whose id is known is named `id@place`, by its place among all answers, and
+        so is what it shares with others where that is its id. Returns how many were.
         """
         new: dict[str, tuple[float | None, ...]] = {}
+        own_keys = []
         with self._named(), self._transaction():
             state = from_json(self._content()["state"])
-            rows = zip(ids, *map(_plain, vars(batch).values()), strict=True)
-            for place, (name, *values) in enumerate(rows, state.answers + 1):
+            rows = zip(ids, keys, *map(_plain, vars(batch).values()), strict=True)
+            for place, (given, key, *values) in enumerate(rows, state.seen + 1):
+                name = given
                 while name in new or self._values(name) is not None:
                     name = f"{name}@{place}"
                 new[name] = tuple(values)
-            self._watch(state, new)
+                own_keys.append(name if key == given else key)
+            self._watch(state, new, own_keys, choices)
             if most is not None:
                 pairs = zip(new, texts, strict=True)
                 own = {name: read.named(name, text) for name, text in pairs if text}
                 read.keep(self.connection, own, most)
         return sum(own != given for own, given in zip(new, ids, strict=True))
 
-    def _watch(self, state: State, new: Mapping[str, tuple[float | None, ...]]) -> None:
-        """Store new answers by their ids, and the state after them."""
-        now = time.time()
-        columns = np.array([*new.values()], dtype=float).reshape(len(new), 3).T
-        self.connection.executemany(
-            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (name, state.answers + place, now, *values)
-                for place, (name, values) in enumerate(new.items(), 1)
-            ],
-        )
-        state = watch(state, Batch(*columns))
+    def _watch(
+        self,
+        state: State,
+        new: Mapping[str, tuple[float | None, ...]],
+        keys: Sequence[str],
+        choices: Sequence[int],
+    ) -> int:
+        """Store new answers and the state after them; returns how many of them are watched."""
+        now, stored, going = time.time(), [], []
+        for place, (name, values) in enumerate(new.items()):
+            key, first = keys[place], choices[place] == 0
+            watched = first and (key == name or self._take(key, "answer"))
+            shared = None if key == name else key
+            stored.append((name, state.seen + place + 1, now, *values, shared, watched))
+            going += [values] if watched else []
+        self.connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", stored)
+        columns = np.array(going, dtype=float).reshape(len(going), 3).T
+        state = replace(watch(state, Batch(*columns)), seen=state.seen + len(new))
         state = self._judge(state, [name for name in new if self._label(name) is not None])
         self._save(state, self.identity)
         self._remember(state, now)
+        return len(going)
 
     def add_labels(self, labels: Sequence[tuple[str, bool]]) -> Added:
-        """Judge kept answers by labels, in their order; the first label of an answer counts.
+        """Judge kept answers by labels, in the order of the answers, as wrong ones may have been
+        told sooner; the first label of an answer counts.
 
         Labels of answers that were not seen yet wait for them.
         """
@@ -193,7 +239,16 @@ class Store:
             ).fetchone()
             labels = self.connection.execute("SELECT used, count(*) FROM labels GROUP BY used")
             found = {"kept": int(kept), "decided": decided, "unknown": unknown}
-            return found | dict.fromkeys((USED, WAITING, NOT_KEPT), 0) | dict(labels.fetchall())
+            return found | dict.fromkeys(USES, 0) | dict(labels.fetchall())
+
+    def block_length(self) -> int | None:
+        """How long blocks of answers like the newest must be, as `evidence.block_length`."""
+        newest = self.rows(
+            "SELECT probability FROM answers WHERE watched AND probability IS NOT NULL "
+            "ORDER BY time DESC, place DESC LIMIT ?",
+            (NEWEST,),
+        )
+        return block_length(np.array(newest[::-1], dtype=float).ravel())
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple]:
         """The rows of a query."""
@@ -204,13 +259,15 @@ class Store:
         self.connection.close()
 
     def _judge(self, state: State, names: Sequence[str]) -> State:
-        """The state after the waiting labels of these answers."""
-        wrong = []
+        """The state after the waiting labels of those of these answers that were seen."""
+        seen, wrong = [], []
         for name in names:
-            values = self._values(name)
-            if values is None:
-                continue
-            used = USED if values[2] == 1 else NOT_KEPT
+            found = "SELECT place, coalesce(key, id), kept FROM answers WHERE id = ?"
+            seen += [(*row, name) for row in self.connection.execute(found, (name,))]
+        for _, key, is_kept, name in sorted(seen):
+            used = NOT_KEPT
+            if is_kept == 1:
+                used = USED if self._take(key, "label") else SAME_KEY
             self.connection.execute("UPDATE labels SET used = ? WHERE id = ?", (used, name))
             if used == USED:
                 wrong.append(not self._label(name))
@@ -220,6 +277,11 @@ class Store:
         return self.connection.execute(
             "SELECT probability, length, kept FROM answers WHERE id = ?", (name,)
         ).fetchone()
+
+    def _take(self, key: str, what: str) -> bool:
+        """Whether a key had no answer, or label, until now; it has from now on."""
+        taken = self.connection.execute("INSERT OR IGNORE INTO taken VALUES (?, ?)", (key, what))
+        return taken.rowcount == 1
 
     def _label(self, name: str) -> bool | None:
         found = self.connection.execute("SELECT correct FROM labels WHERE id = ?", (name,))
@@ -231,7 +293,7 @@ class Store:
         evidence = {name: one.total for name, one in state.monitors.items()}
         told = json.dumps(evidence | {"labels": state.errors.total})
         self.connection.execute(
-            "INSERT OR REPLACE INTO history VALUES (?, ?, ?)", (state.answers, now, told)
+            "INSERT OR REPLACE INTO history VALUES (?, ?, ?)", (state.seen, now, told)
         )
 
     def _content(self) -> Mapping[str, Any] | None:
@@ -241,6 +303,17 @@ class Store:
     def _save(self, state: State, identity: str) -> None:
         content = json.dumps({"identity": identity, "state": as_json(state)})
         self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (content,))
+
+    def _require_current(self) -> None:
+        """Refuse a state of an earlier version, whose ties were broken alike in all of them."""
+        tables = self.connection.execute("SELECT name FROM sqlite_master WHERE name = 'state'")
+        content = self._content() if tables.fetchone() else None
+        if content is not None and "seed" not in content["state"]:
+            raise InputError(
+                f"{self.path} is a state of an earlier version, which raises alarms by itself "
+                "where all answers have one length. Make it anew from the log: tracecal watch "
+                "--answers LOG --calibrator C.json --state NEW, with the options that you used."
+            )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -313,6 +386,30 @@ def of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, keep: np.ndarra
     return Batch(probability, np.where(known, length, np.nan), keep)
 
 
+def choice_of(name: str, row: Mapping[str, Any]) -> tuple[str, int]:
+    """The request of an answer and its number among the choices, from its id and its row.
+
+    The proxy names an answer by its request, and choices after the first with '#' and the number.
+    """
+    request, _, number = name.rpartition("#")
+    response = row.get("response")
+    if isinstance(response, dict) and response.get("id") == request and number.isdecimal():
+        return request, int(number)
+    return name, 0
+
+
+def key_of(row: Mapping[str, Any], one_per: str | None) -> str | None:
+    """A hash of the value at a path of an answer's row, such as request.user; null: there is none.
+
+    A state holds it in place of the value, which may be a text or a name.
+    """
+    value = None if one_per is None else find(row, one_per)
+    if value is None:
+        return None
+    told = json.dumps([one_per, value], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
 def identity(fitted: Fitted, error_rate: float | None) -> str:
     """What tells a calibrator and its threshold from others, in hexadecimal digits."""
     told = {
@@ -325,7 +422,7 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
 
 
 class Watching(Strict):
-    """How often false alarms are allowed."""
+    """How often false alarms are allowed, and what is watched as one."""
 
     answers_per_alarm: int = Field(
         Promise.answers_per_alarm,
@@ -335,6 +432,26 @@ class Watching(Strict):
     chance: float = Field(
         Promise.chance, gt=0, lt=1, description="of ever raising a false alarm about the error rate"
     )
+    block: int = Field(
+        Promise.block,
+        ge=1,
+        description="answers, or labels, watched as one, where neighbours are alike; without the "
+        "calibrator's reference",
+    )
+    one_per: str | None = Field(
+        Promise.one_per,
+        description="watch one answer of each value at this path of a row, such as request.user; "
+        "null: one of each request",
+    )
+
+    @model_validator(mode="after")
+    def _raises_no_alarm_at_once(self) -> "Watching":
+        if self.block > self.answers_per_alarm / SHORTEST:
+            raise ValueError(
+                f"--block {self.block} is too long: at most --answers-per-alarm / {SHORTEST}, "
+                f"{self.answers_per_alarm // SHORTEST}"
+            )
+        return self
 
 
 NAMES = {"kept": "share kept", "unknown": "share without confidence"}  # of monitors, where longer
@@ -351,7 +468,7 @@ def promised(fitted: Fitted, watching: Watching, error_rate: float | None) -> Pr
     if error_rate is not None and (why := fitted.why_not(error_rate)) is not None:
         LOGGER.warning("no answer is kept, so the share kept and labels are not watched: %s", why)
         error_rate = None
-    return Promise(watching.answers_per_alarm, error_rate, watching.chance)
+    return Promise(**vars(watching) | {"error_rate": error_rate})
 
 
 def sentences(state: State) -> Iterator[str]:

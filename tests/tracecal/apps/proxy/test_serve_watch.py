@@ -9,6 +9,7 @@ import zlib
 
 import httpx2 as httpx
 import numpy as np
+import polars as pl
 import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
@@ -104,8 +105,44 @@ def test_metrics_and_the_page_tell_of_it(watching):
     assert told['tracecal_request_seconds_bucket{le="+Inf"}'] == 0
     made = page(watcher)
     assert made.count("<svg") == 7
-    assert "60 answers watched" in made
+    assert told['tracecal_state_answers{which="seen"}'] == 60
+    assert told['tracecal_state_answers{which="watched"}'] == 60
+    assert told["tracecal_neighbours_alike"] == 0
+    assert "60 of 60 answers watched, one of each request" in made
+    assert "WARNING" not in made
     assert "No alarm." in made
+
+
+def test_one_answer_of_each_request_is_watched_or_of_each_value_that_the_user_names(watching):
+    row = answers(1, seed=3).row(0, named=True)
+    for one_per, expected in ((None, 6), ("request.user", 2)):
+        watcher = watching(one_per=one_per, watch=f"{watching().path}{one_per}")
+        inputs = answer_inputs(watcher.fitted, row["surprisal"], row["entropy"])[0], 3
+        for place in range(6):
+            request = {"user": f"Ann{place % 2}", "n": 3}
+            for index in (2, 0, 1):
+                answer = {"id": f"x{place}", "choices": [{"index": index}]}
+                watcher.seen(answer, request, KEPT, inputs)
+        watcher._ending.set()
+        watcher._run()
+        assert watcher.failure is None
+        told = samples(generate_latest(Metrics(watcher).registry).decode())
+        assert told['tracecal_state_answers{which="seen"}'] == 18
+        assert told['tracecal_state_answers{which="watched"}'] == expected
+        assert f"{expected} of 18 answers watched, one of each" in page(watcher)
+        assert "Ann0" not in str(watcher.opened().rows("SELECT * FROM answers"))
+
+
+def test_alike_neighbours_are_told_in_the_log_the_metrics_and_on_the_page(watching, caplog):
+    watcher = watching(answers_per_alarm=100_000)
+    shown(watcher, pl.concat([answers(150, seed=3)] * 2).sort("example_id"))
+    assert caplog.text.count("neighbouring answers are alike") == 1
+    assert "or with --block 8" in caplog.text
+    assert (
+        samples(generate_latest(Metrics(watcher).registry).decode())["tracecal_neighbours_alike"]
+        == 1
+    )
+    assert "WARNING: neighbouring answers are alike" in page(watcher)
 
 
 def test_a_deleted_state_leaves_answers_as_they_are_and_is_told(watching, tmp_path, caplog):

@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from tracecal.apps.proxy.escalation import OUTCOMES
 from tracecal.apps.proxy.watcher import Watcher
+from tracecal.cli.watch import alike, went_in
 from tracecal.errors import InputError
 from tracecal.monitoring.monitors import ERROR, State
 from tracecal.monitoring.traffic import NAMES
@@ -50,7 +51,8 @@ svg * { vector-effect: non-scaling-stroke; }
 <body>
 <h1>What the proxy watches</h1>
 <p{% if wrong %} class="alarm"{% endif %}><strong>{{ told }}</strong></p>
-<p>{{ answers }} answers watched; pictures of the last {{ days }} days, {{ recent }} answers.</p>
+{% if warning %}<p class="alarm"><strong>WARNING: {{ warning }}.</strong></p>{% endif %}
+<p>{{ watched }}. Pictures of the last {{ days }} days, {{ recent }} answers.</p>
 <main>
 {% for one in pictures -%}
 <figure role="img" aria-label="{{ one.title }}"><figcaption>{{ one.title }}</figcaption>
@@ -80,7 +82,7 @@ def page(watcher: Watcher) -> str:
     """The page; raises `InputError` where the state cannot be read."""
     store = watcher.opened()
     try:
-        state, since = store.state, time.time() - DAYS * DAY
+        state, warning, since = store.state, alike(store), time.time() - DAYS * DAY
         ((recent, first, last),) = store.rows(RECENT, (since,))
         probabilities = dict(store.rows(PROBABILITIES, (since,)))
         first, span = first or 0, (last or 0) - (first or 0) + 1
@@ -115,7 +117,8 @@ def page(watcher: Watcher) -> str:
         .render(
             told=told,
             wrong=watcher.reason or watcher.failure,
-            answers=f"{state.answers:,}",
+            warning=warning,
+            watched=went_in(state),
             recent=f"{recent:,}",
             days=DAYS,
             width=WIDTH,
@@ -236,6 +239,14 @@ class Metrics:
         )
         repeated = "answers whose id their server had given before"
         yield CounterMetricFamily("tracecal_repeated_ids", repeated, watcher.repeated)
+        told = "answers in the state, and those watched of them"
+        of_state = GaugeMetricFamily("tracecal_state_answers", told, labels=["which"])
+        of_state.add_metric(["seen"], float(state.seen))
+        of_state.add_metric(["watched"], float(state.answers))
+        yield of_state
+        told = "1: so alike that alarms may be false"
+        alike = float(state.neighbours.alarm is not None)
+        yield GaugeMetricFamily("tracecal_neighbours_alike", told, alike)
         told = "0: the monitors' state fails, see the log"
         yield GaugeMetricFamily("tracecal_watching", told, watching)
         every = {name: (one, state.promise.limit) for name, one in state.monitors.items()}

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import uuid
 from collections import Counter, deque
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -15,10 +16,18 @@ import orjson
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.wire import Object
 from tracecal.calibration.calibrator import Fitted
+from tracecal.cli.watch import alike
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.monitoring.monitors import State
-from tracecal.monitoring.traffic import Store, Watching, identity, of_inputs, promised, sentences
+from tracecal.monitoring.traffic import (
+    Store,
+    Watching,
+    identity,
+    key_of,
+    of_inputs,
+    promised,
+    sentences,
+)
 
 INTERVAL = 0.5  # seconds between two batches
 MOST_WAITING, MOST_AT_ONCE = 20_000, 1000  # answers
@@ -26,12 +35,26 @@ MOST_TEXT = 2**26  # bytes of texts that wait; while there are more the texts of
 Inputs = tuple[np.ndarray, int]  # a calibrator's inputs [d] of an answer, and its length
 
 
+class Waiting(NamedTuple):
+    """An answer that is not watched yet, and which choice of its request it is.
+
+    `row` is empty where texts are not kept.
+    """
+
+    name: str
+    key: str
+    choice: int
+    inputs: Inputs | None
+    keep: float
+    row: bytes
+
+
 class Watcher:
     """Watches answers with the state at `settings.watch`; raises `InputError` where it cannot.
 
     `reason` says why answers are no longer kept, null where no alarm was raised; `failure` why
-    nothing is watched. `answers` counts them by what was told of keeping them, `repeated` those
-    whose id their server had given before.
+    nothing is watched; `warning` that neighbours are alike. `answers` counts them by what was told
+    of keeping them, `repeated` those whose id their server had given before.
     """
 
     def __init__(self, fitted: Fitted, error_rate: float | None, settings: Settings) -> None:
@@ -42,15 +65,16 @@ class Watcher:
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
         self.failure: str | None = None
+        self.warning: str | None = None
         self.answers: Counter[str] = Counter()
         self.unwatched = self.repeated = 0
-        self._waiting: deque[tuple[str, Inputs | None, float, bytes]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._held, self._counting = 0, threading.Lock()  # bytes of the texts that wait
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         store = self.opened()
         self.state = store.state
-        self._alarmed(self.state)
+        self._alarmed(store)
         store.close()
 
     def opened(self) -> Store:
@@ -78,19 +102,23 @@ class Watcher:
         kind = "unknown" if confidence["probability"] is None else str(keep).lower()
         self.answers[kind] += 1
         if len(self._waiting) < MOST_WAITING:
-            name, kept = _name(answer), np.nan if keep is None else float(keep)
-            self._waiting.append((name, inputs, kept, self._text(request, answer)))
+            name, number = _name(answer)
+            own = f"{name}#{number}" if number else name
+            row = {"request": request, "response": answer}
+            key = key_of(row, self.promise.one_per) or name
+            kept = np.nan if keep is None else float(keep)
+            self._waiting.append(Waiting(own, key, number, inputs, kept, self._text(row)))
         else:
             self.unwatched += 1
         if self.reason is None or not self.withholds or keep is None:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
 
-    def _text(self, request: Object, answer: Object) -> bytes:
+    def _text(self, row: Object) -> bytes:
         """A row that `answers` reads, as JSON without its id; empty where it is not kept."""
         if self.keep_texts is None or self._held > MOST_TEXT:
             return b""
-        text = orjson.dumps({"request": request, "response": answer})
+        text = orjson.dumps(row)
         with self._counting:
             self._held += len(text)
         return text
@@ -104,7 +132,7 @@ class Watcher:
                 while self._waiting:
                     self._flush(store)
                 self.state = store.state  # of other processes too
-                self._alarmed(self.state)
+                self._alarmed(store)
                 self._failed(None)
             except InputError as error:
                 self._failed(str(error))
@@ -115,11 +143,11 @@ class Watcher:
 
     def _flush(self, store: Store) -> None:
         rows = [self._waiting[place] for place in range(min(len(self._waiting), MOST_AT_ONCE))]
-        names, inputs, keep, texts = zip(*rows, strict=True)
+        names, keys, choices, inputs, keep, texts = zip(*rows, strict=True)
         unknown = np.full(len(self.fitted.inputs), np.nan), np.nan
         x, lengths = map(np.array, zip(*(one or unknown for one in inputs), strict=True))
         batch = of_inputs(x, lengths, self.fitted, np.array(keep))
-        repeated = store.add_given(names, batch, texts, self.keep_texts)
+        repeated = store.add_given(names, batch, texts, self.keep_texts, keys, choices)
         if repeated and not self.repeated:
             LOGGER.warning(
                 "the server repeats ids of answers, so that a label by such an id is of its first "
@@ -131,8 +159,11 @@ class Watcher:
         with self._counting:
             self._held -= sum(map(len, texts))
 
-    def _alarmed(self, state: State) -> None:
-        told = "; ".join(sentences(state))
+    def _alarmed(self, store: Store) -> None:
+        if self.warning is None and self.state.neighbours.alarm is not None:
+            self.warning = alike(store)
+            LOGGER.warning("%s", self.warning)
+        told = "; ".join(sentences(self.state))
         if told and self.reason is None:
             what = "answers are no longer kept" if self.withholds else "answers are kept as before"
             LOGGER.warning("ALARM: %s; %s", told, what)
@@ -145,12 +176,11 @@ class Watcher:
         self.failure = failure
 
 
-def _name(answer: Object) -> str:
-    """The id of an answer, with its choice's number behind the first; one of its own without."""
+def _name(answer: Object) -> tuple[str, int]:
+    """The id of an answer, one of its own where it has none, and the number of its choice."""
     choices = answer.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else {}
-    number = first.get("index") or 0 if isinstance(first, dict) else 0
+    number = first.get("index") if isinstance(first, dict) else None
     name = answer.get("id")
-    if not isinstance(name, str) or not name:
-        return uuid.uuid4().hex
-    return f"{name}#{number}" if number else name
+    named = isinstance(name, str) and name
+    return name if named else uuid.uuid4().hex, number if isinstance(number, int) else 0
