@@ -16,6 +16,7 @@ from tracecal.monitoring.monitors import ALIKE, ERROR, Batch, State
 from tracecal.monitoring.traffic import (
     NOT_KEPT,
     SAME_KEY,
+    SHORTEST,
     USED,
     WAITING,
     Added,
@@ -28,8 +29,6 @@ from tracecal.monitoring.traffic import (
     sentences,
     watched,
 )
-
-SHORTEST = 100  # blocks in which a false alarm is allowed once on average
 
 
 def add_watch(command: Callable[[str, str, str], argparse.ArgumentParser]) -> None:

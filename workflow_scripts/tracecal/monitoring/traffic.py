@@ -20,7 +20,6 @@ from tracecal.answers.rows import find
 from tracecal.calibration.calibrator import Fitted, Reference
 from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibration.score import score_answers
-from tracecal.cli.watch import SHORTEST
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
 from tracecal.io.log import LOGGER
@@ -55,6 +54,7 @@ CREATE TABLE IF NOT EXISTS labels (
 CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
 """
 # What became of a label.
+SHORTEST = 100  # blocks in which a false alarm is allowed once on average
 USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 NEWEST = 10_000  # answers that say how long blocks must be
 
