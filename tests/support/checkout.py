@@ -23,7 +23,7 @@ KINDS = {
     "estimate_family": (r"Scoring .+: (\w+)", "estimate_{}"),
     "analyse": (r"Analysing: ([\w/-]+)", "{}"),
     "summarise": (r"Summarising: (\w+)", "{}"),
-    "draw": (r"Drawing the figure (\w+)", "draw_{}"),
+    "draw_figure": (r"Drawing the figure (\w+)", "draw_{}"),
 }
 
 

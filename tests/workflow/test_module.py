@@ -64,7 +64,7 @@ def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(tmp_path):
     outer = outer_workflow(tmp_path / "outer", snakefile, " as trace_*", ALL)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     jobs = dict(re.findall(r"^trace_(\w+) +(\d+)$", listed, re.M))
-    assert (jobs["control_risk"], jobs["tabulate"], jobs["draw"]) == ("3", "27", "10")
+    assert (jobs["control_risk"], jobs["write_table"], jobs["draw_figure"]) == ("3", "27", "10")
 
 
 def test_a_module_from_a_git_url_stops_with_what_to_do(tmp_path, monkeypatch):

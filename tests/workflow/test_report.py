@@ -144,5 +144,5 @@ def test_what_a_result_is_said_to_be_holds_no_parameters(browser):
     )
     said = "document.querySelector('nav').innerText.toLowerCase()"
     browser.wait_for(f"{said}.includes('snakemake rule')")
-    assert "tabulate" in browser.ask(said)
+    assert "write_table" in browser.ask(said)
     assert "parameters" not in browser.ask(said) and "code=" not in browser.ask(said)

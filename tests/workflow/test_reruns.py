@@ -51,7 +51,7 @@ AGGREGATES = PLANNED.keys() - OF_MAIN - OF_TWO | {
     "collect_metrics",
     "describe_tables",
     "make_explorer",
-    "tabulate",
+    "write_table",
     "tell_findings",
 }
 PER_PAIR = (
@@ -215,13 +215,13 @@ def test_the_operators_never_rerun_generation(finished):
 @pytest.mark.parametrize(
     ("file", "old", "new", "asked"),
     [
-        ("confidence", "number >= 2", "number >= 3", "verbalized"),
+        ("verbalized", "number >= 2", "number >= 3", "verbalized"),
         ("verbalized", "REPLY_TOKENS = 16", "REPLY_TOKENS = 17", "verbalized"),
         ("p_true", 'letter in "AB"', 'letter in ["A", "B"]', "p_true"),
     ],
 )
 def test_a_change_to_one_question_never_puts_the_other_again(finished, file, old, new, asked):
-    with finished.edited(f"workflow_scripts/tracecal/decode/{file}.py", old, new):
+    with finished.edited(f"workflow_scripts/trace_workflow/models/{file}.py", old, new):
         scheduled = finished.scheduled()
     rules = [f"ask_{asked}", f"estimate_{asked}", "join_scores", *CALIBRATED]
     assert own(scheduled) == dict.fromkeys(rules, 2)
@@ -252,8 +252,8 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
 def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
     """Also of the world's rows, which were made in the same run."""
     with ExitStack() as edits:
-        for name in ("load", "read", "fields", "prepared"):
-            file = f"workflow_scripts/tracecal/tasks/{name}.py"
+        for name in ("task_tables", "task_rows", "task_digests"):
+            file = f"workflow_scripts/trace_workflow/config/{name}.py"
             edits.enter_context(finished.edited(file, "\nfrom ", "\nUNUSED = 1\nfrom "))
         assert finished.scheduled() == {}
     with finished.edited(
@@ -267,7 +267,7 @@ def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
 
 WORDS = [
     ("workflow_scripts/tracecal/features/operators.py", '"""Mean over', '"""The mean over'),
-    ("workflow_scripts/trace_workflow/models/decoding.py", '"""One decoded', '"""A decoded'),
+    ("workflow_scripts/tracecal/capture/capture.py", '"""One decoded', '"""A decoded'),
     ("workflow_scripts/generate.py", '"""Decode', '"""Greedily decode'),
     (
         "workflow_scripts/trace_workflow/models/decoding.py",
@@ -297,7 +297,7 @@ def test_words_and_layout_rerun_nothing(finished):
 def test_another_wished_error_rate_fits_nothing(finished):
     config = finished.variant("rates", risk_control={"error_rates": [0.15, 0.5]})
     shown = ["risk_coverage", "describe_tables", "tell_findings"]
-    expected = dict.fromkeys([*shown, "resolve_config"], 1) | {"control_risk": 3, "tabulate": 1}
+    expected = dict.fromkeys([*shown, "resolve_config"], 1) | {"control_risk": 3, "write_table": 1}
     assert finished.scheduled(config) == expected
 
 
@@ -325,13 +325,13 @@ def test_a_tables_code_makes_that_table_anew(finished):
         "\nimport ",
         "\nUNUSED = 1\nimport ",
     ):
-        assert finished.scheduled() == {"tabulate": 1, "describe_tables": 1}
+        assert finished.scheduled() == {"write_table": 1, "describe_tables": 1}
     with finished.edited(
         "workflow_scripts/trace_workflow/tables/protocol_comparison.py",
         "\nimport ",
         "\nUNUSED = 1\nimport ",
     ):
-        wanted = ["tabulate", "compare_with_paper", "describe_tables"]
+        wanted = ["write_table", "compare_with_paper", "describe_tables"]
         assert finished.scheduled() == dict.fromkeys(wanted, 1)
 
 
@@ -378,20 +378,20 @@ def test_reordering_the_config_reruns_nothing_but_the_display_of_models(finished
     reordered["models"] = reordered["models"][::-1]
     path.write_text(yaml.safe_dump(reordered, sort_keys=False), encoding="utf-8")
     again = finished.scheduled(path)
-    display = {"tabulate", "compare_with_paper", "describe_tables", "tell_findings"}
+    display = {"write_table", "compare_with_paper", "describe_tables", "tell_findings"}
     of_models = (
         *("performance_overview", "model_landscape", "paired_differences"),
         "cost_and_accuracy",
     )
     assert set(again) <= display | {f"draw_{name}" for name in of_models}
     assert again["draw_model_landscape"] == 1
-    assert 0 < again["tabulate"] < 10, "the tables that show several models"
+    assert 0 < again["write_table"] < 10, "the tables that show several models"
 
 
 def test_printing_tables_as_the_paper_does_makes_tables_alone(finished):
     plain = finished.scheduled(finished.variant("plain", tables={"as_printed": True}))
-    assert set(plain) == {"resolve_config", "tabulate", "compare_with_paper", "describe_tables"}
-    assert plain["tabulate"] == 21
+    assert set(plain) == {"resolve_config", "write_table", "compare_with_paper", "describe_tables"}
+    assert plain["write_table"] == 21
 
 
 def test_another_batch_size_reruns_nothing(finished):
