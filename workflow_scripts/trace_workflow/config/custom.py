@@ -6,9 +6,8 @@ from pathlib import Path
 
 from trace_workflow.jobs.code_hash import code_hash
 from tracecal.errors import InputError
-from tracecal.estimators.custom import declared_in
 from tracecal.io.checksums import digest, hash_of
-from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, require_regular
+from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, declared_in, require_regular
 
 
 def custom_rules(path: str | None) -> dict[str, Callable]:

@@ -1,30 +1,12 @@
 """Custom estimators, from a Python file that the configuration names (docs/custom.md)."""
 
-import runpy
 from typing import Any
 
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Estimator
 from tracecal.estimators.registry import IDS
-from tracecal.io.input_files import MOST_SETTINGS, require_regular
+from tracecal.io.input_files import declared_in
 from tracecal.io.settings import Strict, parse
-
-
-def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
-    """The dict named `table` that a file defines; empty without a file."""
-    if path is None:
-        return {}
-    require_regular(path, MOST_SETTINGS)
-    try:
-        declared = runpy.run_path(path).get(table)
-    except Exception as error:
-        raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
-    if not isinstance(declared, dict) or not declared:
-        raise InputError(f"{path}: expected a dict {table} of {expected}.")
-    for name in declared:
-        if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"{path}: {name!r} is not a valid name; use letters, digits and '_'.")
-    return declared
 
 
 class CustomEntry(Strict):

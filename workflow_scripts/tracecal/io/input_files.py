@@ -1,6 +1,7 @@
 """Reading users' files: of bounded size, and JSON and YAML without repeated keys."""
 
 import json
+import runpy
 import stat
 from collections import Counter
 from collections.abc import Hashable, Mapping
@@ -103,3 +104,20 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
+    """The dict named `table` that a file defines; empty without a file."""
+    if path is None:
+        return {}
+    require_regular(path, MOST_SETTINGS)
+    try:
+        declared = runpy.run_path(path).get(table)
+    except Exception as error:
+        raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
+    if not isinstance(declared, dict) or not declared:
+        raise InputError(f"{path}: expected a dict {table} of {expected}.")
+    for name in declared:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"{path}: {name!r} is not a valid name; use letters, digits and '_'.")
+    return declared
