@@ -32,6 +32,7 @@ def all_claims(runs: int) -> Iterator[Claim]:
     yield from intervals.claims(runs)
     yield from intervals.rankings(runs // 5)
     yield from alarms.claims(runs)
+    yield from alarms.of_neighbours(runs)
 
 
 def main() -> int:

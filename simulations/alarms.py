@@ -3,18 +3,23 @@
 Each run draws a reference and a stream from one population and lets all four monitors without
 labels watch: an alarm of any within n answers is allowed in n / (2 N) of the runs. With labels, the
 chance of an alarm, ever, is bounded; the error rate is at its target, or wanders below it.
+
+That neighbours are alike may be said by chance in one of a hundred runs, ever. Where they are
+(`ALIKE`), blocks of the length that FIRST_SEEN answers of the same traffic advise keep the stated
+rates, without labels and with them, for all that their means are not quite independent.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.signal import lfilter
+from scipy.special import expit, ndtri
 
-from simulations.alarm_streams import first_alarms
+from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
 from tracecal.calibration.calibrator import Reference
-from tracecal.monitoring.monitors import ABOVE, Batch, Promise, bet
+from tracecal.monitoring.monitors import ABOVE, Batch, Promise, bet, block_length, start, watch
 
 # At each length, how many of the runs that other claims are tried on are made.
 LENGTHS = {10**3: 0.5, 10**4: 0.1, 10**5: 0.02, 10**6: 0.01}
@@ -101,6 +106,132 @@ def false_errors(kind: str, length: int, runs: int, rate: float, chance: float) 
         _, evidence = bet(np.zeros((count, len(ABOVE))), wrong, rate, 0)
         found += int((evidence >= 1 / chance).any(1).sum())
     return found
+
+
+def alarms_of_constants(length: int, runs: int) -> int:
+    """In how many states, each with the seed that it draws, answers that are all alike (of one
+    token, sure, kept) raise an alarm of any kind.
+    """
+    constant = Batch(np.full(length, 0.99), np.ones(length), np.ones(length))
+    promise = Promise(answers_per_alarm=round(length / WATCHED))
+    return sum(bool(watch(start(promise), constant).alarms) for _ in range(runs))
+
+
+def in_runs(
+    lengths: Callable[[np.random.Generator, int], np.ndarray], rho: float
+) -> Callable[[np.random.Generator, int], np.ndarray]:
+    """Draws normal scores [n] in runs of such lengths; within one they correlate by `rho`."""
+
+    def drawn(rng: np.random.Generator, n: int) -> np.ndarray:
+        ends = np.cumsum(lengths(rng, n))
+        run = np.searchsorted(ends, np.arange(n) + rng.integers(20), side="right")
+        levels = rng.normal(size=run[-1] + 1)
+        return np.sqrt(rho) * levels[run] + np.sqrt(1 - rho) * rng.normal(size=n)
+
+    return drawn
+
+
+def of(length: int) -> Callable[[np.random.Generator, int], np.ndarray]:
+    return lambda rng, n: np.full(n + 20, length)
+
+
+def of_mean(length: int) -> Callable[[np.random.Generator, int], np.ndarray]:
+    return lambda rng, n: rng.geometric(1 / length, n + 20)
+
+
+def autoregressive(rng: np.random.Generator, n: int) -> np.ndarray:
+    noise = rng.normal(size=n + 100) * np.sqrt(1 - 0.7**2)
+    return lfilter([1.0], [1.0, -0.7], noise)[100:]
+
+
+def conversations(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Four conversations of five answers at once, any of which goes on next."""
+    score, now, left = np.empty(n), rng.normal(size=4), np.full(4, 5)
+    for place in range(n):
+        one = rng.integers(4)
+        score[place] = 0.8 * now[one] + 0.6 * rng.normal()
+        left[one] -= 1
+        if not left[one]:
+            now[one], left[one] = rng.normal(), 5
+    return score
+
+
+ALIKE = {
+    "pairs, correlated by .6": in_runs(of(2), 0.6),
+    "identical pairs": in_runs(of(2), 1.0),
+    "runs of 5, correlated by .3": in_runs(of(5), 0.3),
+    "runs of 5, identical": in_runs(of(5), 1.0),
+    "runs of 5 on average, correlated by .5": in_runs(of_mean(5), 0.5),
+    "runs of 20, correlated by .64": in_runs(of(20), 0.64),
+    "each correlated by .7 with the last": autoregressive,
+    "4 conversations of 5 at once": conversations,
+}
+FIRST_SEEN, THEN_WATCHED = 1000, 6000
+LABELS, RATE = 3000, 0.1
+
+
+def as_answers(score: np.ndarray, rng: np.random.Generator) -> Batch:
+    probability = expit(1 + 1.5 * score)
+    length = 1.0 + rng.poisson(np.exp(2 - score / 2))
+    return Batch(probability, length, np.where(probability >= 0.7, 1.0, 0.0))
+
+
+def advised(name: str, run: int) -> int | None:
+    """The length of blocks that the first answers of a run advise."""
+    score = ALIKE[name](np.random.default_rng([run, 1]), FIRST_SEEN)
+    return block_length(expit(1 + 1.5 * score))
+
+
+def alarms_of_alike(name: str, runs: int, block: int | None = None) -> int:
+    """In how many runs an alarm is raised, with blocks as advised or of this length. A run without
+    a length that helps is not watched.
+    """
+    lengths, raised = [block or advised(name, run) for run in range(runs)], 0
+    for length in {*lengths} - {None}:
+        streams = []
+        for run in np.flatnonzero(np.array(lengths) == length):
+            rng = np.random.default_rng([run, 2])
+            streams.append(as_answers(ALIKE[name](rng, THEN_WATCHED), rng))
+        promise = Promise(answers_per_alarm=round(THEN_WATCHED / 0.3), block=length)
+        found = first_alarms([Reference()] * len(streams), streams, promise)
+        raised += int(np.any([*found.values()], axis=0).sum())
+    return raised
+
+
+def errors_of_alike(name: str, runs: int, chance: float, block: int | None = None) -> int:
+    """As `alarms_of_alike`, of labels at exactly the target error rate."""
+    raised = 0
+    for run in range(runs):
+        length = block or advised(name, run)
+        if length is not None:
+            score = ALIKE[name](np.random.default_rng([run, 3]), LABELS)
+            wrong = (score < ndtri(RATE))[: LABELS // length * length]
+            shares = wrong.reshape(1, -1, length).mean(2)
+            _, evidence = bet(np.zeros((1, len(ABOVE))), shares, RATE, 0)
+            raised += bool((evidence >= 1 / chance).any())
+    return raised
+
+
+def warnings(population: Population, runs: int) -> int:
+    """In how many runs of independent answers it is said that neighbours are alike."""
+    streams = [population.draw(np.random.default_rng([run, 4]), FIRST_SEEN) for run in range(runs)]
+    return int((first_warnings([Reference()] * runs, streams, Promise()) > 0).sum())
+
+
+def of_neighbours(runs: int, names: Sequence[str] = tuple(ALIKE)) -> Iterator[Claim]:
+    """What is claimed of traffic whose neighbours are alike, and of what says so."""
+    chance, few = Promise().chance, max(20, runs // 20)
+    claim = "no alarm within 3,000 answers that are all of one token"
+    yield Claim(claim, few, alarms_of_constants(3000, few), WATCHED / 2)
+    for name, population in POPULATIONS.items():
+        claim = f"independent answers are not called alike: {name}"
+        yield Claim(claim, runs, warnings(population, runs), 0.01)
+    for name in names:
+        tries = max(20, runs // 10)
+        claim = f"no alarm within {THEN_WATCHED:,} answers, blocks as advised: {name}"
+        yield Claim(claim, tries, alarms_of_alike(name, tries), 0.15)
+        claim = f"no alarm of {LABELS:,} labels, blocks as advised: {name}"
+        yield Claim(claim, tries, errors_of_alike(name, tries, chance), chance)
 
 
 def claims(runs: int, lengths: Sequence[int] = tuple(LENGTHS)) -> Iterator[Claim]:

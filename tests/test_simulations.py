@@ -20,7 +20,9 @@ from simulations import (
 from simulations.claims import Claim
 from tracecal.calibration import guarantees as guarantees_module
 from tracecal.calibration import labelling as ask
+from tracecal.calibration.calibrator import Reference
 from tracecal.calibration.guarantees import Part
+from tracecal.monitoring.monitors import Promise, start
 
 RUNS = 120
 
@@ -52,6 +54,11 @@ def short_alarms(runs):
     return alarms.claims(runs // 2, [10**3])
 
 
+def some_neighbours(runs):
+    names = ["identical pairs", "runs of 5, correlated by .3", "4 conversations of 5 at once"]
+    return alarms.of_neighbours(runs // 2, names)
+
+
 @pytest.mark.parametrize(
     "claims",
     [
@@ -62,6 +69,7 @@ def short_alarms(runs):
         few_rankings,
         some_that_ask,
         short_alarms,
+        some_neighbours,
     ],
 )
 def test_claims_hold(claims):
@@ -165,3 +173,25 @@ def test_ranks_within_a_fixed_sample_are_noticed(monkeypatch):
     monkeypatch.setattr(alarm_streams, "smoothed_ranks", within)
     raised = alarms.false_alarms(alarms.POPULATIONS["30 answers known"], 1000, 40)
     assert not Claim("", 40, raised, alarms.WATCHED / 2).holds
+
+
+def test_one_seed_for_all_states_is_noticed(monkeypatch):
+    """Answers of one token: evidence is then the same path in every state."""
+    monkeypatch.setattr(alarms, "start", lambda promise: start(promise, seed=2026))
+    raised = alarms.alarms_of_constants(3000, 3)
+    assert raised == 3
+
+
+@pytest.mark.parametrize("name", ["identical pairs", "runs of 5, correlated by .3"])
+def test_alike_neighbours_that_are_watched_singly_are_noticed(name):
+    """Both kinds of monitors raise more alarms than stated, and nearly all of it is told."""
+    raised = alarms.alarms_of_alike(name, 10, block=1)
+    assert not Claim("", 10, raised, 0.15).holds
+    raised = alarms.errors_of_alike("runs of 5, identical", 20, 0.05, block=1)
+    assert not Claim("", 20, raised, 0.05).holds
+    given = []
+    for run in range(10):
+        rng = np.random.default_rng([run, 5])
+        given.append(alarms.as_answers(alarms.ALIKE[name](rng, 1000), rng))
+    told = alarm_streams.first_warnings([Reference()] * 10, given, Promise())
+    assert (told > 0).sum() >= 8

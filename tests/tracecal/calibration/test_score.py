@@ -381,12 +381,12 @@ def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_inte
 ):
     """First-token entropy decides here; the last token's says nothing."""
     rng = np.random.default_rng(3)
-    frame = answers(600, seed=3)
-    entropy = rng.gamma(1.0, 0.7, size=(600, 3))
+    frame = answers(1000, seed=3)
+    entropy = rng.gamma(1.0, 0.7, size=(1000, 3))
     frame = frame.with_columns(
         entropy=pl.Series(entropy.tolist(), dtype=pl.List(pl.Float32)),
-        surprisal=pl.Series(rng.gamma(1.0, 0.5, (600, 3)).tolist(), dtype=pl.List(pl.Float32)),
-        correct=pl.Series(rng.random(600) < np.exp(-1.2 * entropy[:, 1])),
+        surprisal=pl.Series(rng.gamma(1.0, 0.5, (1000, 3)).tolist(), dtype=pl.List(pl.Float32)),
+        correct=pl.Series(rng.random(1000) < np.exp(-1.2 * entropy[:, 1])),
     )
     monkeypatch.setattr(fit, "DEFAULT", "last_k_entropy")
     assert stored(frame)["fitted_on"]["estimator"] == "last_k_entropy", "the mean, as good as any"

@@ -86,6 +86,7 @@ def test_every_option_that_may_name_a_file_is_known_as_one():
     texts += (
         " escalate_model escalate_key_env estimator question large_model allow_host allow_origin"
     )
+    texts += " one_per"
     [commands] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
     for name, command in commands.choices.items():
         for action in command._actions:

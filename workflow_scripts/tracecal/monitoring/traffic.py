@@ -421,6 +421,9 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
+SHORTEST = 100  # blocks in which a false alarm is allowed once on average
+
+
 class Watching(Strict):
     """How often false alarms are allowed, and what is watched as one."""
 
