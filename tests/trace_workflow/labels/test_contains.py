@@ -111,7 +111,7 @@ def test_the_rule_agrees_with_a_person_on_real_answers():
     assert 50 < sum(row["right"] for row in judged) < 150
 
 
-@pytest.mark.parametrize("answer", ["Rome " * 8000, "Rome Milan " * 8000])
+@pytest.mark.parametrize("answer", ["Rome " * 8000, "Rome Milan " * 8000], ids=["one", "two"])
 def test_a_long_answer_takes_time_in_proportion(answer):
     begun = process_time()
     contains(answer, ITALY)

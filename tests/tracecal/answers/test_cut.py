@@ -220,7 +220,9 @@ def test_sentences_are_those_of_an_expression(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["!" * 40_000 + "a", "好。" * 40_000, "a.)" * 40_000, "! " * 40_000]
+    "text",
+    ["!" * 40_000 + "a", "好。" * 40_000, "a.)" * 40_000, "! " * 40_000],
+    ids=["marks", "Han", "brackets", "blanks"],
 )
 def test_sentences_take_time_in_proportion_to_the_text(text):
     begun = process_time()

@@ -537,7 +537,7 @@ def test_another_question_is_found_as_by_an_expression_that_reads_white_space_ag
     assert bool(re.search(NEXT_QUESTION, text)) == bool(re.search(again, text))
 
 
-@pytest.mark.parametrize("text", ["\n" * 40_000, "\nQ" + " " * 40_000])
+@pytest.mark.parametrize("text", ["\n" * 40_000, "\nQ" + " " * 40_000], ids=["lines", "blanks"])
 def test_another_question_is_sought_in_time_in_proportion(text):
     begun = process_time()
     assert not re.search(NEXT_QUESTION, text)
