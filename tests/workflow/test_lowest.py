@@ -1,5 +1,7 @@
 """The lowest supported version of Snakemake makes the smoke run, and plans and watches it alike."""
 
+import re
+
 import pytest
 import snakemake
 
@@ -43,6 +45,7 @@ def test_available_plans_what_is_finished_alone(finished):
     smoke["study"]["cross"]["models"].append("third")
     config = finished.variant("third", models=[*smoke["models"], third], study=smoke["study"])
     planned = finished.snakemake("available", "--dry-run", config=config).stdout
-    assert "tabulate" in planned
-    assert "generate" not in planned
+    rules = {*re.findall(r"^(\w+) +\d+$", planned, re.MULTILINE)}
+    assert "tabulate" in rules
+    assert "generate" not in rules
     assert finished.scheduled(config)["generate"] == 1
