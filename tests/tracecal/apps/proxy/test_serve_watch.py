@@ -210,7 +210,8 @@ def test_a_clock_that_goes_backwards_moves_nothing(watching, monkeypatch):
     for place, clock in enumerate((now + 3e7, now, now - 86_400, 0.0, now)):
         monkeypatch.setattr(time, "time", lambda clock=clock: clock)
         values = (np.full(30, value) for value in (0.5, 3.0, 1.0))
-        store.add_given([f"{place}n{n}" for n in range(30)], Batch(*values), [b""] * 30, 100)
+        ids = [f"{place}n{n}" for n in range(30)]
+        store.add_given(ids, Batch(*values), [b""] * 30, 100, ids, [0] * 30)
         made = page(watcher)
         assert f"{30 * (place + 1)} answers watched" in made
         assert made.count("<svg") == 7 and "nan" not in made
@@ -253,7 +254,8 @@ def _write(name, path, promise):
     for first in range(0, 200, 5):
         ids = [f"{name}{place}" for place in range(first, first + 5)]
         values = (np.full(5, value) for value in (0.5, 3.0, 1.0))
-        store.add_given(["same", *ids[1:]], Batch(*values), [b'{"a": 1}'] * 5, 100)
+        ids = ["same", *ids[1:]]
+        store.add_given(ids, Batch(*values), [b'{"a": 1}'] * 5, 100, ids, [0] * 5)
         store.add_labels([(ids[1], True), ("same", False)])
 
 
@@ -415,7 +417,8 @@ def test_a_hostile_id_cannot_take_anothers_name(watching):
 
     def given(*ids):
         values = (np.full(len(ids), value) for value in (0.5, 3.0, 1.0))
-        repeated = store.add_given(ids, Batch(*values), [b""] * len(ids), None)
+        choices = [0] * len(ids)
+        repeated = store.add_given(ids, Batch(*values), [b""] * len(ids), None, ids, choices)
         rows = store.rows("SELECT id FROM answers ORDER BY place")
         return repeated, [name for (name,) in rows][-len(ids) :]
 
