@@ -49,13 +49,13 @@ assert scores["max_prob"].to_list() == [1.0]
         2,
         """
 from tracecal.estimators.reading import family_scores
-family = made.families["brevity"]
-assert family.scores == ["brevity"]
+family = made.families["concision"]
+assert family.scores == ["concision"]
 frame = pl.DataFrame({"example_id": ["a", "b"], "log_length": [0.0, 1.5]})
 frame.write_parquet("features.parquet")
 module = import_module(family.module)
 read = module.answers(**dict.fromkeys(family.inputs, "features.parquet"), **family.settings)
-assert family_scores(read, module.SCORES, family.scores)["brevity"].to_list() == [0.0, -1.5]
+assert family_scores(read, module.SCORES, family.scores)["concision"].to_list() == [0.0, -1.5]
 """,
     ),
     "Add a figure": (
