@@ -99,7 +99,7 @@ def test_the_analysis_of_written_files_fits_on_as_many_labels_as_it_says(tmp_pat
         sizes.append(divided.filter(part="calibration").group_by("split").len()["len"].to_list())
         return calibrate_all(answers, divided, *options)
 
-    monkeypatch.setattr("tracecal.calibration.predictions.calibrate_all", counting)
+    monkeypatch.setattr("trace_workflow.analyses.few_labels.calibrate_all", counting)
     found = analysis(
         **written(answers, splits, tmp_path), pairs=[("m", "t")], level=0.95, **SETTINGS
     )

@@ -19,7 +19,7 @@ from tracecal.capture.context import StopStrings
 
 LOADING = {"dtype": "float32", "attention": None, "quantization": None}
 PROMPTS = [[*range(5, 14 + i), *range(20, 20 + i)] for i in range(5)]
-TESTS = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def everything(model, kept=None):
@@ -99,10 +99,11 @@ def test_layers_are_shared_where_heads_and_weights_allow_it(
 
 def test_where_another_process_fails_the_job_ends(folders):
     program = (
-        "from decode import test_parallel as t; from trace_workflow.models import parallel as p; "
+        "from tests.trace_workflow.models import test_parallel as t; "
+        "from trace_workflow.models import parallel as p; "
         f"p.GRACE = 0.1; p.in_parallel(2, t.failing, {str(folders / 'llama')!r}, t.LOADING, here=True)"
     )
-    paths = f"{TESTS}:{TESTS.parent / 'workflow_scripts'}"
+    paths = f"{ROOT / 'workflow_scripts'}:{ROOT / 'tests'}:{ROOT}"
     run = subprocess.run(
         [sys.executable, "-c", program], env={"PYTHONPATH": paths}, capture_output=True, text=True
     )

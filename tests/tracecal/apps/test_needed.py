@@ -236,7 +236,7 @@ def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatc
         address = f"{serving.url}/{labelling.token}"
         verdict = {"answer": labelling.shown()["labelling"]["next"], "correct": True}
         with monkeypatch.context() as patched:
-            patched.setattr("tracecal.io.files.write_json", full)
+            patched.setattr("tracecal.apps.label_page.write_json", full)
             reply = httpx.post(f"{address}/verdict", json=verdict)
         assert reply.status_code == 507
         assert "out.promise.json cannot be written (No space left on device)" in reply.text

@@ -12,22 +12,23 @@ from tracecal.errors import InputError
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
-from tracecal.monitoring.monitors import ALIKE, ERROR, Batch, State
+from tracecal.monitoring.monitors import ERROR, Batch
 from tracecal.monitoring.traffic import (
     NOT_KEPT,
     SAME_KEY,
-    SHORTEST,
     USED,
     WAITING,
     Added,
     Store,
     Watching,
+    alike,
     choice_of,
     identity,
     key_of,
     promised,
     sentences,
     watched,
+    went_in,
 )
 
 
@@ -57,7 +58,6 @@ def add_watch(command: Callable[[str, str, str], argparse.ArgumentParser]) -> No
 
 
 CHUNK = 500  # answers of a transaction
-ENOUGH = 1000  # answers that say how long blocks must be
 
 
 def run_watch(args: argparse.Namespace) -> None:
@@ -145,37 +145,6 @@ def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
         except (ValueError, AttributeError) as error:
             wrong.append(f"line {place}: {error}")
     return labels, wrong
-
-
-def alike(store: Store) -> str | None:
-    """That neighbours are alike, and what to do; null where nothing says so."""
-    state = store.state
-    promise, found = state.promise, state.neighbours.alarm
-    if found is None:
-        return None
-    of = f"answers (--block {promise.block})" if promise.block > 1 else "answers"
-    told = (
-        f"neighbouring {of} are alike, noticed at answer {found:,} (a chance of at most "
-        f"{1 / ALIKE:g} where they are not), so that false alarms come more often than stated: "
-        "begin a new --state with --one-per what they share"
-    )
-    length, most = store.block_length(), promise.answers_per_alarm // SHORTEST
-    length = None if length is None else max(length, 2 * promise.block)
-    if length is None:
-        return f"{told}; they are alike too long for blocks, as in a drift or a daily cycle"
-    more = f" and --answers-per-alarm {SHORTEST * length}" if length > most else ""
-    few = "" if state.answers >= ENOUGH else f"; after {ENOUGH:,} answers this is known better"
-    return f"{told}, or with --block {length}{more}{few}"
-
-
-def went_in(state: State) -> str:
-    """How many of the answers are watched, and what is taken for granted of them."""
-    shared = f"value of {state.promise.one_per}" if state.promise.one_per else "request"
-    blocks = f"blocks of {state.promise.block} " if state.promise.block > 1 else ""
-    return (
-        f"{state.answers:,} of {state.seen:,} answers watched, one of each {shared}; false alarms "
-        f"are as rare as stated where {blocks or 'these '}are independent of one another"
-    )
 
 
 def summary(store: Store, told: Added, judged: Added) -> str:

@@ -25,6 +25,7 @@ from tracecal.estimators.of_traces import inputs
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict
 from tracecal.monitoring.monitors import (
+    ALIKE,
     ERROR,
     Batch,
     Promise,
@@ -54,6 +55,7 @@ CREATE TABLE IF NOT EXISTS labels (
 CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
 """
 # What became of a label.
+ENOUGH = 1000  # answers that say how long blocks must be
 SHORTEST = 100  # blocks in which a false alarm is allowed once on average
 USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 NEWEST = 10_000  # answers that say how long blocks must be
@@ -489,3 +491,34 @@ def sentences(state: State) -> Iterator[str]:
                 f"the {what} changed: noticed at answer {monitor.alarm:,} (a false alarm comes at "
                 f"most once in {promise.answers_per_alarm:,} answers on average)"
             )
+
+
+def alike(store: Store) -> str | None:
+    """That neighbours are alike, and what to do; null where nothing says so."""
+    state = store.state
+    promise, found = state.promise, state.neighbours.alarm
+    if found is None:
+        return None
+    of = f"answers (--block {promise.block})" if promise.block > 1 else "answers"
+    told = (
+        f"neighbouring {of} are alike, noticed at answer {found:,} (a chance of at most "
+        f"{1 / ALIKE:g} where they are not), so that false alarms come more often than stated: "
+        "begin a new --state with --one-per what they share"
+    )
+    length, most = store.block_length(), promise.answers_per_alarm // SHORTEST
+    length = None if length is None else max(length, 2 * promise.block)
+    if length is None:
+        return f"{told}; they are alike too long for blocks, as in a drift or a daily cycle"
+    more = f" and --answers-per-alarm {SHORTEST * length}" if length > most else ""
+    few = "" if state.answers >= ENOUGH else f"; after {ENOUGH:,} answers this is known better"
+    return f"{told}, or with --block {length}{more}{few}"
+
+
+def went_in(state: State) -> str:
+    """How many of the answers are watched, and what is taken for granted of them."""
+    shared = f"value of {state.promise.one_per}" if state.promise.one_per else "request"
+    blocks = f"blocks of {state.promise.block} " if state.promise.block > 1 else ""
+    return (
+        f"{state.answers:,} of {state.seen:,} answers watched, one of each {shared}; false alarms "
+        f"are as rare as stated where {blocks or 'these '}are independent of one another"
+    )

@@ -15,10 +15,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from tracecal.apps.proxy.escalation import OUTCOMES
 from tracecal.apps.proxy.watcher import Watcher
-from tracecal.cli.watch import alike, went_in
 from tracecal.errors import InputError
 from tracecal.monitoring.monitors import ERROR, State
-from tracecal.monitoring.traffic import NAMES
+from tracecal.monitoring.traffic import NAMES, alike, went_in
 
 DAYS, BINS, POINTS = 7, 20, 200
 WIDTH, HEIGHT = 480, 160  # of a picture, in its own units

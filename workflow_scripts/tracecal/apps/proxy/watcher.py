@@ -16,12 +16,12 @@ import orjson
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.wire import Object
 from tracecal.calibration.calibrator import Fitted
-from tracecal.cli.watch import alike
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.monitoring.traffic import (
     Store,
     Watching,
+    alike,
     identity,
     key_of,
     of_inputs,
