@@ -46,6 +46,6 @@ def test_available_plans_what_is_finished_alone(finished):
     config = finished.variant("third", models=[*smoke["models"], third], study=smoke["study"])
     planned = finished.snakemake("available", "--dry-run", config=config).stdout
     rules = {*re.findall(r"^(\w+) +\d+$", planned, re.MULTILINE)}
-    assert "tabulate" in rules
+    assert "write_table" in rules
     assert "generate" not in rules
     assert finished.scheduled(config)["generate"] == 1
