@@ -14,6 +14,8 @@ from tracecal.calibration.calibrator import DEFAULT, LABELS
 from tracecal.calibration.fit import FitSettings, Labelled
 from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
 
+# Intervals come from fewer resamples where they would draw more answers than this.
+MOST_DRAWN, FEWEST_RESAMPLES = 4_000_000, 200
 QUALITY = {
     "estimator": pl.String,
     "n": pl.Int64,
@@ -44,9 +46,8 @@ def quality(known: Labelled, task: str, settings: FitSettings) -> pl.DataFrame:
     reported = known.first_split.filter(part="evaluation")
     labels = known.frame.join(reported, on="example_id", how="semi")
     labels = labels.select("example_id", "correct", "group_id")
-    drawn = resampling.draw_counts(
-        labels["group_id"].to_list(), settings.seed, settings.bootstrap.resamples
-    )
+    resamples = min(settings.bootstrap.resamples, max(FEWEST_RESAMPLES, MOST_DRAWN // labels.height))
+    drawn = resampling.draw_counts(labels["group_id"].to_list(), settings.seed, resamples)
     counts = np.vstack([np.ones(labels.height), drawn])
     places = labels.with_row_index("place")
     rows = []

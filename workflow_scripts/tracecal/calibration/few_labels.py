@@ -125,9 +125,8 @@ def mixture_weights(likelihood: np.ndarray) -> np.ndarray:
     likelihood = likelihood.clip(min=LEAST)
     weights = np.full(k, 1 / k)
     for _ in range(MAX_STEPS):
-        shares = likelihood * weights
-        shares /= shares.sum(axis=1, keepdims=True)
-        updated = (shares.sum(axis=0) + PSEUDO_ANSWERS / k) / (n + PSEUDO_ANSWERS)
+        shares = weights * (likelihood.T @ (1 / (likelihood @ weights)))  # [k], summed over answers
+        updated = (shares + PSEUDO_ANSWERS / k) / (n + PSEUDO_ANSWERS)
         if np.abs(updated - weights).max() <= TOLERANCE:
             return updated
         weights = updated

@@ -45,8 +45,13 @@ class Grouped:
     def totals(self, values: np.ndarray, most: int) -> np.ndarray:
         """The weighted sum of `values` [answers, t] in each group, [groups, t]."""
         _, member_of, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
-        sums = np.zeros((len(sizes), values.shape[1]))
-        np.add.at(sums, member_of, values)
+        if len(sizes) == len(values):
+            sums = np.empty(values.shape)
+            sums[member_of] = values
+        else:
+            order = np.argsort(member_of, kind="stable")
+            starts = np.cumsum(sizes) - sizes
+            sums = np.add.reduceat(values[order].astype(float), starts, axis=0)
         return sums / np.maximum(sizes, most)[:, None]
 
     def over(self, thresholds: np.ndarray) -> np.ndarray:
@@ -104,9 +109,12 @@ class Evidence:
         return bets_pass(self.wrong - error_rate * self.kept, self.before, error_rate, level)
 
 
-def bets_pass(z: np.ndarray, before: np.ndarray, error_rate: float, level: float) -> np.ndarray:
+def bets_pass(
+    z: np.ndarray, before: np.ndarray, error_rate: float | np.ndarray, level: float
+) -> np.ndarray:
     """Whether wealth reaches 1 / level by bets against each column's mean being above 0, [t].
 
+    `error_rate` is that of all columns or of each [t]: no Z is above 1 less the rate.
     `z` [groups, t] are the Z of the tested groups in order, `before` [seen groups, t] those of the
     calibration part, which only steer the bets. Wealth should be 1 / level at the last group: with
     m groups to go, of variance v, a Gaussian walk from level * wealth = Φ(d) to 1 is bet at
@@ -172,11 +180,53 @@ def guarantee(
     task declares no groups, `largest` with how many answers a group counts at most; null: as many
     as the largest of `seen` has.
     """
-    n, most = len(tested.probability), counted(seen, single, largest)
-    weights = tested.weights(most).sum()
-    thresholds = threshold_sequence(seen, tested.groups, error_rate, level, most)
-    evidence = Evidence.of(seen, tested, thresholds, error_rate, single, most)
-    count = int(np.cumprod(evidence.passes(error_rate, level)).sum()) if n else 0
+    return _each(seen, tested, [error_rate], level, single, largest)[0]
+
+
+def _each(
+    seen: Part,
+    tested: Part,
+    error_rates: Sequence[float],
+    level: float,
+    single: bool,
+    largest: int | None,
+) -> list[Guarantee]:
+    """The `guarantee` of each rate. All are tested at once: bets on many thresholds cost little
+    more than bets on few.
+    """
+    most = counted(seen, single, largest)
+    sequences = [
+        threshold_sequence(seen, tested.groups, rate, level, most) for rate in error_rates
+    ]
+    evidence = [
+        Evidence.of(seen, tested, thresholds, rate, single, most)
+        for rate, thresholds in zip(error_rates, sequences, strict=True)
+    ]
+    if single or not tested.groups:
+        passed = [one.passes(rate, level) for rate, one in zip(error_rates, evidence, strict=True)]
+    else:
+        z = [one.wrong - rate * one.kept for rate, one in zip(error_rates, evidence, strict=True)]
+        widths = [len(thresholds) for thresholds in sequences]
+        before = np.hstack([one.before for one in evidence])
+        together = bets_pass(np.hstack(z), before, np.repeat(error_rates, widths), level)
+        passed = np.split(together, np.cumsum(widths)[:-1])
+    return [
+        _told(tested, rate, thresholds, one, ok, most)
+        for rate, thresholds, one, ok in zip(error_rates, sequences, evidence, passed, strict=True)
+    ]
+
+
+def _told(
+    tested: Part,
+    error_rate: float,
+    thresholds: np.ndarray,
+    evidence: Evidence,
+    passed: np.ndarray,
+    most: int,
+) -> Guarantee:
+    """The guarantee of the last threshold before the first that has not `passed`."""
+    n, weights = len(tested.probability), tested.weights(most).sum()
+    count = int(np.cumprod(passed).sum()) if n else 0
     if not count:
         return Guarantee(error_rate, error_rate, None, n, 0, 0, 0.0, None)
     last = count - 1
@@ -210,10 +260,9 @@ def guarantees(
     before it.
     """
     found: list[Guarantee] = []
-    for rate in sorted(error_rates):
-        own = guarantee(seen, tested, rate, level, single, largest)
+    for own in _each(seen, tested, sorted(error_rates), level, single, largest):
         if own.threshold is None and found and found[-1].threshold is not None:
-            own = replace(found[-1], error_rate=rate)
+            own = replace(found[-1], error_rate=own.error_rate)
         found.append(own)
     return found
 

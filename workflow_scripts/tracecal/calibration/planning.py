@@ -34,7 +34,7 @@ PRECISION = np.array([0.01, 2.5**-2])
 MOST_ALIKE = 0.9
 DRAWN = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
 # How many draws are certified at once, which is faster than one by one.
-AT_ONCE = 20
+AT_ONCE = 50
 
 
 class Population(Protocol):
