@@ -88,3 +88,21 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     summary = report.summary(content, pl.DataFrame(schema=report.QUALITY), certified, DEFAULT, told)
     assert summary.endswith(told)
     assert planning.outlook(content, certified.filter(~missing), 0.35, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (400.0, "About 400 labelled questions are needed"),
+        (250.0, "The 300 at hand happen not to be enough."),
+        (100.0, "The 300 labelled questions at hand do not guarantee"),
+    ],
+)
+def test_a_number_far_below_what_was_not_enough_is_not_told(content, monkeypatch, number, said):
+    monkeypatch.setattr(planning, "DRAWS", 1)
+    monkeypatch.setattr(planning, "MOST", 50)
+    monkeypatch.setattr(planning, "number_for", lambda share, table: number)
+    certified = report.guarantees(content[DEFAULT]["risk_control"], 300)
+    told = planning.outlook(content, certified, 0.35, 1)
+    assert said in told
+    assert ("are needed" in told) == (number > 150)

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.stats import spearmanr
 
 # Numbers in one block of regressions, so that its arrays stay in the processor's cache.
 BLOCK = 2**17
@@ -349,6 +348,8 @@ def isotonic(score: np.ndarray, correct: np.ndarray, rising: bool | Literal["aut
     """
     places, member_of, counts = np.unique(score, return_inverse=True, return_counts=True)
     if rising == "auto":
+        from scipy.stats import spearmanr  # slow to load, and seldom needed
+
         rising = len(places) > 1 and bool(spearmanr(score, correct).statistic >= 0)
     means = np.bincount(member_of, weights=correct) / counts
     values = isotonic_regression(means, weights=counts, increasing=rising).x

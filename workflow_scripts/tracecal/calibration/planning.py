@@ -10,7 +10,6 @@ import polars as pl
 from jinja2 import Environment, StrictUndefined
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
-from scipy.stats import rankdata
 
 from tracecal.calibration.calibrator import default_estimator, stored_in
 from tracecal.calibration.guarantees import (
@@ -55,7 +54,8 @@ def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
     score = np.empty(len(probability))
     for one in np.unique(fold):
         own = fold == one
-        score[own] = ndtri((rankdata(probability[own]) - 0.5) / own.sum())
+        rank = pl.Series(probability[own]).rank().to_numpy()
+        score[own] = ndtri((rank - 0.5) / own.sum())
     return score
 
 
@@ -452,5 +452,12 @@ def outlook(
     drawn = simulated(population, sizes, DRAWS, rate, confidence, share, seed, first_only=True)
     table, questions = summarised(drawn), len(np.unique(population.group))
     number, said = number_for(POWER, table), sentence(population, table, rate)
-    enough = number is not None and number <= questions
-    return f"{said} The {questions:,} at hand happen not to be enough." if enough else said
+    if number is None or number > questions:
+        return said
+    if number <= questions / 2:  # the simulation misses what makes these so hard
+        return (
+            f"The {questions:,} labelled questions at hand do not guarantee an error rate of at "
+            f"most {rate:.0%}, and they do not tell how many would: allow a larger error rate, or "
+            "use another estimator."
+        )
+    return f"{said} The {questions:,} at hand happen not to be enough."
