@@ -32,6 +32,7 @@ CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "group_labels": group_labels.claims,
     "intervals": intervals.claims,
     "rankings": lambda runs: intervals.rankings(runs // 5),
+    "agreements": lambda runs: intervals.agreements(runs // 5),
     "alarms": alarms.claims,
     "neighbours": alarms.of_neighbours,
 }

@@ -44,6 +44,10 @@ def few_rankings(runs):
     return intervals.rankings(runs // 4, [100])
 
 
+def few_agreements(runs):
+    return intervals.agreements(runs // 2, [(20, 1), (200, 5)])
+
+
 def some_that_ask(runs):
     name = "groups of 1 and 7, the large ones worse"
     files = ("200 keep 1 right of 10, 3 keep 8 wrong", "wrong as a whole")
@@ -67,6 +71,7 @@ def some_neighbours(runs):
         group_labels.claims,
         fewer_intervals,
         few_rankings,
+        few_agreements,
         some_that_ask,
         short_alarms,
         some_neighbours,
