@@ -35,6 +35,7 @@ CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "agreements": lambda runs: intervals.agreements(runs // 5),
     "alarms": alarms.claims,
     "neighbours": alarms.of_neighbours,
+    "days": lambda runs: alarms.of_days(runs // 10),
 }
 
 

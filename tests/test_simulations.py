@@ -187,6 +187,16 @@ def test_one_seed_for_all_states_is_noticed(monkeypatch):
     assert raised == 3
 
 
+@pytest.mark.parametrize("kind", list(alarms.MISLED))
+def test_labels_told_by_what_they_say_and_wrong_ones_are_noticed(kind):
+    raised = alarms.false_errors(kind, 3000, 100, 0.1, 0.05)
+    assert not Claim("", 100, raised, 0.05).holds
+
+
+def test_a_daily_cycle_that_is_watched_singly_is_noticed():
+    assert alarms.alarms_of_days(1, 0.0, 2, 10**5) == 2
+
+
 @pytest.mark.parametrize("name", ["identical pairs", "runs of 5, correlated by .3"])
 def test_alike_neighbours_that_are_watched_singly_are_noticed(name):
     """Both kinds of monitors raise more alarms than stated, and nearly all of it is told."""
