@@ -29,6 +29,7 @@ CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "asking": asking.claims,
     "forecasts": forecasts.claims,
     "cascades": cascades.claims,
+    "worth": lambda runs: cascades.intervals(runs // 10),
     "group_labels": group_labels.claims,
     "intervals": intervals.claims,
     "rankings": lambda runs: intervals.rankings(runs // 5),

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from simulations.claims import Claim
+from simulations.claims import MISSED, Claim
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.improvements import gains, improvements
@@ -29,8 +29,6 @@ from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95
-# What is asked of a nominal 95 %.
-MISSED = 0.07
 STUDIES = {"main": {"model": "m", "tasks": ["t"]}}
 BASELINES = [f"b{number:02}" for number in range(19)]
 FEATURES = [f"features.f{number}" for number in range(8)]

@@ -44,6 +44,10 @@ def few_rankings(runs):
     return intervals.rankings(runs // 4, [100])
 
 
+def worth_of_a_cascade(runs):
+    return cascades.intervals(runs // 6, cascades.WORTH[:1])
+
+
 def few_agreements(runs):
     return intervals.agreements(runs // 2, [(20, 1), (200, 5)])
 
@@ -71,6 +75,7 @@ def some_neighbours(runs):
         group_labels.claims,
         fewer_intervals,
         few_rankings,
+        worth_of_a_cascade,
         few_agreements,
         some_that_ask,
         short_alarms,
@@ -193,8 +198,9 @@ def test_labels_told_by_what_they_say_and_wrong_ones_are_noticed(kind):
     assert not Claim("", 100, raised, 0.05).holds
 
 
-def test_a_daily_cycle_that_is_watched_singly_is_noticed():
-    assert alarms.alarms_of_days(1, 0.0, 2, 10**5) == 2
+def test_a_daily_cycle_that_is_watched_singly_is_noticed(monkeypatch):
+    monkeypatch.setattr(alarms, "DAYS", 3)
+    assert alarms.alarms_of_days(1, 0.0, 3, 10**4) == 3
 
 
 @pytest.mark.parametrize("name", ["identical pairs", "runs of 5, correlated by .3"])
