@@ -55,11 +55,13 @@ test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU;
 test-evaluators: .venv-evaluators/installed ## run Inspect and lm-evaluation-harness with our parts
 	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators
 
-# lm-polygraph's environment holds all of the first; where it cannot be installed its rows are left out.
+# The environment of a compared package holds all of the first; where it cannot be installed the
+# package's rows are left out. MAPIE's tables take ten minutes: name mapie alone.
+COMPARED := .venv-$(if $(filter mapie,$(AREAS)),mapie,polygraph)
 bench: .venv/installed ## time the work and its alternatives, in CPU seconds: AREAS=operators
-	@$(if $(filter polygraph,$(or $(AREAS),polygraph)),$(MAKE) .venv-polygraph/installed || rm -rf .venv-polygraph)
+	@$(if $(filter polygraph mapie,$(or $(AREAS),polygraph)),$(MAKE) $(COMPARED)/installed || rm -rf $(COMPARED))
 	@PYTHONPATH=workflow_scripts:tests \
-		$$(ls .venv-polygraph/bin/python 2>/dev/null || echo $(BIN)/python) -m benchmarks.bench $(AREAS)
+		$$(ls $(COMPARED)/bin/python 2>/dev/null || echo $(BIN)/python) -m benchmarks.bench $(AREAS)
 
 MINUTES ?= 30
 ROUNDS ?= 1000000
@@ -95,7 +97,7 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
+.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -103,4 +105,4 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-evaluators results/*/ .snakemake
+	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators results/*/ .snakemake

@@ -93,7 +93,40 @@ def wandering(rng: np.random.Generator, shape: tuple[int, int], rate: float) -> 
     return rng.random(shape) < rate * np.repeat(levels, 100, axis=1)[:, : shape[1]]
 
 
-JUDGED = {"at its target": at_target, "wandering below its target": wandering}
+def late(rng: np.random.Generator, shape: tuple[int, int], rate: float) -> np.ndarray:
+    """As `wandering`, told up to some hundred labels later, whatever they say."""
+    return _told(wandering(rng, shape, rate), rng.exponential(200, shape))
+
+
+def sooner(rng: np.random.Generator, shape: tuple[int, int], rate: float) -> np.ndarray:
+    """At the target, wrong ones told after 50 labels and right ones after 200: not to be done."""
+    wrong = at_target(rng, shape, rate)
+    return _told(wrong, np.where(wrong, 50, 200))
+
+
+def mistaken(
+    true: float, share: float
+) -> Callable[[np.random.Generator, tuple[int, int], float], np.ndarray]:
+    """A true error rate, of whose labels such a share is turned round."""
+    return lambda rng, shape, rate: (rng.random(shape) < true) ^ (rng.random(shape) < share)
+
+
+def _told(wrong: np.ndarray, delay: np.ndarray) -> np.ndarray:
+    order = np.argsort(np.arange(wrong.shape[1]) + delay, axis=1, kind="stable")
+    return np.take_along_axis(wrong, order, axis=1)
+
+
+JUDGED = {
+    "at its target": at_target,
+    "wandering below its target": wandering,
+    "wandering, told late": late,
+    "of .08 and one label in fifty wrong": mistaken(0.08, 0.02),
+}
+# What docs/watch.md warns of; nothing is claimed.
+MISLED = {
+    "at its target, wrong ones told sooner": sooner,
+    "of .08 and one label in twenty wrong": mistaken(0.08, 0.05),
+}
 
 
 def false_errors(kind: str, length: int, runs: int, rate: float, chance: float) -> int:
@@ -102,7 +135,7 @@ def false_errors(kind: str, length: int, runs: int, rate: float, chance: float) 
     size, found = max(1, CHUNK // length), 0
     for first in range(0, runs, size):
         count = min(size, runs - first)
-        wrong = JUDGED[kind](rng, (count, length), rate)
+        wrong = (JUDGED | MISLED)[kind](rng, (count, length), rate)
         _, evidence = bet(np.zeros((count, len(ABOVE))), wrong, rate, 0)
         found += int((evidence >= 1 / chance).any(1).sum())
     return found
@@ -210,6 +243,41 @@ def errors_of_alike(name: str, runs: int, chance: float, block: int | None = Non
             _, evidence = bet(np.zeros((1, len(ABOVE))), shares, RATE, 0)
             raised += bool((evidence >= 1 / chance).any())
     return raised
+
+
+DAY, DAYS, SWING = 2000, 20, 0.2
+
+
+def daily(rng: np.random.Generator, spread: float) -> Batch:
+    """DAYS of DAY answers, more or less by a share `spread`, whose mean score goes up and down with
+    the hour by SWING standard deviations.
+    """
+    sizes = np.maximum(DAY * (1 + spread * rng.normal(size=DAYS)), 1).astype(int)
+    hour = np.concatenate([np.arange(size) / size for size in sizes])
+    return as_answers(rng.normal(size=len(hour)) + SWING * np.sin(2 * np.pi * hour), rng)
+
+
+def alarms_of_days(block: int, spread: float, runs: int, most: int) -> int:
+    """In how many streams of days some monitor raises an alarm, one in `most` answers stated."""
+    rng = np.random.default_rng([block, round(100 * spread)])
+    raised = 0
+    for run in range(runs):  # one by one, as days differ in length
+        promise = Promise(answers_per_alarm=most, block=block)
+        found = first_alarms([Reference()], [daily(rng, spread)], promise, run)
+        raised += any(places[0] > 0 for places in found.values())
+    return raised
+
+
+def of_days(runs: int) -> Iterator[Claim]:
+    """A daily cycle is averaged out by blocks of a quarter of a day and more."""
+    for block in (DAY // 4, DAY // 2, DAY):
+        for spread in (0.0, 0.2):
+            most = max(100 * block, round(DAY * DAYS / 0.3))
+            raised = alarms_of_days(block, spread, runs, most)
+            claim = (
+                f"no alarm in {DAYS} days that swing, blocks of {block}, days differ by {spread:g}"
+            )
+            yield Claim(claim, runs, raised, DAY * DAYS / (2 * most))
 
 
 def warnings(population: Population, runs: int) -> int:

@@ -1,4 +1,5 @@
-"""Do the promises about cascades hold, from drawn splits over the fit to the threshold?
+"""Do the promises about cascades hold, from drawn splits over the fit to the threshold, and do the
+intervals of what a cascade is worth cover it?
 
 Each population says how a group comes about and how often either model is right by the small one's
 score. A promise is broken where the true expectation of what it bounds is above the promised rate.
@@ -13,9 +14,11 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
-from simulations.claims import Claim
+from simulations.claims import MISSED, Claim
+from tracecal.calibration.cascades import cascade, routed
 from tracecal.calibration.fits import Calibrator, fit
 from tracecal.calibration.guarantees import Promise, cascade_guarantee, error_level, paired_parts
+from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 
 CONFIDENCE = 0.9
@@ -111,6 +114,15 @@ POPULATIONS = {
     "an accuracy, groups of 1 to 5": Population(
         200, (1, 2, 3, 4, 5), rising(0.3, 0.9), always(0.79), "at_least", 0.8, alike=0.5
     ),
+    "the large model alone knows what has no score, just missed": Population(
+        400,
+        (1, 2),
+        lambda s: np.where(s < -1, 0.0, 0.7),
+        lambda s: np.where(s < -1, 1.0, 0.76),
+        "below",
+        0.05,
+        known_from=-1.0,
+    ),
     "an accuracy, the small model alone knows what has no score": Population(
         300,
         (1, 2),
@@ -181,3 +193,46 @@ def claims(runs: int, names: Sequence[str] = tuple(POPULATIONS)) -> Iterator[Cla
         bound = "large − {:g}" if population.promise == "below" else "≥ {:g}"
         claim = f"cascade {bound.format(population.promised)}: {name} ({made / runs:.0%} promised)"
         yield Claim(claim, runs, false, 1 - CONFIDENCE)
+
+
+WORTH = ("single questions, the small model knows", "few questions", "groups of 1 and 7")
+METRICS = ("area", "gain_kept_at_20", "needed")
+ENDS = ("over_random", "trace_plus_over")
+
+
+def worth(drawn: Answers, seed: int, rng: np.random.Generator) -> pl.DataFrame:
+    """`of`, `value`, `low` and `high` of TRACE+, which stands for the score, and over a baseline
+    that sees it with noise; costs do not matter.
+    """
+    ids = [f"{place:05}" for place in range(len(drawn.group))]
+    columns = {"correct": drawn.small, "small": drawn.small, "large": drawn.large}
+    rivals = {"trace_plus": drawn.score, "b": drawn.score + rng.normal(size=len(ids))}
+    costs = dict.fromkeys(("small_cost", "large_cost"), np.ones(len(ids)))
+    frame = pl.DataFrame(
+        {"example_id": ids, "group_id": drawn.group.astype(str), **columns, **rivals, **costs}
+    )
+    splits = make_splits(frame.select("example_id", "group_id"), "t", seed, 20, 0.35)
+    inputs = {name: [name] for name in rivals}
+    predictions, _ = calibrate_all(frame, splits, inputs, "platt")
+    told = routed(frame, predictions, splits, "t", list(rivals), [seed, 200, 0.95])
+    rows = cascade({"t": told}, ["b"], 0.95).filter(pl.col("metric").is_in(METRICS), task="t")
+    own, rival = (rows.filter(router=name) for name in rivals)
+    found = {"value": own.select("metric", "value", "low", "high")}
+    for name, frame in zip(ENDS, (own, rival), strict=True):
+        found[name] = frame.select("metric", value=name, low=f"{name}_low", high=f"{name}_high")
+    return pl.concat(
+        one.with_columns(of=pl.format(f"{name} of {{}}", "metric")) for name, one in found.items()
+    )
+
+
+def intervals(runs: int, names: Sequence[str] = WORTH) -> Iterator[Claim]:
+    """A claim is broken where an interval leaves out the mean over the runs."""
+    for seed, name in enumerate(names):
+        rng, population = np.random.default_rng([seed, 1]), POPULATIONS[name]
+        found = pl.concat(
+            worth(population.draw(rng, population.groups), run, rng) for run in range(runs)
+        )
+        mean = pl.col("value").mean()
+        outside = (mean < pl.col("low")) | (mean > pl.col("high"))
+        for of, broken in found.group_by("of", maintain_order=True).agg(outside.sum()).iter_rows():
+            yield Claim(f"interval, cascades, {of}: {name}", runs, broken, MISSED)

@@ -3,6 +3,9 @@
 import math
 from dataclasses import dataclass
 
+# What is asked of an interval of nominal 95 %.
+MISSED = 0.07
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -1,4 +1,4 @@
-"""Do the intervals of improvements cover what they estimate?
+"""Do the intervals of improvements, and those of two people's agreement, cover what they estimate?
 
 A population says how strongly each of nineteen baselines and TRACE+ (eight features, fitted) see
 the hidden strength that decides whether an answer is right. Every run draws a new task from it and
@@ -15,12 +15,13 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from simulations.claims import Claim
+from simulations.claims import MISSED, Claim
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.improvements import gains, improvements
 from tracecal.apps.report import quality
 from tracecal.calibration.fit import FitSettings, Labelled
+from tracecal.calibration.labelling import agreement
 from tracecal.calibration.metrics import all_metrics, single_auroc
 from tracecal.calibration.predictions import calibrate_all, picks, with_picked
 from tracecal.calibration.resampling import RESAMPLED, resample_metrics
@@ -28,8 +29,6 @@ from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95
-# What is asked of a nominal 95 %.
-MISSED = 0.07
 STUDIES = {"main": {"model": "m", "tasks": ["t"]}}
 BASELINES = [f"b{number:02}" for number in range(19)]
 FEATURES = [f"features.f{number}" for number in range(8)]
@@ -144,7 +143,7 @@ def outcomes(population: Population, runs: int) -> pl.DataFrame:
 def claims(runs: int, populations: Sequence[Population] = POPULATIONS) -> Iterator[Claim]:
     """Fewer runs of large populations: their chain takes as much longer."""
     for population in populations:
-        tries = max(24, runs * 6 // population.groups)
+        tries = max(runs // 10, runs * 6 // population.groups)
         found = outcomes(population, tries).sort("metric", "against")
         for metric, against, broken in found.select("metric", "against", "broken").iter_rows():
             claim = f"interval, {against}, {metric}: {population}"
@@ -181,3 +180,39 @@ def rankings(runs: int, labels: Sequence[int] = (100, 300)) -> Iterator[Claim]:
                 broken += not row["auroc_low"] <= truth <= row["auroc_high"]
             name = draw.__doc__.splitlines()[0].split(",")[0].rstrip(".").lower()
             yield Claim(f"interval, AUROC of one score: {n} labels, {name}", runs, broken, MISSED)
+
+
+SIZES = ((20, 1), (60, 1), (200, 1), (200, 5))  # answers, and how many a question has
+# How often two people's verdicts are equal, and how often the first one's are 'right'.
+RATERS = [(0.8, 0.6), (0.95, 0.6), (0.95, 0.9), (0.98, 0.7)]
+
+
+def two_raters(
+    rng: np.random.Generator, n: int, size: int, equal: float, right: float
+) -> list[pl.DataFrame]:
+    """The answers of both, in questions of so many answers that share their verdicts."""
+    question = np.arange(n) // size
+    first = (rng.random(n) < right)[question]
+    verdicts = (first, first ^ (rng.random(n) >= equal)[question])
+    names = {"example_id": np.arange(n).astype(str), "group_id": question.astype(str)}
+    known = pl.DataFrame(names).with_columns(prompt=pl.lit(None, pl.String))
+    return [known.with_columns(correct=one) for one in verdicts]
+
+
+def agreements(runs: int, sizes: Sequence[tuple[int, int]] = SIZES) -> Iterator[Claim]:
+    """`tracecal agree`: how often its intervals leave out the share of equal verdicts, and kappa."""
+    for n, size in sizes:
+        for equal, right in RATERS:
+            rng, broken = np.random.default_rng([n, size]), np.zeros(2, dtype=int)
+            other = right * equal + (1 - right) * (1 - equal)
+            chance = right * other + (1 - right) * (1 - other)
+            truth = (equal, (equal - chance) / (1 - chance))
+            for run in range(runs):
+                found = agreement(*two_raters(rng, n, size, equal, right), run)
+                for place, (own, true) in enumerate(
+                    zip((found.share, found.kappa), truth, strict=True)
+                ):
+                    broken[place] += own[0] is not None and not own[1] <= true <= own[2]
+            for name, count in zip(("share", "kappa"), broken.tolist(), strict=True):
+                claim = f"interval, agreement of {n} answers, {size} a question, {equal:g} equal"
+                yield Claim(f"{claim}, {right:g} right: {name}", runs, count, MISSED)

@@ -15,6 +15,7 @@ from benchmarks import (
     calibration,
     decoding,
     growth,
+    mapie,
     operators,
     parts,
     polygraph,
@@ -25,6 +26,9 @@ from tracecal.estimators.registry import ON_LOGARITHMS
 
 POLYGRAPH = pytest.mark.skipif(
     not find_spec("lm_polygraph"), reason="lm-polygraph is in .venv-polygraph, for make bench"
+)
+MAPIE = pytest.mark.skipif(
+    not find_spec("mapie"), reason="MAPIE is in .venv-mapie, for make bench AREAS=mapie"
 )
 FEW = dict(list(calibration.ESTIMATORS.items())[:2])
 
@@ -38,6 +42,11 @@ FEW = dict(list(calibration.ESTIMATORS.items())[:2])
         (parts, {"SIZES": (50,)}),
         (serve, {"REQUESTS": 4, "AT_ONCE": 2, "REPEATS": 1, "MANY": 40}),
         pytest.param(polygraph, {"SIZES": ((300, 32, 1, 2, 2, 3),)}, marks=POLYGRAPH),
+        pytest.param(
+            mapie,
+            {"LABELS": (100, 1000), "DRAWS": 2, "STREAMS": 4, "SLOW_STREAMS": 1},
+            marks=MAPIE,
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", "").split(".")[-1],
 )
@@ -61,6 +70,27 @@ def test_growth_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(growth, "PICTURE", tmp_path / "growth.svg")
     assert len(list(growth.rows())) == 7
     assert (tmp_path / "growth.svg").read_text().count("<svg") == 1
+
+
+def test_labels_are_drawn_in_whole_groups_until_there_are_as_many():
+    rng = np.random.default_rng(3)
+    population = mapie.GROUPED["unequal groups"]["of 1 and 9, the large ones worse"]
+    drawn = population.draw(rng, population.groups)
+    task = mapie.Task(drawn.score, drawn.wrong, drawn.group)
+    places = task.labelled(200, rng)
+    assert 200 <= len(places) == len(set(places)) < 209
+    sizes = np.bincount(drawn.group)
+    groups, counts = np.unique(drawn.group[places], return_counts=True)
+    assert (counts == sizes[groups]).all()
+
+
+def test_ours_is_broken_no_more_often_than_stated_where_groups_just_miss_the_target(monkeypatch):
+    monkeypatch.setattr(mapie, "LABELS", (400,))
+    monkeypatch.setattr(mapie, "ways", lambda task: {"ours": mapie.ours})
+    for kind, name, draw in mapie.tasks():
+        if kind == "unequal groups":
+            found = mapie.kept(draw, 30)[400, "ours"]
+            assert found[:, 1].mean() <= 0.1, name
 
 
 def test_the_windows_statistic_is_scipys():

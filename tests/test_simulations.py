@@ -44,6 +44,14 @@ def few_rankings(runs):
     return intervals.rankings(runs // 4, [100])
 
 
+def worth_of_a_cascade(runs):
+    return cascades.intervals(runs // 6, cascades.WORTH[:1])
+
+
+def few_agreements(runs):
+    return intervals.agreements(runs // 2, [(20, 1), (200, 5)])
+
+
 def some_that_ask(runs):
     name = "groups of 1 and 7, the large ones worse"
     files = ("200 keep 1 right of 10, 3 keep 8 wrong", "wrong as a whole")
@@ -67,6 +75,8 @@ def some_neighbours(runs):
         group_labels.claims,
         fewer_intervals,
         few_rankings,
+        worth_of_a_cascade,
+        few_agreements,
         some_that_ask,
         short_alarms,
         some_neighbours,
@@ -180,6 +190,17 @@ def test_one_seed_for_all_states_is_noticed(monkeypatch):
     monkeypatch.setattr(alarms, "start", lambda promise: start(promise, seed=2026))
     raised = alarms.alarms_of_constants(3000, 3)
     assert raised == 3
+
+
+@pytest.mark.parametrize("kind", list(alarms.MISLED))
+def test_labels_told_by_what_they_say_and_wrong_ones_are_noticed(kind):
+    raised = alarms.false_errors(kind, 3000, 100, 0.1, 0.05)
+    assert not Claim("", 100, raised, 0.05).holds
+
+
+def test_a_daily_cycle_that_is_watched_singly_is_noticed(monkeypatch):
+    monkeypatch.setattr(alarms, "DAYS", 3)
+    assert alarms.alarms_of_days(1, 0.0, 3, 10**4) == 3
 
 
 @pytest.mark.parametrize("name", ["identical pairs", "runs of 5, correlated by .3"])

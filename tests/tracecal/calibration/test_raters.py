@@ -52,6 +52,17 @@ def test_intervals_resample_questions():
     assert widths[1] > 1.5 * widths[0]
 
 
+def test_two_who_agree_on_all_may_yet_disagree_on_others():
+    """Of 20 answers on which all agree, the truth may be 84 % (the exact interval's lower end is
+    .83): an interval from 100 to 100 % would be wrong in a third of files where 95 % is true.
+    """
+    same = [place % 3 > 0 for place in range(20)]
+    found = agreement(judged(same), judged(same), 1)
+    (share, low, high), (kappa, kappa_low, kappa_high) = found.share, found.kappa
+    assert share == high == kappa == kappa_high == 1
+    assert 0.75 < low < 0.95 and 0.4 < kappa_low < 0.95
+
+
 def test_files_without_a_common_verdict_are_refused():
     with pytest.raises(InputError, match="no answer has a verdict in both"):
         agreement(judged([True]), judged([None]), 1)

@@ -61,6 +61,20 @@ def test_thresholds_are_those_of_the_tested_answers(found):
     json.dumps(found.stored)
 
 
+def test_answers_without_a_trace_count_and_are_escalated_and_unlabelled_questions_do_not():
+    small, large = pair()
+    bare = pl.int_range(pl.len()) % 3 == 0
+    lists = [name for name, kind in small.schema.items() if kind == pl.List(pl.Float32)]
+    small = small.with_columns(pl.when(~bare).then(pl.col(name)).name.keep() for name in lists)
+    large = large.with_columns(correct=pl.when(pl.int_range(pl.len()) < 280).then("correct"))
+    settings = SETTINGS | {"risk_control": {"cascades": {"below": [0.6]}}}
+    told = cascade.cascade_answers(small, large, FitSettings(**settings))
+    (kept,) = told.stored[told.router]["cascade"]["thresholds"]
+    assert told.found["n"].unique().to_list() == [280]
+    assert kept["threshold"] is not None
+    assert kept["escalated"] >= 0.25, "what has no trace is never kept"
+
+
 def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
     small, _ = pair()
     fitted = from_stored(json.loads(json.dumps(found.stored)), None, "C.json")

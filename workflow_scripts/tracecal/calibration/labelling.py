@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -120,18 +120,23 @@ def as_lines(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 RESAMPLES, LEVEL = 1000, 0.95
+# As many questions of each pair of verdicts are added before resampling: where all agree, resamples
+# of them alone say 100 % to 100 %.
+UNSEEN = 0.5
+# A value and the ends of its interval; null where it is undefined.
+Told = tuple[float, float, float] | tuple[None, None, None]
 
 
 @dataclass(frozen=True)
 class Agreement:
     """Over the `n` answers that both judged: the share with equal verdicts and Cohen's kappa, each
-    with its interval; null where it is undefined. `left_out` were judged by one of them or by none;
+    with its interval. `left_out` were judged by one of them or by none;
     `apart` are the answers on which they disagree, `example_id` and both verdicts.
     """
 
     n: int
-    share: tuple[float, float | None, float | None]
-    kappa: tuple[float | None, float | None, float | None]
+    share: Told
+    kappa: Told
     left_out: int
     apart: pl.DataFrame
 
@@ -150,16 +155,34 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, seed: int) -> Agreement
     if not judged.height:
         raise InputError("no answer has a verdict in both files: their ids or labels differ.")
     a, b = judged["correct"].to_numpy(), judged["correct_second"].to_numpy()
-    drawn = resampling.draw_counts(judged["group"].to_list(), seed, RESAMPLES)
-    counts = np.vstack([np.ones(judged.height), drawn])
-    share, kappa = _measured(a, b, counts)
+    observed = _measured(a, b, np.ones((1, judged.height)))
     return Agreement(
         judged.height,
-        (float(share[0]), *resampling.interval(share[1:], LEVEL)[:2]),
-        (_defined(kappa[0]), *resampling.interval(kappa[1:], LEVEL)[:2]),
+        *_with_intervals(observed, _resampled(a, b, judged["group"], seed)),
         both.height - judged.height,
         judged.filter(pl.col("correct") != pl.col("correct_second")).drop("group"),
     )
+
+
+def _resampled(
+    a: np.ndarray, b: np.ndarray, group: pl.Series, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_measured` of resampled questions, UNSEEN ones of each pair of verdicts among them."""
+    first, second = [False, False, True, True], [False, True, False, True]
+    drawn = resampling.draw_counts(group.to_list(), seed, RESAMPLES)
+    added = resampling.draw_counts([f"unseen {place}" for place in range(4)], seed, RESAMPLES)
+    counts = np.hstack([drawn, UNSEEN * len(group) / group.n_unique() * added])
+    return _measured(np.append(a, first), np.append(b, second), counts)
+
+
+def _with_intervals(
+    observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray]
+) -> Iterator[Told]:
+    """Each observed value with the ends of its interval, which contains it."""
+    for (value,), drawn in zip(observed, resampled, strict=True):
+        low, high, _ = resampling.interval(drawn, LEVEL)
+        known = tuple(map(float, (value, min(low, value), max(high, value))))
+        yield (None, None, None) if np.isnan(value) else known
 
 
 def _measured(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,10 +200,6 @@ def _measured(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> tuple[np.ndar
     return share, kappa
 
 
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def format_agreement(found: Agreement) -> str:
     """The agreement and the answers on which they disagree, as lines of text."""
     lines = [
@@ -196,12 +215,10 @@ def format_agreement(found: Agreement) -> str:
     return "\n".join(lines)
 
 
-def _interval(values: tuple[float | None, float | None, float | None], form: str) -> str:
+def _interval(values: Told, form: str) -> str:
     value, low, high = values
     if value is None:
         return "undefined: both gave one verdict to all"
-    if low is None or high is None:
-        return f"{value:{form}}"
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
