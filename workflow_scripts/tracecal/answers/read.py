@@ -122,10 +122,28 @@ def read_answers(
     `ids` are the valid ones; null: any. Raises `InputError` where the file holds no usable answer,
     or where it has invalid rows and `reading` does not skip them.
     """
-    reading = reading or Reading()
     path = Path(path)
     require_regular(path, MOST_BYTES)
     rows, metadata = _opened(path)
+    return _read(rows, metadata, str(path), reading or Reading(), ids, with_rows)
+
+
+def answers_of(rows: Iterable[Any], reading: Reading | None = None) -> Answers:
+    """The answers of rows as a file of JSON Lines would hold them, with the rows; raises as
+    `read_answers`.
+    """
+    return _read(_numbered(rows), {}, "the data", reading or Reading(), None, True)
+
+
+def _read(
+    rows: Rows,
+    metadata: dict[str, str],
+    where: str,
+    reading: Reading,
+    ids: Collection[str] | None,
+    with_rows: bool | Callable[[str, dict[str, Any]], Any],
+) -> Answers:
+    """The answers of rows, each with its place `where` they are from; see `read_answers`."""
     of_run = "schema_version" in metadata
     if of_run:
         reading = _as_traces(reading, metadata)
@@ -156,10 +174,10 @@ def read_answers(
             wrong.append(f"{place}: {error}")
     if wrong and reading.wrong_rows == "stop":
         raise InputError(
-            f"{path}: {listed(wrong)}. Correct them, or leave them out (wrong_rows: skip)."
+            f"{where}: {listed(wrong)}. Correct them, or leave them out (wrong_rows: skip)."
         )
     if not records:
-        raise InputError(f"{path} holds no usable answer. {listed(wrong)}")
+        raise InputError(f"{where} holds no usable answer. {listed(wrong)}")
     return Answers(as_frame(records.values()), wrong, metadata, of_parts, kept)
 
 
