@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from tracecal.answers.settings import Reading
-from tracecal.apps.proxy.settings import KEY_ENV, Server, Settings
+from tracecal.apps.proxy.settings import KEY_ENV, Settings
 from tracecal.calibration.calibrator import load, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
@@ -30,6 +30,7 @@ try:
     from tracecal.apps.proxy.escalation import Escalation
     from tracecal.apps.proxy.proxy import Proxy
     from tracecal.apps.proxy.watcher import Watcher
+    from tracecal.apps.proxy.wire import Server
 except ModuleNotFoundError as error:
     raise InputError(
         f"the proxy needs {error.name}, which is not installed: pip install 'tracecal[serve]'"
