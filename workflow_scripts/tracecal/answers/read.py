@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+from tqdm import tqdm
 
 from tracecal.answers.evaluations import PartLabels, without_part_labels
 from tracecal.answers.record import Record, as_frame
@@ -115,6 +116,7 @@ def read_answers(
     reading: Reading | None = None,
     ids: Collection[str] | None = None,
     with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    progress: bool = False,
 ) -> Answers:
     """The answers of a file, `with_rows` those too, or what it makes of an id and its row. Rows are
     identified by id, never by position.
@@ -125,18 +127,23 @@ def read_answers(
     path = Path(path)
     require_regular(path, MOST_BYTES)
     rows, metadata = _opened(path)
+    rows = tqdm(rows, f"Reading {path.name}", unit=" rows", disable=not progress)
     return _read(rows, metadata, str(path), reading or Reading(), ids, with_rows)
 
 
-def answers_of(rows: Iterable[Any], reading: Reading | None = None) -> Answers:
-    """The answers of rows as a file of JSON Lines would hold them, with the rows; raises as
-    `read_answers`.
-    """
-    return _read(_numbered(rows), {}, "the data", reading or Reading(), None, True)
+def answers_of(
+    rows: Iterable[Any],
+    reading: Reading,
+    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    progress: bool = False,
+) -> Answers:
+    """The answers of rows as a file of JSON Lines would hold them; otherwise as `read_answers`."""
+    shown = tqdm(rows, "Reading", unit=" rows", disable=not progress)
+    return _read(_numbered(shown), {}, "the data", reading, None, with_rows)
 
 
 def _read(
-    rows: Rows,
+    rows: Iterable[tuple[str, Any]],
     metadata: dict[str, str],
     where: str,
     reading: Reading,

@@ -138,6 +138,9 @@ class Agreement:
     left_out: int
     apart: pl.DataFrame
 
+    def __str__(self) -> str:
+        return format_agreement(self)
+
 
 def agreement(first: pl.DataFrame, second: pl.DataFrame, seed: int) -> Agreement:
     """Of two frames of answers (columns of `RECORDS`), joined by id; intervals resample questions.
@@ -433,10 +436,15 @@ class Recorded:
         """Whether a record is of this search, at whatever number of labels."""
         return all(record[name] == value for name, value in self._query.settings.items())
 
-    def ask(self, given: Mapping[str, Verdict]) -> tuple[str | None, str]:
-        """The answer to label next, null where the search has ended, and how it stands."""
+    def record(self, given: Mapping[str, Verdict]) -> dict[str, Any]:
+        """What stands by the verdicts so far, with all that was tried; it is on disk."""
         record = self._query.record(given) | self._of_all
         write_json(record, self.path)
+        return record
+
+    def ask(self, given: Mapping[str, Verdict]) -> tuple[str | None, str]:
+        """The answer to label next, null where the search has ended, and how it stands."""
+        record = self.record(given)
         return record["next"], f"{len(given)} labelled; {said(record)}"
 
 
