@@ -196,7 +196,7 @@ def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:
     >>> features["mean_entropy"].item(), features["length"].item()
     (1.5, 2.0)
     """
-    traces, _ = _traces(surprisal, entropy)
+    traces = traces_in(surprisal, entropy)
     found = answer_features(traces.with_row_index("example_id")).select(*FEATURES)
     return found.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
 
@@ -245,7 +245,7 @@ def trace_score(
     >>> round(tracecal.trace_score([0.5], [2.0]), 6)  # exp(-(0.4 * 2 + 0.4 * 2 + 0.2 * 0.5))
     0.182684
     """
-    traces, single = _traces(surprisal, entropy)
+    traces = traces_in(surprisal, entropy)
     weights = {"alpha": alpha, "beta": beta, "gamma": gamma}
     try:
         risk = operators.trace_risk(
@@ -259,17 +259,21 @@ def trace_score(
     except ValueError as error:
         raise InputError(f"{error}.") from error
     found = traces.select(trace=(-risk).exp()).to_series()
-    return found.item() if single else found
+    return found.item() if _of_one(surprisal) else found
 
 
-def _traces(surprisal: Any, entropy: Any) -> tuple[pl.DataFrame, bool]:
-    """`surprisal` and `entropy` of answers, rounded as traces are stored, and whether they were
-    given as those of one answer.
+def _of_one(surprisal: Any) -> bool:
+    """Whether surprisals are those of one answer, a number per token."""
+    return not isinstance(surprisal, pl.Series) and np.ndim(next(iter(surprisal), [])) == 0
+
+
+def traces_in(surprisal: Any, entropy: Any) -> pl.DataFrame:
+    """`surprisal` and `entropy` of answers, or of one, rounded as traces are stored; raises as
+    `trace_features`.
     """
-    single = not isinstance(surprisal, pl.Series) and np.ndim(next(iter(surprisal), [])) == 0
-    given = (
-        ([surprisal], None if entropy is None else [entropy]) if single else (surprisal, entropy)
-    )
+    given = surprisal, entropy
+    if _of_one(surprisal):
+        given = [surprisal], None if entropy is None else [entropy]
     try:
         s, h = (
             pl.Series(name, [None] * len(given[0]) if values is None else values)
@@ -294,4 +298,4 @@ def _traces(surprisal: Any, entropy: Any) -> tuple[pl.DataFrame, bool]:
             f"the trace of answer {broken['place'][0]} (counted from 0) is empty, of unequal "
             "lengths, or holds a value that is negative or not finite: expected nats per token."
         )
-    return traces, single
+    return traces
