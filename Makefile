@@ -68,11 +68,12 @@ soak: .venv/installed ## compare runs after random edits and faults with clean o
 	PYTHONPATH=workflow_scripts:tests $(BIN)/python -m benchmarks.soak \
 		--minutes $(MINUTES) --rounds $(ROUNDS) --seed $(SEED)
 
-lint: .venv/installed ## check the style
+lint: .venv/installed ## check the style, and the types of the library's public modules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/snakemake --lint
+	$(BIN)/mypy
 
 format: .venv/installed ## fix the style
 	$(BIN)/ruff check --fix .

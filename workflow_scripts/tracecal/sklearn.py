@@ -36,7 +36,7 @@ RISING = {
 } - EITHER_SIGN
 
 
-class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """The features of answers' traces, as a frame with named columns; nothing is fitted.
 
     Parameters

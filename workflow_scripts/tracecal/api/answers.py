@@ -24,6 +24,7 @@ from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 
 Answers = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
+SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
 # What a file says of all its answers, and a frame in a column of each.
 STATED = ("task", "revision")
 PART_LABELS = pl.Struct(
@@ -135,7 +136,7 @@ def _of_frame(
     frame: pl.DataFrame, with_rows: bool | Callable[[str, dict[str, Any]], Any]
 ) -> read.Answers:
     """The answers of a frame of `read_answers`, whatever columns were added to it."""
-    records = frame.select(*RECORDS).cast(RECORDS)
+    records = frame.select(*RECORDS).cast(SCHEMA)
     metadata = {}
     for name in {*STATED} & {*frame.columns}:
         values = frame[name].drop_nulls().unique().sort().to_list()
@@ -277,7 +278,7 @@ def traces_in(surprisal: Any, entropy: Any) -> pl.DataFrame:
     try:
         s, h = (
             pl.Series(name, [None] * len(given[0]) if values is None else values)
-            .cast(RECORDS[name])
+            .cast(SCHEMA[name])
             .alias(name)
             for name, values in zip(("surprisal", "entropy"), given, strict=True)
         )

@@ -450,7 +450,7 @@ def calibrate(
         bar.update()
         if warning := run_on(known.frame):
             LOGGER.warning("%s", warning)
-        frame, of_parts = labelled_parts(known, _text_of(parts))
+        frame, of_parts = labelled_parts(known, None if parts is None else _text_of(parts))
         revision = revision or known.metadata.get("revision")
         vocabulary = reading.get("vocabulary")
         content = calibrate_answers(frame, task, settings, revision, vocabulary, of_parts)
@@ -466,12 +466,13 @@ def _settings(config: str | Path | Mapping[str, Any] | None) -> FitSettings:
     return parse(FitSettings, config or {}, "config")
 
 
-def _text_of(parts: str | Path | Mapping[str, Any] | None) -> str | None:
+def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
     """Parts as the option `--parts` takes them: a file's path, or YAML."""
-    return json.dumps(parts) if isinstance(parts, Mapping) else parts and str(parts)
+    return json.dumps(parts) if isinstance(parts, Mapping) else str(parts)
 
 
 def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
+    """The parts that are stated, as of docs/parts.md; raises `InputError`."""
     return None if parts is None else given_parts(_text_of(parts))
 
 

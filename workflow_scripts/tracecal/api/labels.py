@@ -322,7 +322,7 @@ def plan(
     1
     """
     if isinstance(calibrator, Calibrator):
-        population: planning.Population = planning.at_hand(calibrator.content, calibrator.where)
+        population: Any = planning.at_hand(calibrator.content, calibrator.where)
         share = FitSettings().splits.calibration_share
     else:
         where = calibrator if calibrator is None else str(calibrator)
