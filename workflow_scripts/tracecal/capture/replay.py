@@ -5,18 +5,25 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
-import torch
 from polars import CompatLevel
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.answers.as_traces import NOT_REPLAYABLE, as_traces
 from tracecal.answers.record import RECORDS
-from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
-from tracecal.capture.capture import capture, token_texts
-from tracecal.capture.context import StopStrings, padded_context, shared_prefix
-from tracecal.capture.model import end_tokens, load_model, load_tokenizer
 from tracecal.errors import InputError
 from tracecal.io.traces import write_table
+
+try:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
+    from tracecal.capture.capture import capture, token_texts
+    from tracecal.capture.context import StopStrings, padded_context, shared_prefix
+    from tracecal.capture.model import end_tokens, load_model, load_tokenizer
+except ModuleNotFoundError as error:
+    raise InputError(
+        f"a replay needs {error.name}, which is not installed: pip install 'tracecal[replay]'"
+    ) from error
 
 # Logits in memory at a time: 1 GiB in float32
 MOST_LOGITS = 1 << 28
