@@ -52,17 +52,20 @@ def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
 
 
 def test_programs_score_answers(answered, capsys):
-    one, responding, generating = programs()
+    fitting, responding, learning, generating = programs()
     (calibrate,) = commands("docs/answers.md", CALIBRATE)
     assert main(shlex.split(calibrate)) == 0
-    names = {"surprisal": [0.1, 0.4], "entropy": [0.3, 0.5]}
-    exec(one, names)
+    written, printed = Path("C.json").read_bytes(), capsys.readouterr().out
+    exec(fitting, names := {"surprisal": [0.1, 0.4], "entropy": [0.3, 0.5]})
+    assert Path("C.json").read_bytes() == written and capsys.readouterr().out == printed
+    assert names["scored"].height == 4
+    exec(learning, names)
     token = {"token": "51", "logprob": -0.2, "top_logprobs": [{"token": "51", "logprob": -0.2}]}
     choice = {"message": {"content": "51"}, "logprobs": {"content": [token]}, "stop_reason": 0}
     exec(responding, names | {"response": {"choices": [choice]}, "request": {"temperature": 1}})
     tokenizer = train_tokenizer()
     inputs = tokenizer("What is 1 + 1?", return_tensors="pt", return_token_type_ids=False)
     model = initialise_model(len(tokenizer), "llama", 0)
-    names |= {"model": model, "inputs": inputs, "calibrator": names["load"]("C.json")}
+    names |= {"model": model, "inputs": inputs}
     exec(generating, names)
     assert "probability" in capsys.readouterr().out
