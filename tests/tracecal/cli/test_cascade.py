@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from support.made import answers
+from tracecal.calibration import cascade_fit as cascade
 from tracecal.calibration.calibrator import DEFAULT, LABELS, from_stored
 from tracecal.calibration.fit import FitSettings
-from tracecal.cli import cascade
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs

@@ -5,11 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 from scipy.special import stdtrit
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import ENTROPY_KIND
-from tracecal.calibration.calibrator import DEFAULT, FittedOn, fingerprints, other_kinds, undecided
+from tracecal.calibration.calibrator import (
+    DEFAULT,
+    LABELS,
+    FittedOn,
+    fingerprints,
+    other_kinds,
+    undecided,
+)
 from tracecal.calibration.few_labels import by_part, part_codes
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.guarantees import risk_control
@@ -18,8 +26,9 @@ from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
+from tracecal.estimators.custom import Custom
 from tracecal.estimators.entry import OwnFit
-from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.of_traces import KNOWN, NO_CUSTOM, inputs
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
@@ -36,7 +45,7 @@ FEWEST_VALUES, MOST_ALIKE = 5, 0.9
 class FitSettings(Strict):
     """How a calibrator is fitted; the keys are the configuration's own."""
 
-    seed: int = 2026
+    seed: int = Field(2026, description="of splits, resamples and draws")
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
@@ -100,15 +109,17 @@ def calibrate_answers(
     revision: str | None = None,
     vocabulary: int | None = None,
     parts: Parts | None = None,
+    custom: Custom = NO_CUSTOM,
 ) -> dict[str, object]:
-    """The calibrators of all estimators that need only a trace, as plain JSON.
+    """The calibrators of all estimators that need only a trace, as plain JSON; `custom` ones too,
+    which are never the recommended one, as what reads the file may not know them.
 
     `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
     `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
     `InputError` where too few remain, where they mix models or kinds of trace, where none names its
     model, or where equal answers have different labels.
     """
-    known = labelled(answers, task, settings, parts)
+    known = labelled(answers, task, settings, parts, custom)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     split = known.first_split
@@ -163,6 +174,8 @@ def calibrate_answers(
         calibrators[name]["reference"] = _reference(
             calibrators[name], columns, known.frame, split, settings.seed
         )
+        if name in custom:
+            calibrators[name]["definition"] = str(custom[name].score)
     held_out = _held_out(known, choice.estimator, settings)
     calibrators[choice.estimator]["held_out"] = held_out
     told = fitted_on.stored()
@@ -200,6 +213,7 @@ def labelled(
     task: str,
     settings: FitSettings,
     parts: Parts | None = None,
+    custom: Custom = NO_CUSTOM,
 ) -> Labelled:
     """The labelled ones of `answers`, their inputs, the estimators and the splits.
 
@@ -218,10 +232,11 @@ def labelled(
         )
     groups = judged.select("example_id", "group_id") if parts else grouped(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    frame = frame.join(inputs(judged), on="example_id", validate="1:1")
+    names = (*KNOWN, *(f"scores.{name}" for name in custom))
+    frame = frame.join(inputs(judged, names, custom), on="example_id", validate="1:1")
     count, share = settings.splits.count, settings.splits.calibration_share
     splits = make_splits(groups, task, settings.seed, count, share)
-    estimators = _computable(frame, judged)
+    estimators = _computable(frame, judged, custom)
     names = parts.pooled if parts and settings.calibration.method == "platt" else ()
     if not names:
         return Labelled(frame, estimators, splits)
@@ -259,7 +274,10 @@ def chosen(known: Labelled, calibrators: Mapping[str, Any], settings: FitSetting
     the answers that thresholds are tested on and the report counts. The interval is one that would
     hold for all estimators at once (Bonferroni). Where DEFAULT cannot be computed or is a constant,
     it is the estimator with the smallest Brier score that is none; of constants alone DEFAULT.
+    Only estimators that are built in are looked at.
     """
+    own = {name: columns for name, columns in known.estimators.items() if name in LABELS}
+    known = known._replace(estimators=own)
     labels = known.frame.select("example_id", "correct", "group_id")
     errors = known.cross_fitted(settings, "calibration").join(labels, on="example_id")
     squared = (pl.col("probability") - pl.col("correct")) ** 2
@@ -269,9 +287,7 @@ def chosen(known: Labelled, calibrators: Mapping[str, Any], settings: FitSetting
     ranked = most.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
     part = known.first_split.filter(part="calibration")
     seen = known.frame.join(part, on="example_id", how="semi")
-    varied = {
-        name for name in calibrators if varies(seen, known.estimators[name], calibrators[name])
-    }
+    varied = {name for name in own if varies(seen, known.estimators[name], calibrators[name])}
     ranking = tuple(sorted(ranked, key=lambda name: name not in varied))
     if DEFAULT not in varied:
         fixed = DEFAULT if DEFAULT in ranking and not varied.intersection(ranking) else ranking[0]
@@ -326,10 +342,13 @@ def _one_entropy_kind(answers: pl.DataFrame) -> str:
     return next(iter(kinds), "none")
 
 
-def _computable(frame: pl.DataFrame, labelled: pl.DataFrame) -> dict[str, list[str]]:
+def _computable(
+    frame: pl.DataFrame, labelled: pl.DataFrame, custom: Custom
+) -> dict[str, list[str]]:
     """The estimators that can be computed for enough answers, and their inputs."""
     known = set(frame.columns)
     of_traces = {entry.id: entry.inputs for entry in ESTIMATORS if known.issuperset(entry.inputs)}
+    of_traces |= {name: [f"scores.{name}"] for name in custom}
     usable = {
         name: frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
         for name, columns in of_traces.items()

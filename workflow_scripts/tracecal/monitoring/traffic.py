@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from pydantic import Field, model_validator
 
 from tracecal.answers import read
 from tracecal.answers.rows import find
@@ -22,8 +21,8 @@ from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibration.score import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
+from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
-from tracecal.io.settings import Strict
 from tracecal.monitoring.monitors import (
     ALIKE,
     ERROR,
@@ -37,6 +36,7 @@ from tracecal.monitoring.monitors import (
     start,
     watch,
 )
+from tracecal.monitoring.settings import SHORTEST, Watching
 
 PATIENCE = 10.0  # seconds to wait for another writer
 SCHEMA = """
@@ -54,9 +54,8 @@ CREATE TABLE IF NOT EXISTS labels (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
 """
-# What became of a label.
 ENOUGH = 1000  # answers that say how long blocks must be
-SHORTEST = 100  # blocks in which a false alarm is allowed once on average
+# What became of a label.
 USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 NEWEST = 10_000  # answers that say how long blocks must be
 
@@ -423,42 +422,6 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
-SHORTEST = 100  # blocks in which a false alarm is allowed once on average
-
-
-class Watching(Strict):
-    """How often false alarms are allowed, and what is watched as one."""
-
-    answers_per_alarm: int = Field(
-        Promise.answers_per_alarm,
-        ge=100,
-        description="answers in which a false alarm is allowed once on average",
-    )
-    chance: float = Field(
-        Promise.chance, gt=0, lt=1, description="of ever raising a false alarm about the error rate"
-    )
-    block: int = Field(
-        Promise.block,
-        ge=1,
-        description="answers, or labels, watched as one, where neighbours are alike; without the "
-        "calibrator's reference",
-    )
-    one_per: str | None = Field(
-        Promise.one_per,
-        description="watch one answer of each value at this path of a row, such as request.user; "
-        "null: one of each request",
-    )
-
-    @model_validator(mode="after")
-    def _raises_no_alarm_at_once(self) -> "Watching":
-        if self.block > self.answers_per_alarm / SHORTEST:
-            raise ValueError(
-                f"--block {self.block} is too long: at most --answers-per-alarm / {SHORTEST}, "
-                f"{self.answers_per_alarm // SHORTEST}"
-            )
-        return self
-
-
 NAMES = {"kept": "share kept", "unknown": "share without confidence"}  # of monitors, where longer
 
 
@@ -522,3 +485,87 @@ def went_in(state: State) -> str:
         f"{state.answers:,} of {state.seen:,} answers watched, one of each {shared}; false alarms "
         f"are as rare as stated where {blocks or 'these '}are independent of one another"
     )
+
+
+# Files of answers and of labels, watched by a command.
+
+
+CHUNK = 500  # answers of a transaction
+
+
+def require_keys(keys: list[str | None], one_per: str) -> None:
+    """Raise `InputError` where no row has a key, and say of how many that is so."""
+    if lacking := keys.count(None):
+        told = f"have nothing at --one-per {one_per}"
+        if lacking == len(keys):
+            raise InputError(f"all {lacking} answers {told}: name a path of their rows.")
+        LOGGER.warning("%d answers %s: each counts by itself", lacking, told)
+
+
+def watch_all(store: Store, answers: read.Answers, batch: Batch) -> Added:
+    total, ids = Added(), answers.frame["example_id"].to_list()
+    keys = [key or request for (request, _), key in answers.rows]
+    choices = [number for (_, number), _ in answers.rows]
+    for first in range(0, len(ids), CHUNK):
+        part = slice(first, first + CHUNK)
+        added = store.add_answers(ids[part], batch[part], keys[part], choices[part])
+        for name, count in vars(added).items():
+            setattr(total, name, getattr(total, name) + count)
+    return total
+
+
+def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Pairs of an answer's id and whether it is right, and why other lines are invalid.
+
+    JSON Lines with `id` (or `example_id`) and `correct`; lines whose `correct` is null are unsure
+    and count as invalid.
+    """
+    require_regular(path, MOST_BYTES)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as labels ({error}).") from error
+    labels, wrong = [], []
+    for place, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = parsed_json(line)
+            name = row.get("id", row.get("example_id"))
+            if not isinstance(name, str | int) or not isinstance(row.get("correct"), bool):
+                raise ValueError("expected 'id', and 'correct' that is true or false")
+            labels.append((str(name), row["correct"]))
+        except (ValueError, AttributeError) as error:
+            wrong.append(f"line {place}: {error}")
+    return labels, wrong
+
+
+def summary(store: Store, told: Added, judged: Added) -> str:
+    """What is printed at the end."""
+    state, counts = store.state, store.counts()
+    lines = [
+        went_in(state),
+        f"{told.new:,} answers new, {told.watched:,} of them watched; {counts['unknown']:,} in all "
+        f"without confidence; {counts['kept']:,} of {counts['decided']:,} decided ones kept",
+    ]
+    if told.repeated or told.contradicting:
+        lines.append(
+            f"left out: {told.repeated:,} answers of known ids, {told.contradicting:,} of known "
+            "ids with other values"
+        )
+    if any((counts[USED], counts[WAITING], counts[NOT_KEPT], judged.repeated)):
+        lines.append(
+            f"labels: {counts[USED]:,} of kept answers, {counts[SAME_KEY]:,} of others that share "
+            f"what one judged before has, {counts[NOT_KEPT]:,} of answers that were not kept, "
+            f"{counts[WAITING]:,} of answers not seen yet; {judged.repeated:,} given before, "
+            f"{judged.contradicting:,} that contradict an earlier one, which counts"
+        )
+    limit = state.promise.limit
+    for name, one in state.monitors.items():
+        lines.append(f"{name}: evidence {one.total:,.3g} of {limit:,.3g}")
+    if state.promise.error_rate is not None:
+        enough = 1 / state.promise.chance
+        lines.append(f"{ERROR}: evidence {state.errors.total:,.3g} of {enough:,.3g}")
+    lines += [f"WARNING: {warning}"] if (warning := alike(store)) else []
+    lines += [f"ALARM: {one}" for one in sentences(state)] or ["no alarm"]
+    return "\n".join(lines)

@@ -1,6 +1,5 @@
 """Starts the proxy: in this process, or in several that accept connections from one socket."""
 
-import argparse
 import asyncio
 import gc
 import logging
@@ -14,7 +13,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -22,22 +21,31 @@ from tracecal.answers.settings import Reading
 from tracecal.apps.proxy.confidence import Scorer, Unscored
 from tracecal.apps.proxy.escalation import Escalation
 from tracecal.apps.proxy.proxy import Proxy
-from tracecal.apps.proxy.settings import KEY_ENV, Server, Settings
+from tracecal.apps.proxy.settings import KEY_ENV, Settings
 from tracecal.apps.proxy.watcher import Watcher
-from tracecal.calibration.calibrator import load, vocabulary_for
+from tracecal.apps.proxy.wire import Server
+from tracecal.calibration.calibrator import load, target_of, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.io.settings import parse
 
 STOPPING = 20.0  # seconds that requests may take to end when the proxy is stopped
 
 
-def run(args: argparse.Namespace) -> None:
-    """Serve until stopped, with the command's options. Raises `InputError` where one is wrong."""
-    settings = parse(
-        Settings, {name: getattr(args, name) for name in Settings.model_fields}, "options"
-    )
-    proxy = _proxy(args, settings)
+class Served(NamedTuple):
+    """What a process serves: answers of the kind `reading`, with confidence by the calibrator's
+    file, kept at the `error_rate` or by the settings' promise.
+    """
+
+    settings: Settings
+    calibrator: str
+    error_rate: float | None
+    reading: Reading
+
+
+def run(served: Served) -> None:
+    """Serve until stopped. Raises `InputError` where a setting is wrong."""
+    settings = served.settings
+    proxy = _proxy(served)
     listening = _listen(settings)
     _allow_connections(settings)
     host, port = listening.getsockname()[:2]
@@ -47,12 +55,12 @@ def run(args: argparse.Namespace) -> None:
     if settings.workers == 1:
         _serve(proxy, listening)
     else:
-        _serve_in_processes(args, settings, listening)
+        _serve_in_processes(served, listening)
 
 
-def _proxy(args: argparse.Namespace, settings: Settings) -> Proxy:
-    scorer = _scorer(args, settings)
-    return Proxy(scorer, settings, escalation(settings, scorer))
+def _proxy(served: Served) -> Proxy:
+    scorer = _scorer(served)
+    return Proxy(scorer, served.settings, escalation(served.settings, scorer))
 
 
 def escalation(settings: Settings, small: Scorer) -> Escalation | None:
@@ -100,28 +108,23 @@ def _key(variable: str) -> str | None:
     return key or None
 
 
-def _scorer(args: argparse.Namespace, settings: Settings) -> Scorer:
-    fitted = load(args.calibrator)
-    options = {name: getattr(args, name) for name in ("model", "stop_token", "processed")}
-    options["vocabulary"] = vocabulary_for(
-        fitted.fitted_on, int(args.vocabulary) if args.vocabulary else None
-    )
-    kept = fitted.fitted_on.reasoning
-    options["reasoning"] = "apart" if kept == "none" else kept
-    if options["vocabulary"] is None:
+def _scorer(served: Served) -> Scorer:
+    settings, fitted = served.settings, load(served.calibrator)
+    target = target_of(served.error_rate, settings.promise)
+    vocabulary = vocabulary_for(fitted.fitted_on, served.reading.vocabulary)
+    if vocabulary is None:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
-    if options["processed"] == "auto":
+    if served.reading.processed == "auto":
         LOGGER.warning(
             "without --processed only answers to requests that state 'temperature: 1' are known to "
             "have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
         )
-    if settings.promise and args.error_rate is not None:
-        raise InputError("give --error-rate or --promise: answers are kept by one of them.")
-    target = settings.promise or args.error_rate
-    scorer = Scorer(fitted, parse(Reading, options, "options"), target)
+    kept = fitted.fitted_on.reasoning
+    of_calibrator = {"vocabulary": vocabulary, "reasoning": "apart" if kept == "none" else kept}
+    scorer = Scorer(fitted, served.reading.model_copy(update=of_calibrator), target)
     if settings.watch is None:
         return scorer
-    return replace(scorer, watcher=Watcher(fitted, args.error_rate, settings))
+    return replace(scorer, watcher=Watcher(fitted, served.error_rate, settings))
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -199,19 +202,17 @@ def _end_with(sentinel: int) -> Callable[[web.Application], AsyncIterator[None]]
     return watching
 
 
-def _serve_in_processes(
-    args: argparse.Namespace, settings: Settings, listening: socket.socket
-) -> None:
-    """Keep as many processes as `settings.workers` until this one is told to stop."""
+def _serve_in_processes(served: Served, listening: socket.socket) -> None:
+    """Keep as many processes as the settings' `workers` until this one is told to stop."""
     context = multiprocessing.get_context("spawn")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
     def started() -> multiprocessing.Process:
-        process = context.Process(target=_worker, args=(args, settings, listening), daemon=True)
+        process = context.Process(target=_worker, args=(served, listening), daemon=True)
         process.start()
         return process
 
-    processes = [started() for _ in range(settings.workers)]
+    processes = [started() for _ in range(served.settings.workers)]
     try:
         while True:
             multiprocessing.connection.wait([process.sentinel for process in processes])
@@ -228,6 +229,6 @@ def _serve_in_processes(
             process.join(2 * STOPPING)
 
 
-def _worker(args: argparse.Namespace, settings: Settings, listening: socket.socket) -> None:
+def _worker(served: Served, listening: socket.socket) -> None:
     logging.basicConfig(format="tracecal: %(message)s", stream=sys.stderr)
-    _serve(_proxy(args, settings), listening)
+    _serve(_proxy(served), listening)

@@ -1,28 +1,12 @@
-"""The settings of `tracecal serve`, and the servers behind it."""
+"""The settings of `tracecal serve`. Each start of a command reads this file: it loads little."""
 
 import re
-import urllib.request
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
-from aiohttp import (
-    ClientConnectionError,
-    ClientConnectorError,
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    TCPConnector,
-    web,
-)
-from multidict import CIMultiDict
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
-from yarl import URL
 
-from tracecal.monitoring.traffic import Watching
+from tracecal.monitoring.settings import Watching
 
 KEY_ENV = "TRACECAL_ESCALATE_KEY"
 
@@ -35,53 +19,49 @@ class Settings(Watching):
     port: int = Field(8400, ge=0, le=65535, description="port to listen on; 0: any free one")
     allow_host: list[str] = Field(
         [],
-        description="names by which clients reach the proxy, beside those of this machine and the "
-        "address that they connect to: of a tunnel or a container",
+        description="names by which clients reach the proxy, beside its address: of a tunnel or a "
+        "container",
     )
     allow_origin: list[str] = Field(
-        [], description="web pages that may ask the proxy, such as https://chat.example.org"
+        [], description="web pages that may ask, such as https://chat.example.org"
     )
     top: int = Field(20, ge=1, description="log-probabilities to request per token")
     workers: PositiveInt = Field(1, description="number of processes")
     max_requests: PositiveInt = Field(
-        1000, description="requests at once in each process; a request above gets status 503"
+        1000, description="requests at once in each process; others get status 503"
     )
     max_body: PositiveFloat = Field(64, description="MB of a request, or of an answer to score")
     connect_timeout: PositiveFloat = Field(10, description="seconds to connect to the server")
     timeout: PositiveFloat = Field(600, description="seconds the server or a client may stall")
     client_timeout: PositiveFloat = Field(
-        75, description="seconds for a client to send its headers, and its body"
+        75, description="seconds for a client to send headers, and a body"
     )
-    watch: str | None = Field(
-        None, description="SQLite state of monitors; with it the proxy answers /metrics and /watch"
-    )
+    watch: str | None = Field(None, description="SQLite state of monitors, for /metrics and /watch")
     keep_texts: PositiveInt | None = Field(
         None,
-        description="keep requests and answers of the newest so many in the state of --watch, for "
-        "'pick', 'label', 'explore' and 'score'; without it no text is stored",
+        description="keep the texts of the newest so many answers in the state of --watch, which "
+        "other commands read then",
     )
     on_alarm: Literal["withhold", "warn"] = Field(
-        "withhold", description="after an alarm of --watch, keep is null; or only the log says so"
+        "withhold", description="after an alarm keep is null, or the log says so"
     )
     escalate: str | None = Field(
-        None, description="a large server, asked what no answer is kept for: docs/cascades.md"
+        None, description="a large server for what is not kept: docs/cascades.md"
     )
     promise: str | None = Field(
         None,
-        description="keep answers by this promise about the cascade, such as below:0.02, in place "
-        "of --error-rate; the calibrator is of 'tracecal cascade'",
+        description="of the cascade, by which to keep answers, such as below:0.02",
     )
     escalate_model: str | None = Field(None, description="the large model's name there")
     escalate_key_env: str = Field(
-        KEY_ENV, description="environment variable that holds the large server's key, if it has one"
+        KEY_ENV, description="environment variable with its key, if it has one"
     )
     escalate_timeout: PositiveFloat = Field(
         120,
-        description="seconds for the large server's answer, or for a stream of it to begin; then "
-        "the small one's counts",
+        description="seconds for its answer, or a stream, to begin; then the small one's counts",
     )
     escalate_calibrator: str | None = Field(
-        None, description="the large model's own calibrator, for the confidence of its answers"
+        None, description="the large model's calibrator, for its confidence"
     )
 
     @field_validator("upstream", "escalate")
@@ -144,77 +124,3 @@ class Settings(Watching):
     def most_bytes(self) -> int:
         """`max_body` in bytes."""
         return int(self.max_body * 1e6)
-
-
-# A server behind the proxy: its address, connections of its own, and requests to it.
-
-
-# Servers close idle connections after 5 s or more; one that closes under a request loses it.
-IDLE = 2.0
-AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # of the library's own
-
-
-@dataclass
-class Server:
-    """A server of the OpenAI kind. It keeps no cookie, and follows no redirect."""
-
-    address: str
-    settings: Settings
-
-    @property
-    def base(self) -> str:
-        """The server's address, to which a request's path is appended."""
-        return self.address.rstrip("/").removesuffix("/v1")
-
-    async def connected(self, application: web.Application) -> AsyncIterator[None]:
-        """Holds its connections while the application runs."""
-        settings = self.settings
-        async with ClientSession(
-            connector=TCPConnector(limit=0, keepalive_timeout=IDLE),
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(
-                None, sock_connect=settings.connect_timeout, sock_read=settings.timeout
-            ),
-            auto_decompress=False,
-            skip_auto_headers=AUTOMATIC,
-            proxy=_outer_proxy(URL(self.base)),
-        ) as self.session:
-            yield
-
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | AsyncIterator[bytes] | None,
-        headers: CIMultiDict,
-    ) -> ClientResponse:
-        """The server's response; its body is still unread.
-
-        A body at hand is sent once more where the server closed a kept connection meanwhile.
-        """
-        url = URL(self.base + path, encoded=True)
-        options = {"data": body, "headers": headers, "allow_redirects": False}
-        try:
-            return await self.session.request(method, url, **options)
-        except ClientConnectionError as error:
-            if isinstance(error, ClientConnectorError | TimeoutError) or not isinstance(
-                body, bytes
-            ):
-                raise
-        return await self.session.request(method, url, **options)
-
-
-def _outer_proxy(url: URL) -> str | None:
-    """The HTTP proxy that the environment names for a server; none for one on this machine."""
-    host = url.host or ""
-    if is_local(host) or urllib.request.proxy_bypass(host):
-        return None
-    return urllib.request.getproxies().get(url.scheme)
-
-
-def is_local(host: str) -> bool:
-    """Whether a name or address is that of this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
