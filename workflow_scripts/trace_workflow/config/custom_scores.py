@@ -3,7 +3,8 @@
 import polars as pl
 
 from trace_workflow.config.custom import require_unedited
-from tracecal.estimators.custom import OF_TRACE, custom_entries, custom_scores
+from tracecal.estimators.custom import custom_scores
+from tracecal.estimators.of_traces import OF_TRACE, scored
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluated, read_traces
 
@@ -28,4 +29,4 @@ def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.D
     columns = read_parquet(features, needed=["example_id"])
     frame = evaluated(read_traces(traces, list(OF_TRACE)), task)
     frame = frame.join(columns, on="example_id", how="left", validate="1:1")
-    return custom_scores(frame, custom_entries(file))
+    return scored(frame, custom_scores(file))

@@ -16,8 +16,7 @@ from tracecal.answers.record import ENTROPY_KIND, Known, Reasoning, StopToken
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Calibrator, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
-from tracecal.estimators.custom import Custom
-from tracecal.estimators.of_traces import NEED_ENTROPY, NO_CUSTOM, need_entropy
+from tracecal.estimators.of_traces import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.checksums import beside, digest, read_sum
 from tracecal.io.settings import Strict, parse
@@ -326,7 +325,7 @@ def from_stored(
         fitted_on=fitted_on,
         large=cascade["large"],
         reference=Reference(**fits.get("reference", {})),
-        custom={name: entry for name, entry in custom.items() if name == estimator},
+        custom={name: score for name, score in custom.items() if name == estimator},
     )
 
 
@@ -349,7 +348,7 @@ def _inputs(
             raise InputError(
                 f"{estimator!r} is an estimator of a file of your own: name it with --estimators."
             )
-        if str(custom[estimator].score) != definition:
+        if str(custom[estimator]) != definition:
             raise InputError(
                 f"{estimator!r} is another expression than the calibrator was fitted on: calibrate "
                 "again, or give the file as it was."

@@ -26,9 +26,8 @@ from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
-from tracecal.estimators.custom import Custom
 from tracecal.estimators.entry import OwnFit
-from tracecal.estimators.of_traces import KNOWN, NO_CUSTOM, inputs
+from tracecal.estimators.of_traces import KNOWN, NO_CUSTOM, Custom, inputs
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
@@ -175,7 +174,7 @@ def calibrate_answers(
             calibrators[name], columns, known.frame, split, settings.seed
         )
         if name in custom:
-            calibrators[name]["definition"] = str(custom[name].score)
+            calibrators[name]["definition"] = str(custom[name])
     held_out = _held_out(known, choice.estimator, settings)
     calibrators[choice.estimator]["held_out"] = held_out
     told = fitted_on.stored()

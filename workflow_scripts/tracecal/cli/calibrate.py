@@ -50,12 +50,12 @@ def calibrate(
     from tracecal.calibration.calibrator import default_estimator, run_on
     from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
     from tracecal.calibration.parts import labelled_parts
-    from tracecal.estimators.custom import custom_entries
+    from tracecal.estimators.custom import custom_scores
     from tracecal.io.files import write_json, write_text
     from tracecal.io.input_files import read_yaml
 
     settings = parse(FitSettings, (read_yaml(config) if config else None) or {}, config)
-    custom = custom_entries(estimators)
+    custom = custom_scores(estimators)
     given = read_given(answers, reading)
     if warning := run_on(given.frame):
         LOGGER.warning("%s", warning)

@@ -88,10 +88,10 @@ def score(
     )
     from tracecal.calibration.parts import given_parts, score_parts
     from tracecal.calibration.score import score_answers
-    from tracecal.estimators.custom import custom_entries
+    from tracecal.estimators.custom import custom_scores
 
     target, stored = target_of(error_rate, promise), stored_in(calibrator)
-    wanted, custom = estimator or default_estimator(stored), custom_entries(estimators)
+    wanted, custom = estimator or default_estimator(stored), custom_scores(estimators)
     fitted = from_stored(stored, wanted, calibrator, custom)
     given = read_given(answers, reading, vocabulary_for(fitted.fitted_on, reading.vocabulary))
     frame = given.frame

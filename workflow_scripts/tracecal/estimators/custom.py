@@ -1,6 +1,5 @@
 """Custom estimators, from a Python file (docs/custom.md)."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -11,9 +10,6 @@ from tracecal.estimators.registry import IDS
 from tracecal.io.input_files import declared_in
 from tracecal.io.settings import Strict, parse
 
-# The columns of traces that an expression may use, beside all features.
-OF_TRACE = ("example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy")
-
 
 class CustomEntry(Strict):
     """An estimator as a file defines it."""
@@ -21,9 +17,6 @@ class CustomEntry(Strict):
     label: str
     score: Any  # a Polars expression over trace columns and features; larger: more confident
     citation: str = ""
-
-
-Custom = Mapping[str, CustomEntry]
 
 
 def custom_estimators(path: str | None) -> list[Estimator]:
@@ -46,16 +39,6 @@ def custom_entries(path: str | None) -> dict[str, CustomEntry]:
     return {name: parse(CustomEntry, entry, f"{path}: {name}") for name, entry in declared.items()}
 
 
-def custom_scores(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
-    """`example_id` and a Float64 column for each estimator, of rows with `OF_TRACE` and features.
-
-    Raises `InputError` where an expression does not work on these columns.
-    """
-    try:
-        scores = {name: entry.score.cast(pl.Float64) for name, entry in custom.items()}
-        return rows.select("example_id", **scores)
-    except (pl.exceptions.PolarsError, AttributeError) as error:
-        raise InputError(
-            f"the scores of {', '.join(custom)} cannot be computed "
-            f"({str(error).splitlines()[0]}); columns are {', '.join(rows.columns)}."
-        ) from error
+def custom_scores(path: str | None) -> dict[str, pl.Expr]:
+    """The scores of a file's estimators by id; raises as `custom_estimators`."""
+    return {name: entry.score for name, entry in custom_entries(path).items()}

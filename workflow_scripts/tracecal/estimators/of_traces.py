@@ -3,14 +3,18 @@
 Columns are named as in the calibration protocol, `features.<name>` and `scores.<estimator>`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
+from tracecal.errors import InputError
 from tracecal.estimators import entropy, likelihood, trace, trajectory
-from tracecal.estimators.custom import OF_TRACE, Custom, custom_scores
 from tracecal.features.features import FEATURES, OF_ENTROPY, STATISTICS, answer_features
 
+# Estimators of a user's own by id: expressions over OF_TRACE and all features.
+Custom = Mapping[str, pl.Expr]
+NO_CUSTOM: Custom = {}
+OF_TRACE = ("example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy")
 # The estimators that need only a trace.
 OF_TRACES = likelihood.SCORES | entropy.SCORES | trajectory.SCORES
 OF_FEATURES = trace.SCORES
@@ -34,7 +38,6 @@ SLOPES = ("features.entropy_slope", "scores.entropy_slope")
 # each entropy, as a test checks, or do not depend on them.
 UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
 
-NO_CUSTOM: Custom = {}
 LOW, HIGH = pl.col("entropy_lower"), pl.col("entropy_upper")
 HALF = pl.col("entropy").list.len() // 2
 REST = pl.col("entropy").list.len() - HALF
@@ -66,20 +69,29 @@ def inputs(
         features = answer_features(answers).with_columns(
             **{f"scores.{name}": of for name, of in OF_FEATURES.items()}
         )
-        own = {name: entry for name, entry in custom.items() if f"scores.{name}" in names}
-        if own:
-            frame = frame.hstack(_custom(answers, features.select("example_id", *FEATURES), own))
+        own = {name: score for name, score in custom.items() if f"scores.{name}" in names}
+        rows = answers.select(OF_TRACE).hstack(features.select([*FEATURES])) if own else features
+        of_own = scored(rows, own).rename({name: f"scores.{name}" for name in own})
+        frame = frame.hstack(of_own.drop("example_id"))
         renamed = features.rename({name: f"features.{name}" for name in FEATURES})
         frame = frame.hstack(renamed.drop("example_id"))
     numbers = pl.col(names).cast(pl.Float64)
     return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))
 
 
-def _custom(answers: pl.DataFrame, features: pl.DataFrame, custom: Custom) -> pl.DataFrame:
-    """Their scores as inputs, of the columns that the workflow's traces and features have."""
-    rows = answers.select(OF_TRACE).hstack(features.drop("example_id"))
-    scores = custom_scores(rows, custom).drop("example_id")
-    return scores.rename({name: f"scores.{name}" for name in custom})
+def scored(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
+    """`example_id` and a Float64 column for each estimator, of rows with OF_TRACE and features.
+
+    Raises `InputError` where an expression does not work on these columns.
+    """
+    try:
+        scores = {name: score.cast(pl.Float64) for name, score in custom.items()}
+        return rows.select("example_id", **scores)
+    except (pl.exceptions.PolarsError, AttributeError) as error:
+        raise InputError(
+            f"the scores of {', '.join(custom)} cannot be computed "
+            f"({str(error).splitlines()[0]}); columns are {', '.join(rows.columns)}."
+        ) from error
 
 
 def input_bounds(
