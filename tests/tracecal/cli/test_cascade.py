@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from support.made import answers
-from tracecal.calibration import cascade_fit as cascade
 from tracecal.calibration.calibrator import DEFAULT, LABELS, from_stored
-from tracecal.calibration.fit import FitSettings
+from tracecal.calibration.fit import FitSettings, cascade_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
@@ -27,7 +26,7 @@ def pair(n=300):
 
 @pytest.fixture(scope="module")
 def found():
-    return cascade.cascade_answers(*pair(), FitSettings(**SETTINGS))
+    return cascade_answers(*pair(), FitSettings(**SETTINGS))
 
 
 def value(found, column="value", **where):
@@ -87,7 +86,7 @@ def test_prices_give_costs():
         frame.with_columns(prompt_token_ids=pl.lit([1, 2, 3], pl.List(pl.Int32)))
         for frame in pair(120)
     )
-    found = cascade.cascade_answers(small, large, FitSettings(**SETTINGS), told)
+    found = cascade_answers(small, large, FitSettings(**SETTINGS), told)
     cost = found.found.filter(metric="cost", router="random").sort("share")["value"]
     ends = [value(found, metric=name) for name in ("small_cost", "large_cost")]
     assert (cost[0], cost[-1]) == pytest.approx((ends[0], sum(ends)))
@@ -99,7 +98,7 @@ def test_files_that_share_no_question_and_wrong_shares_are_refused():
     small, large = pair(60)
     other = large.with_columns(pl.col("example_id") + "x")
     with pytest.raises(InputError, match="share no question"):
-        cascade.cascade_answers(small, other, FitSettings())
+        cascade_answers(small, other, FitSettings())
     with pytest.raises(ValueError, match="less than 1"):
         FitSettings(risk_control={"cascades": {"below": (1.5,)}})
 

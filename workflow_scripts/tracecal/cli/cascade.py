@@ -19,7 +19,7 @@ from tracecal.io.log import printable
 from tracecal.io.settings import parse
 
 if TYPE_CHECKING:
-    from tracecal.calibration.cascade_fit import Cascaded
+    from tracecal.calibration.fit import Cascaded
 
 PRICES = "Prices of a million tokens"
 Price = Annotated[
@@ -67,8 +67,7 @@ def cascade(
         )
     if (small_price is None) != (large_price is None):
         raise InputError("give prices of both models: --small-price and --large-price.")
-    from tracecal.calibration.cascade_fit import cascade_answers
-    from tracecal.calibration.fit import FitSettings
+    from tracecal.calibration.fit import FitSettings, cascade_answers
     from tracecal.io.files import write_json
     from tracecal.io.input_files import read_yaml
 

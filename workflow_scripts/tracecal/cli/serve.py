@@ -42,6 +42,6 @@ def serve(
     --stop-token and --processed, as of 'tracecal reading'.
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "orjson", "prometheus_client")
-    from tracecal.apps.proxy.run import Served, run
+    from tracecal.apps.proxy.proxy import Served, run
 
     run(Served(settings, calibrator, error_rate, reading))
