@@ -131,3 +131,33 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     assert (stored["fitted_on"]["task"], stored["fitted_on"]["vocabulary"]) == ("sums", 9000)
     assert main([*start, "--small-price", "1", "2"]) == 1
     assert "prices of both models" in caplog.text
+
+
+def test_two_names_of_one_file_are_no_cascade(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    answers(60).write_ndjson("a.jsonl")
+    (tmp_path / "link.jsonl").symlink_to("a.jsonl")
+    for large in ("a.jsonl", "./a.jsonl", "link.jsonl"):
+        assert main(["cascade", "--small", "a.jsonl", "--large", large]) == 1
+    assert caplog.text.count("a cascade is of two models") == 3
+
+
+def test_answers_are_kept_by_a_promise_about_a_cascade(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    for name, frame in zip(("small", "large"), pair(), strict=True):
+        frame.write_ndjson(f"{name}.jsonl")
+    (tmp_path / "c.yaml").write_text(json.dumps(SETTINGS))
+    told = ["--small", "small.jsonl", "--large", "large.jsonl", "--config", "c.yaml"]
+    assert main(["cascade", *told, "--output", "C.json"]) == 0
+    answers(80, seed=3).write_ndjson("new.jsonl")
+    score = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--output", "s.jsonl"]
+    assert main([*score, "--promise", "below:0.05"]) == 0
+    fitted = from_stored(json.loads((tmp_path / "C.json").read_text()), None, "C.json")
+    x = inputs(answers(80, seed=3), fitted.inputs).select(fitted.inputs).to_numpy()
+    kept = fitted.keeps(x, "below:0.05")
+    assert pl.read_ndjson("s.jsonl")["keep"].to_list() == kept.tolist()
+    assert 0 < kept.sum() < 80
+    assert main([*score, "--promise", "below:0.3"]) == 1
+    assert "no promise 'below:0.3'" in caplog.text
+    assert main([*score, "--promise", "below:0.05", "--error-rate", "0.1"]) == 1
+    assert "answers are kept by one of them" in caplog.text

@@ -123,8 +123,8 @@ def calibrate_answers(
 
     `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
     `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
-    `InputError` where too few remain, where they mix models or kinds of trace, where none names its
-    model, or where equal answers have different labels.
+    `InputError` where too few remain, where they mix models or kinds of trace, or where equal
+    answers have different labels.
     """
     known = labelled(answers, task, settings, parts, custom)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
@@ -233,9 +233,9 @@ def labelled(
             "needed. Add a column 'correct', or give its path with --label."
         )
     if judged["model"].null_count() == judged.height:
-        raise InputError(
-            "no answer names its model, without which the calibrator would be used for any: name "
-            "it with --model."
+        LOGGER.warning(
+            "no answer names its model, so that the calibrator is used for answers of any: name it "
+            "with --model"
         )
     groups = judged.select("example_id", "group_id") if parts else grouped(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")

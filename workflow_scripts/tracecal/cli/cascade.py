@@ -88,7 +88,7 @@ def cascade(
 def _names(cascaded: "Cascaded") -> tuple[str, str]:
     """Of the small and the large model."""
     large = cascaded.stored[cascaded.router]["cascade"]["large"]
-    return cascaded.stored["fitted_on"]["model"], large or "unnamed"
+    return cascaded.stored["fitted_on"]["model"] or "unnamed", large or "unnamed"
 
 
 def summary(cascaded: "Cascaded") -> str:

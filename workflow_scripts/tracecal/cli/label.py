@@ -41,8 +41,7 @@ def label(
     error_rate: Annotated[
         float | None,
         typer.Option(
-            help="ask only for labels that a guarantee of this error rate needs, and end when it "
-            "stands",
+            help="ask only for the labels that a guarantee of it needs",
             rich_help_panel=GUARANTEE,
         ),
     ] = None,
@@ -52,7 +51,8 @@ def label(
     population: Annotated[
         Literal["finite", "further"],
         typer.Option(
-            help="it is about the answers of the file, or further ones like them",
+            metavar="NAME",
+            help="about the answers of the file (finite), or further ones like them (further)",
             rich_help_panel=GUARANTEE,
         ),
     ] = "finite",
