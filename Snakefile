@@ -29,6 +29,8 @@ rule all:
     default_target: True
     input:
         EVERYTHING,
+    message:
+        "All that the run makes is there"
 
 
 # The same tables and figures, from the finished (model, task) pairs alone.

@@ -13,8 +13,7 @@ import httpx2 as httpx
 
 from support.upstream import Background
 from tracecal.answers.settings import Reading
-from tracecal.apps.proxy.proxy import Proxy
-from tracecal.apps.proxy.run import escalation, server_options
+from tracecal.apps.proxy.proxy import Proxy, escalation, server_options
 from tracecal.apps.proxy.settings import Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]

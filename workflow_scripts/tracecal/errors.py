@@ -23,7 +23,7 @@ def require_columns(present: Sequence[str], needed: Sequence[str], path: str | P
 
 def here(path: str | Path) -> str:
     """For a sentence: the folder to which a relative path refers."""
-    return "" if Path(path).is_absolute() else f" in {Path.cwd()}, where Snakemake works"
+    return "" if Path(path).is_absolute() else f" in {Path.cwd()}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -41,5 +41,7 @@ def unreadable(path: str | Path, error: Exception) -> InputError:
 
 
 def regenerate(path: str | Path) -> str:
-    """The command that makes an unusable result again, as a sentence."""
+    """How an unusable file is made again, as a sentence: a run's results have a command."""
+    if Path(path).parts[:1] != ("results",):
+        return "Make it again as it was made, or give another."
     return f"Make it again with: snakemake --cores all --force {path}"

@@ -49,6 +49,20 @@ def test_the_population_is_the_labelled_answers(content):
     assert found.curve[1] > 0.5
 
 
+def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
+    """Where an answer of a group counts with one alone, so it does in the simulated draws."""
+    stated = json.loads(json.dumps(content))
+    stated[DEFAULT]["risk_control"]["largest_group"] = 3
+    found = planning.at_hand(stated, "C.json")
+    assert found.largest == 3
+    counts = []
+    monkeypatch.setattr(
+        planning, "counted", lambda seen, single, largest: counts.append(largest) or largest
+    )
+    planning.planned(found, 0.35, 0.3, 0.9, 50, 2, 1)
+    assert set(counts) == {3}
+
+
 @pytest.mark.parametrize(
     "told, reason",
     [

@@ -169,7 +169,6 @@ def test_calibrating_on_probabilities_alone_leaves_out_what_needs_entropies(capl
     [
         (answers(10), "10 of 10 answers are labelled; at least 20"),
         (answers(40, correct=None), "0 of 40 answers are labelled"),
-        (answers(40, model=None), "no answer names its model"),
         (
             pl.concat([answers(20), answers(20, 1, reasoning="apart")]).with_columns(
                 example_id=pl.format("a{}", pl.int_range(pl.len()))
@@ -186,6 +185,12 @@ def test_answers_that_cannot_be_calibrated_on_are_refused(frame, sentence):
     frame = frame.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String))
     with pytest.raises(InputError, match=sentence):
         calibrate_answers(frame, "t", FitSettings())
+
+
+def test_answers_that_do_not_name_their_model_are_calibrated_on_with_a_warning(caplog):
+    held = stored(answers(60, model=None))
+    assert held["fitted_on"]["model"] is None
+    assert "no answer names its model" in caplog.text and "--model" in caplog.text
 
 
 def test_how_many_labels_would_do_is_said_of_the_recommended_estimator_alone(content):

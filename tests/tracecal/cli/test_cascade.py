@@ -8,8 +8,7 @@ import pytest
 
 from support.made import answers
 from tracecal.calibration.calibrator import DEFAULT, LABELS, from_stored
-from tracecal.calibration.fit import FitSettings
-from tracecal.cli import cascade
+from tracecal.calibration.fit import FitSettings, cascade_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
@@ -27,7 +26,7 @@ def pair(n=300):
 
 @pytest.fixture(scope="module")
 def found():
-    return cascade.cascade_answers(*pair(), FitSettings(**SETTINGS))
+    return cascade_answers(*pair(), FitSettings(**SETTINGS))
 
 
 def value(found, column="value", **where):
@@ -101,7 +100,7 @@ def test_prices_give_costs():
         frame.with_columns(prompt_token_ids=pl.lit([1, 2, 3], pl.List(pl.Int32)))
         for frame in pair(120)
     )
-    found = cascade.cascade_answers(small, large, FitSettings(**SETTINGS), told)
+    found = cascade_answers(small, large, FitSettings(**SETTINGS), told)
     cost = found.found.filter(metric="cost", router="random").sort("share")["value"]
     ends = [value(found, metric=name) for name in ("small_cost", "large_cost")]
     assert (cost[0], cost[-1]) == pytest.approx((ends[0], sum(ends)))
@@ -113,7 +112,7 @@ def test_files_that_share_no_question_and_wrong_shares_are_refused():
     small, large = pair(60)
     other = large.with_columns(pl.col("example_id") + "x")
     with pytest.raises(InputError, match="share no question"):
-        cascade.cascade_answers(small, other, FitSettings())
+        cascade_answers(small, other, FitSettings())
     with pytest.raises(ValueError, match="less than 1"):
         FitSettings(risk_control={"cascades": {"below": (1.5,)}})
 
@@ -146,3 +145,33 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     assert (stored["fitted_on"]["task"], stored["fitted_on"]["vocabulary"]) == ("sums", 9000)
     assert main([*start, "--small-price", "1", "2"]) == 1
     assert "prices of both models" in caplog.text
+
+
+def test_two_names_of_one_file_are_no_cascade(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    answers(60).write_ndjson("a.jsonl")
+    (tmp_path / "link.jsonl").symlink_to("a.jsonl")
+    for large in ("a.jsonl", "./a.jsonl", "link.jsonl"):
+        assert main(["cascade", "--small", "a.jsonl", "--large", large]) == 1
+    assert caplog.text.count("a cascade is of two models") == 3
+
+
+def test_answers_are_kept_by_a_promise_about_a_cascade(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    for name, frame in zip(("small", "large"), pair(), strict=True):
+        frame.write_ndjson(f"{name}.jsonl")
+    (tmp_path / "c.yaml").write_text(json.dumps(SETTINGS))
+    told = ["--small", "small.jsonl", "--large", "large.jsonl", "--config", "c.yaml"]
+    assert main(["cascade", *told, "--output", "C.json"]) == 0
+    answers(80, seed=3).write_ndjson("new.jsonl")
+    score = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--output", "s.jsonl"]
+    assert main([*score, "--promise", "below:0.05"]) == 0
+    fitted = from_stored(json.loads((tmp_path / "C.json").read_text()), None, "C.json")
+    x = inputs(answers(80, seed=3), fitted.inputs).select(fitted.inputs).to_numpy()
+    kept = fitted.keeps(x, "below:0.05")
+    assert pl.read_ndjson("s.jsonl")["keep"].to_list() == kept.tolist()
+    assert 0 < kept.sum() < 80
+    assert main([*score, "--promise", "below:0.3"]) == 1
+    assert "no promise 'below:0.3'" in caplog.text
+    assert main([*score, "--promise", "below:0.05", "--error-rate", "0.1"]) == 1
+    assert "answers are kept by one of them" in caplog.text

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,11 +17,13 @@ from support.made import answers
 from support.running import REPOSITORY
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.write import render_csv
+from tracecal.answers.settings import Reading
 from tracecal.apps import report
 from tracecal.calibration import fit
 from tracecal.calibration.calibrator import DEFAULT, LABELS, load
 from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
-from tracecal.cli.main import main, parser
+from tracecal.cli import options
+from tracecal.cli.main import COMMANDS, commands, main
 
 
 @pytest.fixture
@@ -204,13 +208,164 @@ def test_help_has_a_description_an_example_and_defaults(command, capsys, monkeyp
     with pytest.raises(SystemExit):
         main([command, "--help"])
     shown = capsys.readouterr().out
-    assert f"example:\n  tracecal {command} " in shown
-    assert "(default: auto)" in shown
+    assert f"Example: tracecal {command} " in shown
     assert "default: None" not in shown
-    (commands,) = (
-        action.choices for action in parser()._actions if action.dest == "run_" or action.choices
+    assert commands().commands[command].help.strip().count(".") >= 2
+
+
+def help_of(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--help"])
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_fits_on_a_page(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in commands().commands:
+        lines = help_of(capsys, name).count("\n")
+        assert lines <= (60 if name == "serve" else 40), (name, lines)
+    assert help_of(capsys).count("\n") <= 40
+    assert "╭─ False alarms ─" in help_of(capsys, "watch")
+
+
+def test_options_of_reading_are_described_on_a_page_of_their_own_and_accepted_everywhere(
+    files, capsys
+):
+    assert main(["reading"]) == 0
+    page = capsys.readouterr().out
+    options = [f"--{name.replace('_', '-')} " for name in Reading.model_fields]
+    assert all(option in page for option in options)
+    assert "Options" in page and "[default: auto]" in page
+    shown = help_of(capsys, "pick")
+    assert "tracecal reading" in shown and not any(option in shown for option in options)
+    pick = ["pick", "--answers", "labelled.jsonl", "--number", "5", "--output", "p.jsonl"]
+    assert main([*pick, "--format", "columns", "--greedy", "--rounding", "0.001"]) == 0
+    with pytest.raises(SystemExit) as ended:
+        main([*pick, "--format", "no_format"])
+    assert ended.value.code == 2 and "'no_format'" in capsys.readouterr().err
+
+
+def test_alone_it_says_which_command_is_for_which_wish(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    for one in (one for several in COMMANDS.values() for one in several):
+        assert f"  {one.wish}:\n      {one.example}\n" in shown
+        assert one.example.split()[:2] == ["tracecal", one.run.__name__]
+
+
+def test_an_unknown_command_or_option_is_told_with_status_2(capsys):
+    for arguments in (["scor"], ["score", "--answer", "x"], ["plan"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 2
+    assert "Did you mean 'score'" in capsys.readouterr().err
+
+
+def run_apart(code, **more):
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")} | more
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True).stdout
+
+
+def test_help_loads_none_of_the_slow_libraries():
+    code = "import sys; from tracecal.cli.main import main\ntry: main(['--help'])\n"
+    loaded = run_apart(f"{code}except SystemExit: print([*sys.modules])").splitlines()[-1]
+    slow = ("polars", "numpy", "scipy", "sklearn", "pyarrow", "aiohttp", "torch", "jinja2")
+    assert "'typer'" in loaded and not [one for one in slow if f"'{one}'" in loaded]
+
+
+def test_the_shell_completes_commands_and_options():
+    code = "from tracecal.cli.main import main; main()"
+    for words, completed in (("tracecal sc", "score"), ("tracecal score --err", "--error-rate")):
+        told = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        assert run_apart(code, _TRACECAL_COMPLETE="complete_bash", **told).split() == [completed]
+
+
+def test_the_keys_of_the_settings_are_listed_and_documented(capsys):
+    assert main(["settings"]) == 0
+    listed = capsys.readouterr().out
+    for key in ("seed", "splits.count", "risk_control.cascades.below", "bootstrap.level"):
+        assert re.search(rf"^{key}: .+\n    \w", listed, re.MULTILINE)
+    page = (REPOSITORY / "docs/answers.md").read_text(encoding="utf-8")
+    assert "".join(f"    {line}\n" for line in listed.splitlines()) in page
+
+
+def test_several_columns_may_stand_behind_one_option(files):
+    rows = [json.loads(line) for line in Path("labelled.jsonl").read_text().splitlines()]
+    renamed = [
+        {"id": row["example_id"], "out": {"s": row["surprisal"], "text": row["answer"]}}
+        for row in rows
+    ]
+    write(files / "renamed.jsonl", renamed)
+    told = ["--columns", "surprisal=out.s", "answer=out.text", "--number", "5"]
+    assert main(["pick", "--answers", "renamed.jsonl", *told, "--output", "p.jsonl"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        ("label missing.jsonl", "aiohttp"),
+        ("cascade --small missing.jsonl --large none.jsonl --picture p.svg", "matplotlib"),
+        ("serve --upstream http://localhost:1 --calibrator C.json", "aiohttp"),
+        ("replay --answers missing.jsonl --weights . --output o.arrow", "torch"),
+    ],
+)
+def test_a_missing_extra_is_said_before_any_work(files, caplog, monkeypatch, command, module):
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    assert main(command.split()) == 1
+    assert f"needs {module}, which is not installed: pip install 'trace-workflow[" in caplog.text
+
+
+def test_probabilities_in_files_have_four_digits(files):
+    main(CALIBRATE)
+    for suffix, read in ((".jsonl", pl.read_ndjson), (".csv", pl.read_csv)):
+        assert main([*SCORE, "--output", f"s{suffix}"]) == 0
+        found = read(f"s{suffix}").select(pl.col(pl.Float64))
+        assert found.width == 3 and found.equals(found.select(pl.all().round(4)))
+    held = json.loads((files / "C.json").read_text(encoding="utf-8"))
+    assert any(weight != round(weight, 6) for weight in held["log_ridge"]["final"]["weights"])
+
+
+OWN = """import polars as pl
+ESTIMATORS = {
+    "brevity": {"label": "Brevity", "score": -pl.col("log_length")},
+    "calm": {"label": "Calm", "score": -pl.col("entropy").list.mean()},
+}
+"""
+
+
+def test_estimators_of_ones_own_are_calibrated_and_scored(files, caplog, capsys):
+    (files / "own.py").write_text(OWN)
+    assert main(CALIBRATE) == 0
+    usual = json.loads((files / "C.json").read_text(encoding="utf-8"))
+    assert main([*CALIBRATE, "--estimators", "own.py"]) == 0
+    assert "\nbrevity " in capsys.readouterr().out
+    held = json.loads((files / "C.json").read_text(encoding="utf-8"))
+    assert {**held["fitted_on"]} == usual["fitted_on"], "none of them is recommended"
+    assert {name: held[name] for name in usual} == usual
+    known = labelled(
+        answers(120), "t", FitSettings(), custom={"calm": -pl.col("entropy").list.mean()}
     )
-    assert commands[command].description.count(". ") >= 1
+    # The same values as the workflow's family of custom estimators computes.
+    mean = answers(120).sort("example_id")["entropy"].list.mean()
+    assert known.frame.sort("example_id")["scores.calm"].to_list() == pytest.approx(
+        (-mean).to_list()
+    )
+    assert held["calm"]["splits"].keys() == held["mean_token_entropy"]["splits"].keys()
+    told = ["--estimator", "calm", "--output", "s.jsonl"]
+    assert main([*SCORE, *told]) == 1
+    assert "name it with --estimators" in caplog.text
+    assert main([*SCORE, *told, "--estimators", "own.py"]) == 0
+    assert main([*SCORE, "--estimator", "mean_token_entropy", "--output", "m.jsonl"]) == 0
+    same = [pl.read_ndjson(name)["probability"].to_list() for name in ("s.jsonl", "m.jsonl")]
+    assert same[0] == pytest.approx(same[1], abs=2e-4)
+    (files / "own.py").write_text(OWN.replace("list.mean()", "list.max()"))
+    assert main([*SCORE, *told, "--estimators", "own.py"]) == 1
+    assert "another expression than the calibrator was fitted on" in caplog.text
+    (files / "own.py").write_text(OWN.replace("log_length", "language"))
+    assert main([*CALIBRATE, "--estimators", "own.py"]) == 1
+    assert "columns are example_id, answer, finish_reason, tokens" in caplog.text
 
 
 def test_columns_are_given_as_name_and_path(files, caplog):

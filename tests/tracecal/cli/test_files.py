@@ -1,6 +1,5 @@
 """The files that commands read and write: none of the first is lost, none of the second half made."""
 
-import argparse
 import errno
 import json
 import os
@@ -10,7 +9,7 @@ import pytest
 
 from support.made import answers
 from tracecal.calibration.parts import given_parts
-from tracecal.cli.main import main, parser
+from tracecal.cli.main import commands, main
 from tracecal.cli.options import READ, WRITTEN, require_apart
 
 CALIBRATE = "calibrate --answers a.jsonl --task t --vocabulary 151936 "
@@ -87,13 +86,12 @@ def test_every_option_that_may_name_a_file_is_known_as_one():
         " escalate_model escalate_key_env estimator question large_model allow_host allow_origin"
     )
     texts += " one_per"
-    [commands] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
-    for name, command in commands.choices.items():
-        for action in command._actions:
-            is_text = action.nargs != 0 and action.type not in (int, float) and not action.choices
-            if is_text and not isinstance(action.default, int | float):
-                known = {*READ, *WRITTEN, *texts.split(), "vocabulary", "rounding", "keep_texts"}
-                assert action.dest in known, (name, action.dest)
+    known = {*READ, *WRITTEN, *texts.split()}
+    for name, command in commands().commands.items():
+        for option in command.params:
+            kinds = str(option.type_descriptor.annotation)
+            if "str" in kinds and option.metavar not in ("NAME", "<int>", "<float>"):
+                assert option.name in known, (name, option.name)
 
 
 def test_verdicts_are_added_to_a_file_of_verdicts_alone(caplog):

@@ -3,12 +3,10 @@
 import polars as pl
 
 from trace_workflow.config.custom import require_unedited
-from tracecal.errors import InputError
-from tracecal.estimators.custom import custom_entries
+from tracecal.estimators.custom import custom_scores
+from tracecal.estimators.of_traces import OF_TRACE, scored
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluated, read_traces
-
-TRACE = ["example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy"]
 
 
 class _Computed(dict[str, pl.Expr]):
@@ -29,15 +27,6 @@ def answers(traces: str, features: str, task: str, file: str, held: str) -> pl.D
     """
     require_unedited(file, held)
     columns = read_parquet(features, needed=["example_id"])
-    frame = evaluated(read_traces(traces, TRACE), task)
+    frame = evaluated(read_traces(traces, list(OF_TRACE)), task)
     frame = frame.join(columns, on="example_id", how="left", validate="1:1")
-    scores = {name: entry.score for name, entry in custom_entries(file).items()}
-    try:
-        return frame.select(
-            "example_id", **{name: score.cast(pl.Float64) for name, score in scores.items()}
-        )
-    except (pl.exceptions.PolarsError, AttributeError) as error:
-        raise InputError(
-            f"{file}: the scores cannot be computed ({str(error).splitlines()[0]}); columns are "
-            f"{', '.join(frame.columns)}."
-        ) from error
+    return scored(frame, custom_scores(file))

@@ -8,7 +8,7 @@ from pydantic import Field, PositiveInt, StringConstraints, field_validator, mod
 
 from trace_workflow.config.prompting import Ending, PromptSettings
 from tracecal.answers.part_spec import Parts
-from tracecal.io.patterns import compiled
+from tracecal.io.input_files import compiled
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields, unknown
 
 

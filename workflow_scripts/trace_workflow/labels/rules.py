@@ -19,7 +19,7 @@ from trace_workflow.labels.text import (
     trivia,
 )
 from tracecal.errors import InputError
-from tracecal.io.patterns import matches
+from tracecal.io.input_files import matches
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.openai import first_choice, read_chat, read_completion
 from tracecal.answers.record import RawAnswer, stop_token
+from tracecal.answers.servers import first_choice, read_chat, read_completion
 from tracecal.answers.tokens import Logprobs, WrongRow, token_steps
 
 CORRECT = ("C", "correct", "true", "True", "1", 1)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from tracecal.io.patterns import compiled
+from tracecal.io.input_files import compiled
 from tracecal.io.settings import Strict
 
 DEEPEST = 100  # levels; a document within more is not read

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.answers.part_spec import LINE, MARKS, Parts, documents, found, steps
-from tracecal.io.patterns import matches, searcher
+from tracecal.io.input_files import matches, searcher
 
 # The columns of spans of many answers; `row` is the number of a span's answer.
 PLACES = {

@@ -8,10 +8,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from tracecal.answers.columns import TRACE, read_columns
-from tracecal.answers.engines import read_llama_cpp, read_ollama, read_sglang
 from tracecal.answers.evaluations import one_verdict, read_inspect, read_lm_eval, verdict
-from tracecal.answers.openai import first_choice, read_chat, read_completion, read_response
 from tracecal.answers.record import Details, RawAnswer, Record, with_kept
+from tracecal.answers.servers import (
+    first_choice,
+    read_chat,
+    read_completion,
+    read_llama_cpp,
+    read_ollama,
+    read_response,
+    read_sglang,
+)
 from tracecal.answers.settings import Reading
 from tracecal.answers.tokens import SLACK, WrongRow, entropies, known, most_listed, surprisals
 

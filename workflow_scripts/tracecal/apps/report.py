@@ -46,7 +46,8 @@ def quality(known: Labelled, task: str, settings: FitSettings) -> pl.DataFrame:
     reported = known.first_split.filter(part="evaluation")
     labels = known.frame.join(reported, on="example_id", how="semi")
     labels = labels.select("example_id", "correct", "group_id")
-    resamples = min(settings.bootstrap.resamples, max(FEWEST_RESAMPLES, MOST_DRAWN // labels.height))
+    most = max(FEWEST_RESAMPLES, MOST_DRAWN // labels.height)
+    resamples = min(settings.bootstrap.resamples, most)
     drawn = resampling.draw_counts(labels["group_id"].to_list(), settings.seed, resamples)
     counts = np.vstack([np.ones(labels.height), drawn])
     places = labels.with_row_index("place")
@@ -145,9 +146,10 @@ def summary(
 ) -> str:
     """The report as lines of text for a terminal; `outlook` says what a promise would need."""
     fitted_on = stored["fitted_on"]
+    model = fitted_on["model"] or "an unnamed model"
     control = stored[estimator]["risk_control"]
     lines = [
-        f"{fitted_on['n']} labelled answers of {fitted_on['model']} to {fitted_on['task']}, "
+        f"{fitted_on['n']} labelled answers of {model} to {fitted_on['task']}, "
         f"{fitted_on['base_rate']:.1%} correct; entropies: {fitted_on['entropy']}",
         "",
         f"By the {measured['n'].max()} of them that no estimator was chosen by:",
@@ -225,7 +227,7 @@ PAGE = """\
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Calibrator of {{ fitted_on.model }} for {{ fitted_on.task }}</title>
+<title>Calibrator of {{ fitted_on.model or 'an unnamed model' }} for {{ fitted_on.task }}</title>
 <style>
 :root { color-scheme: light dark; }
 body { margin: 1.5rem auto; max-width: 62rem; padding: 0 1rem;
@@ -239,7 +241,7 @@ small { opacity: .7; }
 </style>
 </head>
 <body>
-<h1>Calibrator of {{ fitted_on.model }} for {{ fitted_on.task }}</h1>
+<h1>Calibrator of {{ fitted_on.model or 'an unnamed model' }} for {{ fitted_on.task }}</h1>
 <p>{{ fitted_on.n }} labelled answers, {{ "%.1f" | format(100 * fitted_on.base_rate) }} % correct;
 entropies: {{ fitted_on.entropy }}.</p>
 <p><strong>{{ advice }}</strong></p>

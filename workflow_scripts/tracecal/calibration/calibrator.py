@@ -16,7 +16,7 @@ from tracecal.answers.record import ENTROPY_KIND, Known, Reasoning, StopToken
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import NEED_ENTROPY
+from tracecal.estimators.of_traces import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.checksums import beside, digest, read_sum
 from tracecal.io.settings import Strict, parse
@@ -86,9 +86,25 @@ def fitted_on(
 DEFAULT = "log_ridge"
 # For calibrators that do not say which one to use: the workflow's and older ones.
 UNNAMED, FALLBACK = "trace_plus", ("seq_logp", "len_norm_logp")
-LABELS = {entry.id: entry.label for entry in ESTIMATORS}
+
+
+class _Labels(dict[str, str]):
+    """By id; one of a user's own estimators is called by it."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+LABELS = _Labels({entry.id: entry.label for entry in ESTIMATORS})
 # What answers are kept by: an error rate, or a promise about a cascade, such as 'below:0.02'.
 Target = float | str
+
+
+def target_of(error_rate: float | None, promise: str | None) -> Target | None:
+    """By which of two options answers are kept; null: by none. Raises `InputError` for both."""
+    if promise is not None and error_rate is not None:
+        raise InputError("give --error-rate or --promise: answers are kept by one of them.")
+    return error_rate if promise is None else promise
 
 
 @dataclass(frozen=True)
@@ -108,7 +124,8 @@ class Fitted:
     the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
     null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
     last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
-    `reference` are values of answers that `certified` has not seen.
+    `reference` are values of answers that `certified` has not seen. `custom` defines those inputs
+    that are estimators of a user's own.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")
     >>> fitted.estimator, sorted(fitted.thresholds)
@@ -125,6 +142,7 @@ class Fitted:
     large: str | None = None
     by_part: bool = False
     reference: Reference = field(default_factory=Reference)
+    custom: Custom = field(default_factory=dict)
 
     def with_part(self, x: np.ndarray, parts: Sequence[str]) -> np.ndarray:
         """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
@@ -267,8 +285,10 @@ def default_estimator(stored: Mapping[str, Any], entropies: bool = True) -> str:
     return UNNAMED
 
 
-def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) -> Fitted:
-    """As `load`, from a file's content."""
+def from_stored(
+    stored: Mapping[str, Any], estimator: str | None, where: str, custom: Custom = NO_CUSTOM
+) -> Fitted:
+    """As `load`, from a file's content. `custom` defines estimators that are not built in."""
     fitted_on = parse(FittedOn, stored["fitted_on"], f"{where}: fitted_on")
     if fitted_on.feature_version != FEATURE_VERSION:
         raise InputError(
@@ -289,7 +309,7 @@ def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) ->
     return Fitted(
         estimator=estimator,
         by_part=by_part,
-        inputs=tuple(_inputs(estimator, features)),
+        inputs=tuple(_inputs(estimator, features, fits, custom)),
         final=from_json(fits["final"]),
         certified=from_json(tested) if tested else None,
         thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]}
@@ -303,6 +323,7 @@ def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) ->
         fitted_on=fitted_on,
         large=cascade["large"],
         reference=Reference(**fits.get("reference", {})),
+        custom={name: score for name, score in custom.items() if name == estimator},
     )
 
 
@@ -316,8 +337,21 @@ def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:
     )
 
 
-def _inputs(estimator: str, features: list[str]) -> list[str]:
+def _inputs(
+    estimator: str, features: list[str], fits: Mapping[str, Any], custom: Custom
+) -> list[str]:
     """An estimator's inputs with their folders, which a calibrator's file leaves out."""
+    if (definition := fits.get("definition")) is not None:
+        if estimator not in custom:
+            raise InputError(
+                f"{estimator!r} is an estimator of a file of your own: name it with --estimators."
+            )
+        if str(custom[estimator]) != definition:
+            raise InputError(
+                f"{estimator!r} is another expression than the calibrator was fitted on: calibrate "
+                "again, or give the file as it was."
+            )
+        return [f"scores.{estimator}"]
     known = {entry.id: entry.inputs for entry in ESTIMATORS}
     if [name.split(".", 1)[1] for name in known.get(estimator, ())] != features:
         raise InputError(
@@ -426,7 +460,7 @@ def undecided(
     """Why a threshold on these inputs does not hold for each answer's entropies; null where it
     does.
     """
-    if NEED_ENTROPY.isdisjoint(inputs):
+    if not need_entropy(inputs):
         return [None] * answers.height
     kinds = answers.select(ENTROPY_KIND, "top_k").rows()
     return [other_entropies(*kind, fitted_on) for kind in kinds]

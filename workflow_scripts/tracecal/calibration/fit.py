@@ -1,25 +1,41 @@
 """Fitting calibrators on a file of labelled answers, by the workflow's protocol."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 from scipy.special import stdtrit
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import ENTROPY_KIND
-from tracecal.calibration.calibrator import DEFAULT, FittedOn, fingerprints, other_kinds, undecided
+from tracecal.calibration.calibrator import (
+    DEFAULT,
+    LABELS,
+    FittedOn,
+    default_estimator,
+    fingerprints,
+    other_kinds,
+    undecided,
+)
+from tracecal.calibration.cascades import answer_costs, cascade, routed
 from tracecal.calibration.few_labels import by_part, part_codes
 from tracecal.calibration.fits import from_json
-from tracecal.calibration.guarantees import risk_control
+from tracecal.calibration.guarantees import (
+    cascade_guarantee,
+    error_level,
+    paired_parts,
+    risk_control,
+)
 from tracecal.calibration.labelling import grouped
-from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
-from tracecal.estimators.entry import OwnFit
-from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.entry import PICKED, TRACE_PLUS, OwnFit
+from tracecal.estimators.of_traces import KNOWN, NO_CUSTOM, Custom, inputs
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
@@ -37,7 +53,7 @@ FEWEST_VALUES, MOST_ALIKE = 5, 0.9
 class FitSettings(Strict):
     """How a calibrator is fitted; the keys are the configuration's own."""
 
-    seed: int = 2026
+    seed: int = Field(2026, description="of splits, resamples and draws")
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
@@ -101,15 +117,17 @@ def calibrate_answers(
     revision: str | None = None,
     vocabulary: int | None = None,
     parts: Parts | None = None,
+    custom: Custom = NO_CUSTOM,
 ) -> dict[str, object]:
-    """The calibrators of all estimators that need only a trace, as plain JSON.
+    """The calibrators of all estimators that need only a trace, as plain JSON; `custom` ones too,
+    which are never the recommended one, as what reads the file may not know them.
 
     `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
     `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
-    `InputError` where too few remain, where they mix models or kinds of trace, where none names its
-    model, or where equal answers have different labels.
+    `InputError` where too few remain, where they mix models or kinds of trace, or where equal
+    answers have different labels.
     """
-    known = labelled(answers, task, settings, parts)
+    known = labelled(answers, task, settings, parts, custom)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     split = _tested(known.first_split)
@@ -164,6 +182,8 @@ def calibrate_answers(
         calibrators[name]["reference"] = _reference(
             calibrators[name], columns, known.frame, split, settings.seed
         )
+        if name in custom:
+            calibrators[name]["definition"] = str(custom[name])
     held_out = _held_out(known, choice.estimator, settings)
     calibrators[choice.estimator]["held_out"] = held_out
     told = fitted_on.stored()
@@ -212,6 +232,7 @@ def labelled(
     task: str,
     settings: FitSettings,
     parts: Parts | None = None,
+    custom: Custom = NO_CUSTOM,
 ) -> Labelled:
     """The labelled ones of `answers`, their inputs, the estimators and the splits.
 
@@ -224,16 +245,17 @@ def labelled(
             "needed. Add a column 'correct', or give its path with --label."
         )
     if judged["model"].null_count() == judged.height:
-        raise InputError(
-            "no answer names its model, without which the calibrator would be used for any: name "
-            "it with --model."
+        LOGGER.warning(
+            "no answer names its model, so that the calibrator is used for answers of any: name it "
+            "with --model"
         )
     groups = judged.select("example_id", "group_id") if parts else grouped(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    frame = frame.join(inputs(judged), on="example_id", validate="1:1")
+    names = (*KNOWN, *(f"scores.{name}" for name in custom))
+    frame = frame.join(inputs(judged, names, custom), on="example_id", validate="1:1")
     count, share = settings.splits.count, settings.splits.calibration_share
     splits = make_splits(groups, task, settings.seed, count, share)
-    estimators = _computable(frame, judged)
+    estimators = _computable(frame, judged, custom)
     names = parts.pooled if parts and settings.calibration.method == "platt" else ()
     if not names:
         return Labelled(frame, estimators, splits)
@@ -271,7 +293,10 @@ def chosen(known: Labelled, calibrators: Mapping[str, Any], settings: FitSetting
     the answers that thresholds are tested on and the report counts. The interval is one that would
     hold for all estimators at once (Bonferroni). Where DEFAULT cannot be computed or is a constant,
     it is the estimator with the smallest Brier score that is none; of constants alone DEFAULT.
+    Only estimators that are built in are looked at.
     """
+    own = {name: columns for name, columns in known.estimators.items() if name in LABELS}
+    known = known._replace(estimators=own)
     labels = known.frame.select("example_id", "correct", "group_id")
     errors = known.cross_fitted(settings, "calibration").join(labels, on="example_id")
     squared = (pl.col("probability") - pl.col("correct")) ** 2
@@ -281,9 +306,7 @@ def chosen(known: Labelled, calibrators: Mapping[str, Any], settings: FitSetting
     ranked = most.sort(pl.col("brier").round(12), "estimator")["estimator"].to_list()
     part = known.first_split.filter(part="calibration")
     seen = known.frame.join(part, on="example_id", how="semi")
-    varied = {
-        name for name in calibrators if varies(seen, known.estimators[name], calibrators[name])
-    }
+    varied = {name for name in own if varies(seen, known.estimators[name], calibrators[name])}
     ranking = tuple(sorted(ranked, key=lambda name: name not in varied))
     if DEFAULT not in varied:
         fixed = DEFAULT if DEFAULT in ranking and not varied.intersection(ranking) else ranking[0]
@@ -338,10 +361,13 @@ def _one_entropy_kind(answers: pl.DataFrame) -> str:
     return next(iter(kinds), "none")
 
 
-def _computable(frame: pl.DataFrame, labelled: pl.DataFrame) -> dict[str, list[str]]:
+def _computable(
+    frame: pl.DataFrame, labelled: pl.DataFrame, custom: Custom
+) -> dict[str, list[str]]:
     """The estimators that can be computed for enough answers, and their inputs."""
     known = set(frame.columns)
     of_traces = {entry.id: entry.inputs for entry in ESTIMATORS if known.issuperset(entry.inputs)}
+    of_traces |= {name: [f"scores.{name}"] for name in custom}
     usable = {
         name: frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
         for name, columns in of_traces.items()
@@ -364,3 +390,112 @@ def _one(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
             f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
         )
     return values[0] if values else None
+
+
+# The cascade of two models, from two files of labelled answers: its worth and its thresholds.
+
+
+Price = Mapping[str, float]
+
+
+class Cascaded(NamedTuple):
+    """`found` has the rows of `analyse.cascade.ROWS`; `stored` is the content of the small model's
+    calibrator, of whose estimator `router` the key `cascade` holds the thresholds.
+    """
+
+    found: pl.DataFrame
+    stored: dict[str, Any]
+    router: str
+
+
+def cascade_answers(
+    small: pl.DataFrame,
+    large: pl.DataFrame,
+    settings: FitSettings,
+    prices: Sequence[Price] | None = None,
+    task: str = "cascade",
+    vocabulary: int | None = None,
+) -> Cascaded:
+    """The cascade of two models that answered the same questions, matched by `example_id`.
+
+    Both have the columns of `RECORDS`; questions that lack an answer or a label in one are left
+    out. `prices` are those of the small and the large model, per million tokens. Raises
+    `InputError` as `calibrate_answers`.
+    """
+    told = large.filter(pl.col("correct").is_not_null())
+    both = small.join(told.select("example_id"), on="example_id", how="semi")
+    if both.is_empty():
+        raise InputError(
+            "the two files share no question with a label in both: answers to one question need "
+            "the same id. Give its path with --id."
+        )
+    known = labelled(both, task, settings)
+    answers = _paired(known, small, told, prices)
+    method = settings.calibration.method
+    predictions, _ = calibrate_all(
+        known.frame, known.splits, known.estimators, method, known.fits()
+    )
+    fits = calibrate_answers(both, task, settings, vocabulary=vocabulary)
+    baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in known.estimators]
+    chosen = picks(known.frame, known.splits, known.estimators, fits, baselines)
+    router = default_estimator(fits)
+    compared = [name for name in known.estimators if name in (TRACE_PLUS, router)]
+    routers = [*dict.fromkeys([*baselines, PICKED, *compared])]
+    bootstrap = [settings.seed, settings.bootstrap.resamples, settings.bootstrap.level]
+    own_routes = routed(
+        answers, with_picked(predictions, chosen), known.splits, "cascade", routers, bootstrap
+    )
+    found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
+    reasons = undecided(both, known.estimators[router], FittedOn(**fits["fitted_on"]))
+    decided = both.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
+    seen, tested = paired_parts(_first_split(known, answers, router, fits[router], decided))
+    control = settings.risk_control
+    level = error_level(control.confidence)
+    fits[router]["cascade"] = {
+        "large": ", ".join(told["model"].drop_nulls().unique().sort()) or None,
+        "confidence": control.confidence,
+        "thresholds": [
+            asdict(cascade_guarantee(seen, tested, *promise, level, control.largest_group))
+            for promise in control.cascades.listed()
+        ],
+    }
+    return Cascaded(found.filter(pl.col("task").is_null()), fits, router)
+
+
+def _paired(
+    known: Labelled, small: pl.DataFrame, large: pl.DataFrame, prices: Sequence[Price] | None
+) -> pl.DataFrame:
+    """`example_id`, `group_id` and the columns of `routed`; costs are NaN without prices."""
+    frame = known.frame.select("example_id", "group_id")
+    for place, (name, own) in enumerate((("small", small), ("large", large))):
+        tokens = [
+            own[column].list.len().cast(pl.Float64) for column in ("prompt_token_ids", "surprisal")
+        ]
+        paid = answer_costs(
+            *(one.to_numpy() for one in tokens), prices[place] if prices else None, None
+        )
+        costs = np.full(len(own), np.nan) if paid is None else paid
+        columns = own.select("example_id", pl.col("correct").alias(name)).with_columns(
+            pl.Series(f"{name}_cost", costs)
+        )
+        frame = frame.join(columns, on="example_id", how="inner", validate="1:1")
+    return frame
+
+
+def _first_split(
+    known: Labelled,
+    answers: pl.DataFrame,
+    router: str,
+    fits: Mapping[str, Any],
+    decided: pl.Series,
+) -> pl.DataFrame:
+    """`answers` in the first split, with the probability of its fit; null where there is none, or
+    where a threshold does not hold for it: these are escalated.
+    """
+    columns = known.estimators[router]
+    (probability,) = probabilities(known.frame.select(columns), [fits["splits"]["0"]])
+    rated = known.frame.select("example_id", probability=pl.Series(probability).fill_nan(None))
+    holds = pl.when(pl.col("example_id").is_in(decided.implode())).then("probability")
+    return answers.join(
+        rated.select("example_id", probability=holds), on="example_id", validate="1:1"
+    ).join(known.first_split, on="example_id", validate="1:1")

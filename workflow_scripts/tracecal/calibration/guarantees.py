@@ -195,9 +195,7 @@ def _each(
     more than bets on few.
     """
     most = counted(seen, single, largest)
-    sequences = [
-        threshold_sequence(seen, tested.groups, rate, level, most) for rate in error_rates
-    ]
+    sequences = [threshold_sequence(seen, tested.groups, rate, level, most) for rate in error_rates]
     evidence = [
         Evidence.of(seen, tested, thresholds, rate, single, most)
         for rate, thresholds in zip(error_rates, sequences, strict=True)

@@ -13,7 +13,7 @@ from tracecal.answers.parts import CUT, cut
 from tracecal.answers.read import Answers
 from tracecal.answers.record import RECORDS, Record
 from tracecal.answers.settings import Reading
-from tracecal.calibration.calibrator import Fitted
+from tracecal.calibration.calibrator import Fitted, Target
 from tracecal.calibration.labelling import grouped
 from tracecal.calibration.score import Confidence, read_response, score_answer, score_answers
 from tracecal.errors import InputError
@@ -155,7 +155,7 @@ def _require_known(labels: Mapping[str, PartLabels], parts: Parts, rows: pl.Data
 def score_parts(
     answers: pl.DataFrame,
     fitted: Fitted,
-    error_rate: float | None = None,
+    error_rate: Target | None = None,
     task: str | None = None,
     parts: Parts | None = None,
 ) -> pl.DataFrame:

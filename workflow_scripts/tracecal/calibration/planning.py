@@ -20,7 +20,7 @@ from tracecal.calibration.guarantees import (
     error_level,
     threshold_sequence,
 )
-from tracecal.calibration.settings import Splits
+from tracecal.calibration.settings import DRAWS, MOST, Splits
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
@@ -37,9 +37,13 @@ AT_ONCE = 50
 
 
 class Population(Protocol):
-    """Where labelled questions come from. `unknown` says why they do not tell how many suffice."""
+    """Where labelled questions come from. `unknown` says why they do not tell how many suffice.
+
+    A question counts with at most `largest` answers; null: as many as the largest that calibrates.
+    """
 
     unknown: str
+    largest: int | None
 
     def draw(self, rng: np.random.Generator, groups: int) -> Part:
         """That many new groups, numbered from 0 in random order."""
@@ -76,9 +80,12 @@ class AtHand:
     curve: np.ndarray
     spread: np.ndarray
     alike: float
+    largest: int | None = None
 
     @classmethod
-    def of(cls, group: np.ndarray, score: np.ndarray, correct: np.ndarray) -> "AtHand":
+    def of(
+        cls, group: np.ndarray, score: np.ndarray, correct: np.ndarray, largest: int | None = None
+    ) -> "AtHand":
         """By labelled answers, with the `normal_scores` of fits that had not seen them."""
         curve, spread = _curve(score, correct)
         right = expit(curve[0] + curve[1] * score)
@@ -86,7 +93,7 @@ class AtHand:
         sizes = np.unique(group, return_counts=True)[1]
         # So much less do alike answers tell than as many independent ones.
         design_effect = 1 + alike * ((sizes**2).sum() / sizes.sum() - 1)
-        return cls(group, score, curve, spread * design_effect, alike)
+        return cls(group, score, curve, spread * design_effect, alike, largest)
 
     def draw(self, rng: np.random.Generator, groups: int) -> Part:
         numbers, starts, sizes = np.unique(
@@ -147,6 +154,7 @@ class Guessed:
     unknown: ClassVar[str] = (
         "more labels, a larger error rate or a better estimator would be needed"
     )
+    largest: ClassVar[int] = 1
     accuracy: float
     auroc: float
 
@@ -190,7 +198,7 @@ def simulated(
                     population.draw(seeded(seed, "promised", size, k), size) for k in numbers
                 )
             ]
-            found = coverages(pairs, error_rate, level, first_only)
+            found = coverages(pairs, error_rate, level, first_only, population.largest)
             rows += [(size, draw, one) for draw, one in zip(numbers, found, strict=True)]
     return pl.DataFrame(rows, schema=DRAWN, orient="row")
 
@@ -314,8 +322,7 @@ def _rounded(number: float) -> str:
 # How many labels a guarantee needs, as a table, a picture and a sentence.
 
 
-# The smallest number of labelled questions to try, and unless it is stated the largest; and draws.
-FEWEST, MOST, DRAWS = 50, 3200, 100
+FEWEST = 50  # labelled questions, the smallest number to try
 
 PICTURE = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 270"
@@ -357,7 +364,8 @@ def population(
 
 def at_hand(stored: Mapping[str, Any], where: str) -> AtHand:
     """The labelled answers of a calibrator. Raises `InputError` where its file lacks them."""
-    held = stored[default_estimator(stored)].get("held_out") or {}
+    own = stored[default_estimator(stored)]
+    held = own.get("held_out") or {}
     if "fold" not in held:
         raise InputError(
             f"{where} does not hold its labelled answers' probabilities and folds, as those of "
@@ -365,7 +373,8 @@ def at_hand(stored: Mapping[str, Any], where: str) -> AtHand:
         )
     group, fold = np.array(held["group"]), np.array(held["fold"])
     score = normal_scores(np.array(held["probability"], dtype=float), fold)
-    return AtHand.of(group, score, np.array(held["correct"], dtype=bool))
+    largest = own["risk_control"]["largest_group"]
+    return AtHand.of(group, score, np.array(held["correct"], dtype=bool), largest)
 
 
 def planned(

@@ -43,21 +43,22 @@ SCORED = {
     "keep": pl.Boolean,
     "reason": pl.String,
 }
+PROBABILITIES = ("probability", "lower", "upper")
 
 
 def score_answers(
     answers: pl.DataFrame,
     fitted: Fitted,
-    error_rate: float | None = None,
+    error_rate: Target | None = None,
     task: str | None = None,
 ) -> pl.DataFrame:
     """The columns of `SCORED`, a row per answer of `answers` (columns of `RECORDS`), in its order.
 
     Where the calibrator is one of parts of answers, `answers` are such, with the column `part`.
     `probability` lies in [`lower`, `upper`], as would that of exact entropies. `reason` says why
-    `probability`, or `keep` at a target `error_rate`, is null. Raises `InputError` where the
-    answers are not of the calibrator's model, task and kind of trace, or where it needs more than
-    traces.
+    `probability`, or `keep` at a target (`error_rate`, or a promise), is null. Raises `InputError`
+    where the answers are not of the calibrator's model, task and kind of trace, or where it needs
+    more than traces.
     """
     fitted.require_parts("part" in answers.columns)
     require_same_kind(answers, fitted.fitted_on, task)
@@ -65,19 +66,20 @@ def score_answers(
         if warning:
             LOGGER.warning("%s", warning)
     columns = list(fitted.inputs)
-    if missing := [name for name in columns if name not in KNOWN]:
+    own = {f"scores.{name}" for name in fitted.custom}
+    if missing := [name for name in columns if name not in KNOWN and name not in own]:
         raise InputError(
             f"{fitted.estimator} needs {missing[0]}, which traces do not provide: only the "
             "workflow can compute it. Choose trace_plus or another estimator of traces."
         )
-    known = inputs(answers, columns)
+    known = inputs(answers, columns, fitted.custom)
     defined = known.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
     x, low, high = (
         fitted.with_part(
             frame.filter(defined).select(columns).to_numpy(order="c"),  # NaN where null
             answers.filter(defined)["part"] if fitted.by_part else (),
         )
-        for frame in (known, *input_bounds(answers, columns))
+        for frame in (known, *input_bounds(answers, columns, fitted.custom))
     )
     lower, upper = interval(fitted.final, low, high)
     kept = fitted.keeps(x, error_rate) if error_rate is not None else None
@@ -101,7 +103,7 @@ def score_answers(
     return joined.with_columns(keep=decided).select(*SCORED)
 
 
-def _undecided(answers: pl.DataFrame, fitted: Fitted, error_rate: float) -> list[str | None]:
+def _undecided(answers: pl.DataFrame, fitted: Fitted, error_rate: Target) -> list[str | None]:
     """Why the threshold does not decide about each answer; null where it does."""
     if (why := fitted.why_not(error_rate)) is not None:
         return [why] * answers.height
@@ -109,6 +111,19 @@ def _undecided(answers: pl.DataFrame, fitted: Fitted, error_rate: float) -> list
     among = fingerprints(answers).is_in(list(fitted.fitted_on.answers)).to_list()
     known = {True: KNOWN_ANSWER}
     return [reason or known.get(was) for reason, was in zip(reasons, among, strict=True)]
+
+
+DIGITS = 4  # of probabilities in files
+
+
+def with_digits(scored: pl.DataFrame) -> pl.DataFrame:
+    """Scored answers, or answers with scored `parts`, with probabilities of as many digits as they
+    are known to.
+    """
+    if "parts" not in scored.columns:
+        return scored.with_columns(pl.col(pl.Float64).round(DIGITS))
+    rounded = (pl.element().struct.field(name).round(DIGITS) for name in PROBABILITIES)
+    return scored.with_columns(pl.col("parts").list.eval(pl.element().struct.with_fields(*rounded)))
 
 
 # The confidence of one answer, from two lists of floats or from a server's response.

@@ -86,3 +86,7 @@ class Bootstrap(Strict):
 
     resamples: PositiveInt = Field(1000, description="resamples of each task's groups of examples")
     level: float = Field(0.95, gt=0, lt=1, description="share of the resamples in an interval")
+
+
+# Unless they are stated: the largest number of labels that a plan tries, and its simulated draws.
+MOST, DRAWS = 3200, 100

@@ -1,23 +1,170 @@
-"""Options that several of the command's parts share: a file of answers, and how it is read."""
+"""What the commands share: their options, and the files that they read and write."""
 
-import argparse
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
-from tracecal.answers.read import Answers, listed, read_answers
+import typer
+from pydantic.fields import FieldInfo
+
 from tracecal.answers.settings import Reading
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict, parse
 
-READING = ("format", "vocabulary", "greedy", "rounding", "stop_token", "processed", "model", "id")
-READING += ("reasoning", "label", "columns", "filter", "wrong_rows")
+if TYPE_CHECKING:  # slow to load, which every start of the command would take
+    from tracecal.answers.part_spec import Parts
+    from tracecal.answers.read import Answers
+    from tracecal.calibration.calibrator import Fitted
+
+DISTRIBUTION = "tracecal"
+SEED = 2026
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
-READ += ("weights", "escalate_calibrator")
+READ += ("weights", "escalate_calibrator", "estimators")
 WRITTEN = ("output", "report", "picture", "promise_file", "state", "watch")
 MAY_SHARE = (("state", "answers"), ("output", "labels"))
+
+
+class Command(NamedTuple):
+    """A command as typer takes it, the wish that it grants, and an example of its use."""
+
+    run: Callable[..., None]
+    wish: str
+    example: str
+
+
+def command(wish: str, example: str) -> Callable[[Callable[..., None]], Command]:
+    """Makes a `Command` of a function, whose docstring is its help.
+
+    Parameters are options; one whose type is a model stands for an option of each of its fields,
+    as `Shown` says, and gets what these give.
+    """
+    return lambda function: Command(_with_options(function), wish, example)
+
+
+class Shown(NamedTuple):
+    """How a model's fields become options: `only` some of them, with `defaults` of the command's
+    own, in `panels` of the help, or `hidden` there.
+    """
+
+    only: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = {}
+    panels: Mapping[str, tuple[str, ...]] = {}
+    hidden: bool = False
+
+    def options(self, model: type[Strict]) -> list[inspect.Parameter]:
+        """The options, in the order of their panels."""
+        panel_of = {name: panel for panel, names in self.panels.items() for name in names}
+        names = [name for name in self.only or model.model_fields if name not in panel_of]
+        return [
+            _option(name, model.model_fields[name], self, panel_of.get(name))
+            for name in (*names, *panel_of)
+        ]
+
+
+def _option(name: str, field: FieldInfo, shown: Shown, panel: str | None) -> inspect.Parameter:
+    """A field as an option. Numbers stay text, which the model reads and refuses."""
+    kind, metavar, what = field.annotation, None, field.description or ""
+    default = shown.defaults.get(name, field.get_default())
+    if get_origin(kind) in (dict, list):
+        kind, metavar, default = list[str], "COLUMN=PATH" if kind == dict[str, str] else "NAME", []
+    elif get_origin(kind) is Literal:
+        metavar, choices = "NAME", get_args(kind)
+        if any(one not in what for one in choices):
+            what += f" ({', '.join(choices)})"
+    elif kind is not bool:
+        metavar = next(f"<{one}>" for one in ("int", "float", "str") if one in str(kind))
+        kind, default = str | None, None if default is None else str(default)
+    flag = f"--{name.replace('_', '-')}"
+    option = typer.Option(
+        flag, help=what, metavar=metavar, hidden=shown.hidden, rich_help_panel=panel
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[str if field.is_required() else kind, option],
+        default=inspect.Parameter.empty if field.is_required() else default,
+    )
+
+
+def _with_options(function: Callable[..., None]) -> Callable[..., None]:
+    options: dict[str, list[inspect.Parameter]] = {}
+    models: dict[str, type[Strict]] = {}
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        kind, *told = get_args(one.annotation) or (one.annotation,)
+        shown = next((mark for mark in told if isinstance(mark, Shown)), None)
+        if shown is None:
+            options[one.name] = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        else:
+            options[one.name], models[one.name] = shown.options(kind), kind
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        require_apart(given)
+        for name, model in models.items():
+            values = {one.name: given.pop(one.name) for one in options[name]}
+            given[name] = parse(model, _with_columns(values), "options")
+        with suppress(BrokenPipeError):  # the reader of the output, such as `head`, has enough
+            function(**given)
+
+    run.__signature__ = inspect.Signature([one for several in options.values() for one in several])
+    return run
+
+
+def _with_columns(values: dict[str, Any]) -> dict[str, Any]:
+    """The values with `columns`, which are given as COLUMN=PATH, as a mapping."""
+    if "columns" not in values:
+        return values
+    pairs = [pair.partition("=") for pair in values["columns"]]
+    if wrong := [name for name, equals, path in pairs if not (name and equals and path)]:
+        raise InputError(f"--columns {wrong[0]}: expected COLUMN=PATH, such as answer=output.text.")
+    return values | {"columns": {name: path for name, _, path in pairs}}
+
+
+# Options of several commands.
+
+
+FILE = "a file of answers; how it is read: 'tracecal reading'"
+PARTS = r"a file or text: 'json: \[a, b]', 'lines: \[a, b]' or a JSON Schema (docs/parts.md)"
+AnswersFile = Annotated[str, typer.Option("--answers", help=FILE)]
+CalibratorFile = Annotated[str, typer.Option("--calibrator", help="the calibrator's JSON file")]
+ErrorRate = Annotated[
+    float | None, typer.Option("--error-rate", help="target error rate of the answers to keep")
+]
+TaskName = Annotated[
+    str | None,
+    typer.Option("--task", help="the calibrator's task, where the answers name it otherwise"),
+]
+Config = Annotated[
+    str | None,
+    typer.Option("--config", help="YAML with settings of the fit. Its keys: 'tracecal settings'"),
+]
+Custom = Annotated[
+    str | None,
+    typer.Option("--estimators", help="a Python file with estimators of your own: docs/custom.md"),
+]
+AsRead = Annotated[Reading, Shown(hidden=True)]
+
+
+def ending(*suffixes: str) -> Callable[[str | None], str | None]:
+    """The check of an option for a file whose name has one of the suffixes."""
+
+    def checked(path: str | None) -> str | None:
+        if path is not None and Path(path).suffix not in suffixes:
+            raise typer.BadParameter(
+                f"{path}: expected a name that ends in {' or '.join(suffixes)}."
+            )
+        return path
+
+    return checked
+
+
+# Files.
 
 
 def require_apart(options: Mapping[str, Any]) -> None:
@@ -38,12 +185,12 @@ def require_apart(options: Mapping[str, Any]) -> None:
         for other, file in read + written[:place]:
             if _same(path, file) and (name, other) not in MAY_SHARE:
                 raise InputError(
-                    f"{_option(name)} {path} is the file of {_option(other)}, too, and would "
-                    "replace it: name another."
+                    f"{_flag(name)} {path} is the file of {_flag(other)}, too, and would replace "
+                    "it: name another."
                 )
 
 
-def _option(name: str) -> str:
+def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
@@ -62,89 +209,60 @@ def _same(one: str | Path, other: str | Path) -> bool:
         return Path(one).resolve() == Path(other).resolve()
 
 
-def ending(*suffixes: str) -> Callable[[str], str]:
-    """The type of an option for a file whose name has one of the suffixes."""
-
-    def checked(path: str) -> str:
-        if Path(path).suffix not in suffixes:
-            raise argparse.ArgumentTypeError(
-                f"{path}: expected a name that ends in {' or '.join(suffixes)}."
-            )
-        return path
-
-    return checked
-
-
-def add_answers(command: argparse.ArgumentParser, first: bool = False) -> None:
-    """Add the options that name a file of answers, as the `first` argument, and how it is read."""
-    what = "JSON Lines, JSON, CSV, Arrow, Parquet, or the state of 'serve --keep-texts'"
-    if first:
-        command.add_argument("answers", help=what)
-    else:
-        command.add_argument("--answers", required=True, help=what)
-    add_options(command, Reading, READING)
-
-
-def add_calibrator(command: argparse.ArgumentParser) -> None:
-    """Add the options that name a calibrator's file, and the error rate of the answers to keep."""
-    command.add_argument("--calibrator", required=True, help="the calibrator's JSON file")
-    command.add_argument(
-        "--error-rate", type=float, help="target error rate of the answers to keep"
-    )
-
-
-def add_task(command: argparse.ArgumentParser) -> None:
-    """Add the option that says of answers which task they are of."""
-    command.add_argument(
-        "--task", help="the calibrator's task, where the answers name it otherwise"
-    )
-
-
-def add_options(
-    command: argparse.ArgumentParser, schema: type[Strict], names: Iterable[str]
-) -> None:
-    """Add some fields of a schema as a command's options."""
-    for name in names:
-        field = schema.model_fields[name]
-        option: dict[str, Any] = {"help": field.description, "default": field.get_default()}
-        if field.is_required():
-            option = {"help": field.description, "required": True}
-        if field.annotation is bool:
-            option["action"] = "store_true"
-        elif field.annotation == dict[str, str]:
-            option |= {"nargs": "+", "metavar": "COLUMN=PATH"}
-        elif field.annotation == list[str]:
-            option |= {"nargs": "+", "metavar": "NAME"}
-        elif get_origin(field.annotation) is Literal:
-            option["choices"] = get_args(field.annotation)
-        command.add_argument(f"--{name.replace('_', '-')}", **option)
+def require_installed(what: str, extra: str, *modules: str) -> None:
+    """Raise `InputError` where a library of an `extra` is missing, before any work is done."""
+    if missing := [name for name in modules if find_spec(name) is None]:
+        raise InputError(
+            f"{what} needs {missing[0]}, which is not installed: pip install "
+            f"'{DISTRIBUTION}[{extra}]'"
+        )
 
 
 def read_given(
-    args: argparse.Namespace,
+    path: str,
+    reading: Reading,
     vocabulary: int | None = None,
     with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
-    path: str | None = None,
-) -> Answers:
-    """The answers of a file, by default the one that a command names, read as its options say;
-    raises `InputError`.
+) -> "Answers":
+    """The answers of a file; raises `InputError`.
 
     `vocabulary` counts where the options name none; `with_rows` as in `read_answers`.
     """
-    options = {name: getattr(args, name) for name in READING}
-    options["vocabulary"] = options["vocabulary"] or vocabulary
-    if options["columns"]:
-        pairs = [pair.partition("=") for pair in options["columns"]]
-        if wrong := [name for name, equals, path in pairs if not (name and equals and path)]:
-            raise InputError(
-                f"--columns {wrong[0]}: expected COLUMN=PATH, such as answer=output.text."
-            )
-        options["columns"] = {name: path for name, _, path in pairs}
-    path = path or args.answers
-    answers = read_answers(path, parse(Reading, options, "options"), with_rows=with_rows)
+    from tracecal.answers.read import listed, read_answers
+
+    if reading.vocabulary is None:
+        reading = reading.model_copy(update={"vocabulary": vocabulary})
+    answers = read_answers(path, reading, with_rows=with_rows)
     if answers.wrong:
         LOGGER.warning("%s: left out %s", path, listed(answers.wrong))
     return answers
 
 
-Command = Callable[[str, str, str], argparse.ArgumentParser]
+class WithCalibrator(NamedTuple):
+    """The `fits` of a calibrator, answers with their rows, their task, and the parts to show."""
+
+    fits: dict[str, "Fitted"]
+    answers: "Answers"
+    task: str | None
+    parts: "Parts | None"
+
+
+def read_with_calibrator(
+    path: str, reading: Reading, calibrator: str | None, task: str | None, parts: str | None
+) -> WithCalibrator:
+    """A file of answers, for which a calibrator may be given, and parts, else those of it."""
+    from tracecal.apps.explorer.of_file import fits
+    from tracecal.calibration.calibrator import stored_in, vocabulary_for
+    from tracecal.calibration.parts import given_parts
+
+    fitted = fits(stored_in(calibrator), calibrator) if calibrator else {}
+    of = next((one.fitted_on for one in fitted.values()), None)
+    size = vocabulary_for(of, reading.vocabulary) if of else None
+    answers = read_given(path, reading, size, with_rows=True)
+    own = of.parts if of else None
+    return WithCalibrator(
+        fitted,
+        answers,
+        task or answers.metadata.get("task"),
+        given_parts(parts) if parts else own,
+    )

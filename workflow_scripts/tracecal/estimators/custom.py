@@ -1,12 +1,15 @@
-"""Custom estimators, from a Python file that the configuration names (docs/custom.md)."""
+"""Custom estimators, from a Python file (docs/custom.md)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Estimator
 from tracecal.estimators.registry import IDS
 from tracecal.io.input_files import declared_in
 from tracecal.io.settings import Strict, parse
+
+if TYPE_CHECKING:  # slow to load, and not needed at import
+    import polars as pl
 
 
 class CustomEntry(Strict):
@@ -35,3 +38,8 @@ def custom_entries(path: str | None) -> dict[str, CustomEntry]:
     if taken := [name for name in declared if name in IDS]:
         raise InputError(f"{path}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
     return {name: parse(CustomEntry, entry, f"{path}: {name}") for name, entry in declared.items()}
+
+
+def custom_scores(path: str | None) -> "dict[str, pl.Expr]":
+    """The scores of a file's estimators by id; raises as `custom_estimators`."""
+    return {name: entry.score for name, entry in custom_entries(path).items()}

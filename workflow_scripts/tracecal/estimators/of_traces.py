@@ -3,13 +3,18 @@
 Columns are named as in the calibration protocol, `features.<name>` and `scores.<estimator>`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
+from tracecal.errors import InputError
 from tracecal.estimators import entropy, likelihood, trace, trajectory
 from tracecal.features.features import FEATURES, OF_ENTROPY, STATISTICS, answer_features
 
+# Estimators of a user's own by id: expressions over OF_TRACE and all features.
+Custom = Mapping[str, pl.Expr]
+NO_CUSTOM: Custom = {}
+OF_TRACE = ("example_id", "answer", "finish_reason", "tokens", "surprisal", "entropy")
 # The estimators that need only a trace.
 OF_TRACES = likelihood.SCORES | entropy.SCORES | trajectory.SCORES
 OF_FEATURES = trace.SCORES
@@ -38,8 +43,16 @@ HALF = pl.col("entropy").list.len() // 2
 REST = pl.col("entropy").list.len() - HALF
 
 
-def inputs(answers: pl.DataFrame, names: Iterable[str] = KNOWN) -> pl.DataFrame:
-    """`example_id` and the inputs `names`, Float64, of answers with `surprisal` and `entropy`.
+def need_entropy(names: Iterable[str]) -> bool:
+    """Whether some of these inputs depend on the entropies, as custom ones are taken to do."""
+    return any(name in NEED_ENTROPY or name not in KNOWN for name in names)
+
+
+def inputs(
+    answers: pl.DataFrame, names: Iterable[str] = KNOWN, custom: Custom = NO_CUSTOM
+) -> pl.DataFrame:
+    """`example_id` and the inputs `names`, Float64, of answers with `surprisal` and `entropy`; of
+    `custom` estimators these are their scores.
 
     Null where undefined or where `surprisal` or `entropy`, if needed, is null.
     """
@@ -56,25 +69,45 @@ def inputs(answers: pl.DataFrame, names: Iterable[str] = KNOWN) -> pl.DataFrame:
         features = answer_features(answers).with_columns(
             **{f"scores.{name}": of for name, of in OF_FEATURES.items()}
         )
+        own = {name: score for name, score in custom.items() if f"scores.{name}" in names}
+        rows = answers.select(OF_TRACE).hstack(features.select([*FEATURES])) if own else features
+        of_own = scored(rows, own).rename({name: f"scores.{name}" for name in own})
+        frame = frame.hstack(of_own.drop("example_id"))
         renamed = features.rename({name: f"features.{name}" for name in FEATURES})
         frame = frame.hstack(renamed.drop("example_id"))
     numbers = pl.col(names).cast(pl.Float64)
     return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))
 
 
+def scored(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
+    """`example_id` and a Float64 column for each estimator, of rows with OF_TRACE and features.
+
+    Raises `InputError` where an expression does not work on these columns.
+    """
+    try:
+        scores = {name: score.cast(pl.Float64) for name, score in custom.items()}
+        return rows.select("example_id", **scores)
+    except (pl.exceptions.PolarsError, AttributeError) as error:
+        raise InputError(
+            f"the scores of {', '.join(custom)} cannot be computed "
+            f"({str(error).splitlines()[0]}); columns are {', '.join(rows.columns)}."
+        ) from error
+
+
 def input_bounds(
-    answers: pl.DataFrame, names: Iterable[str] = KNOWN
+    answers: pl.DataFrame, names: Iterable[str] = KNOWN, custom: Custom = NO_CUSTOM
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The smallest and largest values of `inputs`, with each entropy between its bounds.
 
     An answer without bounds has exact entropies. Null where no bound is known: for an input of
-    UNBOUNDED, or without upper bounds of the entropies.
+    UNBOUNDED or a custom one, or without upper bounds of the entropies.
     """
     names = list(names)
     bounded = answers.with_columns(
         entropy_lower=pl.coalesce("entropy_lower", "entropy"),
         entropy_upper=pl.coalesce("entropy_upper", "entropy"),
     )
+    known = [name for name in names if name in KNOWN]
     # A slope is steepest where the entropies before the middle are at one bound and those after it
     # at the other; the middle one does not matter.
     at = {
@@ -83,11 +116,11 @@ def input_bounds(
         "rising": LOW.list.head(HALF).list.concat(HIGH.list.tail(REST)),
         "falling": HIGH.list.head(HALF).list.concat(LOW.list.tail(REST)),
     }
-    bounds = {at: inputs(bounded.with_columns(entropy=lists), names) for at, lists in at.items()}
+    bounds = {at: inputs(bounded.with_columns(entropy=lists), known) for at, lists in at.items()}
     without = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
-    exact = inputs(answers.with_columns(entropy=without), names)
+    exact = inputs(answers.with_columns(entropy=without), names, custom)
     least, most = {}, {}
-    for name in names:
+    for name in known:
         if name in UNBOUNDED:
             continue
         ends = ("falling", "rising") if name in SLOPES else ("low", "high")

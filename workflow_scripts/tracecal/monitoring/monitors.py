@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from tracecal.calibration.calibrator import Reference
 from tracecal.io.randomness import seeded
+from tracecal.monitoring.settings import CHANCE, PER_ALARM
 
 BETS = np.array([-1.8, -0.9, 0.0, 0.9, 1.8])
 MOVED = 0.01
@@ -180,9 +181,9 @@ class Promise:
     nothing.
     """
 
-    answers_per_alarm: int = 10_000
+    answers_per_alarm: int = PER_ALARM
     error_rate: float | None = None
-    chance: float = 0.05
+    chance: float = CHANCE
     block: int = 1
     one_per: str | None = None
 

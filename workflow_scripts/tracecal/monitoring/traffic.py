@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from pydantic import Field, model_validator
 
 from tracecal.answers import read
 from tracecal.answers.rows import find
@@ -24,7 +23,6 @@ from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
-from tracecal.io.settings import Strict
 from tracecal.monitoring.monitors import (
     ALIKE,
     ERROR,
@@ -38,6 +36,7 @@ from tracecal.monitoring.monitors import (
     start,
     watch,
 )
+from tracecal.monitoring.settings import SHORTEST, Watching
 
 PATIENCE = 10.0  # seconds to wait for another writer
 SCHEMA = """
@@ -55,9 +54,8 @@ CREATE TABLE IF NOT EXISTS labels (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
 """
-# What became of a label.
 ENOUGH = 1000  # answers that say how long blocks must be
-SHORTEST = 100  # blocks in which a false alarm is allowed once on average
+# What became of a label.
 USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
 AT_ONCE = 500  # answers of a transaction
 NEWEST = 10_000  # answers that say how long blocks must be
@@ -439,42 +437,6 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
         "threshold": None if error_rate is None else fitted.thresholds[error_rate],
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-
-
-SHORTEST = 100  # blocks in which a false alarm is allowed once on average
-
-
-class Watching(Strict):
-    """How often false alarms are allowed, and what is watched as one."""
-
-    answers_per_alarm: int = Field(
-        Promise.answers_per_alarm,
-        ge=100,
-        description="answers in which a false alarm is allowed once on average",
-    )
-    chance: float = Field(
-        Promise.chance, gt=0, lt=1, description="of ever raising a false alarm about the error rate"
-    )
-    block: int = Field(
-        Promise.block,
-        ge=1,
-        description="answers, or labels, watched as one, where neighbours are alike; without the "
-        "calibrator's reference",
-    )
-    one_per: str | None = Field(
-        Promise.one_per,
-        description="watch one answer of each value at this path of a row, such as request.user; "
-        "null: one of each request",
-    )
-
-    @model_validator(mode="after")
-    def _raises_no_alarm_at_once(self) -> "Watching":
-        if self.block > self.answers_per_alarm / SHORTEST:
-            raise ValueError(
-                f"--block {self.block} is too long: at most --answers-per-alarm / {SHORTEST}, "
-                f"{self.answers_per_alarm // SHORTEST}"
-            )
-        return self
 
 
 NAMES = {"kept": "share kept", "unknown": "share without confidence"}  # of monitors, where longer

@@ -32,7 +32,7 @@ from tracecal.apps.proxy.confidence import Scorer
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.watcher import Watcher
 from tracecal.calibration.calibrator import DEFAULT
-from tracecal.cli.main import main, parser
+from tracecal.cli.main import commands, main
 from tracecal.io.files import write_json
 
 SURE = [token("51", -0.25, TWO), token("<|im_end|>", -0.01, END)]
@@ -608,9 +608,12 @@ def test_metrics_count_escalations(both, of_top_k, tmp_path):
 def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     text = (REPOSITORY / "docs/cascades.md").read_text(encoding="utf-8")
     told = re.findall(r"^ {4}tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
-    read = [parser().parse_args(shlex.split(one.replace("\\\n", " "))) for one in told]
+    read = []
+    for one in told:
+        name, *options = shlex.split(one.replace("\\\n", " "))
+        read.append(commands().commands[name].make_context(name, options).params)
     assert len(read) == 4
-    serving = [args for args in read if hasattr(args, "upstream")]
-    for args in serving:
-        Settings(**{name: getattr(args, name) for name in Settings.model_fields})
-    assert [args.promise for args in serving] == [None, "below:0.02"]
+    serving = [given for given in read if "upstream" in given]
+    for given in serving:
+        Settings(**{name: given[name] for name in Settings.model_fields})
+    assert [given["promise"] for given in serving] == [None, "below:0.02"]

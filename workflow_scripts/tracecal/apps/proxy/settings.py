@@ -1,13 +1,12 @@
-"""The settings of `tracecal serve`."""
+"""The settings of `tracecal serve`. Each start of a command reads this file: it loads little."""
 
 import re
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
-from tracecal.monitoring.traffic import Watching
+from tracecal.monitoring.settings import Watching
 
 KEY_ENV = "TRACECAL_ESCALATE_KEY"
 
@@ -20,53 +19,49 @@ class Settings(Watching):
     port: int = Field(8400, ge=0, le=65535, description="port to listen on; 0: any free one")
     allow_host: list[str] = Field(
         [],
-        description="names by which clients reach the proxy, beside those of this machine and the "
-        "address that they connect to: of a tunnel or a container",
+        description="names by which clients reach the proxy, beside its address: of a tunnel or a "
+        "container",
     )
     allow_origin: list[str] = Field(
-        [], description="web pages that may ask the proxy, such as https://chat.example.org"
+        [], description="web pages that may ask, such as https://chat.example.org"
     )
     top: int = Field(20, ge=1, description="log-probabilities to request per token")
     workers: PositiveInt = Field(1, description="number of processes")
     max_requests: PositiveInt = Field(
-        1000, description="requests at once in each process; a request above gets status 503"
+        1000, description="requests at once in each process; others get status 503"
     )
     max_body: PositiveFloat = Field(64, description="MB of a request, or of an answer to score")
     connect_timeout: PositiveFloat = Field(10, description="seconds to connect to the server")
     timeout: PositiveFloat = Field(600, description="seconds the server or a client may stall")
     client_timeout: PositiveFloat = Field(
-        75, description="seconds for a client to send its headers, and its body"
+        75, description="seconds for a client to send headers, and a body"
     )
-    watch: str | None = Field(
-        None, description="SQLite state of monitors; with it the proxy answers /metrics and /watch"
-    )
+    watch: str | None = Field(None, description="SQLite state of monitors, for /metrics and /watch")
     keep_texts: PositiveInt | None = Field(
         None,
-        description="keep requests and answers of the newest so many in the state of --watch, for "
-        "'pick', 'label', 'explore' and 'score'; without it no text is stored",
+        description="keep the texts of the newest so many answers in the state of --watch, which "
+        "other commands read then",
     )
     on_alarm: Literal["withhold", "warn"] = Field(
-        "withhold", description="after an alarm of --watch, keep is null; or only the log says so"
+        "withhold", description="after an alarm keep is null, or the log says so"
     )
     escalate: str | None = Field(
-        None, description="a large server, asked what no answer is kept for: docs/cascades.md"
+        None, description="a large server for what is not kept: docs/cascades.md"
     )
     promise: str | None = Field(
         None,
-        description="keep answers by this promise about the cascade, such as below:0.02, in place "
-        "of --error-rate; the calibrator is of 'tracecal cascade'",
+        description="of the cascade, by which to keep answers, such as below:0.02",
     )
     escalate_model: str | None = Field(None, description="the large model's name there")
     escalate_key_env: str = Field(
-        KEY_ENV, description="environment variable that holds the large server's key, if it has one"
+        KEY_ENV, description="environment variable with its key, if it has one"
     )
     escalate_timeout: PositiveFloat = Field(
         120,
-        description="seconds for the large server's answer, or for a stream of it to begin; then "
-        "the small one's counts",
+        description="seconds for its answer, or a stream, to begin; then the small one's counts",
     )
     escalate_calibrator: str | None = Field(
-        None, description="the large model's own calibrator, for the confidence of its answers"
+        None, description="the large model's calibrator, for its confidence"
     )
 
     @field_validator("upstream", "escalate")
@@ -129,11 +124,3 @@ class Settings(Watching):
     def most_bytes(self) -> int:
         """`max_body` in bytes."""
         return int(self.max_body * 1e6)
-
-
-def is_local(host: str) -> bool:
-    """Whether a name or address is that of this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

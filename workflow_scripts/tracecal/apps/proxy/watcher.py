@@ -18,9 +18,9 @@ from tracecal.apps.proxy.wire import Object
 from tracecal.calibration.calibrator import Fitted
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
+from tracecal.monitoring.settings import Watching
 from tracecal.monitoring.traffic import (
     Store,
-    Watching,
     alike,
     identity,
     key_of,

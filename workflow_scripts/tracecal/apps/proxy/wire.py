@@ -1,9 +1,10 @@
-"""OpenAI-compatible servers: connections, endpoints, bodies and headers."""
+"""OpenAI-compatible servers: their endpoints, bodies and headers, and requests to them."""
 
 import urllib.request
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any
 
 import orjson
@@ -21,7 +22,7 @@ from aiohttp import (
 from multidict import CIMultiDict
 from yarl import URL
 
-from tracecal.apps.proxy.settings import Settings, is_local
+from tracecal.apps.proxy.settings import Settings
 from tracecal.io.log import LOGGER
 
 Object = dict[str, Any]
@@ -373,3 +374,11 @@ def _outer_proxy(url: URL) -> str | None:
     if is_local(host) or urllib.request.proxy_bypass(host):
         return None
     return urllib.request.getproxies().get(url.scheme)
+
+
+def is_local(host: str) -> bool:
+    """Whether a name or address is that of this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

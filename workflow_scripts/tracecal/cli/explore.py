@@ -1,0 +1,60 @@
+"""`tracecal explore`: a page that shows the answers of a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracecal.cli.options import (
+    PARTS,
+    SEED,
+    AnswersFile,
+    AsRead,
+    TaskName,
+    command,
+    ending,
+    read_with_calibrator,
+)
+
+MOST = 10_000
+CHOICE = "What is shown"
+
+
+@command(
+    "look at answers and their confidence",
+    "tracecal explore --answers log.jsonl --calibrator C.json --output answers.html",
+)
+def explore(
+    answers: AnswersFile,
+    output: Annotated[str, typer.Option(callback=ending(".html"), help="the page, .html")],
+    reading: AsRead,
+    calibrator: Annotated[
+        str | None, typer.Option(help="a calibrator's JSON file, for probabilities")
+    ] = None,
+    task: TaskName = None,
+    number: Annotated[
+        int, typer.Option(help="answers to show, at most", rich_help_panel=CHOICE)
+    ] = MOST,
+    seed: Annotated[
+        int, typer.Option(help="of the choice of more answers", rich_help_panel=CHOICE)
+    ] = SEED,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            help=f"parts, each in its answer: {PARTS}; by default the calibrator's",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
+) -> None:
+    """Write a page that shows the answers of a file.
+
+    It is the page that a run of the workflow makes: one file, which loads nothing else.
+    """
+    from tracecal.apps.explorer.of_file import page_data
+    from tracecal.apps.explorer.page import page
+    from tracecal.io.files import write_text
+
+    given = read_with_calibrator(answers, reading, calibrator, task, parts)
+    name = Path(answers).name
+    data = page_data(given.answers, name, given.fits, number, seed, given.task, given.parts)
+    write_text(page(data), output)

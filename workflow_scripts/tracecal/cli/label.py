@@ -1,0 +1,152 @@
+"""`tracecal label`: answers labelled on a page of this machine."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracecal.cli.options import (
+    FILE,
+    PARTS,
+    SEED,
+    AsRead,
+    TaskName,
+    command,
+    read_with_calibrator,
+    require_apart,
+    require_installed,
+)
+from tracecal.io.log import LOGGER
+
+if TYPE_CHECKING:
+    from tracecal.apps.label_page import Verdicts
+
+GUARANTEE = "As few labels as a guarantee needs"
+ELSEWHERE = "Verdicts given elsewhere"
+
+
+@command("label answers", "tracecal label pick.jsonl --output labelled.jsonl")
+def label(
+    answers: Annotated[str, typer.Argument(help=FILE)],
+    reading: AsRead,
+    output: Annotated[
+        str | None, typer.Option(help="rows with verdicts (default: beside, .labelled.jsonl)")
+    ] = None,
+    calibrator: Annotated[
+        str | None, typer.Option(help="a calibrator's JSON file: shows probabilities afterwards")
+    ] = None,
+    task: TaskName = None,
+    parts: Annotated[str | None, typer.Option(help=f"judge parts by themselves: {PARTS}")] = None,
+    port: Annotated[int, typer.Option(help="to serve the page on; 0: any free one")] = 0,
+    error_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="ask only for the labels that a guarantee of it needs",
+            rich_help_panel=GUARANTEE,
+        ),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(help="of that guarantee", rich_help_panel=GUARANTEE)
+    ] = 0.9,
+    population: Annotated[
+        Literal["finite", "further"],
+        typer.Option(
+            metavar="NAME",
+            help="about the answers of the file (finite), or further ones like them (further)",
+            rich_help_panel=GUARANTEE,
+        ),
+    ] = "finite",
+    largest_group: Annotated[
+        int | None,
+        typer.Option(
+            help="with further: how many answers of a question count at most (default: as many as "
+            "the largest of the file has)",
+            rich_help_panel=GUARANTEE,
+        ),
+    ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            help="whose score or probability decides (default: the best)",
+            rich_help_panel=GUARANTEE,
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="of the order of asking", rich_help_panel=GUARANTEE)
+    ] = SEED,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="take the verdicts from an export of Label Studio or Argilla, or from a file of "
+            "this command; no page",
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            help="of the export, the one that asks for the verdict", rich_help_panel=ELSEWHERE
+        ),
+    ] = None,
+) -> None:
+    """Label answers on a page of this machine.
+
+    Shows one answer after the other, without its scores; each verdict is on disk before the next.
+    Started again, it goes on where it was.
+    """
+    require_installed("'tracecal label'", "serve", "aiohttp")
+    from tracecal.apps.explorer.of_file import page_data
+    from tracecal.apps.label_page import (
+        Labelling,
+        LabelQuery,
+        Recorded,
+        Verdicts,
+        Wanted,
+        in_order,
+        scores,
+        serve,
+    )
+    from tracecal.calibration.parts import part_answers
+
+    output = output or str(Path(answers).with_suffix(".labelled.jsonl"))
+    outcome = Path(output).with_suffix(".promise.json")
+    files = {"answers": answers, "calibrator": calibrator, "parts": parts, "labels": labels}
+    require_apart(files | {"output": output, "promise_file": outcome})
+    given = read_with_calibrator(answers, reading, calibrator, task, parts)
+    judged, names = given.answers.frame, {}
+    rows = dict(zip(judged["example_id"], given.answers.rows, strict=True))
+    if given.parts is not None:
+        judged = part_answers(judged, given.parts)[0]
+        names = dict(judged.select("example_id", "name").iter_rows())
+        rows = {
+            one: rows[answer] for one, answer in judged.select("example_id", "parent_id").rows()
+        }
+    data, query = {}, None
+    if error_rate is not None or not labels:
+        name = Path(answers).name
+        data = page_data(given.answers, name, given.fits, task=given.task, parts=given.parts)
+    if error_rate is not None:
+        recommended = next((one.fitted_on.estimator for one in given.fits.values()), None)
+        estimator, values = scores(data, estimator, recommended)
+        wanted = Wanted(estimator, error_rate, confidence, population, largest_group, seed)
+        query = Recorded(LabelQuery(judged, values, wanted), outcome)
+    verdicts = Verdicts(output, rows, names)
+    if labels:
+        _take(verdicts, labels, question, reading.wrong_rows == "skip")
+    else:
+        serve(Labelling(data, verdicts, query.ask if query else in_order([*rows])), port)
+        LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
+    if query:
+        following, said = query.ask(verdicts.given)
+        then = "" if following is None else f"; the next label needed is that of {following!r}"
+        LOGGER.info("%s: %s%s", query.path, said, then)
+
+
+def _take(verdicts: "Verdicts", labels: str, question: str | None, skip: bool) -> None:
+    """Write the verdicts of an export, in the order of the answers."""
+    from tracecal.answers.annotations import read_annotations
+
+    others = verdicts.take(read_annotations(labels, question, skip))
+    if others:
+        LOGGER.warning("%s: %d verdict(s) are on other answers", labels, others)
+    LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.given))
