@@ -85,6 +85,8 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     population = planning.at_hand(content, "C.json")
     planned = planning.planned(population, 0.35, rate, 0.9, planning.MOST, planning.DRAWS, 1)
     assert told.startswith(planning.printed(population, planned, rate, 0.9).splitlines()[-1])
-    summary = report.summary(content, pl.DataFrame(schema=report.QUALITY), certified, DEFAULT, told)
+    measured = pl.DataFrame(schema=report.QUALITY)
+    found = report.Found(content, DEFAULT, None, measured, certified, {}, 0.95, told)
+    summary = report.summary(found, [])
     assert summary.endswith(told)
     assert planning.outlook(content, certified.filter(~missing), 0.35, 1) is None

@@ -108,7 +108,8 @@ class Fitted:
     the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
     null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
     last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
-    `reference` are values of answers that `certified` has not seen.
+    `reference` are values of answers that `certified` has not seen. `held_out` are probabilities of
+    the labelled answers, by their `fingerprints`, of fits that had not seen them.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")
     >>> fitted.estimator, sorted(fitted.thresholds)
@@ -125,6 +126,7 @@ class Fitted:
     large: str | None = None
     by_part: bool = False
     reference: Reference = field(default_factory=Reference)
+    held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     def with_part(self, x: np.ndarray, parts: Sequence[str]) -> np.ndarray:
         """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
@@ -305,7 +307,14 @@ def from_stored(stored: Mapping[str, Any], estimator: str | None, where: str) ->
         fitted_on=fitted_on,
         large=cascade["large"],
         reference=Reference(**fits.get("reference", {})),
+        held_out=_held_out(fits.get("held_out", {})),
     )
+
+
+def _held_out(stored: Mapping[str, Any]) -> dict[str, float]:
+    """By fingerprint; empty of a file of an earlier version, which does not name the answers."""
+    pairs = zip(stored.get("answer", ()), stored.get("probability", ()), strict=False)
+    return {answer: probability for answer, probability in pairs if answer is not None}
 
 
 def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:

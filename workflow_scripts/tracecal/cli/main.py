@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import polars as pl
 
@@ -242,18 +243,22 @@ def _score(args: argparse.Namespace) -> None:
 
 def _calibrate(args: argparse.Namespace) -> None:
     from tracecal.apps import report
-    from tracecal.calibration import planning
-    from tracecal.calibration.calibrator import default_estimator, run_on
+    from tracecal.apps.explorer.of_file import fits, page_data, unseen
+    from tracecal.apps.explorer.page import page
+    from tracecal.calibration.calibrator import run_on
     from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
     from tracecal.calibration.parts import labelled_parts
     from tracecal.io.input_files import read_yaml
 
+    explorer = str(Path(args.report).with_suffix(".answers.html")) if args.report else None
+    require_apart(vars(args) | {"explorer": explorer})
     given = read_yaml(args.config) if args.config else None
     settings = parse(FitSettings, given or {}, args.config)
-    answers = read_given(args)
+    answers = read_given(args, with_rows=bool(explorer))
     if warning := run_on(answers.frame):
         LOGGER.warning("%s", warning)
     frame, parts = labelled_parts(answers, args.parts)
+    own_task = answers.metadata.get("task")
     stored = calibrate_answers(
         frame,
         args.task,
@@ -263,18 +268,16 @@ def _calibrate(args: argparse.Namespace) -> None:
         parts,
     )
     write_json(stored, args.output)
-    known = labelled(frame, args.task, settings, parts)
-    measured = report.quality(known, args.task, settings)
-    estimator = default_estimator(stored)
-    certified = report.guarantees(
-        stored[estimator]["risk_control"], known.frame["group_id"].n_unique()
-    )
-    outlook = planning.outlook(stored, certified, settings.splits.calibration_share, settings.seed)
-    print(printable(report.summary(stored, measured, certified, estimator, outlook)))
-    if args.report:
-        level = settings.bootstrap.level
-        text = report.render(stored, measured, certified, estimator, level, outlook)
-        write_text(text, args.report)
+    found = report.found(stored, labelled(frame, args.task, settings, parts), settings)
+    typed = report.commands(found, args.answers, args.output, vars(args), explorer, own_task)
+    print(printable(report.summary(found, typed)))
+    if explorer:
+        shown = unseen(fits(stored, args.output), found.predicted, frame)
+        name = Path(args.answers).name
+        data = page_data(answers, name, shown, labelling.MOST, labelling.SEED, args.task, parts)
+        write_text(page(data), explorer)
+        write_text(report.render(found, typed, Path(explorer).name), args.report)
+        LOGGER.info("open %s in a browser; %s shows the answers", args.report, explorer)
 
 
 def _serve(args: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ READING += ("reasoning", "label", "columns", "filter", "wrong_rows")
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
 READ += ("weights", "escalate_calibrator")
-WRITTEN = ("output", "report", "picture", "promise_file", "state", "watch")
+WRITTEN = ("output", "report", "explorer", "picture", "promise_file", "state", "watch")
 MAY_SHARE = (("state", "answers"), ("output", "labels"))
 
 

@@ -106,6 +106,7 @@ def contents(
     split: int | None = SPLIT,
     wholes: pl.DataFrame | None = None,
     promises: pl.DataFrame | None = None,
+    use: str | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
@@ -113,7 +114,8 @@ def contents(
     lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
     slugs to labels; `total` is the number of answers chosen from, `main` the model whose answers
     the page opens on; `split` the one that held answers out, null for the answers of a file;
-    `wholes` those that parts are of (`read_wholes`); `promises` those about cascades (`cascaded`).
+    `wholes` those that parts are of (`read_wholes`); `promises` those about cascades (`cascaded`);
+    `use` is the estimator that the page begins with, null: TRACE+.
     """
     shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
@@ -132,6 +134,7 @@ def contents(
         "run": run,
         "total": total,
         "main": main,
+        "use": use,
         "window": WINDOW,
         "split": split,
         "named": {
