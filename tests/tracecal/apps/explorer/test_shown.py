@@ -144,7 +144,7 @@ def test_answers_without_labels_show_no_overview(browser, tmp_path, content):
     assert browser.ask("document.getElementById('overview').hidden")
     assert browser.ask("document.querySelectorAll('.token').length") > 0
     first = browser.ask("document.querySelector('.row .confidence').textContent")
-    most = max(data(tmp_path / "answers.html")["answers"]["probability"]["trace_plus"])
+    most = max(data(tmp_path / "answers.html")["answers"]["probability"][DEFAULT])
     assert float(first) == pytest.approx(most, abs=6e-4)
 
 
@@ -157,6 +157,17 @@ def test_labelled_answers_show_the_overview(browser, tmp_path, content):
     basis = browser.ask("document.getElementById('basis').textContent")
     assert basis.startswith("of labelled answers: 60 of 60")
     assert "NaN" not in browser.ask("document.body.innerText")
+
+
+def test_rows_without_texts_of_tokens_show_their_answer_as_text(browser, tmp_path):
+    frame = answers(12, seed=4).with_columns(answer=pl.lit("Lima, of course."), tokens=None)
+    frame.write_ndjson(tmp_path / "log.jsonl")
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl"), "#order=down")
+    shown = browser.ask("document.querySelector('#answer .text-of-answer').innerText")
+    assert shown.startswith("Lima, of course.") and "◌" not in shown
+    chips = browser.ask("document.querySelectorAll('#answer .untold .token').length")
+    name = browser.ask("document.querySelector('#answer .where bdi').textContent")
+    assert chips == len(frame.filter(example_id=name)["surprisal"][0])
 
 
 @pytest.mark.parametrize("name", ["llama_cpp.jsonl", "samples_closed_book.jsonl"])

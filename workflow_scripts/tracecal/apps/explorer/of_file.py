@@ -175,8 +175,8 @@ def page_data(
         wholes = wholes.filter(pl.col("example_id").is_in(chosen["parent_id"].implode()))
         wholes = wholes.select(*ANSWER, *OF_WHOLE, "peak")
     estimators = [one for one in entries(ESTIMATORS) if PROBABILITY + one["id"] in chosen.columns]
-    models = {model: model for model in chosen["model"].unique()}
-    tasks = {task: task for task in chosen["task"].unique()}
+    models = {model: model for model in chosen["model"].unique().sort()}
+    tasks = {task: task for task in chosen["task"].unique().sort()}
     total = frame.height
     use = next((one.fitted_on.estimator for one in calibrators.values()), None)
     return contents(

@@ -20,7 +20,7 @@ function showAnswer(answers, at, state) {
       copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1))),
     element("h2", {}, ...asked(answers, at, state.find)),
     element("p", { class: `verdict ${look(columns.correct[at])}` },
-      `${sign(columns.correct[at])} ${answers.outcome(at)}`),
+      `${sign(columns.correct[at])} ${answers.outcome(at)}`, ...explained(columns, at)),
     answers.labels?.hides(at) ? plainTokens(answers, at) : tokens(answers, at, state),
     ...partsTable(answers, at, state),
     facts(columns, at, state.find),
@@ -38,6 +38,12 @@ function showAnswer(answers, at, state) {
   shown.scrollTop = 0;
 }
 
+// What "as a whole" means, of an answer that is wrong so.
+function explained(columns, at) {
+  const whole = columns.correct[at] === false && columns.error_kind[at] === "global";
+  return whole ? [element("small", {}, `: ${AS_A_WHOLE}`)] : [];
+}
+
 // The text alone, as long as its scores are hidden; of a part all that of its answer, with the part
 // that is judged outlined.
 function plainTokens(answers, at) {
@@ -45,7 +51,7 @@ function plainTokens(answers, at) {
   const { name, start, end } = answers.parts.place.get(at) ?? {};
   const text = (from, to) => visible(tokens.slice(from, to).join(""));
   return element("section", { class: "text-of-answer", "aria-label": "Answer" },
-    element("p", { class: "tokens", dir: "auto" }, ...(name == null ? [text()] : [
+    element("p", { class: "tokens", dir: "auto" }, ...(name == null ? [visible(answers.written(at))] : [
       text(0, start), element("span", { class: "part own", title: name }, text(start, end)), text(end)])));
 }
 
@@ -57,7 +63,9 @@ function tokens(answers, at, { shade, by }) {
   const [texts, values] = [trace.tokens, trace[shade] ?? []];
   const start = trace.peak ?? Infinity;
   const width = Math.min(answers.window, texts.length);
-  const line = element("p", { class: "tokens", dir: "auto" });
+  // Without the texts of tokens the answer's own text stands above their shades.
+  const untold = texts.every((text) => text === "");
+  const line = element("p", { class: untold ? "tokens untold" : "tokens", dir: "auto" });
   let [within, group, peak] = [undefined, line, null];
   texts.forEach((text, t) => {
     const part = parts.find((one) => t >= one.start && t < one.end);
@@ -67,14 +75,20 @@ function tokens(answers, at, { shade, by }) {
     }
     if (t < start || t >= start + width) peak = null;
     else if (!peak) group.append(peak = element("span", { class: "peak", title: "peak window" }));
-    const chip = element("span", { class: "token", title: numbers(trace, t) }, piece(text));
+    const special = SPECIAL.test(text);
+    const chip = element("span", {
+      class: special ? "token special" : "token",
+      title: `${special ? `special token ${text}, ` : ""}${numbers(trace, t)}`,
+    }, untold ? "\u00a0" : special ? "∎" : piece(text));
     chip.style.setProperty("--shade", `${100 * Math.sqrt(Math.min(1, (values[t] ?? 0) / darkest[shade]))}%`);
     (peak ?? group).append(chip);
   });
   const named = width > 1 ? `tokens ${start + 1}–${start + width}` : `token ${start + 1}`;
   return element("section", { class: "text-of-answer", "aria-label": "Answer" },
+    ...(untold ? [element("p", { class: "tokens", dir: "auto" }, visible(answers.written(at)))] : []),
     line,
     element("div", { class: "legend" },
+      ...(untold ? [element("span", {}, "a box is a token, whose text the file lacks")] : []),
       element("span", {}, `${shade} 0`, ramp("first"), (darkest[shade] / 4).toFixed(2), ramp("second"),
         `${darkest[shade].toFixed(2)} nats and more`),
       start === Infinity ? element("span", {}, "no entropies")
@@ -165,9 +179,9 @@ function estimatorTable(answers, at, by) {
   });
   return element("table", { class: "estimators" },
     element("caption", {}, `How sure each estimator is. Probability: calibrated, ${answers.ofFile
-      ? "by the fit on all labels of the calibrator" : "the mean over the splits in which this " +
-      "answer was held out"}. Score: raw, larger is more confident. ` +
-      "–: undefined for this answer, or not computed for its model."),
+      ? "by the fit on all labels of the calibrator; of an answer among these by a fit that had not "
+        + "seen it" : "the mean over the splits in which this answer was held out"}. Score: raw, `
+      + "larger is more confident. –: undefined for this answer, or not computed."),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col" }, "Estimator"),
       element("th", { scope: "col", colspan: 2 }, "Probability"),

@@ -93,11 +93,11 @@ class List {
   }
 }
 
-// The question, and of a part its name.
+// The question, or else the answer's id; of a part its name, too.
 function asked(answers, at, sought = "") {
   const part = answers.parts.name(at);
   return [...(part === null ? [] : [element("b", {}, quoted(part)), " · "]),
-    quoted(answers.columns.question[at], sought)];
+    quoted(answers.columns.question[at] || answers.columns.example_id[at], sought)];
 }
 
 function verdict(correct, words) {
