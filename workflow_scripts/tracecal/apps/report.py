@@ -255,7 +255,7 @@ def commands(
     named = [] if task in (None, fitted_on["task"]) else ["--task", fitted_on["task"]]
     new = f"new{Path(answers).suffix or '.jsonl'}"
     by = ["--calibrator", calibrator]
-    reading, of_new = _flags(given), _flags({**given, "label": None})
+    reading, of_new = flags(given), flags({**given, "label": None})
     shown = explorer or f"{Path(answers).stem}.answers.html"
     rows = []
     if rate is None:
@@ -278,7 +278,7 @@ def commands(
         of_server = {
             one: given.get(one) for one in ("vocabulary", "model", "stop_token", "processed")
         }
-        serve = ["serve", "--upstream", "http://localhost:8000", *by, *kept, *_flags(of_server)]
+        serve = ["serve", "--upstream", "http://localhost:8000", *by, *kept, *flags(of_server)]
         rows += [
             ("hear when new answers are no longer like these", watch),
             ("a proxy that adds the probability to a server's answers", serve),
@@ -286,7 +286,7 @@ def commands(
     return [(what, shlex.join(["tracecal", *words])) for what, words in rows]
 
 
-def _flags(given: Mapping[str, Any]) -> list[str]:
+def flags(given: Mapping[str, Any]) -> list[str]:
     """Options of `Reading` as they are typed; those that are as usual are left out."""
     flags = []
     for name, field in Reading.model_fields.items():

@@ -184,10 +184,14 @@ def _label(args: argparse.Namespace) -> None:
     if args.labels:
         _take(args, verdicts)
     else:
-        from tracecal.apps.label_page import Labelling, in_order, serve
+        from tracecal.apps.label_page import Labelling, calibrating, in_order, serve
 
-        serve(Labelling(data, verdicts, query.ask if query else in_order([*rows])), args.port)
+        own_task = next((one.fitted_on.task for one in calibrators.values()), task)
+        then = calibrating(output, own_task or Path(args.answers).stem, vars(args))
+        ask = query.ask if query else in_order([*rows])
+        serve(Labelling(data, verdicts, ask, then), args.port)
         LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
+        LOGGER.info("next: %s", then)
     if query:
         following, said = query.ask(verdicts.given)
         then = "" if following is None else f"; the next label needed is that of {following!r}"

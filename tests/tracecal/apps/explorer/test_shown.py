@@ -48,17 +48,18 @@ def test_new_answers_have_the_probabilities_of_score_and_known_ones_those_of_oth
     for name in (DEFAULT, "min_prob"):
         scored = score_answers(read.frame, calibrators[name])["probability"].to_list()
         assert shown["probability"][name][20:] == pytest.approx(scored[20:], rel=1e-3)
-        assert shown["held_out"][name] == shown["probability"][name]
+        assert shown["held_out"][name][20:] == shown["probability"][name][20:]
     held_out = content[DEFAULT]["held_out"]
     assert shown["probability"][DEFAULT][:20] == pytest.approx(
         held_out["probability"][:20], rel=1e-3
     )
-    assert shown["probability"]["min_prob"][:20] == [None] * 20
+    assert shown["held_out"][DEFAULT] == shown["probability"][DEFAULT]
+    assert shown["held_out"]["min_prob"][:20] == [None] * 20
     assert data["use"] == DEFAULT
     assert None not in shown["score"]["min_prob"]
 
 
-def test_a_calibrator_without_other_fits_shows_no_probability_of_its_own_answers(
+def test_a_calibrator_without_other_fits_leaves_its_own_answers_out_of_the_charts(
     tmp_path, content, caplog
 ):
     content = json.loads(json.dumps(content))
@@ -66,8 +67,8 @@ def test_a_calibrator_without_other_fits_shows_no_probability_of_its_own_answers
     answers(20).write_ndjson(tmp_path / "log.jsonl")
     read = read_answers(tmp_path / "log.jsonl", with_rows=True)
     shown = page_data(read, "log.jsonl", fits(content, "made up"))["answers"]
-    assert shown["probability"]["min_prob"] == [None] * 20
-    assert "20 answers are shown without a probability" in caplog.text
+    assert shown["held_out"]["min_prob"] == [None] * 20
+    assert "fitted on 20 of the answers" in caplog.text
 
 
 def test_the_page_of_calibrate_has_every_estimator_by_fits_that_had_not_seen_the_answer(

@@ -241,11 +241,11 @@ def _texts(answers: Answers, name: str) -> pl.DataFrame:
 def _confidence(
     records: pl.DataFrame, calibrators: Mapping[str, Fitted], task: str | None
 ) -> pl.DataFrame:
-    """For each estimator its probability, that of an answer with a label, and its score, a row per
-    record.
+    """For each estimator its probability, that of an answer with a label by a fit that had not seen
+    it, and its score, a row per record.
 
-    Of an answer that the calibrator was fitted on the probability is that of a fit which had not
-    seen it, null where the calibrator holds none.
+    Of an answer that the calibrator was fitted on both are `Fitted.held_out`; where it is not there
+    the second is null.
     """
     # A calibrator's fits are of one model, task and set of labels.
     known_labels: tuple[str, ...] = ()
@@ -260,8 +260,8 @@ def _confidence(
     judged = records["correct"].is_not_null()
     if seen.any() and not any(fitted.held_out for fitted in calibrators.values()):
         LOGGER.warning(
-            "%d answers are shown without a probability: the calibrator was fitted on them, and "
-            "holds none by a fit that had not seen them. Calibrate again to change that",
+            "the calibrator was fitted on %d of the answers, and holds no probability of them by a "
+            "fit that had not seen them: charts leave them out. Calibrate again to change that",
             seen.sum(),
         )
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
@@ -269,15 +269,17 @@ def _confidence(
     parts = records["part"] if "part" in records.columns else nothing
     columns = {}
     for name in calibrators or [*OF_TRACES, *OF_FEATURES]:
-        probability = nothing
+        probability = held_out = nothing
         if calibrators:
             fitted = calibrators[name]
             unseen = own.replace_strict(fitted.held_out, default=None, return_dtype=pl.Float64)
-            probability = _probabilities(known, fitted, parts).zip_with(~seen, unseen)
+            probability = _probabilities(known, fitted, parts)
+            held_out = probability.zip_with(~seen, unseen)
+            probability = probability.zip_with(held_out.is_null(), held_out)
         score = known[f"scores.{name}"] if f"scores.{name}" in known.columns else nothing
         if probability.count() or score.count():
             columns[PROBABILITY + name] = probability
-            columns[HELD_OUT + name] = probability.set(~judged, None)
+            columns[HELD_OUT + name] = held_out.set(~judged, None)
             columns[SCORE + name] = score
     return pl.DataFrame(columns)
 

@@ -9,29 +9,34 @@ const opened = {
 
 function showAnswer(answers, at, state) {
   const { columns } = answers;
+  const hidden = Boolean(answers.labels?.hides(at));
+  const outcome = answers.outcome(at);
+  const question = element("h2", {}, ...asked(answers, at, state.find));
+  const told = element("p", { class: `verdict ${look(columns.correct[at], outcome)}` },
+    `${sign(columns.correct[at], outcome)} ${outcome}`, ...explained(columns, at));
+  const text = hidden ? plainTokens(answers, at) : tokens(answers, at, state);
+  const where = element("p", { class: "where" },
+    `${answers.label("model", at)} · ${answers.label("task", at)} · `,
+    quoted(columns.example_id[at]),
+    columns.language[at] ? ` · ${columns.language[at]}` : "", " · ",
+    element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
+      "link to this answer"), " · ",
+    copier("copy as text", () => asText(answers, at, state.by)), " · ",
+    copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1)));
   const parts = [
-    element("p", { class: "where" },
-      `${answers.label("model", at)} · ${answers.label("task", at)} · `,
-      quoted(columns.example_id[at]),
-      columns.language[at] ? ` · ${columns.language[at]}` : "", " · ",
-      element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
-        "link to this answer"), " · ",
-      copier("copy as text", () => asText(answers, at, state.by)), " · ",
-      copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1))),
-    element("h2", {}, ...asked(answers, at, state.find)),
-    element("p", { class: `verdict ${look(columns.correct[at])}` },
-      `${sign(columns.correct[at])} ${answers.outcome(at)}`, ...explained(columns, at)),
-    answers.labels?.hides(at) ? plainTokens(answers, at) : tokens(answers, at, state),
+    // Whoever judges reads the answer first.
+    ...(answers.labels ? [text, question, told] : [where, question, told, text]),
     ...partsTable(answers, at, state),
-    facts(columns, at, state.find),
+    facts(columns, at, state.find, hidden),
     noteField(answers, at),
     ...passage(answers, at),
     ...(answers.labels ? [] : elsewhere(answers, at, state)),
     ...escalation(answers, at),
-    ...(answers.labels?.hides(at) ? [] : [fold("tokens", "Tokens in numbers", () => tokenTable(answers, at))]),
+    ...(hidden ? [] : [fold("tokens", "Tokens in numbers", () => tokenTable(answers, at))]),
     fold("prompt", "Prompt as the model read it", () =>
       element("pre", { dir: "auto" }, visible(columns.prompt[at]))),
-    ...(answers.estimators.length && !answers.labels?.hides(at) ? [estimatorTable(answers, at, state.by)] : []),
+    ...(answers.labels ? [where] : []),
+    ...(answers.estimators.length && !hidden ? [estimatorTable(answers, at, state.by)] : []),
   ];
   const shown = document.getElementById("answer");
   shown.replaceChildren(...parts);
@@ -117,12 +122,13 @@ function numbers(trace, t) {
     `surprisal ${surprisal.toFixed(3)}, entropy ${number(entropy, 3)} nats`;
 }
 
-function facts(columns, at, sought) {
+// Without what was judged where that is the text above, all `plain`.
+function facts(columns, at, sought, plain = false) {
   // Other names of one thing stand in a line, sentences below each other.
   const list = (texts) =>
     element("ul", { class: texts.every((text) => text.length < 30) ? "names" : "" },
       ...texts.map((text) => element("li", {}, quoted(text, sought))));
-  const rows = [["Judged", [columns.prediction[at] || "(empty)"]],
+  const rows = [["Judged", plain ? [] : [columns.prediction[at] || "(empty)"]],
     [columns.references[at].length > 1 ? "References" : "Reference", columns.references[at]],
     ["False references", columns.distractors[at] ?? []]];
   return element("dl", {}, ...rows.filter(([, texts]) => texts.length).flatMap(([term, texts]) =>
@@ -180,7 +186,7 @@ function estimatorTable(answers, at, by) {
   return element("table", { class: "estimators" },
     element("caption", {}, `How sure each estimator is. Probability: calibrated, ${answers.ofFile
       ? "by the fit on all labels of the calibrator; of an answer among these by a fit that had not "
-        + "seen it" : "the mean over the splits in which this answer was held out"}. Score: raw, `
+        + "seen it, where the calibrator has one" : "the mean over the splits in which this answer was held out"}. Score: raw, `
       + "larger is more confident. –: undefined for this answer, or not computed."),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col" }, "Estimator"),

@@ -30,9 +30,10 @@ class Answers {
     this.languages = [...new Set(this.columns.language)].filter((one) => one).sort();
     this.byName = new Map(this.name.map((name, at) => [name, at]));
     this.judged = this.columns.correct.some((one) => one !== null);
-    // Estimators with a probability for any answer; the others have only scores.
-    this.calibrated = new Set(data.estimators.map(({ id }) => id).filter((id) =>
-      this.columns.probability[id].some((one) => one !== null)));
+    // Estimators with a probability for any answer; the others have only scores. A page for verdicts
+    // is told of them, as it hides probabilities.
+    this.calibrated = new Set(data.labelling?.calibrated ?? data.estimators.map(({ id }) => id)
+      .filter((id) => this.columns.probability[id].some((one) => one !== null)));
   }
 
   slug(which, at) {
