@@ -124,7 +124,7 @@ def test_the_page_says_what_evidence_is_and_when_answers_came(watching, monkeypa
     made = page(watcher)
     for answer, hours in ((1, 0), (51, 1), (100, 2)):
         told = time.strftime("%d %b %H:%M", time.gmtime(begun + 3600 * hours))
-        assert f"<span>answer {answer}, {told}</span>" in made
+        assert f"<span>answer {answer}\n{told}</span>" in made
     assert made.count("Evidence is what bets") == 1
     assert "at most once in 1,000 answers on average, that of labels ever with a chance" in made
     assert "No answer has a decision" not in made

@@ -42,7 +42,8 @@ main { display: grid; gap: 1.5rem;
 figure { margin: 0; display: flex; flex-direction: column; justify-content: end; }
 svg { border-bottom: 1px solid; border-left: 1px solid; overflow: visible; }
 svg * { vector-effect: non-scaling-stroke; }
-.ends { display: flex; justify-content: space-between; font-size: 13px; opacity: .75; }
+.ends { display: flex; justify-content: space-between; font-size: 13px; opacity: .75;
+  white-space: pre-line; }
 .ends span:nth-child(2) { text-align: center; } .ends span:last-child { text-align: right; }
 .alarm { color: var(--wrong); }
 .loud { padding: .6rem 1rem; border: 3px solid var(--wrong); font-size: 1.2rem; }
@@ -107,7 +108,7 @@ def page(watcher: Watcher) -> str:
     told = f"ALARM: {watcher.reason}." if watcher.reason else "No alarm."
     if watcher.failure:
         told = f"The proxy does not watch: {watcher.failure}"
-    ends = [f"answer {place:,}, {_clock(moment)}" for place, moment in times]
+    ends = [f"answer {place:,}\n{_clock(moment)}" for place, moment in times]
     pictures = [
         {
             "title": "Probability: bars of the traffic, outline of the calibration",
