@@ -383,7 +383,7 @@ def pictures(
     fitted = from_json(fits["splits"][str(known.first_split["split"].min())])
     curve = _curve(fitted.predict(tested.select(columns).to_numpy()), tested["correct"].to_numpy())
     marks = certified.drop_nulls("threshold")
-    highest = max([curve[-1][1], *marks["error_rate"]])
+    highest = max([0.0, *(wrong for _, wrong in curve[-1:]), *marks["error_rate"]])
     top = next(top for top in RATES if top >= highest)
     counts = [np.bincount(index[kind], minlength=BINS) for kind in (right, ~right)]
     most = max(1, int(np.max(counts)))
