@@ -176,7 +176,7 @@ def rankings(runs: int, labels: Sequence[int] = (100, 300)) -> Iterator[Claim]:
                 frame = frame.with_columns(pl.Series("scores.x", score))
                 known = Labelled(frame, {"x": ["scores.x"]}, splits)
                 settings = FitSettings(seed=run, bootstrap={"resamples": RESAMPLES})
-                (row,) = quality(known, "t", settings).rows(named=True)
+                (row,) = quality(known, known.cross_fitted(settings), settings).rows(named=True)
                 broken += not row["auroc_low"] <= truth <= row["auroc_high"]
             name = draw.__doc__.splitlines()[0].split(",")[0].rstrip(".").lower()
             yield Claim(f"interval, AUROC of one score: {n} labels, {name}", runs, broken, MISSED)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from support.upstream import Background
 from tests.tracecal.apps.explorer.test_page import unpacked
 from tracecal.answers.read import read_answers
 from tracecal.apps.explorer.of_file import fits, page_data
-from tracecal.apps.label_page import Labelling, Verdicts, in_order
+from tracecal.apps.label_page import Labelling, Verdicts, calibrating, in_order
+from tracecal.calibration.calibrator import DEFAULT, LABELS
 from tracecal.calibration.labelling import Verdict
 from tracecal.calibration.parts import labelled_parts
 from tracecal.cli.main import main
@@ -48,7 +50,8 @@ def served(folder, content):
     read = read_answers(folder / "pick.jsonl", with_rows=True)
     data = page_data(read, "pick.jsonl", fits(content, "made up"))
     verdicts = Verdicts(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
-    labelling = Labelling(data, verdicts, in_order(IDS))
+    then = calibrating(folder / "out.jsonl", "t", {})
+    labelling = Labelling(data, verdicts, in_order(IDS), then)
     with Background(labelling.application()) as serving:
         yield f"{serving.url}/{labelling.token}/"
     verdicts.close()
@@ -104,6 +107,49 @@ def test_verdicts_are_given_by_keys_and_scores_show_only_afterwards(browser, fil
         assert all(one.startswith(address) for one in browser.requests)
     known = read_answers(files / "out.jsonl").frame
     assert known["correct"].to_list() == [True, False, False, True, True, True]
+
+
+def test_the_answer_comes_first_and_its_probability_right_after_the_verdict(
+    browser, files, content
+):
+    last = "document.getElementById('last').textContent"
+    with served(files, content) as address:
+        browser.visit(address)
+        size = "parseFloat(getComputedStyle(document.querySelector('%s')).fontSize)"
+        assert shown(browser).startswith("Answer 0.")
+        assert browser.ask(f"{size % '.tokens'} > 1.2 * {size % '#answer h2'}")
+        assert browser.ask(last) == "" and "Not judged yet" in shown(browser)
+        press(browser, "r", "1 of 6")
+        data = unpacked(httpx.get(address).text)["answers"]
+        probability = data["probability"][DEFAULT][0]
+        known = f"✓ Correct, probability {probability:.3f} by {LABELS[DEFAULT]} · Answer 0."
+        assert browser.ask(last) == f"Just judged: {known}"
+        row = "document.querySelector('.row:nth-child(2)').innerText"
+        assert f"{probability:.3f}" in browser.ask(row)
+        press(browser, "u", "2 of 6")
+        assert "Just judged: ? Unsure" in browser.ask(last)
+        signs = browser.ask(
+            "[...document.querySelectorAll('.row [role=img]')].map((one) => one.textContent)"
+        )
+        assert signs == ["·", "?", "✓"], "not judged yet and unsure differ"
+        assert "a minute" not in progress(browser)
+        press(browser, "w", "3 of 6")
+        assert "a minute" in progress(browser)
+        assert browser.ask("document.getElementById('done').position") == pytest.approx(0.5)
+        then = "document.getElementById('then')"
+        assert browser.ask(f"{then}.hidden")
+        press(browser, "z", "2 of 6")
+        assert browser.ask(last) == ""
+        for number in range(3, 7):
+            press(browser, "r", f"{number} of 6")
+        assert not browser.ask(f"{then}.hidden") and browser.ask(
+            "document.getElementById('done').hidden"
+        )
+        command = shlex.split(browser.ask("document.getElementById('command').textContent"))
+        assert not browser.complaints
+    assert command[:2] == ["tracecal", "calibrate"]
+    assert command[command.index("--answers") + 1] == str(files / "out.jsonl")
+    assert command[command.index("--report") + 1] == "out.html"
 
 
 def test_the_page_is_not_told_what_it_hides(files, content):

@@ -29,6 +29,31 @@ def test_a_plan_is_a_table_a_picture_and_a_sentence(tmp_path, calibrator_file, c
     assert len(circles) == 3
 
 
+def drawn(shares, high):
+    """The picture of a table: its marks, its texts, and the heights of its dots."""
+    rows = [
+        {"questions": 50 * 2**n, "guaranteed": one, "low": 0.0, "median": high / 2, "high": high}
+        for n, one in enumerate(shares)
+    ]
+    root = ElementTree.fromstring(planning.picture(pl.DataFrame(rows), 0.2, 0.9))
+    of = {
+        one: [e for e in root.iter() if e.tag.endswith(one)] for one in ("line", "text", "circle")
+    }
+    enough = [float(one.get("x1")) for one in of["line"] if one.get("class") == "enough"]
+    dots = [(float(one.get("cx")), float(one.get("cy"))) for one in of["circle"]]
+    return enough, [one.text for one in of["text"]], dots
+
+
+def test_the_picture_marks_the_number_that_suffices_and_its_axis_fits():
+    enough, texts, dots = drawn([0.5, 0.8, 1.0], 0.16)
+    assert enough == [dots[1][0]] and "100 suffice in 80% of the draws" in texts
+    assert "20 %" in texts and "100 %" not in texts
+    assert 120 < dots[0][1] < 180, "half of 16 % is well above the ground of an axis to 20 %"
+    enough, texts, _ = drawn([0.0, 0.1, 0.3], 0.9)
+    assert enough == [] and "not even 200 suffice in 80% of the draws" in texts
+    assert "100 %" in texts
+
+
 def test_guesses_do_without_a_calibrator(capsys):
     told = ["--accuracy", "0.9", "--auroc", "0.9", "--error-rate", "0.2"]
     assert main(["plan", *told, *QUICK]) == 0
@@ -99,7 +124,9 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     population = planning.at_hand(content, "C.json")
     planned = planning.planned(population, 0.35, rate, 0.9, planning.MOST, planning.DRAWS, 1)
     assert told.startswith(planning.printed(population, planned, rate, 0.9).splitlines()[-1])
-    summary = report.summary(content, pl.DataFrame(schema=report.QUALITY), certified, DEFAULT, told)
+    measured = pl.DataFrame(schema=report.QUALITY)
+    found = report.Found(content, DEFAULT, None, measured, certified, {}, 0.95, told)
+    summary = report.summary(found, [])
     assert summary.endswith(told)
     assert planning.outlook(content, certified.filter(~missing), 0.35, 1) is None
 

@@ -67,7 +67,7 @@ def test_answers_without_a_trace_count_and_are_escalated_and_unlabelled_question
     small = small.with_columns(pl.when(~bare).then(pl.col(name)).name.keep() for name in lists)
     large = large.with_columns(correct=pl.when(pl.int_range(pl.len()) < 280).then("correct"))
     settings = SETTINGS | {"risk_control": {"cascades": {"below": [0.6]}}}
-    told = cascade.cascade_answers(small, large, FitSettings(**settings))
+    told = cascade_answers(small, large, FitSettings(**settings))
     (kept,) = told.stored[told.router]["cascade"]["thresholds"]
     assert told.found["n"].unique().to_list() == [280]
     assert kept["threshold"] is not None

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_quality_is_that_of_fits_without_the_answers_own_group():
     )
     settings = FitSettings(splits={"count": 2}, bootstrap={"resamples": 50})
     known = labelled(frame, "t", settings)
-    measured = report.quality(known, "t", settings)
+    measured = report.quality(known, known.cross_fitted(settings), settings)
     row = measured.row(by_predicate=pl.col("estimator") == "trace_plus", named=True)
     reported = known.splits.filter(split=0, part="evaluation")["example_id"]
     assert row["n"] == 130 == len(reported), "no answer that an estimator is chosen by"
@@ -119,6 +120,58 @@ def test_every_output_recommends_the_estimator_that_score_takes(files, capsys, m
     assert row.startswith(f"{label} ")
     assert f"Guarantees of {label}<" in page and f"{label} <small>recommended</small>" in page
     assert [one for one in held if "held_out" in held[one]] == [name]
+
+
+def test_one_command_leads_from_labels_to_a_decision(files, capsys, browser):
+    """A page that loads nothing, the answers by fits that had not seen them, and what to type."""
+    assert main([*CALIBRATE, "--report", "my page.html"]) == 0
+    printed = capsys.readouterr().out
+    content = json.loads((files / "C.json").read_text(encoding="utf-8"))
+    own = content[DEFAULT]
+    browser.open(files / "my page.html")
+    assert browser.requests == [(files / "my page.html").as_uri()] and not browser.complaints
+    text = " ".join(browser.ask("document.body.textContent").split())
+    headline = browser.ask("document.querySelector('#decision p').textContent")
+    assert headline in printed
+    kept = [one for one in own["risk_control"]["thresholds"] if one["threshold"] is not None]
+    strict = min(kept, key=lambda one: one["error_rate"])
+    assert headline.startswith(f"Keep answers with --error-rate {strict['error_rate']:g}: ")
+    marks = browser.ask("[...document.querySelectorAll('svg .told')].map((one) => one.textContent)")
+    assert marks == [
+        f"at most {100 * one['error_rate']:.0f} % wrong: keeps {100 * one['coverage']:.0f} %"
+        for one in kept
+    ]
+    # The line passes through what was observed at each threshold.
+    line = browser.ask("document.querySelector('svg .line').getAttribute('points')").split()
+    dots = browser.ask(
+        "[...document.querySelectorAll('svg .mark')].map((one) => "
+        "`${one.getAttribute('cx')},${one.getAttribute('cy')}`)"
+    )
+    assert {*dots} <= {*line}
+    assert browser.ask("document.querySelector('a').getAttribute('href')") == "my page.answers.html"
+    typed = browser.ask("[...document.querySelectorAll('pre')].map((one) => one.textContent)")
+    commands = [shlex.split(one) for one in typed]
+    assert all(one in printed for one in typed) and "What to type next" in text
+    assert [words[1] for words in commands] == ["score", "explore", "watch", "serve"]
+    for words in commands[:3]:
+        assert main(words[1:]) == 0
+    assert {"scored.jsonl", "my page.answers.html", "C.db"} <= {one.name for one in files.iterdir()}
+
+
+def test_commands_to_type_say_how_the_file_was_read_and_ask_for_labels_where_nothing_is_promised():
+    certified = pl.DataFrame([{"error_rate": 0.1, "threshold": None}], report.GUARANTEES)
+    stored = {"fitted_on": {"task": "t"}}
+    found = report.Found(stored, "x", None, None, certified, {}, 0.95, None)
+    given = {"label": "ok", "columns": ["answer=a b"], "greedy": True, "vocabulary": "99", "id": ""}
+    typed = dict(map(reversed, report.commands(found, "in.csv", "C.json", given, task="other")))
+    assert list(typed)[:2] == [
+        "tracecal plan --calibrator C.json --error-rate 0.1",
+        "tracecal label new.csv --vocabulary 99 --greedy --columns 'answer=a b' --calibrator C.json "
+        "--task t",
+    ]
+    explored = next(one for one in typed if "explore" in one)
+    assert "--label ok" in explored and explored.endswith("--output in.answers.html")
+    assert not any("--error-rate" in one for one in list(typed)[1:])
 
 
 def test_how_many_labels_more_would_do():

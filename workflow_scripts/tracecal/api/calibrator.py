@@ -13,7 +13,7 @@ from tracecal.answers.part_spec import Parts
 from tracecal.answers.settings import Reading
 from tracecal.api.answers import Answers, answers_in
 from tracecal.apps import report as reports
-from tracecal.calibration import planning, score
+from tracecal.calibration import score
 from tracecal.calibration.calibrator import (
     LABELS,
     Fitted,
@@ -412,17 +412,12 @@ class Calibrator:
                     f"{self.where} was not fitted on these labelled answers: a report is of those "
                     "that it was fitted on."
                 )
-        measured = reports.quality(known, self.fitted_on.task, settings)
-        control = self.content[self.recommended]["risk_control"]
-        certified = reports.guarantees(control, known.frame["group_id"].n_unique())
-        share = settings.splits.calibration_share
-        outlook = planning.outlook(self.content, certified, share, settings.seed)
-        shown = self.content, measured, certified, self.recommended
+        found = reports.found(self.content, known, settings)
         return Report(
-            text=reports.summary(*shown, outlook),
-            html=reports.render(*shown, settings.bootstrap.level, outlook),
-            estimators=measured,
-            guarantees=certified,
+            text=reports.summary(found, []),
+            html=reports.render(found, []),
+            estimators=found.measured,
+            guarantees=found.certified,
         )
 
     def _labels(

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import secrets
+import shlex
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from pydantic import StrictBool, StrictInt
 
 from tracecal.apps.explorer.of_file import scores as scores
 from tracecal.apps.explorer.page import page
+from tracecal.apps.report import flags
 from tracecal.calibration.labelling import LabelQuery as LabelQuery
 from tracecal.calibration.labelling import Recorded as Recorded
 from tracecal.calibration.labelling import Verdict
@@ -189,10 +191,15 @@ class Given(Strict):
 
 
 class Labelling:
-    """The application. `data` are those of `shown.page_data`, whose answers are labelled."""
+    """The application. `data` are those of `shown.page_data`, whose answers are labelled; `then` is
+    the command to type at the end.
+    """
 
-    def __init__(self, data: Mapping[str, Any], verdicts: Verdicts, ask: Ask) -> None:
+    def __init__(
+        self, data: Mapping[str, Any], verdicts: Verdicts, ask: Ask, then: str = ""
+    ) -> None:
         self._data, self._columns, self._verdicts, self._ask = data, data["answers"], verdicts, ask
+        self._then = then
         self._ids: list[str] = self._columns["example_id"]
         self._place = {example: place for place, example in enumerate(self._ids)}
         self.token = secrets.token_urlsafe(16)
@@ -247,7 +254,10 @@ class Labelling:
         columns["correct"] = [given[id].correct if id in given else None for id in self._ids]
         order = [self._place[example] for example in given]
         notes = {str(self._place[id]): one.note for id, one in given.items() if one.note}
+        probabilities = self._columns["probability"].items()
+        calibrated = [id for id, values in probabilities if any(one is not None for one in values)]
         labelling = {"order": order, "notes": notes, "file": str(self._verdicts.path)}
+        labelling |= {"calibrated": calibrated, "then": self._then}
         own = {"answers": columns, "wholes": wholes, "labelling": labelling | self._next}
         return self._data | own
 
@@ -301,6 +311,15 @@ class Labelling:
             return web.Response(status=507, text=f"{why} ({error.strerror or error})")
         taken = None if example is None else self._place[example]
         return web.json_response({"taken": taken, **self._next})
+
+
+def calibrating(path: str | Path, task: str, given: Mapping[str, Any]) -> str:
+    """The command that calibrates on a file of verdicts, whose answers were read as `given`."""
+    stem = Path(path).name.removesuffix(".jsonl").removesuffix(".labelled")
+    words = ["--answers", str(path), "--task", task, *flags({**given, "label": None})]
+    words += ["--parts", given["parts"]] if given.get("parts") else []
+    made = ["--output", f"{stem}.calibrator.json", "--report", f"{stem}.html"]
+    return shlex.join(["tracecal", "calibrate", *words, *made])
 
 
 def in_order(order: list[str]) -> Ask:

@@ -1,17 +1,23 @@
-"""The report of `tracecal calibrate`: how well each estimator predicts, and what is guaranteed."""
+"""The report of `tracecal calibrate`: how well each estimator predicts, what is guaranteed, what to
+do, and what to type next; as text, and as a page that loads nothing.
+"""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from jinja2 import Environment, StrictUndefined
-from scipy.special import expit, logit, ndtri
+from scipy.special import betaincinv, expit, logit, ndtri
 
-from tracecal.calibration import resampling
-from tracecal.calibration.calibrator import DEFAULT, LABELS
+from tracecal.answers.settings import Reading
+from tracecal.calibration import planning, resampling
+from tracecal.calibration.calibrator import DEFAULT, LABELS, default_estimator
 from tracecal.calibration.fit import FitSettings, Labelled
+from tracecal.calibration.fits import from_json
 from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
 
 # Intervals come from fewer resamples where they would draw more answers than this.
@@ -35,8 +41,46 @@ GUARANTEES = {
 }
 
 
-def quality(known: Labelled, task: str, settings: FitSettings) -> pl.DataFrame:
-    """Columns of `QUALITY`, a row per estimator, smallest Brier score first.
+class Found(NamedTuple):
+    """What is told of a calibrator.
+
+    `stored` is its file's content, `estimator` the recommended one; `predicted` are the
+    probabilities of `Labelled.cross_fitted`, `measured` and `certified` the tables of `quality` and
+    `guarantees`, `pictures` what the page draws, `level` that of its intervals; `outlook` says what
+    a promise would need, null where every error rate has one.
+    """
+
+    stored: Mapping[str, Any]
+    estimator: str
+    predicted: pl.DataFrame
+    measured: pl.DataFrame
+    certified: pl.DataFrame
+    pictures: Mapping[str, Any]
+    level: float
+    outlook: str | None
+
+
+def found(stored: Mapping[str, Any], known: Labelled, settings: FitSettings) -> Found:
+    """Measure a calibrator by the answers that it was fitted on, held out in turn."""
+    estimator, predicted = default_estimator(stored), known.cross_fitted(settings)
+    groups = known.frame["group_id"].n_unique()
+    certified = guarantees(stored[estimator]["risk_control"], groups)
+    share = settings.splits.calibration_share
+    return Found(
+        stored,
+        estimator,
+        predicted,
+        quality(known, predicted, settings),
+        certified,
+        pictures(known, predicted, stored[estimator], estimator, certified),
+        settings.bootstrap.level,
+        planning.outlook(stored, certified, share, settings.seed),
+    )
+
+
+def quality(known: Labelled, predicted: pl.DataFrame, settings: FitSettings) -> pl.DataFrame:
+    """Columns of `QUALITY`, a row per estimator, smallest Brier score first, by the probabilities
+    `predicted` (`Labelled.cross_fitted`).
 
     By cross-fitting over whole groups, of the answers that no estimator is chosen by: those outside
     the calibration part of the first split. Intervals by resampling groups. `gap` is the mean
@@ -46,18 +90,18 @@ def quality(known: Labelled, task: str, settings: FitSettings) -> pl.DataFrame:
     reported = known.first_split.filter(part="evaluation")
     labels = known.frame.join(reported, on="example_id", how="semi")
     labels = labels.select("example_id", "correct", "group_id")
-    most = max(FEWEST_RESAMPLES, MOST_DRAWN // labels.height)
+    most = max(FEWEST_RESAMPLES, MOST_DRAWN // max(1, labels.height))
     resamples = min(settings.bootstrap.resamples, most)
     drawn = resampling.draw_counts(labels["group_id"].to_list(), settings.seed, resamples)
     counts = np.vstack([np.ones(labels.height), drawn])
     places = labels.with_row_index("place")
     rows = []
-    for (name,), predicted in known.cross_fitted(settings).group_by("estimator"):
-        ranking = predicted.select("example_id", "fold", score="probability")
+    for (name,), own in predicted.group_by("estimator"):
+        ranking = own.select("example_id", "fold", score="probability")
         (first, *more) = known.estimators[name]
         if first.startswith("scores.") and not more:
             ranking = known.frame.select("example_id", fold=pl.lit(0), score=first)
-        joined = predicted.drop("fold").join(places, on="example_id", validate="1:1")
+        joined = own.drop("fold").join(places, on="example_id", validate="1:1")
         joined = joined.join(ranking, on="example_id", validate="1:1").sort("place")
         rows.append(_row(name, joined, counts, settings))
     return pl.DataFrame(rows, schema=QUALITY).sort(pl.col("brier").round(12), "estimator")
@@ -137,22 +181,15 @@ def guarantees(control: Mapping[str, Any], groups: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=GUARANTEES)
 
 
-def summary(
-    stored: Mapping[str, Any],
-    measured: pl.DataFrame,
-    certified: pl.DataFrame,
-    estimator: str,
-    outlook: str | None = None,
-) -> str:
-    """The report as lines of text for a terminal; `outlook` says what a promise would need."""
-    fitted_on = stored["fitted_on"]
+def summary(found: Found, typed: Sequence[tuple[str, str]]) -> str:
+    """The report as lines of text for a terminal; `typed` are the `commands` to type next."""
+    fitted_on, estimator = found.stored["fitted_on"], found.estimator
     model = fitted_on["model"] or "an unnamed model"
-    control = stored[estimator]["risk_control"]
     lines = [
         f"{fitted_on['n']} labelled answers of {model} to {fitted_on['task']}, "
         f"{fitted_on['base_rate']:.1%} correct; entropies: {fitted_on['entropy']}",
         "",
-        f"By the {measured['n'].max()} of them that no estimator was chosen by:",
+        f"By the {found.measured['n'].max()} of them that no estimator was chosen by:",
         "",
         f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>20}{'ECE':>8}",
     ]
@@ -160,13 +197,110 @@ def summary(
         f"{LABELS[row['estimator']]:34}{_with_ends(row, 'brier'):>20}"
         f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>20}{_number(row['ece']):>8}"
         + "".join(f"  {note}" for note in notes(row, estimator))
-        for row in measured.iter_rows(named=True)
+        for row in found.measured.iter_rows(named=True)
     ]
+    control = found.stored[estimator]["risk_control"]
     lines += ["", f"Guaranteed error rates of {LABELS[estimator]}, {holding(control)}:"]
-    lines += [guaranteed(row) for row in certified.iter_rows(named=True)]
-    lines += ["", advice(fitted_on)]
-    lines += ["", outlook] if outlook else []
+    lines += [guaranteed(row) for row in found.certified.iter_rows(named=True)]
+    for paragraph in recommendation(found):
+        lines += ["", paragraph]
+    lines += ["", "Next:"] if typed else []
+    lines += [f"  {command}\n      {what}" for what, command in typed]
     return "\n".join(lines)
+
+
+def recommendation(found: Found) -> list[str]:
+    """What to do with the calibrator, in paragraphs, first the decision: whether to keep answers
+    by it, by which estimator, and what more labels would bring.
+    """
+    fitted_on, rate = found.stored["fitted_on"], strictest(found.certified)
+    wrong = f"Of all labelled answers {1 - fitted_on['base_rate']:.0%} are wrong."
+    if rate is None:
+        highest = found.certified["error_rate"].max()
+        none = f"no error rate up to {highest:.0%} is guaranteed" if highest else "none is tested"
+        headline = f"Do not yet keep answers by these probabilities: {none}."
+        more = f"{wrong} The probabilities still say which answers to look at first."
+    else:
+        row = found.certified.row(by_predicate=pl.col("error_rate") == rate, named=True)
+        confidence = found.stored[found.estimator]["risk_control"]["confidence"]
+        headline = (
+            f"Keep answers with --error-rate {rate:g}: about {row['coverage']:.0%} of answers like "
+            f"these are kept, and at most {rate:.0%} of the kept ones are wrong, with "
+            f"{confidence:.0%} confidence."
+        )
+        more = (
+            f"{wrong} {rate:.0%} is the strictest rate with a guarantee. Each guarantee holds by "
+            "itself: a rate that your use asks for comes before the strictest one."
+        )
+    return [headline, more, advice(fitted_on), *([found.outlook] if found.outlook else [])]
+
+
+def strictest(certified: pl.DataFrame) -> float | None:
+    """The smallest error rate of `guarantees` that is guaranteed, null where none is."""
+    return certified.filter(pl.col("threshold").is_not_null())["error_rate"].min()
+
+
+def commands(
+    found: Found,
+    answers: str,
+    calibrator: str,
+    given: Mapping[str, Any],
+    explorer: str | None = None,
+    task: str | None = None,
+) -> list[tuple[str, str]]:
+    """What may be typed next, as pairs of what it does and the command.
+
+    `answers`, `calibrator` and `explorer` are the files' paths as they were typed, `given` the
+    options of `Reading` with which the answers were read, `task` the one that they name themselves.
+    """
+    rate, fitted_on = strictest(found.certified), found.stored["fitted_on"]
+    kept = [] if rate is None else ["--error-rate", f"{rate:g}"]
+    named = [] if task in (None, fitted_on["task"]) else ["--task", fitted_on["task"]]
+    new = f"new{Path(answers).suffix or '.jsonl'}"
+    by = ["--calibrator", calibrator]
+    reading, of_new = flags(given), flags({**given, "label": None})
+    shown = explorer or f"{Path(answers).stem}.answers.html"
+    rows = []
+    if rate is None:
+        missing = found.certified["error_rate"].max()
+        plan = ["plan", *by, "--error-rate", f"{missing or 0.1:g}"]
+        more = ["label", new, *of_new, *by, *named]
+        rows += [("how many labels a guarantee needs", plan), ("label further answers", more)]
+    scored = ["score", "--answers", new, *of_new, *by, *named, *kept, "--output", "scored.jsonl"]
+    explored = ["explore", "--answers", answers, *reading, *by, *named, "--output", shown]
+    rows += [
+        (
+            "a probability for each new answer" + (", and whether to keep it" if kept else ""),
+            scored,
+        ),
+        ("look at the labelled answers", explored),
+    ]
+    if not fitted_on.get("parts"):
+        state = f"{Path(calibrator).stem}.db"
+        watch = ["watch", "--answers", new, *of_new, *by, *named, *kept, "--state", state]
+        of_server = {
+            one: given.get(one) for one in ("vocabulary", "model", "stop_token", "processed")
+        }
+        serve = ["serve", "--upstream", "http://localhost:8000", *by, *kept, *flags(of_server)]
+        rows += [
+            ("hear when new answers are no longer like these", watch),
+            ("a proxy that adds the probability to a server's answers", serve),
+        ]
+    return [(what, shlex.join(["tracecal", *words])) for what, words in rows]
+
+
+def flags(given: Mapping[str, Any]) -> list[str]:
+    """Options of `Reading` as they are typed; those that are as usual are left out."""
+    flags = []
+    for name, field in Reading.model_fields.items():
+        value = given.get(name)
+        if value in (None, "") or value == field.get_default():
+            continue
+        if isinstance(value, Mapping):
+            value = [f"{one}={path}" for one, path in value.items()]
+        values = [] if value is True else value if isinstance(value, list) else [str(value)]
+        flags += [f"--{name.replace('_', '-')}", *values]
+    return flags
 
 
 def guaranteed(row: Mapping[str, Any]) -> str:
@@ -218,97 +352,110 @@ def _with_ends(row: Mapping[str, Any], metric: str) -> str:
     return f"{row[metric]:.3f} [{row[f'{metric}_low']:.2f}, {row[f'{metric}_high']:.2f}]"
 
 
-# The report of `tracecal calibrate` as one self-contained HTML page.
+# The page: pictures by hand, without a script and without anything from elsewhere.
 
 
-PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Calibrator of {{ fitted_on.model or 'an unnamed model' }} for {{ fitted_on.task }}</title>
-<style>
-:root { color-scheme: light dark; }
-body { margin: 1.5rem auto; max-width: 62rem; padding: 0 1rem;
-  font: 15px/1.5 system-ui, sans-serif; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-thead th { border-bottom: 1px solid; }
-.scroll { overflow-x: auto; }
-small { opacity: .7; }
-</style>
-</head>
-<body>
-<h1>Calibrator of {{ fitted_on.model or 'an unnamed model' }} for {{ fitted_on.task }}</h1>
-<p>{{ fitted_on.n }} labelled answers, {{ "%.1f" | format(100 * fitted_on.base_rate) }} % correct;
-entropies: {{ fitted_on.entropy }}.</p>
-<p><strong>{{ advice }}</strong></p>
-<h2>Guarantees of {{ labels[estimator] }}</h2>
-<p>Among the answers kept, error rates hold for new questions like those labelled,
-{{ holding }}.</p>
-<ul>
-{% for line in guaranteed -%}
-<li>{{ line }}</li>
-{% endfor -%}
-</ul>
-{% if outlook %}<p>{{ outlook }}</p>
-{% endif -%}
-<h2>Estimators</h2>
-<p>Of the labelled answers, those that no estimator was chosen by. Each probability is from a fit
-that did not see the answer or its group. In brackets:
-{{ "%g" | format(100 * level) }} % intervals from resampled questions.</p>
-<div class="scroll">
-<table>
-<thead><tr><th>estimator</th><th>id</th><th>answers</th><th>Brier ↓</th><th>AUROC ↑</th>
-<th>mean − share correct</th><th>ECE ↓</th><th>different values</th></tr></thead>
-<tbody>
-{% for row in rows -%}
-<tr><td>{{ labels[row.estimator] }}
-{%- for note in notes(row, estimator) %} <small>{{ note }}</small>{% endfor %}</td>
-<td>{{ row.estimator }}</td><td>{{ row.n }}</td>
-{%- for metric in ("brier", "auroc", "gap", "ece") %}
-<td>{% if row[metric] is none %}–{% else %}{{ "%.3f" | format(row[metric]) }}
-{%- if row[metric + "_low"] is not none %} <small>[{{ "%.3f" | format(row[metric + "_low"]) }},
-{{ "%.3f" | format(row[metric + "_high"]) }}]</small>{% endif %}{% endif %}</td>
-{%- endfor %}
-<td>{{ row.distinct }}</td></tr>
-{% endfor -%}
-</tbody>
-</table>
-</div>
-<p><small>The expected calibration error (ECE) of few answers is biased upwards; the mean
-probability minus the share correct is not.</small></p>
-</body>
-</html>
-"""
+BINS, FEWEST_IN_BIN, MOST_BINS = 20, 12, 10
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 236, 40, 10, 12, 38
+RATES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # of wrong answers, at which an axis may end
+PAGE = Path(__file__).parent / "report.html"
 
 
-def render(
-    stored: Mapping[str, Any],
-    measured: pl.DataFrame,
-    certified: pl.DataFrame,
+def pictures(
+    known: Labelled,
+    predicted: pl.DataFrame,
+    fits: Mapping[str, Any],
     estimator: str,
-    level: float,
-    outlook: str | None = None,
-) -> str:
-    """The page, of what `report.quality` measured and `report.guarantees` certified; `outlook` says
-    what a promise would need.
+    certified: pl.DataFrame,
+) -> dict[str, Any]:
+    """What is drawn of an estimator, of the answers that no estimator is chosen by.
+
+    `bins`: of equally many answers mean probability, share correct and its 95 % interval; `scores`:
+    right and wrong answers by probability, in units of twice the `most`; both `predicted`. `curve`:
+    share kept and share wrong of the kept, by the fit whose thresholds are `certified`; `top` is
+    the share at which that axis ends.
     """
-    return (
-        Environment(autoescape=True, undefined=StrictUndefined)
-        .from_string(PAGE)
-        .render(
-            fitted_on=stored["fitted_on"],
-            estimator=estimator,
-            holding=holding(stored[estimator]["risk_control"]),
-            advice=advice(stored["fitted_on"]),
-            labels=LABELS,
-            notes=notes,
-            guaranteed=[guaranteed(row).strip() for row in certified.iter_rows(named=True)],
-            rows=list(measured.iter_rows(named=True)),
-            level=level,
-            outlook=outlook,
-        )
+    reported = known.first_split.filter(part="evaluation").select("example_id")
+    own = known.frame.join(reported, on="example_id", how="semi")
+    held_out = predicted.filter(estimator=estimator).select("example_id", "probability")
+    rows = own.join(held_out, on="example_id", validate="1:1").sort("probability", "example_id")
+    count = max(1, min(MOST_BINS, rows.height // FEWEST_IN_BIN))
+    bins = [_bin(rows[part]) for part in np.array_split(np.arange(rows.height), count) if len(part)]
+    index = bin_index(rows["probability"].to_numpy(), BINS)
+    right = rows["correct"].to_numpy()
+    columns = known.estimators[estimator]
+    tested = own.drop_nulls(columns)
+    fitted = from_json(fits["splits"][str(known.first_split["split"].min())])
+    curve = _curve(fitted.predict(tested.select(columns).to_numpy()), tested["correct"].to_numpy())
+    marks = certified.drop_nulls("threshold")
+    highest = max([0.0, *(wrong for _, wrong in curve[-1:]), *marks["error_rate"]])
+    top = next(top for top in RATES if top >= highest)
+    counts = [np.bincount(index[kind], minlength=BINS) for kind in (right, ~right)]
+    most = max(1, int(np.max(counts)))
+    return {
+        "bins": bins,
+        "scores": (np.transpose(counts) / (2 * most)).tolist(),
+        "most": most,
+        "curve": " ".join(f"{across(kept)},{up(min(1, wrong / top))}" for kept, wrong in curve),
+        "top": top,
+        "marks": marks.rows(named=True),
+        "n": rows.height,
+    }
+
+
+def _bin(rows: pl.DataFrame) -> dict[str, float]:
+    """The interval is Clopper and Pearson's, of as many answers as there are questions."""
+    n, share = rows["group_id"].n_unique(), float(rows["correct"].mean())
+    hits = share * n
+    low = float(betaincinv(hits, n - hits + 1, 0.025)) if hits else 0.0
+    high = float(betaincinv(hits + 1, n - hits, 0.975)) if hits < n else 1.0
+    return {"p": float(rows["probability"].mean()), "share": share, "low": low, "high": high}
+
+
+def _curve(probability: np.ndarray, correct: np.ndarray) -> list[tuple[float, float]]:
+    """Share kept and share wrong of the kept, at each different probability."""
+    order = np.argsort(-probability, kind="stable")
+    last = np.append(np.diff(probability[order]) != 0, True)
+    kept = np.arange(1, len(order) + 1)
+    wrong = np.cumsum(~correct[order]) / kept
+    return [*zip((kept / len(order))[last].tolist(), wrong[last].tolist(), strict=True)]
+
+
+def across(share: float) -> float:
+    """Where a share from 0 to 1 is on the horizontal axis of a picture."""
+    return round(LEFT + (WIDTH - LEFT - RIGHT) * share, 1)
+
+
+def up(share: float) -> float:
+    """The same on the vertical axis."""
+    return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share, 1)
+
+
+def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None = None) -> str:
+    """The page; `typed` are the `commands` to type next, `explorer` the address of the labelled
+    answers' own page.
+    """
+    control, drawn = found.stored[found.estimator]["risk_control"], found.pictures
+    quarters = (0, 0.25, 0.5, 0.75, 1)
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    return environment.from_string(PAGE.read_text(encoding="utf-8")).render(
+        fitted_on=found.stored["fitted_on"],
+        estimator=found.estimator,
+        recommendation=recommendation(found),
+        explorer=explorer,
+        drawn=drawn,
+        of_share=[(one, f"{100 * one:.0f}") for one in quarters],
+        of_risk=[(one, f"{100 * one * drawn['top']:.3g}") for one in quarters],
+        of_counts=[(0, drawn["most"]), (0.5, 0), (1, drawn["most"])],
+        across=across,
+        up=up,
+        width=WIDTH,
+        height=HEIGHT,
+        typed=typed,
+        holding=holding(control),
+        labels=LABELS,
+        notes=notes,
+        guaranteed=[guaranteed(row).strip() for row in found.certified.iter_rows(named=True)],
+        rows=list(found.measured.iter_rows(named=True)),
+        level=found.level,
     )

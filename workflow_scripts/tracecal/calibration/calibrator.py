@@ -125,7 +125,8 @@ class Fitted:
     null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
     last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
     `reference` are values of answers that `certified` has not seen. `custom` defines those inputs
-    that are estimators of a user's own.
+    that are estimators of a user's own. `held_out` are probabilities of the labelled answers, by
+    their `fingerprints`, of fits that had not seen them.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")
     >>> fitted.estimator, sorted(fitted.thresholds)
@@ -143,6 +144,7 @@ class Fitted:
     by_part: bool = False
     reference: Reference = field(default_factory=Reference)
     custom: Custom = field(default_factory=dict)
+    held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     def with_part(self, x: np.ndarray, parts: Sequence[str]) -> np.ndarray:
         """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
@@ -324,7 +326,14 @@ def from_stored(
         large=cascade["large"],
         reference=Reference(**fits.get("reference", {})),
         custom={name: score for name, score in custom.items() if name == estimator},
+        held_out=_held_out(fits.get("held_out", {})),
     )
+
+
+def _held_out(stored: Mapping[str, Any]) -> dict[str, float]:
+    """By fingerprint; empty of a file of an earlier version, which does not name the answers."""
+    pairs = zip(stored.get("answer", ()), stored.get("probability", ()), strict=False)
+    return {answer: probability for answer, probability in pairs if answer is not None}
 
 
 def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:

@@ -184,8 +184,8 @@ def calibrate_answers(
         )
         if name in custom:
             calibrators[name]["definition"] = str(custom[name])
-    held_out = _held_out(known, choice.estimator, settings)
-    calibrators[choice.estimator]["held_out"] = held_out
+    named = usable.select("example_id", answer=fingerprints(usable))
+    calibrators[choice.estimator]["held_out"] = _held_out(known, choice.estimator, settings, named)
     told = fitted_on.stored()
     parse(FittedOn, told, "the calibrator")  # names that no reader of it would take end here
     return {"fitted_on": told, **calibrators}
@@ -264,17 +264,20 @@ def labelled(
     return Labelled(frame, by_part(estimators, own)[0], splits, names)
 
 
-def _held_out(known: Labelled, estimator: str, settings: FitSettings) -> dict[str, list]:
+def _held_out(
+    known: Labelled, estimator: str, settings: FitSettings, named: pl.DataFrame
+) -> dict[str, list]:
     """An estimator's probabilities by fits that had not seen the answer, with its fold, label and
-    group, for `tracecal plan`.
+    group, for `tracecal plan`; and its fingerprint (`answer` of `named`), for `tracecal explore`.
     """
     alone = known._replace(estimators={estimator: known.estimators[estimator]})
     rows = alone.cross_fitted(settings).join(
         known.frame.select("example_id", "correct", "group_id"), on="example_id", validate="1:1"
     )
+    rows = rows.join(named, on="example_id", validate="1:1")
     rows = rows.sort("example_id").with_columns(group=pl.col("group_id").rank("dense") - 1)
     rounded = rows.with_columns(pl.col("probability").round_sig_figs(DIGITS))
-    columns = ("group", "correct", "fold", "probability")
+    columns = ("group", "correct", "fold", "probability", "answer")
     return rounded.select(columns).to_dict(as_series=False)
 
 

@@ -1,11 +1,14 @@
 """`tracecal calibrate`: a calibrator fitted on labelled answers."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracecal.cli.options import (
+    MOST,
     PARTS,
+    SEED,
     AnswersFile,
     AsRead,
     Config,
@@ -13,6 +16,7 @@ from tracecal.cli.options import (
     command,
     ending,
     read_given,
+    require_apart,
 )
 from tracecal.io.log import LOGGER, printable
 from tracecal.io.settings import parse
@@ -46,17 +50,20 @@ def calibrate(
     whose entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
     """
     from tracecal.apps import report as pages
-    from tracecal.calibration import planning
-    from tracecal.calibration.calibrator import default_estimator, run_on
+    from tracecal.apps.explorer.of_file import fits, page_data, unseen
+    from tracecal.apps.explorer.page import page
+    from tracecal.calibration.calibrator import run_on
     from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
     from tracecal.calibration.parts import labelled_parts
     from tracecal.estimators.custom import custom_scores
     from tracecal.io.files import write_json, write_text
     from tracecal.io.input_files import read_yaml
 
+    explorer = str(Path(report).with_suffix(".answers.html")) if report else None
+    require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
     settings = parse(FitSettings, (read_yaml(config) if config else None) or {}, config)
     custom = custom_scores(estimators)
-    given = read_given(answers, reading)
+    given = read_given(answers, reading, with_rows=bool(explorer))
     if warning := run_on(given.frame):
         LOGGER.warning("%s", warning)
     frame, of_parts = labelled_parts(given, parts)
@@ -65,14 +72,13 @@ def calibrate(
         frame, task, settings, revision, reading.vocabulary, of_parts, custom
     )
     write_json(stored, output)
-    known = labelled(frame, task, settings, of_parts, custom)
-    measured = pages.quality(known, task, settings)
-    estimator = default_estimator(stored)
-    control, groups = stored[estimator]["risk_control"], known.frame["group_id"].n_unique()
-    certified = pages.guarantees(control, groups)
-    outlook = planning.outlook(stored, certified, settings.splits.calibration_share, settings.seed)
-    print(printable(pages.summary(stored, measured, certified, estimator, outlook)))
-    if report:
-        level = settings.bootstrap.level
-        page = pages.render(stored, measured, certified, estimator, level, outlook)
-        write_text(page, report)
+    found = pages.found(stored, labelled(frame, task, settings, of_parts, custom), settings)
+    own_task = given.metadata.get("task")
+    typed = pages.commands(found, answers, output, reading.model_dump(), explorer, own_task)
+    print(printable(pages.summary(found, typed)))
+    if explorer:
+        shown = unseen(fits(stored, output), found.predicted, frame)
+        name = Path(answers).name
+        write_text(page(page_data(given, name, shown, MOST, SEED, task, of_parts)), explorer)
+        write_text(pages.render(found, typed, Path(explorer).name), report)
+        LOGGER.info("open %s in a browser; %s shows the answers", report, explorer)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tracecal.cli.options import (
+    MOST,
     PARTS,
     SEED,
     AnswersFile,
@@ -16,7 +17,6 @@ from tracecal.cli.options import (
     read_with_calibrator,
 )
 
-MOST = 10_000
 CHOICE = "What is shown"
 
 

@@ -102,6 +102,7 @@ def label(
         Recorded,
         Verdicts,
         Wanted,
+        calibrating,
         in_order,
         scores,
         serve,
@@ -134,8 +135,12 @@ def label(
     if labels:
         _take(verdicts, labels, question, reading.wrong_rows == "skip")
     else:
-        serve(Labelling(data, verdicts, query.ask if query else in_order([*rows])), port)
+        own_task = next((one.fitted_on.task for one in given.fits.values()), task)
+        options = reading.model_dump() | {"parts": parts}
+        then = calibrating(output, own_task or Path(answers).stem, options)
+        serve(Labelling(data, verdicts, query.ask if query else in_order([*rows]), then), port)
         LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
+        LOGGER.info("next: %s", then)
     if query:
         following, said = query.ask(verdicts.given)
         then = "" if following is None else f"; the next label needed is that of {following!r}"

@@ -23,10 +23,11 @@ if TYPE_CHECKING:  # slow to load, which every start of the command would take
 
 DISTRIBUTION = "tracecal"
 SEED = 2026
+MOST = 10_000  # answers in an explorer
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
 READ += ("weights", "escalate_calibrator", "estimators")
-WRITTEN = ("output", "report", "picture", "promise_file", "state", "watch")
+WRITTEN = ("output", "report", "explorer", "picture", "promise_file", "state", "watch")
 MAY_SHARE = (("state", "answers"), ("output", "labels"))
 
 

@@ -16,6 +16,7 @@ from tracecal.calibration.metrics import single_auroc as auroc
 
 ANSWERS = answers(16).with_columns(name=pl.concat_str("model", "task", "example_id", separator="/"))
 LINK = "document.querySelector('#answer a')"
+ALL = "#order=down"  # an address: the page begins with one model and one task without it
 ROWS = "[...document.querySelectorAll('.row')]"
 
 
@@ -100,7 +101,7 @@ def choose(browser, control, value):
 
 
 def test_all_answers_are_there_most_confident_first(browser, explorer):
-    browser.open(explorer)
+    browser.open(explorer, ALL)
     assert listed(browser) == expected()
     assert "All 64 evaluated answers" in text(browser, "#extent")
     right, (low, high) = ANSWERS["correct"].mean(), wilson(ANSWERS["correct"])
@@ -155,7 +156,7 @@ def test_answers_are_filtered(browser, explorer, fragment, wanted):
 
 
 def test_controls_do_what_the_address_does_and_write_it(browser, explorer):
-    browser.open(explorer)
+    browser.open(explorer, ALL)
     choose(browser, "model", "tiny-a")
     choose(browser, "by", "seq_logp")
     choose(browser, "order", "up")
@@ -191,30 +192,64 @@ def opening(browser):
 
 @pytest.mark.parametrize("main", MODELS)
 def test_the_page_opens_on_a_caught_error_beside_a_trusted_answer(browser, tmp_path, main):
+    """Of the main model and the first task, which is all that is listed at first."""
     browser.open(written(tmp_path, ANSWERS, main))
-    p, pairs = pl.col("probability.trace_plus"), []
-    for task in TASKS:
-        own = ANSWERS.filter(model=main, task=task).sort(p)
-        caught = own.filter(~pl.col("correct"), p < 0.5).row(0, named=True)
-        trusted = own.filter(pl.col("correct"), p >= 0.5).row(-1, named=True)
-        gap = trusted["probability.trace_plus"] - caught["probability.trace_plus"]
-        pairs.append((gap, [caught["name"], trusted["name"]]))
-    assert opening(browser) == max(pairs)[1]
+    p, own = pl.col("probability.trace_plus"), ANSWERS.filter(model=main, task=next(iter(TASKS)))
+    own = own.sort(p)
+    caught = own.filter(~pl.col("correct"), p < 0.5)["name"][0]
+    trusted = own.filter(pl.col("correct"), p >= 0.5)["name"][-1]
+    assert opening(browser) == [caught, trusted]
     assert "not how often" in text(browser, "#answer")
+    assert text(browser, "#count").startswith("16 answers")
+    assert f"of {16} answers" in text(browser, "#basis")
+    errors = confident_errors(0.5).filter(model=main, task=next(iter(TASKS)))
     browser.ask("document.querySelector('#answer button').click()")
-    assert listed(browser) == expected(confident_errors(0.5))
+    assert listed(browser) == expected(errors)
+    browser.ask("document.getElementById('everything').click()")
+    assert listed(browser) == expected()
 
 
 def test_a_page_without_such_a_pair_opens_on_its_list(browser, tmp_path):
     browser.open(written(tmp_path, ANSWERS.with_columns(correct=True)))
     assert opening(browser) == []
-    assert chosen(browser) == expected()[0]
+    assert chosen(browser) == expected(ANSWERS.filter(model="tiny-a", task="sums"))[0]
 
 
 def test_an_error_that_the_main_model_lacks_is_another_models(browser, tmp_path):
     right = (pl.col("model") == "tiny-a") | pl.col("correct")
     browser.open(written(tmp_path, ANSWERS.with_columns(correct=right), "tiny-a"))
     assert [name.split("/")[0] for name in opening(browser)] == ["tiny-b", "tiny-b"]
+
+
+def test_an_error_that_the_first_task_lacks_is_of_the_next(browser, tmp_path):
+    right = (pl.col("task") == "sums") | pl.col("correct")
+    browser.open(written(tmp_path, ANSWERS.with_columns(correct=right), "tiny-b"))
+    assert [name.split("/")[:2] for name in opening(browser)] == [["tiny-b", "towns"]] * 2
+
+
+def test_controls_leave_the_page_to_the_answers(browser, explorer):
+    browser.resize(1280, 900)
+    browser.open(explorer)
+    assert browser.ask("document.querySelector('header').offsetHeight") < 250
+
+
+def test_an_error_as_a_whole_is_explained(browser, tmp_path):
+    kind = pl.when(~pl.col("correct")).then(pl.lit("global"))
+    browser.open(written(tmp_path, ANSWERS.with_columns(error_kind=kind)), "#outcome=wrong")
+    said = text(browser, "#answer .verdict")
+    assert said.startswith("✗ Wrong as a whole: it says nothing")
+
+
+@pytest.mark.parametrize(
+    "special", ["<|im_end|>", "</s>", "<｜end▁of▁sentence｜>", "<end_of_turn>"]
+)
+def test_a_token_that_only_ends_an_answer_is_a_small_mark(browser, tmp_path, special):
+    tokens = pl.concat_list(pl.col("tokens").list.slice(0, pl.col("tokens").list.len() - 1),
+                            pl.lit([special]))  # fmt: skip
+    browser.open(written(tmp_path, ANSWERS.with_columns(tokens)), ALL)
+    assert text(browser, "#answer .tokens .special") == "∎"
+    assert special in browser.ask("document.querySelector('#answer .special').title")
+    assert special not in text(browser, "#answer .tokens")
 
 
 SAVED = (
@@ -387,7 +422,7 @@ def test_hits_are_marked(browser, explorer):
 
 
 def test_arrows_work_wherever_the_focus_is_but_in_controls_that_use_them(browser, explorer):
-    browser.open(explorer)
+    browser.open(explorer, ALL)
     names = listed(browser)
     browser.press("Home")
     for focus in ("answer", "find", "everything", "list"):
@@ -441,7 +476,7 @@ def test_an_answer_is_shown_with_all_that_is_known_of_it(browser, explorer):
     )
     browser.open(explorer, f"#answer={row['name'].replace('/', '%2F')}")
     assert text(browser, "#answer h2") == row["question"]
-    assert text(browser, "#answer .verdict") == "✗ Wrong (number)"
+    assert text(browser, "#answer .verdict") == "✗ Wrong in a number"
     assert browser.ask("document.querySelector('.tokens').textContent") == "".join(row["tokens"])
     for words in (*row["references"], row["prediction"]):
         assert words in text(browser, "#answer dl")
@@ -497,7 +532,7 @@ def test_tokens_are_shaded_by_what_is_chosen(browser, explorer):
 
 
 def test_only_rows_in_sight_are_in_the_page_and_keys_move_through_all(browser, explorer):
-    browser.open(explorer)
+    browser.open(explorer, ALL)
     assert 10 < browser.ask(f"{ROWS}.length") < 40
     browser.press("End")
     last = expected()[-1]
@@ -566,7 +601,7 @@ def test_hostile_text_is_shown_as_text(browser, tmp_path, attack):
 
 
 def test_the_page_asks_for_nothing_and_could_not(browser, explorer):
-    browser.open(explorer)
+    browser.open(explorer, ALL)
     listed(browser)
     assert browser.requests == [explorer.as_uri()]
     blocked = browser.ask(
@@ -594,7 +629,7 @@ def test_a_frame_without_an_address_of_its_own_shows_the_answers_too(browser, ex
     browser.open(frame)
     browser.ask(f"document.querySelector('iframe').srcdoc = {json.dumps(text + telling)}; 1")
     browser.wait_for("window.told")
-    assert "64 answers" in browser.ask("window.told")
+    assert "16 answers" in browser.ask("window.told")
     assert browser.complaints == []
 
 

@@ -130,6 +130,25 @@ def test_the_same_question_elsewhere_is_the_same_part(browser, explorer):
     assert links and all(link.endswith(f"/{row['part']}") for link in links)
 
 
+def test_the_page_opens_on_whole_answers_and_trusts_none_with_a_wrong_part(browser, explorer):
+    browser.open(explorer)
+    names = browser.ask(
+        "[...document.querySelectorAll('.card a')].map((one) =>"
+        " new URLSearchParams(one.hash.slice(1)).get('answer'))"
+    )
+    p, own = (
+        pl.col("probability.trace_plus"),
+        FRAME.filter(model="tiny-a", task="sums").sort("probability.trace_plus"),
+    )
+    wrong = PARTS.filter(~pl.col("correct"), model="tiny-a")["parent_id"]
+    caught = own.filter(~pl.col("correct"), p < 0.5)
+    right = own.filter(pl.col("correct"), p >= 0.5)
+    trusted = right.filter(~pl.col("example_id").is_in(wrong.implode()))
+    assert trusted["example_id"][-1] != right["example_id"][-1], "the example shows the difference"
+    wanted = caught["example_id"][0], trusted["example_id"][-1]
+    assert names == [f"tiny-a/sums/{one}" for one in wanted]
+
+
 def test_exported_parts_have_their_name_and_own_tokens(browser, explorer):
     row = PARTS.with_columns(name=NAME).row(0, named=True)
     browser.open(explorer)

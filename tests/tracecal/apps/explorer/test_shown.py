@@ -13,7 +13,8 @@ from support.made import answers
 from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
 from tracecal.answers.read import read_answers
 from tracecal.apps.explorer.of_file import asked, fits, page_data
-from tracecal.calibration.calibrator import load
+from tracecal.calibration.calibrator import DEFAULT, load
+from tracecal.calibration.fit import FitSettings, labelled
 from tracecal.calibration.parts import score_parts
 from tracecal.calibration.score import score_answers
 from tracecal.cli.main import main
@@ -33,20 +34,61 @@ def data(page):
     return json.loads(gzip.decompress(b64decode(packed)))
 
 
-def test_probabilities_are_those_of_score_and_known_labels_are_not_held_out(tmp_path, content):
+def test_new_answers_have_the_probabilities_of_score_and_known_ones_those_of_other_fits(
+    tmp_path, content
+):
     """The calibrator was fitted on `answers()`; the last ten are new."""
     new = answers(10, seed=9).with_columns(example_id=pl.format("new{}", pl.int_range(pl.len())))
     frame = pl.concat([answers().head(20), new])
     frame.write_ndjson(tmp_path / "log.jsonl")
     read = read_answers(tmp_path / "log.jsonl", with_rows=True)
     calibrators = fits(content, "made up")
-    shown = page_data(read, "log.jsonl", calibrators)["answers"]
-    for name in ("trace_plus", "min_prob"):
+    data = page_data(read, "log.jsonl", calibrators)
+    shown = data["answers"]
+    for name in (DEFAULT, "min_prob"):
         scored = score_answers(read.frame, calibrators[name])["probability"].to_list()
-        assert shown["probability"][name] == pytest.approx(scored, rel=1e-3)
-        assert shown["held_out"][name] == [None] * 20 + shown["probability"][name][20:]
-    assert shown["score"]["trace_plus"] == [None] * 30
+        assert shown["probability"][name][20:] == pytest.approx(scored[20:], rel=1e-3)
+        assert shown["held_out"][name][20:] == shown["probability"][name][20:]
+    held_out = content[DEFAULT]["held_out"]
+    assert shown["probability"][DEFAULT][:20] == pytest.approx(
+        held_out["probability"][:20], rel=1e-3
+    )
+    assert shown["held_out"][DEFAULT] == shown["probability"][DEFAULT]
+    assert shown["held_out"]["min_prob"][:20] == [None] * 20
+    assert data["use"] == DEFAULT
     assert None not in shown["score"]["min_prob"]
+
+
+def test_a_calibrator_without_other_fits_leaves_its_own_answers_out_of_the_charts(
+    tmp_path, content, caplog
+):
+    content = json.loads(json.dumps(content))
+    del content[DEFAULT]["held_out"]
+    answers(20).write_ndjson(tmp_path / "log.jsonl")
+    read = read_answers(tmp_path / "log.jsonl", with_rows=True)
+    shown = page_data(read, "log.jsonl", fits(content, "made up"))["answers"]
+    assert shown["held_out"]["min_prob"] == [None] * 20
+    assert "fitted on 20 of the answers" in caplog.text
+
+
+def test_the_page_of_calibrate_has_every_estimator_by_fits_that_had_not_seen_the_answer(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    answers(80).write_ndjson("labelled.jsonl")
+    Path("fit.yaml").write_text("splits: {count: 1}\nbootstrap: {resamples: 20}\n")
+    told = ["--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
+    assert main(["calibrate", *told, "--config", "fit.yaml", "--report", "r.html"]) == 0
+    shown = data(tmp_path / "r.answers.html")
+    settings = FitSettings(splits={"count": 1}, bootstrap={"resamples": 20})
+    known = labelled(read_answers("labelled.jsonl").frame, "t", settings)
+    expected = known.cross_fitted(settings)
+    for name in (DEFAULT, "trace_plus", "min_prob"):
+        own = expected.filter(estimator=name).sort("example_id")["probability"].to_list()
+        assert shown["answers"]["held_out"][name] == pytest.approx(own, rel=1e-3)
+    explored_later = data(explored(tmp_path, "labelled.jsonl", "--calibrator", "C.json"))
+    own = explored_later["answers"]["held_out"][DEFAULT]
+    assert own == shown["answers"]["held_out"][DEFAULT]
 
 
 def test_a_file_has_the_layout_of_a_run(tmp_path):
@@ -103,7 +145,7 @@ def test_answers_without_labels_show_no_overview(browser, tmp_path, content):
     assert browser.ask("document.getElementById('overview').hidden")
     assert browser.ask("document.querySelectorAll('.token').length") > 0
     first = browser.ask("document.querySelector('.row .confidence').textContent")
-    most = max(data(tmp_path / "answers.html")["answers"]["probability"]["trace_plus"])
+    most = max(data(tmp_path / "answers.html")["answers"]["probability"][DEFAULT])
     assert float(first) == pytest.approx(most, abs=6e-4)
 
 
@@ -116,6 +158,17 @@ def test_labelled_answers_show_the_overview(browser, tmp_path, content):
     basis = browser.ask("document.getElementById('basis').textContent")
     assert basis.startswith("of labelled answers: 60 of 60")
     assert "NaN" not in browser.ask("document.body.innerText")
+
+
+def test_rows_without_texts_of_tokens_show_their_answer_as_text(browser, tmp_path):
+    frame = answers(12, seed=4).with_columns(answer=pl.lit("Lima, of course."), tokens=None)
+    frame.write_ndjson(tmp_path / "log.jsonl")
+    browser.open(explored(tmp_path, tmp_path / "log.jsonl"), "#order=down")
+    shown = browser.ask("document.querySelector('#answer .text-of-answer').innerText")
+    assert shown.startswith("Lima, of course.") and "◌" not in shown
+    chips = browser.ask("document.querySelectorAll('#answer .untold .token').length")
+    name = browser.ask("document.querySelector('#answer .where bdi').textContent")
+    assert chips == len(frame.filter(example_id=name)["surprisal"][0])
 
 
 @pytest.mark.parametrize("name", ["llama_cpp.jsonl", "samples_closed_book.jsonl"])

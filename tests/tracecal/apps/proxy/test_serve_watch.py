@@ -113,6 +113,46 @@ def test_metrics_and_the_page_tell_of_it(watching):
     assert "No alarm." in made
 
 
+def test_the_page_says_what_evidence_is_and_when_answers_came(watching, monkeypatch):
+    watcher = watching()
+    store = watcher.opened()
+    begun = time.time() - 7200
+    for place in range(5):
+        monkeypatch.setattr(time, "time", lambda place=place: begun + 1800 * place)
+        values = (np.full(20, value) for value in (0.5, 3.0, 1.0))
+        store.add_answers([f"{place}n{n}" for n in range(20)], Batch(*values))
+    made = page(watcher)
+    for answer, hours in ((1, 0), (51, 1), (100, 2)):
+        told = time.strftime("%d %b %H:%M", time.gmtime(begun + 3600 * hours))
+        assert f"<span>answer {answer}\n{told}</span>" in made
+    assert made.count("Evidence is what bets") == 1
+    assert "at most once in 1,000 answers on average, that of labels ever with a chance" in made
+    assert "No answer has a decision" not in made
+
+
+@pytest.mark.parametrize(
+    "error_rate, probability, why",
+    [
+        (0.05, 0.7, "19 of the 81 most confident answers tested first are incorrect"),
+        (0.5, np.nan, "none has a probability"),
+        (0.5, 0.7, None),
+    ],
+)
+def test_answers_of_which_none_has_a_decision_are_told_of_loudly(
+    of_top_k, tmp_path, error_rate, probability, why
+):
+    settings = Settings(upstream="http://x", watch=str(tmp_path / "s.db"))
+    watcher = Watcher(of_top_k, error_rate, settings)
+    store = watcher.opened()
+    assert 'class="alarm loud"' not in page(watcher)
+    values = (np.full(60, value) for value in (probability, 3.0, np.nan))
+    store.add_answers([str(n) for n in range(60)], Batch(*values))
+    made = page(watcher)
+    assert 'class="alarm loud"' in made
+    said = "No answer has a decision, 60 of 60: calibrate on answers like these"
+    assert said + (f" ({why}" if why else ".") in made
+
+
 def test_one_answer_of_each_request_is_watched_or_of_each_value_that_the_user_names(watching):
     row = answers(1, seed=3).row(0, named=True)
     for one_per, expected in ((None, 6), ("request.user", 2)):
@@ -218,7 +258,7 @@ def test_a_clock_that_goes_backwards_moves_nothing(watching, monkeypatch):
     rows = store.rows("SELECT place FROM answers ORDER BY place")
     assert [place for (place,) in rows] == [*range(1, 151)]
     assert "answer 150" in made
-    assert "120 answers." in made  # those of 1970 are older than a week
+    assert "120 answers, in their order" in made  # those of 1970 are older than a week
 
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&<svg onload=alert(2)>{{ 7 * 7 }}"

@@ -106,17 +106,21 @@ def contents(
     split: int | None = SPLIT,
     wholes: pl.DataFrame | None = None,
     promises: pl.DataFrame | None = None,
+    use: str | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
 
     `answers` are those of `read_answers` with `model` and `task`, which become indices into the
     lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
-    slugs to labels; `total` is the number of answers chosen from, `main` the model whose answers
-    the page opens on; `split` the one that held answers out, null for the answers of a file;
-    `wholes` those that parts are of (`read_wholes`); `promises` those about cascades (`cascaded`).
+    slugs to labels, in the order in which they are listed; `total` is the number of answers chosen
+    from, `main` the model whose answers the page opens on; `split` the one that held answers out,
+    null for the answers of a file; `wholes` those that parts are of (`read_wholes`); `promises`
+    those about cascades (`cascaded`); `use` is the estimator that the page begins with, null:
+    TRACE+.
     """
-    shown = {name: sorted(set(answers[name])) for name in ("model", "task")}
     labels = {"model": models, "task": tasks}
+    found = {name: {*answers[name]} for name in labels}
+    shown = {name: [slug for slug in labels[name] if slug in found[name]] for name in labels}
     ids = [entry["id"] for entry in estimators]
     left_out = {*shown, *PLACE}
     answer_columns = [one for one in answers.columns if "." not in one and one not in left_out]
@@ -132,6 +136,7 @@ def contents(
         "run": run,
         "total": total,
         "main": main,
+        "use": use,
         "window": WINDOW,
         "split": split,
         "named": {

@@ -1,6 +1,7 @@
 """Answers of a file as the explorer's page shows those of a run."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,23 @@ def fits(stored: Mapping[str, Any], where: str) -> dict[str, Fitted]:
     return {name: from_stored(stored, name, where) for name in names}
 
 
+def unseen(
+    calibrators: Mapping[str, Fitted], predicted: pl.DataFrame, records: pl.DataFrame
+) -> dict[str, Fitted]:
+    """The fits, each with the probabilities `predicted` (`Labelled.cross_fitted`) of the answers
+    that it was fitted on, whose records these are.
+    """
+    named = records.select("example_id", answer=fingerprints(records)).drop_nulls("answer")
+    rows = predicted.join(named, on="example_id").select("estimator", "answer", "probability")
+    held_out: dict[str, dict[str, float]] = {}
+    for estimator, answer, probability in rows.iter_rows():
+        held_out.setdefault(estimator, {})[answer] = probability
+    return {
+        name: replace(fitted, held_out=held_out.get(name, {}))
+        for name, fitted in calibrators.items()
+    }
+
+
 def page_data(
     answers: Answers,
     name: str,
@@ -157,10 +175,13 @@ def page_data(
         wholes = wholes.filter(pl.col("example_id").is_in(chosen["parent_id"].implode()))
         wholes = wholes.select(*ANSWER, *OF_WHOLE, "peak")
     estimators = [one for one in entries(ESTIMATORS) if PROBABILITY + one["id"] in chosen.columns]
-    models = {model: model for model in chosen["model"].unique()}
-    tasks = {task: task for task in chosen["task"].unique()}
+    models = {model: model for model in chosen["model"].unique().sort()}
+    tasks = {task: task for task in chosen["task"].unique().sort()}
     total = frame.height
-    return contents(chosen, estimators, models, tasks, name, total, split=None, wholes=wholes)
+    use = next((one.fitted_on.estimator for one in calibrators.values()), None)
+    return contents(
+        chosen, estimators, models, tasks, name, total, split=None, wholes=wholes, use=use
+    )
 
 
 def _parts(records: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
@@ -220,8 +241,11 @@ def _texts(answers: Answers, name: str) -> pl.DataFrame:
 def _confidence(
     records: pl.DataFrame, calibrators: Mapping[str, Fitted], task: str | None
 ) -> pl.DataFrame:
-    """For each estimator its probability, that of an answer with a label that the calibrator was
-    not fitted on, and its score, a row per record.
+    """For each estimator its probability, that of an answer with a label by a fit that had not seen
+    it, and its score, a row per record.
+
+    Of an answer that the calibrator was fitted on both are `Fitted.held_out`; where it is not there
+    the second is null.
     """
     # A calibrator's fits are of one model, task and set of labels.
     known_labels: tuple[str, ...] = ()
@@ -231,18 +255,31 @@ def _confidence(
         require_same_kind(records, fitted.fitted_on, task)
         for warning in open_questions(records, fitted.fitted_on):
             LOGGER.warning("%s", warning)
-    seen = fingerprints(records).is_in(list(known_labels)).fill_null(False)
-    judged = records["correct"].is_not_null() & ~seen
+    own = fingerprints(records)
+    seen = own.is_in(list(known_labels)).fill_null(False)
+    judged = records["correct"].is_not_null()
+    if seen.any() and not any(fitted.held_out for fitted in calibrators.values()):
+        LOGGER.warning(
+            "the calibrator was fitted on %d of the answers, and holds no probability of them by a "
+            "fit that had not seen them: charts leave them out. Calibrate again to change that",
+            seen.sum(),
+        )
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
     known = inputs(records)
     parts = records["part"] if "part" in records.columns else nothing
     columns = {}
     for name in calibrators or [*OF_TRACES, *OF_FEATURES]:
-        probability = _probabilities(known, calibrators[name], parts) if calibrators else nothing
+        probability = held_out = nothing
+        if calibrators:
+            fitted = calibrators[name]
+            unseen = own.replace_strict(fitted.held_out, default=None, return_dtype=pl.Float64)
+            probability = _probabilities(known, fitted, parts)
+            held_out = probability.zip_with(~seen, unseen)
+            probability = probability.zip_with(held_out.is_null(), held_out)
         score = known[f"scores.{name}"] if f"scores.{name}" in known.columns else nothing
         if probability.count() or score.count():
             columns[PROBABILITY + name] = probability
-            columns[HELD_OUT + name] = probability.set(~judged, None)
+            columns[HELD_OUT + name] = held_out.set(~judged, None)
             columns[SCORE + name] = score
     return pl.DataFrame(columns)
 

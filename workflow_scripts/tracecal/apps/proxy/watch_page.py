@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 import prometheus_client as prometheus
@@ -31,7 +32,8 @@ PAGE = """\
 <link rel="icon" href="data:,">
 <title>What the proxy watches</title>
 <style>
-:root { color-scheme: light dark; }
+:root { color-scheme: light dark; --wrong: #b02a18; --own: #2a78b5; }
+@media (prefers-color-scheme: dark) { :root { --wrong: #ff8f7f; --own: #8fbde6; } }
 body { margin: 1.5rem auto; max-width: 72rem; padding: 0 1rem;
   font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; }
@@ -40,23 +42,29 @@ main { display: grid; gap: 1.5rem;
 figure { margin: 0; display: flex; flex-direction: column; justify-content: end; }
 svg { border-bottom: 1px solid; border-left: 1px solid; overflow: visible; }
 svg * { vector-effect: non-scaling-stroke; }
-.ends { display: flex; justify-content: space-between; font-size: 13px; opacity: .75; }
-.alarm { color: #c43c39; }
-.own { fill: #2a78b5; stroke: #2a78b5; } .known { fill: none; stroke: currentColor; }
-.line { fill: none; stroke: #2a78b5; stroke-width: 2; }
-.limit { stroke: #c43c39; stroke-dasharray: 6 4; }
+.ends { display: flex; justify-content: space-between; font-size: 13px; opacity: .75;
+  white-space: pre-line; }
+.ends span:nth-child(2) { text-align: center; } .ends span:last-child { text-align: right; }
+.alarm { color: var(--wrong); }
+.loud { padding: .6rem 1rem; border: 3px solid var(--wrong); font-size: 1.2rem; }
+.own { fill: var(--own); stroke: var(--own); } .known { fill: none; stroke: currentColor; }
+.line { fill: none; stroke: var(--own); stroke-width: 2; }
+.limit { stroke: var(--wrong); stroke-dasharray: 6 4; }
 </style>
 </head>
 <body>
 <h1>What the proxy watches</h1>
 <p{% if wrong %} class="alarm"{% endif %}><strong>{{ told }}</strong></p>
+{% if undecided %}<p class="alarm loud"><strong>{{ undecided }}</strong></p>{% endif %}
 {% if warning %}<p class="alarm"><strong>WARNING: {{ warning }}.</strong></p>{% endif %}
-<p>{{ watched }}. Pictures of the last {{ days }} days, {{ recent }} answers.</p>
+<p>{{ watched }}. Pictures of the last {{ days }} days, {{ recent }} answers, in their order; times
+in UTC.</p>
+<p>{{ evidence }}</p>
 <main>
 {% for one in pictures -%}
 <figure role="img" aria-label="{{ one.title }}"><figcaption>{{ one.title }}</figcaption>
 <svg viewBox="0 0 {{ width }} {{ height }}">{{ one.drawn | safe }}</svg>
-<span class="ends"><span>{{ one.ends[0] }}</span><span>{{ one.ends[1] }}</span></span></figure>
+<span class="ends">{% for end in one.ends %}<span>{{ end }}</span>{% endfor %}</span></figure>
 {% endfor -%}
 </main>
 </body>
@@ -65,7 +73,13 @@ svg * { vector-effect: non-scaling-stroke; }
 
 
 # Of the last days; SQLite counts, as a week may have more answers than memory should hold.
-RECENT = "SELECT count(*), min(place), max(place) FROM answers WHERE time >= ?"
+RECENT = """
+SELECT count(*), min(place), max(place), count(kept), count(probability)
+FROM answers WHERE time >= ?"""
+# The first answer, one in the middle and the last, with their times.
+TIMES = """
+SELECT min(place), time FROM answers WHERE time >= ? GROUP BY (place - ?) * 2 / ?
+UNION SELECT max(place), time FROM answers WHERE time >= ? ORDER BY 1"""
 PROBABILITIES = f"""
 SELECT min(CAST(probability * {BINS} AS INTEGER), {BINS - 1}), count(*)
 FROM answers WHERE time >= ? AND probability IS NOT NULL GROUP BY 1"""
@@ -82,9 +96,10 @@ def page(watcher: Watcher) -> str:
     store = watcher.opened()
     try:
         state, warning, since = store.state, alike(store), time.time() - DAYS * DAY
-        ((recent, first, last),) = store.rows(RECENT, (since,))
+        ((recent, first, last, decided, known),) = store.rows(RECENT, (since,))
         probabilities = dict(store.rows(PROBABILITIES, (since,)))
         first, span = first or 0, (last or 0) - (first or 0) + 1
+        times = store.rows(TIMES, (since, first, span, since)) if recent else []
         pieces = min(POINTS, max(1, recent // 20))
         kept = [share for (share,) in store.rows(KEPT, (since, first, pieces, span))]
         history = [row for row, _ in store.rows(EVIDENCE, (since, first, POINTS, span))]
@@ -93,7 +108,7 @@ def page(watcher: Watcher) -> str:
     told = f"ALARM: {watcher.reason}." if watcher.reason else "No alarm."
     if watcher.failure:
         told = f"The proxy does not watch: {watcher.failure}"
-    ends = (f"answer {first:,}", f"answer {last:,}") if recent else ("", "")
+    ends = [f"answer {place:,}\n{_clock(moment)}" for place, moment in times]
     pictures = [
         {
             "title": "Probability: bars of the traffic, outline of the calibration",
@@ -117,6 +132,8 @@ def page(watcher: Watcher) -> str:
             told=told,
             wrong=watcher.reason or watcher.failure,
             warning=warning,
+            undecided=_undecided(watcher, recent, decided, known),
+            evidence=_what_evidence_is(state),
             watched=went_in(state),
             recent=f"{recent:,}",
             days=DAYS,
@@ -124,6 +141,34 @@ def page(watcher: Watcher) -> str:
             height=HEIGHT,
             pictures=pictures,
         )
+    )
+
+
+def _clock(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%d %b %H:%M")
+
+
+def _undecided(watcher: Watcher, recent: int, decided: int, known: int) -> str | None:
+    """That none of the `recent` answers has a decision, though an error rate was asked for; null
+    where that is not so.
+    """
+    if watcher.error_rate is None or decided or not recent:
+        return None
+    why = watcher.fitted.why_not(watcher.error_rate)
+    if not known:
+        why = "none has a probability, so that the server may give no log-probabilities"
+    told = f"No answer has a decision, {recent:,} of {recent:,}: calibrate on answers like these"
+    return f"{told} ({why})." if why else f"{told}."
+
+
+def _what_evidence_is(state: State) -> str:
+    promise = state.promise
+    of_labels = f", that of labels ever with a chance of at most {promise.chance:.0%}"
+    return (
+        "Evidence is what bets that something has changed have won so far: while nothing changes "
+        f"it reaches its limit, dashed, at most once in {promise.answers_per_alarm:,} answers on "
+        f"average{of_labels if promise.error_rate is not None else ''}, and there the alarm is "
+        "raised."
     )
 
 

@@ -9,33 +9,44 @@ const opened = {
 
 function showAnswer(answers, at, state) {
   const { columns } = answers;
+  const hidden = Boolean(answers.labels?.hides(at));
+  const outcome = answers.outcome(at);
+  const question = element("h2", {}, ...asked(answers, at, state.find));
+  const told = element("p", { class: `verdict ${look(columns.correct[at], outcome)}` },
+    `${sign(columns.correct[at], outcome)} ${outcome}`, ...explained(columns, at));
+  const text = hidden ? plainTokens(answers, at) : tokens(answers, at, state);
+  const where = element("p", { class: "where" },
+    `${answers.label("model", at)} · ${answers.label("task", at)} · `,
+    quoted(columns.example_id[at]),
+    columns.language[at] ? ` · ${columns.language[at]}` : "", " · ",
+    element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
+      "link to this answer"), " · ",
+    copier("copy as text", () => asText(answers, at, state.by)), " · ",
+    copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1)));
   const parts = [
-    element("p", { class: "where" },
-      `${answers.label("model", at)} · ${answers.label("task", at)} · `,
-      quoted(columns.example_id[at]),
-      columns.language[at] ? ` · ${columns.language[at]}` : "", " · ",
-      element("a", { href: address({ ...state, answer: answers.name[at] }, answers) },
-        "link to this answer"), " · ",
-      copier("copy as text", () => asText(answers, at, state.by)), " · ",
-      copier("copy as JSON", () => JSON.stringify(asObject(answers, at), null, 1))),
-    element("h2", {}, ...asked(answers, at, state.find)),
-    element("p", { class: `verdict ${look(columns.correct[at])}` },
-      `${sign(columns.correct[at])} ${answers.outcome(at)}`),
-    answers.labels?.hides(at) ? plainTokens(answers, at) : tokens(answers, at, state),
+    // Whoever judges reads the answer first.
+    ...(answers.labels ? [text, question, told] : [where, question, told, text]),
     ...partsTable(answers, at, state),
-    facts(columns, at, state.find),
+    facts(columns, at, state.find, hidden),
     noteField(answers, at),
     ...passage(answers, at),
     ...(answers.labels ? [] : elsewhere(answers, at, state)),
     ...escalation(answers, at),
-    ...(answers.labels?.hides(at) ? [] : [fold("tokens", "Tokens in numbers", () => tokenTable(answers, at))]),
+    ...(hidden ? [] : [fold("tokens", "Tokens in numbers", () => tokenTable(answers, at))]),
     fold("prompt", "Prompt as the model read it", () =>
       element("pre", { dir: "auto" }, visible(columns.prompt[at]))),
-    ...(answers.estimators.length && !answers.labels?.hides(at) ? [estimatorTable(answers, at, state.by)] : []),
+    ...(answers.labels ? [where] : []),
+    ...(answers.estimators.length && !hidden ? [estimatorTable(answers, at, state.by)] : []),
   ];
   const shown = document.getElementById("answer");
   shown.replaceChildren(...parts);
   shown.scrollTop = 0;
+}
+
+// What "as a whole" means, of an answer that is wrong so.
+function explained(columns, at) {
+  const whole = columns.correct[at] === false && columns.error_kind[at] === "global";
+  return whole ? [element("small", {}, `: ${AS_A_WHOLE}`)] : [];
 }
 
 // The text alone, as long as its scores are hidden; of a part all that of its answer, with the part
@@ -45,7 +56,7 @@ function plainTokens(answers, at) {
   const { name, start, end } = answers.parts.place.get(at) ?? {};
   const text = (from, to) => visible(tokens.slice(from, to).join(""));
   return element("section", { class: "text-of-answer", "aria-label": "Answer" },
-    element("p", { class: "tokens", dir: "auto" }, ...(name == null ? [text()] : [
+    element("p", { class: "tokens", dir: "auto" }, ...(name == null ? [visible(answers.written(at))] : [
       text(0, start), element("span", { class: "part own", title: name }, text(start, end)), text(end)])));
 }
 
@@ -57,7 +68,9 @@ function tokens(answers, at, { shade, by }) {
   const [texts, values] = [trace.tokens, trace[shade] ?? []];
   const start = trace.peak ?? Infinity;
   const width = Math.min(answers.window, texts.length);
-  const line = element("p", { class: "tokens", dir: "auto" });
+  // Without the texts of tokens the answer's own text stands above their shades.
+  const untold = texts.every((text) => text === "");
+  const line = element("p", { class: untold ? "tokens untold" : "tokens", dir: "auto" });
   let [within, group, peak] = [undefined, line, null];
   texts.forEach((text, t) => {
     const part = parts.find((one) => t >= one.start && t < one.end);
@@ -67,14 +80,20 @@ function tokens(answers, at, { shade, by }) {
     }
     if (t < start || t >= start + width) peak = null;
     else if (!peak) group.append(peak = element("span", { class: "peak", title: "peak window" }));
-    const chip = element("span", { class: "token", title: numbers(trace, t) }, piece(text));
+    const special = SPECIAL.test(text);
+    const chip = element("span", {
+      class: special ? "token special" : "token",
+      title: `${special ? `special token ${text}, ` : ""}${numbers(trace, t)}`,
+    }, untold ? "\u00a0" : special ? "∎" : piece(text));
     chip.style.setProperty("--shade", `${100 * Math.sqrt(Math.min(1, (values[t] ?? 0) / darkest[shade]))}%`);
     (peak ?? group).append(chip);
   });
   const named = width > 1 ? `tokens ${start + 1}–${start + width}` : `token ${start + 1}`;
   return element("section", { class: "text-of-answer", "aria-label": "Answer" },
+    ...(untold ? [element("p", { class: "tokens", dir: "auto" }, visible(answers.written(at)))] : []),
     line,
     element("div", { class: "legend" },
+      ...(untold ? [element("span", {}, "a box is a token, whose text the file lacks")] : []),
       element("span", {}, `${shade} 0`, ramp("first"), (darkest[shade] / 4).toFixed(2), ramp("second"),
         `${darkest[shade].toFixed(2)} nats and more`),
       start === Infinity ? element("span", {}, "no entropies")
@@ -103,12 +122,13 @@ function numbers(trace, t) {
     `surprisal ${surprisal.toFixed(3)}, entropy ${number(entropy, 3)} nats`;
 }
 
-function facts(columns, at, sought) {
+// Without what was judged where that is the text above, all `plain`.
+function facts(columns, at, sought, plain = false) {
   // Other names of one thing stand in a line, sentences below each other.
   const list = (texts) =>
     element("ul", { class: texts.every((text) => text.length < 30) ? "names" : "" },
       ...texts.map((text) => element("li", {}, quoted(text, sought))));
-  const rows = [["Judged", [columns.prediction[at] || "(empty)"]],
+  const rows = [["Judged", plain ? [] : [columns.prediction[at] || "(empty)"]],
     [columns.references[at].length > 1 ? "References" : "Reference", columns.references[at]],
     ["False references", columns.distractors[at] ?? []]];
   return element("dl", {}, ...rows.filter(([, texts]) => texts.length).flatMap(([term, texts]) =>
@@ -165,9 +185,9 @@ function estimatorTable(answers, at, by) {
   });
   return element("table", { class: "estimators" },
     element("caption", {}, `How sure each estimator is. Probability: calibrated, ${answers.ofFile
-      ? "by the fit on all labels of the calibrator" : "the mean over the splits in which this " +
-      "answer was held out"}. Score: raw, larger is more confident. ` +
-      "–: undefined for this answer, or not computed for its model."),
+      ? "by the fit on all labels of the calibrator; of an answer among these by a fit that had not "
+        + "seen it, where the calibrator has one" : "the mean over the splits in which this answer was held out"}. Score: raw, `
+      + "larger is more confident. –: undefined for this answer, or not computed."),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col" }, "Estimator"),
       element("th", { scope: "col", colspan: 2 }, "Probability"),

@@ -9,6 +9,12 @@ async function unpack() {
   return JSON.parse(await new Response(stream).text());
 }
 
+// Of a wrong answer, by the kind of its error; what `global` means stands beside it.
+const KINDS = { entity: "in a name", number: "in a number", claim: "in its claim", global: "as a whole" };
+const AS_A_WHOLE = "it says nothing, repeats itself, does not answer, or is about something else";
+// Tokens that only begin or end a text, such as <|im_end|> and </s>.
+const SPECIAL = /^<[|｜][^<>]+[|｜]>$|^<\/?(s|bos|eos|pad|unk|(start|end)_of_turn)>$/;
+
 class Answers {
   constructor(data) {
     Object.assign(this, data);
@@ -24,9 +30,10 @@ class Answers {
     this.languages = [...new Set(this.columns.language)].filter((one) => one).sort();
     this.byName = new Map(this.name.map((name, at) => [name, at]));
     this.judged = this.columns.correct.some((one) => one !== null);
-    // Estimators with a probability for any answer; the others have only scores.
-    this.calibrated = new Set(data.estimators.map(({ id }) => id).filter((id) =>
-      this.columns.probability[id].some((one) => one !== null)));
+    // Estimators with a probability for any answer; the others have only scores. A page for verdicts
+    // is told of them, as it hides probabilities.
+    this.calibrated = new Set(data.labelling?.calibrated ?? data.estimators.map(({ id }) => id)
+      .filter((id) => this.columns.probability[id].some((one) => one !== null)));
   }
 
   slug(which, at) {
@@ -71,7 +78,13 @@ class Answers {
     if (this.columns.correct[at] === null) return this.labels?.outcome(at) ?? "Not labelled";
     if (this.columns.correct[at]) return "Correct";
     const kind = this.columns.error_kind[at];
-    return kind === null ? "Wrong" : `Wrong (${kind})`;
+    return kind === null ? "Wrong" : `Wrong ${KINDS[kind] ?? `(${kind})`}`;
+  }
+
+  // The text of an answer, of which a file may hold no tokens, without the tokens that only end it.
+  written(at) {
+    const { tokens } = this.parts.trace(at);
+    return tokens.map((one) => (SPECIAL.test(one) ? "" : one)).join("") || this.columns.prediction[at];
   }
 
   passage(at) {
@@ -110,25 +123,34 @@ class Answers {
     return this.columns.correct[at] === false && probability !== null && probability >= threshold;
   }
 
-  // The least confident wrong answer and the most confident correct one of a model on one task, at
-  // either side of the threshold and as far apart as any; null where there is none.
-  contrast(model, { by, threshold }) {
-    const best = new Map();
+  // The least confident wrong answer and the most confident correct one of a model on a task, at
+  // either side of the threshold; null where one is lacking. Both are whole answers, and the correct
+  // one has no part that is wrong.
+  contrast(model, task, { by, threshold }) {
+    const found = {};
     for (let at = 0; at < this.count; at++) {
       const [p, correct] = [this.probability(by, at), this.columns.correct[at]];
-      if (p === null || correct === null || p >= threshold !== correct || (model && this.slug("model", at) !== model)) continue;
-      const key = `${this.slug("model", at)}\n${this.slug("task", at)}`;
-      if (!best.has(key)) best.set(key, { gap: 0 });
-      const pair = best.get(key);
+      if (p === null || correct === null || p >= threshold !== correct) continue;
+      if (this.slug("model", at) !== model || this.slug("task", at) !== task) continue;
+      if (this.parts.name(at) !== null || (correct && this.parts.areWrong(at))) continue;
       const side = correct ? "trusted" : "caught";
-      const held = pair[side] === undefined ? null : this.probability(by, pair[side]);
-      if (held === null || (correct ? p > held : p < held)) pair[side] = at;
-      if (pair.caught !== undefined && pair.trusted !== undefined) {
-        pair.gap = this.probability(by, pair.trusted) - this.probability(by, pair.caught);
-      }
+      const held = found[side] === undefined ? null : this.probability(by, found[side]);
+      if (held === null || (correct ? p > held : p < held)) found[side] = at;
     }
-    const pairs = [...best.values()].filter(({ gap }) => gap > 0);
-    return pairs.sort((a, b) => b.gap - a.gap || a.caught - b.caught)[0] ?? null;
+    return found.caught === undefined || found.trusted === undefined ? null : found;
+  }
+
+  // What the page begins with: one model and one task, the main model and the first task where there
+  // is a pair to open on, and that pair. A model or task that is the only one is not named.
+  beginning(state) {
+    const ids = (which) => this.named[which].map(({ id }) => id);
+    const models = [...ids("model")].sort((a, b) => (b === this.main) - (a === this.main));
+    const places = models.flatMap((model) => ids("task").map((task) => [model, task]));
+    const pairs = places.map(([model, task]) => this.contrast(model, task, state));
+    const first = Math.max(0, pairs.findIndex((pair) => pair));
+    const [model = "", task = ""] = places[first] ?? [];
+    const named = (which, id) => (this.named[which].length > 1 ? id : "");
+    return { model: named("model", model), task: named("task", task), pair: pairs[first] ?? null };
   }
 
   // What an order sorts by, largest first; null comes last.

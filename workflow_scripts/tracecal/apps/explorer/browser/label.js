@@ -1,6 +1,7 @@
 // Labelling: the page as one gives verdicts. What the server hides of an answer comes with the reply
 // to its verdict; the server says which answer is next.
 
+const UNSURE = "Unsure";
 const HIDDEN = ["surprisal", "entropy", "peak"];
 const OF_ESTIMATORS = ["probability", "held_out", "score"];
 
@@ -11,6 +12,8 @@ class Labelling {
     this.show = show;
     Object.assign(this, answers.labelling);
     this.busy = false;
+    this.begun = performance.now();
+    this.given = 0; // verdicts since then
     document.body.classList.add("labelling");
     this.acts = {
       r: () => this.judge(true), w: () => this.judge(false), u: () => this.judge(null),
@@ -32,9 +35,35 @@ class Labelling {
   }
 
   tell(problem = "") {
-    document.getElementById("progress").textContent = problem || (this.next === null
-      ? `Done: ${this.said}. The verdicts are in ${this.file}.` : this.said);
-    document.getElementById("progress").classList.toggle("wrong", problem !== "");
+    const told = document.getElementById("progress");
+    told.textContent = problem || (this.next === null
+      ? `Done: ${this.said}. The verdicts are in ${this.file}.` : `${this.said}${this.rate()}`);
+    told.classList.toggle("wrong", problem !== "");
+    const bar = document.getElementById("done");
+    [bar.max, bar.value, bar.hidden] = [this.answers.count, this.order.length, this.next === null];
+    document.getElementById("then").hidden = this.next !== null;
+    document.getElementById("command").textContent = this.then;
+  }
+
+  // From the third verdict on.
+  rate() {
+    if (this.given < 3) return "";
+    return ` · ${(60_000 * this.given / (performance.now() - this.begun)).toFixed(1)} a minute`;
+  }
+
+  // What was just judged, and what its scores say.
+  recall(at) {
+    const { answers } = this;
+    const told = document.getElementById("last");
+    if (at === undefined) return told.replaceChildren();
+    const outcome = answers.outcome(at);
+    const by = defaultsFor(answers).by;
+    const known = answers.confidence(by, at) === null ? [] : [
+      answers.calibrated.has(by) ? ", probability " : ", score ",
+      element("b", {}, answers.confidenceInWords(by, at)), ` by ${answers.estimator.get(by).label}`];
+    const text = answers.columns.prediction[at];
+    told.replaceChildren("Just judged: ", verdict(answers.columns.correct[at], outcome), ` ${outcome}`,
+      ...known, " · ", quoted(text.length > 60 ? `${text.slice(0, 60)}…` : text));
   }
 
   async ask(what, body) {
@@ -62,7 +91,8 @@ class Labelling {
     if (!reply) return;
     this.fill(at, correct, reply.revealed);
     this.order.push(at);
-    this.goOn(reply);
+    this.given += 1;
+    this.goOn(reply, at);
   }
 
   async undo() {
@@ -70,12 +100,14 @@ class Labelling {
     if (!reply || reply.taken === null) return;
     this.fill(reply.taken, null, null);
     this.order = this.order.filter((at) => at !== reply.taken);
+    this.given = Math.max(0, this.given - 1);
     this.goOn(reply);
   }
 
-  goOn({ next, said }) {
+  goOn({ next, said }, judged) {
     Object.assign(this, { next, said });
     this.tell();
+    this.recall(judged);
     this.show();
   }
 
@@ -93,6 +125,6 @@ class Labelling {
   }
 
   outcome(at) {
-    return this.hides(at) ? "No verdict yet" : "Unsure";
+    return this.hides(at) ? "Not judged yet" : UNSURE;
   }
 }

@@ -93,25 +93,25 @@ class List {
   }
 }
 
-// The question, and of a part its name.
+// The question, or else the answer's id; of a part its name, too.
 function asked(answers, at, sought = "") {
   const part = answers.parts.name(at);
   return [...(part === null ? [] : [element("b", {}, quoted(part)), " · "]),
-    quoted(answers.columns.question[at], sought)];
+    quoted(answers.columns.question[at] || answers.columns.example_id[at], sought)];
 }
 
 function verdict(correct, words) {
-  const mark = element("span", { class: look(correct), title: words, role: "img",
+  const mark = element("span", { class: look(correct, words), title: words, role: "img",
     "aria-label": words });
-  mark.append(sign(correct));
+  mark.append(sign(correct, words));
   return mark;
 }
 
-// Of an answer that may have no label.
-function sign(correct) {
-  return correct === null ? "·" : correct ? "✓" : "✗";
+// Of an answer that may have no label, or one that says so of whoever looked at it.
+function sign(correct, words = "") {
+  return correct === null ? (words === UNSURE ? "?" : "·") : correct ? "✓" : "✗";
 }
 
-function look(correct) {
-  return correct === null ? "unlabelled" : correct ? "correct" : "wrong";
+function look(correct, words = "") {
+  return correct === null ? (words === UNSURE ? "unsure" : "unlabelled") : correct ? "correct" : "wrong";
 }

@@ -9,6 +9,9 @@ function fillControls(answers) {
   fill("task", "all tasks", named("task"));
   fill("language", "all languages", answers.languages.map((one) => [one, visible(one)]));
   document.getElementById("languages").hidden = answers.languages.length < 2;
+  for (const which of ["model", "task"]) {
+    document.getElementById(which).closest("label").hidden = answers.named[which].length < 2;
+  }
   fill("outcome", "all", outcomes(answers));
   for (const id of ["by", "versus"]) {
     const groups = Object.entries(ROLES).map(([role, label]) => element("optgroup", { label },
@@ -70,8 +73,8 @@ function start(answers) {
   let state = readState(answers);
   let chosen = [];
   let writing;
-  // Whether nothing has been chosen yet.
-  let opening = false;
+  // The pair that the page opens on, until something is chosen.
+  let opening = null;
 
   const list = new List(answers, (at) => change({ answer: answers.name[at] }));
   const overview = new Overview(answers, (threshold) => change({ threshold }));
@@ -82,9 +85,9 @@ function start(answers) {
 
   function change(changes) {
     state = { ...state, ...changes };
-    opening &&= Object.keys(changes).every((key) => ["shade", "threshold"].includes(key));
+    if (!Object.keys(changes).every((key) => ["shade", "threshold"].includes(key))) opening = null;
     clearTimeout(writing);
-    writing = setTimeout(writeAddress, PAUSE, address(state, answers));
+    if (Object.keys(changes).length) writing = setTimeout(writeAddress, PAUSE, address(state, answers));
     const filtered = !Object.keys(changes).length || controls.some((key) => key in changes);
     if (filtered || (state.outcome === CONFIDENT && "threshold" in changes)) choose();
     if (filtered || "threshold" in changes) {
@@ -105,10 +108,9 @@ function start(answers) {
 
   function showChosen() {
     document.querySelector(`#shade [value="${state.shade}"]`).checked = true;
-    const pair = opening && (answers.contrast(answers.main, state) ?? answers.contrast("", state));
-    if (pair) {
+    if (opening) {
       list.select(undefined);
-      showOpening(answers, pair, state, toggle);
+      showOpening(answers, opening, state, toggle);
       return;
     }
     const wanted = answers.byName.get(state.answer);
@@ -153,7 +155,11 @@ function start(answers) {
   }
 
   addEventListener("hashchange", () => change(readState(answers)));
-  opening = location.hash.length < 2 && !answers.labels;
+  if (location.hash.length < 2 && !answers.labels) {
+    const { pair, ...where } = answers.beginning(state);
+    state = { ...state, ...where };
+    opening = pair;
+  }
   change({});
 }
 

@@ -23,7 +23,7 @@ function card(answers, at, state, title) {
       ...asked(answers, at))),
     element("p", { class: `verdict ${look(columns.correct[at])}` },
       `${sign(columns.correct[at])} ${answers.outcome(at)}, `
-      + `confidence ${number(answers.probability(state.by, at), 2)}`),
+      + `confidence ${number(answers.probability(state.by, at), 2)}`, ...explained(columns, at)),
     tokens(answers, at, state),
     facts(columns, at, ""));
 }

@@ -1,7 +1,7 @@
 // The overview: how confidence and correctness go together in those answers the filters leave that
 // one split held out. A mean over splits is better calibrated than the probability of any split.
 
-const FRAME = { width: 280, height: 100, left: 30, right: 6, top: 6, bottom: 16 };
+const FRAME = { width: 280, height: 84, left: 30, right: 6, top: 6, bottom: 14 };
 const BINS = 20;
 // Of equal width, as in the metric.
 const RELIABILITY_BINS = 15;
@@ -65,8 +65,8 @@ class Overview {
     document.getElementById("kept").textContent = keeping(judged, kept);
     document.getElementById("basis").textContent = (this.answers.ofFile ? "of labelled answers: "
       : `of split ${this.answers.split}: `)
-      + `${grouped(judged.length)} of ${grouped(chosen.length)} answers, held out from ${
-        this.answers.ofFile ? "the calibrator's labels" : "its calibration"}`;
+      + `${grouped(judged.length)} of ${grouped(chosen.length)} answers, ${this.answers.ofFile
+        ? "each by a fit that had not seen it" : "held out from its calibration"}`;
     const area = auroc(judged);
     document.getElementById("ranking").textContent = judged.length
       ? `AUROC of these probabilities: ${number(area, 3)}` : "";
@@ -139,7 +139,7 @@ class Overview {
   draw(name, title, parts) {
     this.charts[name].setAttribute("aria-label", title);
     this.charts[name].replaceChildren(...parts, ...["0", "0.5", "1"].map((text) =>
-      svgText(across(Number(text)), FRAME.height - 4, text, "middle")));
+      svgText(across(Number(text)), FRAME.height - 3, text, "middle")));
   }
 }
 

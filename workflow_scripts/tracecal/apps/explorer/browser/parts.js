@@ -41,6 +41,12 @@ class Parts {
     return tasks?.get(this.columns.task[at]) ?? tasks?.values().next().value ?? [];
   }
 
+  // Whether any part of the answer is wrong, of whatever task.
+  areWrong(at) {
+    const tasks = this.families.get(this.place.get(at)?.whole) ?? new Map();
+    return [...tasks.values()].flat().some(({ row }) => this.columns.correct[row] === false);
+  }
+
   // The tokens of the whole answer, with their numbers and the first token of its peak window.
   trace(at) {
     const whole = this.place.get(at)?.whole;

@@ -11,7 +11,7 @@ const ORDERS = ["down", "up", "disagreement", "long", "short", "peak"];
 
 function defaultsFor(answers) {
   const ids = answers.estimators.map((one) => one.id);
-  const by = answers.estimator.has("trace_plus") ? "trace_plus" : ids[0];
+  const by = [answers.use, "trace_plus"].find((id) => answers.estimator.has(id)) ?? ids[0];
   return { ...DEFAULTS, by, versus: ids.find((id) => id !== by) ?? by };
 }
 
@@ -44,7 +44,7 @@ function address(state, answers) {
 }
 
 function outcomes(answers) {
-  const kinds = answers.kinds.map((kind) => [`wrong-${kind}`, `wrong: ${kind}`]);
+  const kinds = answers.kinds.map((kind) => [`wrong-${kind}`, `wrong ${KINDS[kind] ?? `(${kind})`}`]);
   return [["correct", "correct"], ["wrong", "wrong"], [CONFIDENT, "wrong and confident"], ...kinds,
     ...(answers.columns.correct.includes(null) ? [["unlabelled", "not labelled"]] : []),
     ...(answers.parts.families.size ? [[POINTED, "peak in a wrong part"], [MISSED, "peak elsewhere"]] : []),
