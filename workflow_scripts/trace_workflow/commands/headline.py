@@ -12,12 +12,13 @@ from textwrap import wrap
 
 from trace_workflow.config.run import load_config
 from trace_workflow.tables import write
-from trace_workflow.tables.findings import CAVEAT, GUARANTEE, MEASURES, OUTCOMES, RUN
+from trace_workflow.tables.findings import CAVEAT, GUARANTEE, OUTCOMES, RUN
+from trace_workflow.tables.notes import NAMES
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 
 WIDTH, LABEL = 100, 11
-RIVALS = {"picked": "selected baseline", "named": "prespecified baseline"}
+RIVALS = {"picked": "selected", "named": "prespecified"}
 NO_GUARANTEE = "none: `study.headline` of the configuration fixes no task and error rate."
 # Of a run with enough labels.
 OTHERWISE = "One run on small tasks: the intervals in the findings say how much is chance."
@@ -56,13 +57,14 @@ def headline(told: Told, folder: Path) -> list[str]:
 def compared(told: Told, name: str) -> str:
     """The rivals of TRACE+ and differences with this outcome, as many as fit in a line."""
     rows = sorted((row for row in told if row["outcome"] == name), key=lambda row: row["against"])
-    for shown in range(len(rows), -1, -1):
+    line = f"{name.capitalize() + ':':{LABEL}}nothing"
+    for shown in range(len(rows), 0, -1):
         parts = [
             f"{RIVALS[rival]}: {', '.join(map(_short, own))}"
             for rival, own in groupby(rows[:shown], lambda row: row["against"])
         ]
         parts += [f"{len(rows) - shown} more"] * (shown < len(rows))
-        line = f"{name.capitalize() + ':':{LABEL}}{'; '.join(parts) or 'nothing'}"
+        line = f"{name.capitalize() + ':':{LABEL}}baseline {'; '.join(parts)}"
         if len(line) <= WIDTH:
             break
     return line
@@ -70,7 +72,7 @@ def compared(told: Told, name: str) -> str:
 
 def _short(row: Mapping[str, str]) -> str:
     where = f" on {row['task_label']}" if row["task"] else ""
-    return f"{MEASURES[row['metric']].name}{where} {float(row['difference']):+.3f}"
+    return f"{NAMES[row['metric']]}{where} {float(row['difference']):+.3f}"
 
 
 def _labelled(label: str, text: str) -> list[str]:
