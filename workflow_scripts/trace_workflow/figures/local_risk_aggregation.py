@@ -27,7 +27,7 @@ def draw(selected: pl.DataFrame) -> Figure:
     with figure_style.applied():
         if ordered.is_empty():
             return figure_style.sentence(NOTHING, figure_style.COLUMN_WIDTH, 2 * HEIGHT)
-        figure = Figure(figsize=(figure_style.COLUMN_WIDTH, HEIGHT + ROW * ordered.height))
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, HEIGHT + ROW * ordered.height))
         tokens, scores = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
         _heat_map(figure, tokens, ordered)
         _dumbbells(scores, ordered)

@@ -28,8 +28,8 @@ def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
     with figure_style.applied():
         if not strata["n"].sum():
             return figure_style.sentence(NOTHING, figure_style.COLUMN_WIDTH, HEIGHT)
-        figure = Figure(figsize=(figure_style.COLUMN_WIDTH, HEIGHT))
-        panels = figure.subplot_mosaic("ab;cc", height_ratios=[1, 1.1])
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, HEIGHT))
+        panels = figure.subplot_mosaic("abc")
         _strata(panels["a"], strata)
         _quintiles(panels["b"], panels["c"], quintiles)
         for letter, title in {

@@ -190,7 +190,9 @@ def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, descripti
             metadata = {"Title": title, "Subject": description, "CreationDate": None}
             figure.savefig(part, format="pdf", metadata=metadata)
         drawn = StringIO()
-        figure.savefig(drawn, format="svg", transparent=True, metadata={"Title": title, "Date": None})
+        figure.savefig(
+            drawn, format="svg", transparent=True, metadata={"Title": title, "Date": None}
+        )
     head, body = drawn.getvalue().split("</title>", 1)
     words = f"</title>\n <desc>{escape(description)}</desc>\n {in_the_dark()}"
     write_text(f"{head}{words}{body}", svg)
