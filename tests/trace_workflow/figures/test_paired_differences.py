@@ -76,7 +76,7 @@ def test_both_baselines_that_could_be_chosen_stand_in_a_row_and_the_oracle_does_
     assert markers.count("o") == markers.count("s") == 5
     assert max(line.get_xdata()[0] for line in drawn.axes[0].lines) < 1
     names = [text.get_text() for text in drawn.legends[0].get_texts()]
-    assert names[:2] == [" less SeqLogP, prespecified", " less the selected baseline"]
+    assert names[:2] == [" less SeqLogP / Total NLL, prespecified", " less the selected baseline"]
     (text,) = figure(oracle).texts
     assert "prespecified" in text.get_text()
 
@@ -84,8 +84,8 @@ def test_both_baselines_that_could_be_chosen_stand_in_a_row_and_the_oracle_does_
 def test_the_title_says_on_how_many_pairs_the_interval_leaves_zero_out():
     worse = improvements("picked").with_columns(low=pl.lit(-0.2), high=pl.lit(-0.1))
     assert counted(pl.concat([improvements(), worse])) == (
-        "TRACE+ ranks better than the prespecified baseline on 1 of 3, worse on 0; than the "
-        "selected baseline on 0 of 3, worse on 3"
+        "TRACE+ ranks better than the prespecified baseline on 1 of 3 pairs, worse on 0; than "
+        "the selected baseline on 0 of 3 pairs, worse on 3"
     )
     assert counted(improvements().clear()) == ""
 

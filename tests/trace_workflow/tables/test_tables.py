@@ -192,7 +192,7 @@ def test_cross_model_takes_the_best_baseline_of_each_metric():
     groups = [column.group for column in table.narrow.columns]
     assert groups == [
         *[""] * 2,
-        *["Against B, prespecified"] * 2,
+        *["Against seq_logp, prespecified"] * 2,
         *["Against the selected baseline"] * 2,
         *["TRACE+"] * 2,
         *["Best Non-TRACE"] * 2,

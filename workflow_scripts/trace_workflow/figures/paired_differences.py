@@ -71,7 +71,7 @@ def counted(found: pl.DataFrame) -> str:
         own = pairs.filter(against=rival)
         better, worse = (own["low"] > 0).sum(), (own["high"] < 0).sum()
         if own.height:
-            parts.append(f"{name} baseline on {better} of {own.height}, worse on {worse}")
+            parts.append(f"{name} baseline on {better} of {own.height} pairs, worse on {worse}")
     return f"TRACE+ ranks better than {'; than '.join(parts)}" if parts else ""
 
 

@@ -14,7 +14,7 @@ NAMES = {
     "random_window": "Chance: any window",
     "random_token": "Chance: any token",
     "random_part": "Chance: any part",
-    "failing_name": "No trace: the part that usually fails",
+    "failing_name": "The part that usually fails",
 }
 LACKING = {"unanswered": "are left out", "wrong": "count as wrong in the accuracy"}
 

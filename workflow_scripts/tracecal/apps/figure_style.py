@@ -141,7 +141,7 @@ def sentence(text: str, width: float, height: float) -> Figure:
 
 def message(figure: Figure, text: str) -> None:
     """What the figure says, in a sentence above its panels."""
-    wide = int(figure.get_figwidth() * 13.5)  # characters of this size in an inch, bold
+    wide = int(figure.get_figwidth() * 11.5)  # characters of this size in an inch, bold
     figure.suptitle(fill(text, wide), x=0.01, ha="left", fontsize=LARGE, fontweight="bold")
 
 
