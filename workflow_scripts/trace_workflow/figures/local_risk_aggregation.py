@@ -54,9 +54,7 @@ def _heat_map(figure: Figure, axes: Axes, ordered: pl.DataFrame) -> None:
         bar.outline.set_visible(False)
         bar.ax.tick_params(labeltop=first == 0, top=first == 0)
     for row, start in enumerate(ordered["peak_start"]):
-        box = Rectangle(
-            (start + 0.5, row - 0.5), WINDOW, 1, fill=False, ec=figure_style.INK, lw=0.5
-        )
+        box = Rectangle((start + 0.5, row - 0.5), WINDOW, 1, fill=False, ec="black", lw=0.6)
         axes.add_patch(box)
     axes.set_ylim(ordered.height - 0.5, -0.5)
     middles = [(first + last - 1) / 2 for first, last, _ in _blocks(ordered)]

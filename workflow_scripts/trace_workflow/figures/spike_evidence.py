@@ -35,7 +35,7 @@ def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
         for letter, title in {
             "a": "All answers",
             "b": "Low mean risk",
-            "c": "Low mean risk, ranked by scores",
+            "c": "Low risk, by score",
         }.items():
             figure_style.panel_title(panels[letter], letter, title)
             panels[letter].set_ylim(0, 1)

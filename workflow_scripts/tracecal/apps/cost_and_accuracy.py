@@ -109,4 +109,4 @@ def _tick(own: pl.DataFrame, share: float, large_cost: float | None) -> str:
     """
     cost = own.filter((pl.col("share") - share).abs() < 1e-9, router=RANDOM, metric="cost")["value"]
     known = large_cost is not None and len(cost) and cost[0] is not None
-    return f"{share:.0%}" + (f"\n{cost[0] / large_cost:.3g}×" if known else "")
+    return f"{share:.0%}" + (f"\n{cost[0] / large_cost:.2g}×" if known else "")
