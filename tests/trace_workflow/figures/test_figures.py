@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from support import synthetic
 from support.scripts import run_script
@@ -320,3 +321,38 @@ def test_the_script_draws_a_figure_by_its_name(figure, study, tmp_path):
         figure=figure,
     )
     assert all((tmp_path / f"out.{kind}").stat().st_size > 500 for kind in ("pdf", "svg"))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_colour_is_legible_on_its_ground_in_the_light_and_in_the_dark():
+    # Bands and rules may be faint, and what is filled with the ground's colour shall not be seen.
+    grounds = {figure_style.FAINT, "#ffffff"}
+    for light, dark in figure_style.DARK.items():
+        if light not in grounds:
+            assert contrast(light, "#ffffff") >= 3, light
+            assert contrast(dark, "#0d1117") >= 4.5, light
+
+
+def test_an_svg_has_no_ground_and_its_own_colours_in_the_dark(tmp_path):
+    figure = overview(METRICS, ENTRIES, MODELS, BOTH)
+    figure_style.save(figure, tmp_path / "f.pdf", tmp_path / "f.svg", "Title", "Description.")
+    svg = (tmp_path / "f.svg").read_text(encoding="utf-8")
+    ElementTree.fromstring(svg)
+    ground = svg.split('id="patch_1"')[1].split("</g>")[0]
+    assert "fill: none" in ground or "opacity: 0" in ground
+    rule = f'[style*="fill: {figure_style.INK}"]{{fill:{figure_style.DARK[figure_style.INK]}!'
+    assert "@media (prefers-color-scheme: dark)" in svg and rule in svg
+    assert f"fill: {figure_style.INK}" in svg.split("</style>")[-1], "what the rule finds"
+
+
+def test_no_text_is_smaller_than_eight_points():
+    for figure in (
+        overview(METRICS, ENTRIES, MODELS, BOTH),
+        landscape(METRICS, ENTRIES, MODELS, CROSS),
+    ):
+        texts = [one for one in figure.findobj(Text) if one.get_text()]
+        assert min(one.get_fontsize() for one in texts) >= 8

@@ -39,18 +39,23 @@ STAGES = (
     Stage("Tables, figures, pages", "findings, explorer, report", ("report",), 5),
 )
 WIDTH, HEIGHT, GAP = 390, 76, 22
+# Of this picture alone: on the report's first page stand others.
 STYLE = (
-    "text{font-family:'DejaVu Sans',Verdana,sans-serif;fill:#1c1f23}"
-    ".name{font-size:15px;font-weight:bold}.makes{font-size:12.5px}"
-    ".rules{font-size:12px;fill:#59616a}"
-    "rect{fill:#eef3f8;stroke:#2f5d8a;stroke-width:1.2}path{stroke:#59616a;fill:none}"
-    "@media (prefers-color-scheme:dark){text{fill:#e6e9ed}.rules{fill:#a3abb4}"
-    "rect{fill:#16202b;stroke:#6ea8e0}path{stroke:#a3abb4}}"
+    ".pipeline text{font-family:'DejaVu Sans',Verdana,sans-serif;fill:#1c1f23}"
+    ".pipeline .name{font-size:15px;font-weight:bold}.pipeline .makes{font-size:12.5px}"
+    ".pipeline .rules{font-size:12px;fill:#59616a}"
+    ".pipeline rect{fill:#eef3f8;stroke:#2f5d8a;stroke-width:1.2}"
+    ".pipeline path{stroke:#59616a;fill:none}"
+)
+DARK = (
+    "@media (prefers-color-scheme:dark){.pipeline text{fill:#e6e9ed}"
+    ".pipeline .rules{fill:#a3abb4}.pipeline rect{fill:#16202b;stroke:#6ea8e0}"
+    ".pipeline path{stroke:#a3abb4}}"
 )
 
 
-def picture() -> str:
-    """The stages as SVG, on light and dark pages."""
+def picture(style: str = STYLE + DARK) -> str:
+    """The stages as SVG, by default for light and for dark pages."""
     last = max(stage.row for stage in STAGES)
     height = (last + 1) * HEIGHT + last * GAP + 4
     boxes = "\n".join(line for stage in STAGES for line in _box(stage))
@@ -59,7 +64,7 @@ def picture() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="pipeline" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" role="img">\n'
         "<title>The pipeline: from rows and models to tables</title>\n"
-        f"<style>{STYLE}</style>\n{boxes}\n{arrows}\n</svg>\n"
+        f"<style>{style}</style>\n{boxes}\n{arrows}\n</svg>\n"
     )
 
 
@@ -88,15 +93,14 @@ def _arrow(side: float, row: int) -> str:
     return f'<path d="M{side:g} {top + 3}v{GAP - 7}m-5 -6l5 6l5 -6"/>'
 
 
-def with_picture(page: str, svg: str) -> str:
-    """The report's first page, with the picture in its place."""
+def with_picture(page: str) -> str:
+    """The report's first page, which is light, with the picture in its place."""
     begin, end = ".. The pipeline's picture, written by `workflow_scripts pipeline`", ".. Its end"
     before, _, rest = page.partition(begin)
-    lines = "".join(f"   {line}\n" for line in svg.splitlines())
+    lines = "".join(f"   {line}\n" for line in picture(STYLE).splitlines())
     return f"{before}{begin}\n\n.. raw:: html\n\n{lines}\n{end}{rest.partition(end)[2]}"
 
 
 if __name__ == "__main__":
-    drawn = picture()
-    write_text(drawn, ROOT / PICTURE)
-    write_text(with_picture((ROOT / PAGE).read_text("utf-8"), drawn), ROOT / PAGE)
+    write_text(picture(), ROOT / PICTURE)
+    write_text(with_picture((ROOT / PAGE).read_text("utf-8")), ROOT / PAGE)

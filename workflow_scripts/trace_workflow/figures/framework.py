@@ -256,7 +256,7 @@ def _answer(page: Axes, example: Example) -> None:
 def _trace(figure: Figure, example: Example) -> None:
     left, width = SIGNALS[0] + 0.2, SIGNALS[1] - 0.2
     labels = len(example.tokens) <= MOST_LABELS
-    base, space = BOTTOM + (0.62 if labels else 0.3), 0.24
+    base, space = BOTTOM + (0.78 if labels else 0.34), 0.26
     height = (TOP - base - space) / 2 - 0.06
     for low, values, color, title in (
         (base + height + space, example.entropy, ENTROPY, "entropy H, nats"),
