@@ -108,7 +108,7 @@ def guaranteed(
         if row["other_splits"]:
             sentence = (
                 f"Of {count(row['other_splits'], 'other random split')} of the same labels, "
-                f"{row['other_thresholds']} also give the guarantee of at most {rate}."
+                f"{row['other_thresholds']} give the guarantee of at most {rate}."
             )
             told.append(Finding("other splits", sentence, "risk_coverage"))
     return told
@@ -123,8 +123,8 @@ def _guarantee(row: Mapping, rate: str, settings: Settings) -> str:
         f"Keep the {100 * row['coverage']:.0f} that TRACE+ is surest of: at most {rate} such "
         f"answers are wrong, with {row['confidence']:.0%} confidence ({terms})."
         if row["threshold"] is not None
-        else f"No threshold on TRACE+ guarantees with {row['confidence']:.0%} confidence that at "
-        f"most {rate} kept answers are wrong ({terms}): {row['reason']}."
+        else f"No threshold on TRACE+ guarantees, with {row['confidence']:.0%} confidence, at most "
+        f"{rate} wrong ({terms}): {row['reason']}."
     )
     return f"{model} gets {100 * (1 - row['accuracy']):.0f} of 100 wrong on {task}. {kept}"
 
@@ -157,7 +157,9 @@ def _answered(frames: Frames, settings: Settings) -> list[Finding]:
 
 
 def few(counted: Iterable[Mapping], settings: Settings) -> list[str]:
-    """A warning where fits have fewer labels than advised, on the task that lacks most."""
+    """A warning where fits have fewer labels than advised (Riley et al. 2020), on the task that
+    lacks most.
+    """
     weights, share = settings.more["weights"], settings.more["calibration_share"]
     lacking = []
     for row in counted:
@@ -168,11 +170,8 @@ def few(counted: Iterable[Mapping], settings: Settings) -> list[str]:
     if not lacking:
         return []
     _, wanted, has, task = max(lacking)
-    should = "and they are of one class" if wanted == float("inf") else f"of {wanted:.0f} advised"
-    return [
-        f"Labels are few: a fit of {count(weights, 'weight')} has {has} on {task}, {should} (Riley "
-        "et al. 2020), so other labels could change these numbers."
-    ]
+    advised = "all are of one class" if wanted == float("inf") else f"{wanted:.0f} are advised"
+    return [f"Labels are few, so the numbers may change: {has} on {task}, where {advised}."]
 
 
 # TRACE+ against baselines.
