@@ -2,7 +2,7 @@
 # reads   analyses/; for the framework figure and the explorer also traces/, features/, labels/, scores/,
 #         predictions/, tasks/; for the costs logs/
 # writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib,
-#         tables/README.md, figures/<name>.{pdf,svg}, explorer.html, findings.txt
+#         tables/README.md, figures/<name>.{pdf,svg}, explorer.html, findings.{txt,csv}
 
 from trace_workflow.config import paper
 from trace_workflow.plan.entries import analysed
@@ -223,7 +223,8 @@ rule tell_findings:
     input:
         **{name: f"<results>/analyses/{name}.parquet" for name in TOLD},
     output:
-        "<results>/findings.txt",
+        txt="<results>/findings.txt",
+        csv="<results>/findings.csv",
     log:
         "<logs>/tell_findings.log",
     conda:

@@ -76,7 +76,7 @@ class Submission:
     def __init__(self, checkout: Checkout, config: Path, *arguments: str) -> None:
         self.log = checkout.root / "snakemake.log"
         with chdir(checkout.root):
-            given, _ = frozen([*arguments, "--configfile", str(config)])
+            given, *_ = frozen([*arguments, "--configfile", str(config)])
         self.process = subprocess.Popen(
             [
                 # What a shell started in the background ignores Ctrl-C, and so would its children.

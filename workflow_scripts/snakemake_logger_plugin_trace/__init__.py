@@ -23,6 +23,10 @@ class LogHandlerSettings(LogHandlerSettingsBase):
     descriptor: int = field(
         default=2, metadata={"help": "The open file descriptor that lines go to", "type": int}
     )
+    model: str = field(
+        default="",
+        metadata={"help": "The model whose first labels are told of; empty: any", "type": str},
+    )
 
 
 class LogHandler(LogHandlerBase):
@@ -32,7 +36,7 @@ class LogHandler(LogHandlerBase):
     has_filter = has_formatter = True
 
     def __post_init__(self) -> None:
-        self.progress = RunProgress(sys.argv[1:])
+        self.progress = RunProgress(sys.argv[1:], self.settings.model or None)
         self.lines = os.fdopen(self.settings.descriptor, "w", buffering=1, encoding="utf-8")
         self.ended = Event()
         Thread(target=self.show, daemon=True).start()

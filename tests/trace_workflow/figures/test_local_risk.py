@@ -58,11 +58,11 @@ def test_correct_answers_stand_below_in_grey_on_the_same_scale():
 
 def test_it_fits_its_column_and_nothing_is_cut():
     figure = local_risk_aggregation(SELECTED)
-    assert figure.get_figwidth() == figure_style.COLUMN_WIDTH
+    assert figure.get_figwidth() == figure_style.TEXT_WIDTH
     figure.draw_without_rendering()
     box = figure.get_tightbbox()
     assert min(box.x0, box.y0) >= -0.01
-    assert box.x1 <= figure_style.COLUMN_WIDTH
+    assert box.x1 <= figure_style.TEXT_WIDTH
     assert box.y1 <= figure.get_figheight()
 
 

@@ -1,10 +1,13 @@
 """A run's progress, from the events that Snakemake logs."""
 
+import csv
+import heapq
 import logging
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -49,19 +52,55 @@ def test_jobs_are_counted_by_rule_once_and_targets_are_no_steps():
     assert "   0 of 15 steps" in made.line(111.0)
 
 
-def test_the_time_left_is_the_mean_of_each_rule_on_the_cores_of_this_run():
+def recorded(slower, cores):
+    """The jobs of a recorded demo, by their processor times, one after the other on each core: their
+    rule, start and end. Starting a job takes about half a second besides.
+    """
+    free = [0.0] * cores
+    with (Path(__file__).parent / "demo_jobs.csv").open() as file:
+        for row in csv.DictReader(file):
+            start = heapq.heappop(free)
+            end = start + slower * (float(row["cpu"]) + 0.6)
+            heapq.heappush(free, end)
+            yield row["rule"], start, end
+
+
+@pytest.mark.parametrize(("slower", "cores"), [(1, 2), (3, 2), (0.5, 2), (1, 4)])
+def test_the_time_left_is_about_right_from_a_fifth_of_the_demo_on(slower, cores):
+    """On a machine that is slower or faster than the one that was measured, too."""
+    jobs = list(recorded(slower, cores))
+    events = [
+        event
+        for number, (rule, start, end) in enumerate(jobs)
+        for event in ((start, 1, started(number, rule)), (end, 0, finished(number)))
+    ]
+    events.sort(key=lambda event: event[:2])
+    ended = events[-1][0]
+    made = RunProgress()
+    made.read(record("resources_info", cores=cores), 0)
+    made.read(record("run_info", stats=Counter(rule for rule, *_ in jobs)), 0)
+    for step in range(4, 19):
+        now = ended * step / 20
+        while events[0][0] <= now:
+            second, _, event = events.pop(0)
+            made.read(event, second)
+        assert 1 / 1.5 < made.left(now) / (ended - now) < 1.5, step
+
+
+def test_the_time_left_falls_with_the_cores_but_not_below_a_running_job():
     events = [(0, started(7, "generate", "Decoding a")), (20, finished(7))]
     for number in range(9):
         events += [(20, started(number, "calibrate")), (22, finished(number))]
-    assert progress(*events).left() == pytest.approx(2 * 20 + 3 * 2)
-    halved = progress(*events, cores=2)
-    assert halved.left() == pytest.approx(23)
-    assert "10 of 15 steps (67 %)  about 0:00:23 left" in halved.line(122.0)
+    alone, halved = progress(*events), progress(*events, cores=2)
+    assert halved.left(122.0) == pytest.approx(alone.left(122.0) / 2)
+    assert "10 of 15 steps (67 %)  about 0:00:" in halved.line(122.0)
+    many = progress(*events, (22, started(8, "generate")), cores=100)
+    assert many.left(122.0) > 10, "the decoding that has just begun"
 
 
 def test_before_enough_has_finished_no_time_is_promised():
     made = progress((0, started(7, "generate", "Decoding a")))
-    assert made.left() is None
+    assert made.left(130.0) is None
     assert made.line(130.0) == "0:00:30     0 of 15 steps (0 %)  estimating time left  Decoding a"
 
 
@@ -165,14 +204,15 @@ def test_what_stops_a_run_before_it_begins_names_the_users_file(tmp_path, config
     assert "Traceback" not in process.stdout + process.stderr
 
 
-def test_the_labels_that_are_made_first_are_named():
-    made = RunProgress()
-    made.read(record("run_info", stats={"label_answers": 2, "total": 2}), 0.0)
-    for number in (1, 2):
+@pytest.mark.parametrize(("model", "first"), [(None, "n/t2"), ("m", "m/t1"), ("other", None)])
+def test_the_first_labels_of_the_main_model_are_named(model, first):
+    made = RunProgress([], model)
+    made.read(record("run_info", stats={"label_answers": 3, "total": 3}), 0.0)
+    for number, pair in enumerate(("m/t1", "n/t2", "m/t3")):
         begun = record("job_info", jobid=number, rule_name="label_answers", rule_msg=None)
-        begun.output = [f"labels/m/t{number}.parquet"]
+        begun.output = [f"labels/{pair}.parquet"]
         made.read(begun, 1.0)
     assert made.labelled == []
-    for number in (2, 1):
+    for number in (1, 0, 2):
         made.read(finished(number), 2.0)
-    assert made.labelled == [Path("labels/m/t2.parquet")]
+    assert made.labelled == ([Path(f"labels/{first}.parquet")] if first else [])

@@ -5,7 +5,7 @@ import pytest
 
 from trace_workflow.analyses.cascades import CASCADES
 from trace_workflow.analyses.early_doubt import ALL, EARLY_DOUBT, TOKENS
-from trace_workflow.tables.findings import cascades, early, not_kept
+from trace_workflow.tables.findings import cascades, early
 
 MODELS = {"a": "Small", "b": "Large"}
 
@@ -22,18 +22,18 @@ def doubt(**lost):
 
 
 @pytest.mark.parametrize(
-    ("lost", "ending"),
+    ("lost", "words"),
     [
-        ({}, "from 1 token on not distinguishable from it."),
-        ({"at_1": 0.02}, "from 2 tokens on not distinguishable from it."),
-        ({"at_2": 0.02}, "from 3 tokens on not distinguishable from it."),
-        ({"at_16": 0.01}, "worse after 16 tokens still."),
+        ({}, "After 1 token TRACE+ has an AUROC of 0.700, not measurably less than"),
+        ({"at_1": 0.02}, "After 2 tokens TRACE+ has an AUROC of 0.700, not measurably less than"),
+        ({"at_2": 0.02}, "After 3 tokens TRACE+ has an AUROC of 0.700, not measurably less than"),
+        ({"at_16": 0.01}, "After 16 tokens TRACE+ has an AUROC of 0.700, still measurably less"),
     ],
 )
-def test_one_can_tell_from_where_nothing_is_lost_any_more(lost, ending):
-    (sentence,) = early(doubt(**lost))
-    assert sentence.startswith("How early can one tell? AUROC of TRACE+ 0.700 after 1 token, 0.700")
-    assert sentence.endswith(f"0.750 at the end: {ending}")
+def test_one_can_tell_from_where_nothing_is_lost_any_more(lost, words):
+    (found,) = early(doubt(**lost))
+    assert found.sentence.startswith(words)
+    assert found.sentence.endswith("the end of the answer (0.750).")
 
 
 def pair(large="b", right=0.8, **area):
@@ -51,17 +51,15 @@ def pair(large="b", right=0.8, **area):
 
 def test_the_pair_with_the_largest_gain_is_told_of_with_its_interval():
     both = pl.concat([pair("c", right=0.5), pair()])
-    (sentence,) = cascades(both, MODELS | {"c": "Middle"})
-    assert "from Small (40% right) to Large (80%)" in sentence
-    assert "keep 33% of its gain (at random 20%)" in sentence
-    assert "+0.050 (95% interval +0.010 to +0.090), supported." in sentence
-    assert sentence.endswith("The larger model is wrong on 10% where the smaller is right.")
+    (found,) = cascades(both, MODELS | {"c": "Middle"})
+    assert found.sentence == (
+        "Sending the answers that TRACE+ doubts from Small to Large gets more of them right than "
+        "sending them at random (mean accuracy +0.050, 95% interval +0.010 to +0.090)."
+    )
     (unclear,) = cascades(pair(over_random_low=-0.01), MODELS)
-    assert "not distinguishable from zero" in unclear
+    assert "measurably neither more nor less of them right" in unclear.sentence
     assert cascades(pair(right=0.405), MODELS) == [], "a pair that the table leaves out"
 
 
 def test_what_is_not_there_is_not_told_of():
-    assert not_kept({}, MODELS) == []
-    nothing = {"early_doubt": doubt().clear(), "cascades": pair().clear()}
-    assert not_kept(nothing, MODELS) == []
+    assert early(doubt().clear()) == cascades(pair().clear(), MODELS) == []

@@ -1,14 +1,20 @@
 """A run's outcome in words says no more than its intervals do."""
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from trace_workflow.analyses.improvements import IMPROVEMENTS
-from trace_workflow.tables.findings import findings, guaranteed, headline
+from trace_workflow.commands.headline import WIDTH, headline
+from trace_workflow.commands.headline import compared as compared_line
+from trace_workflow.tables import write
+from trace_workflow.tables.findings import as_frame, compared, findings, guaranteed, over_models
 from trace_workflow.tables.settings import Settings
 from tracecal.estimators.entry import Entry
+from tracecal.io.files import write_checked
 
 LABELS = {"m": "Model M", "seq_logp": "SeqLogP"}
 ROW = dict.fromkeys(IMPROVEMENTS) | {
@@ -40,61 +46,85 @@ def means(**by_estimator):
 
 
 def sentences(*changes):
-    return headline(improvements(*changes), means(trace=0.6), LABELS)
+    return compared(improvements(*changes), {"svamp": "SVAMP"}, LABELS)
+
+
+SELECTED = "the baseline selected on the calibration data, most often SeqLogP"
 
 
 @pytest.mark.parametrize(
-    ("change", "ending"),
+    ("change", "outcome", "words", "ending"),
     [
-        ({}, "0.050 better (95% interval +0.010 to +0.090), supported."),
+        ({}, "won", "better than", "0.050 better, 95% interval +0.010 to +0.090)."),
         (
             {"low": -0.01},
-            "0.050 better (95% interval -0.010 to +0.090), not distinguishable from zero.",
+            "tied",
+            "about as well as",
+            "0.050 better, 95% interval -0.010 to +0.090).",
         ),
         (
             {"difference": -0.05, "low": -0.09, "high": -0.01},
-            "0.050 worse (95% interval -0.090 to -0.010), a loss.",
+            "lost",
+            "worse than",
+            "0.050 worse, 95% interval -0.090 to -0.010).",
         ),
-        ({"low": None, "high": None}, "0.050 better; no interval could be computed."),
     ],
 )
-def test_a_difference_is_called_one_only_where_its_interval_excludes_zero(change, ending):
-    (sentence,) = sentences(change)
-    assert sentence.startswith(
-        "AUROC on Model M, mean over tasks (higher is better): TRACE+ 0.750, TRACE 0.600. Against "
-        "the baseline picked on the calibration labels, most often SeqLogP (0.700): "
+def test_a_difference_is_called_one_only_where_its_interval_excludes_zero(
+    change, outcome, words, ending
+):
+    (found,) = sentences(change)
+    assert found.outcome == outcome
+    assert found.sentence == (
+        f"TRACE+ ranks right above wrong answers {words} {SELECTED} (AUROC 0.750 and 0.700, {ending}"
     )
-    assert sentence.endswith(ending)
 
 
-def test_the_picked_baseline_is_told_of_first_and_the_oracle_last_as_a_point():
-    named, oracle = {"against": "named", "difference": 0.02}, {"against": "oracle", "low": None}
-    (sentence,) = sentences(oracle | {"high": None}, named, {})
-    picked, named, best = (
-        sentence.index(words)
-        for words in ("picked on the", "SeqLogP, named beforehand (0.700): 0.020", "in hindsight")
+def test_without_an_interval_nothing_is_won():
+    (found,) = sentences({"low": None, "high": None})
+    assert found.outcome is None
+    assert found.sentence == (
+        f"TRACE+ has no interval against {SELECTED} (AUROC 0.750 and 0.700, 0.050 better)."
     )
-    assert picked < named < best
-    assert sentence.endswith("The best baseline in hindsight, SeqLogP, has 0.700.")
 
 
-def test_a_win_by_auroc_stands_beside_that_of_calibrated_probabilities():
-    both = sentences({}, {"metric": "auroc_calibrated", "difference": -0.01})
-    assert [one.split(" on ")[0] for one in both] == ["AUROC", "AUROC of calibrated probabilities"]
+def test_the_prespecified_baseline_comes_first_and_the_oracle_is_no_comparison():
+    prespecified, oracle = {"against": "named"}, {"against": "oracle"}
+    first, second = sentences(oracle, prespecified, {})
+    assert "the prespecified baseline, SeqLogP (" in first.sentence
+    assert SELECTED in second.sentence
+
+
+@pytest.mark.parametrize(
+    ("ends", "outcome"),
+    [((0.02, 0.1), "won"), ((-0.01, 0.1), "tied"), ((-0.1, -0.01), "lost"), ((None, None), None)],
+)
+def test_an_auroc_is_won_only_where_calibrated_probabilities_win_too(ends, outcome):
+    low, high = ends
+    beside = {"metric": "auroc_calibrated", "low": low, "high": high, "difference": 0.04}
+    (found,) = sentences({}, beside)
+    assert found.outcome == outcome
+    assert "; of calibrated probabilities 0.040 better" in found.sentence
 
 
 def test_what_is_undefined_is_said():
-    assert "no value" in sentences({"difference": None})[0]
+    (found,) = sentences({"difference": None})
+    assert "cannot be compared" in found.sentence and found.outcome is None
 
 
-def test_the_cross_study_counts_wins_and_rows_of_tasks_are_no_headline():
+def test_the_cross_study_counts_wins_against_what_could_be_chosen():
     counts = {"study": "cross", "model": None, "metric": "brier", "tasks": 9, "wins": 4}
-    oracle = counts | {"against": "oracle", "wins": 2}
-    found = sentences({"task": "svamp"}, counts | {"supported_wins": 1}, oracle)
-    assert found == [
-        "Brier over models: TRACE+ is better than the picked baseline on 4 of 9 model-task pairs, "
-        "1 of them supported by their interval, and than the best in hindsight on 2."
+    rows = [
+        counts | {"supported_wins": 1},
+        counts | {"against": "named", "wins": 6, "supported_wins": 2},
+        counts | {"against": "oracle", "wins": 3},
     ]
+    (found,) = over_models(improvements(*rows))
+    assert found.sentence == (
+        "Over 9 pairs of model and task, TRACE+ has the better Brier score than the prespecified "
+        "baseline on 6 (2 with an interval above zero) and than the baseline selected on the "
+        "calibration data on 4 (1 with an interval above zero)."
+    )
 
 
 ACCURACY = {"model": "m", "unanswered": 0, "without_entropy": 0, "n": 60}
@@ -112,33 +142,38 @@ SETTINGS = Settings(
 )
 
 
-def told(rows, averages, **more):
+def told(rows, averages, settings=SETTINGS, **more):
     other = SVAMP | {"task": "other"}
     accuracy = pl.DataFrame([SVAMP, other])
     frames = {"accuracy": accuracy, "averages": averages, "improvements": rows} | more
-    return findings(frames, SETTINGS)
+    return findings(frames, settings)
 
 
 def test_findings_tell_of_each_task_and_of_methods_of_other_families():
     own = {"study": None, "task": "svamp", "difference": -0.1}
-    rows = improvements({}, own | {"low": -0.2, "high": 0.05}, own | {"task": "other"})
-    right, few, overall, by_task, others, hindsight = told(rows, means(lars=0.65, p_true=0.4))
-    assert right == "Correct answers (accuracy): SVAMP 19 of 60 (0.317)."
-    assert few.startswith("Sample too small")
-    assert few.endswith("SVAMP needs about 632 calibration answers, has 21 (7 of the rarer class).")
-    assert overall.startswith("AUROC on Model M")
-    assert by_task.endswith(
-        "SVAMP -0.100, 95% interval -0.200 to +0.050 (not distinguishable from zero)."
+    rows = improvements(
+        {}, own | {"low": -0.2, "high": 0.05}, own | {"task": "other"}, {"against": "oracle"}
     )
-    assert others == "AUROC of methods of other families: LARS 0.65, P(True) 0.40."
-    assert "not evidence of a loss" in hindsight
+    found = told(rows, means(lars=0.65, p_true=0.4))
+    done, right, few, overall, by_task, hindsight, others = (one.sentence for one in found)
+    assert done == "Model M gave 120 answers to 2 tasks."
+    assert right == "Model M answers correctly: 19 of 60 on SVAMP."
+    assert few == ("Labels are few, so the numbers may change: 21 on SVAMP, where 632 are advised.")
+    assert overall.startswith("TRACE+ ranks")
+    assert by_task.startswith("On SVAMP, TRACE+ ranks right above wrong answers about as well as")
+    assert "0.100 worse, 95% interval -0.200 to +0.050" in by_task
+    assert others == "Methods of other families have an AUROC of LARS 0.65, P(True) 0.40."
+    assert "no evidence for or against" in hindsight
 
 
-def test_every_interval_of_a_task_is_printed_whether_it_excludes_zero_or_not():
+def test_every_finding_is_one_line_and_the_table_has_its_numbers():
     own = {"study": None, "task": "svamp", "low": 0.02, "high": 0.08}
     found = told(improvements({}, own), means())
-    (by_task,) = [one for one in found if "task by task" in one]
-    assert by_task.endswith("SVAMP +0.050, 95% interval +0.020 to +0.080 (supported).")
+    assert not any("\n" in one.sentence for one in found)
+    frame = as_frame(found)
+    assert frame["sentence"].to_list() == [one.sentence for one in found]
+    rows = frame.filter(topic="comparison", outcome="won").select("task_label", "low", "high")
+    assert rows.rows() == [(None, 0.01, 0.09), ("SVAMP", 0.02, 0.08)]
 
 
 def test_all_baselines_at_once_are_counted_by_their_simultaneous_intervals():
@@ -146,15 +181,15 @@ def test_all_baselines_at_once_are_counted_by_their_simultaneous_intervals():
     ends = [(0.01, 0.1), (-0.1, 0.1), (-0.2, -0.1), (0.02, 0.3)]
     rows = [scope | {"baseline": str(i), "low": a, "high": b} for i, (a, b) in enumerate(ends)]
     found = told(improvements({}), means(), comparisons=pl.DataFrame(rows))
-    assert (
-        "By 95% intervals that hold for all baselines at once: AUROC: of 4 baselines TRACE+ is "
-        "better than 2 and worse than 1." in found
-    )
+    assert [one.sentence for one in found if one.topic == "all baselines"] == [
+        "With 95% intervals that hold for all baselines at once, TRACE+ is better than 2 of 4 by "
+        "AUROC (worse: 1)."
+    ]
 
 
 @pytest.mark.parametrize(
     ("difference", "verdict"),
-    [(0.003, "no difference beyond that between random orders"), (-0.1, "the order helps")],
+    [(0.003, "does not measurably change"), (-0.1, "lowers"), (0.1, "raises")],
 )
 def test_whether_position_matters_is_asked_and_answered(difference, verdict):
     shared = {"sd": 0.005, "over": "draw"}
@@ -165,9 +200,10 @@ def test_whether_position_matters_is_asked_and_answered(difference, verdict):
     ]
     original = [{"task": None, "quantity": "original", "mean": 0.639, "sd": 0.01, "over": "split"}]
     found = told(improvements({}), means(), position_shift=pl.DataFrame(rows + original))
-    (sentence,) = [one for one in found if one.startswith("Does position matter?")]
-    assert f"in their order 0.639, in random orders {0.639 + difference:.3f}" in sentence
-    assert sentence.endswith(f"{verdict}.")
+    assert [one.sentence for one in found if one.topic == "position"] == [
+        f"Shuffling an answer's tokens {verdict} the AUROC of TRACE: 0.639 in order, "
+        f"{0.639 + difference:.3f} shuffled."
+    ]
 
 
 @pytest.mark.parametrize("low", [0.86, None])
@@ -176,12 +212,10 @@ def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
     shares = {"window": 0.92, "random_window": 0.52, "random_part": 0.7, "failing_name": 0.97}
     rows = [own | {"pointer": name, "value": one, "low": low} for name, one in shares.items()]
     found = told(improvements({}), means(), localisation=pl.DataFrame(rows))
-    sentences = [one for one in found if one.startswith("Does risk peak where")]
-    assert sentences == [
-        "Does risk peak where an answer is wrong? Of 89 answers of Model M with right and wrong "
-        "parts (SVAMP), a wrong one is pointed at by the name that fails most often, always in "
-        "97%; the window of peak risk in 92% (95% interval 86% to 97%); a random part in 70%; a "
-        "random window in 52%."
+    assert [one.sentence for one in found if one.topic == "localisation"] == [
+        "In 89 partly wrong answers of Model M (SVAMP), these point at a wrong part: the part that "
+        "usually fails 97%, the window of peak risk 92% (95% interval 86% to 97%), a random part "
+        "70%, a random window 52% of the time."
     ] * (low is not None)
 
 
@@ -189,21 +223,20 @@ def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
     row = {"model": "m", "task": "svamp", "confidence": 0.9, "error_rate": 0.3, "threshold": 0.7}
     row |= {"coverage": 0.2, "largest_group": 1, "reason": None, "other_splits": 0}
     rows = pl.DataFrame([row])
-    assert told(improvements({}), means(), risk_coverage=rows)[0].startswith("Correct answers")
+    assert told(improvements({}), means(), risk_coverage=rows)[0].topic == "run"
     fixed = {"headline": {"task": "svamp", "error_rate": 0.3}}
     settings = replace(SETTINGS, more=SETTINGS.more | fixed)
-    frames = {"accuracy": pl.DataFrame([SVAMP]), "averages": means(), "risk_coverage": rows}
-    first, *_ = findings(frames | {"improvements": improvements({})}, settings)
-    assert first.startswith("SVAMP: Model M gets 68 of 100 wrong. Keep the 20")
+    first, *_ = told(improvements({}), means(), settings, risk_coverage=rows)
+    assert first.sentence.startswith("Model M gets 68 of 100 wrong on SVAMP. Keep the 20")
 
 
 def test_where_nothing_is_compared_only_answers_are_counted():
-    right, few = told(improvements(), means())
-    assert right.startswith("Correct answers") and few.startswith("Sample too small")
+    found = told(improvements(), means())
+    assert [one.topic for one in found] == ["run", "answers", "caveat"]
 
 
 def promised(**changes):
-    """The finding on the guarantee that is fixed beforehand, of two tasks and two rates."""
+    """The findings on the guarantee that is fixed beforehand, of two tasks and two rates."""
     row = {
         **{"model": "m", "task": "svamp", "error_rate": 0.3, "confidence": 0.9},
         **{"threshold": 0.7, "coverage": 0.2, "largest_group": 1, "reason": None},
@@ -212,25 +245,81 @@ def promised(**changes):
     better = row | {"error_rate": 0.2, "coverage": 0.9, "threshold": 0.8, "reason": None}
     rows = [row, better, better | {"task": "other"}]
     settings = replace(SETTINGS, more={"headline": {"task": "svamp", "error_rate": 0.3}})
-    (told,) = guaranteed(pl.DataFrame(rows), pl.DataFrame([SVAMP]), settings)
-    return told
+    found = guaranteed(pl.DataFrame(rows), pl.DataFrame([SVAMP]), settings)
+    return [one.sentence for one in found]
 
 
 def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
     """Not the stricter one beside it, nor that of another task."""
-    assert promised() == (
-        "SVAMP: Model M gets 68 of 100 wrong. Keep the 20 it is surest of: at most 30 of 100 such "
-        "answers are wrong (90% confidence; task and rate were fixed beforehand). Of 19 other "
-        "random splits of the labels 6 can promise that."
-    )
-    assert "counts with at most 4)" in promised(largest_group=4)
-    assert promised(other_splits=0).endswith("beforehand).")
+    assert promised() == [
+        "Model M gets 68 of 100 wrong on SVAMP. Keep the 20 that TRACE+ is surest of: at most 30 of "
+        "100 such answers are wrong, with 90% confidence (task and rate were fixed beforehand).",
+        "Of 19 other random splits of the same labels, 6 give the guarantee of at most 30 of 100.",
+    ]
+    assert "counts with at most 4)" in promised(largest_group=4)[0]
+    assert len(promised(other_splits=0)) == 1
 
 
 def test_a_guarantee_that_cannot_be_given_is_told_of():
-    none = promised(threshold=None, coverage=0.0, reason="too few answers")
-    assert none.startswith(
-        "SVAMP: Model M gets 68 of 100 wrong. That at most 30 of 100 kept answers are wrong cannot "
-        "be promised here (90% confidence;"
+    none, _ = promised(threshold=None, coverage=0.0, reason="too few answers")
+    assert none == (
+        "Model M gets 68 of 100 wrong on SVAMP. No threshold on TRACE+ guarantees, with 90% "
+        "confidence, at most 30 of 100 wrong (task and rate were fixed beforehand): too few "
+        "answers."
     )
-    assert "too few answers. Of 19 other" in none
+
+
+def write_rows(found):
+    """The findings as the table's lines, in which what is absent is empty."""
+    return list(csv.DictReader(as_frame(found).write_csv().splitlines()))
+
+
+def printed(tmp_path, *rows, **changes):
+    """What ends `make demo`, of findings read from their table as the command does."""
+    row = {"model": "m", "task": "svamp", "confidence": 0.9, "error_rate": 0.3, "threshold": None}
+    row |= {"coverage": 0.0, "largest_group": 4, "other_splits": 0} | changes
+    row["reason"] = (
+        "12 of the 40 most confident answers tested first are incorrect, too few answers to tell; "
+        "about 257 groups like these would be enough"
+    )
+    settings = replace(
+        SETTINGS, more=SETTINGS.more | {"headline": {"task": "svamp", "error_rate": 0.3}}
+    )
+    found = told(improvements(*rows), means(), settings, risk_coverage=pl.DataFrame([row]))
+    file = tmp_path / "findings.csv"
+    write_checked(as_frame(found).write_csv(), file)
+    return headline(write.read(file), Path("results/demo"))
+
+
+def test_the_terminal_shows_the_outcome_in_twelve_lines(tmp_path):
+    tied = {"low": -0.01, "study": None, "task": "svamp"}
+    lost = {"metric": "brier", "against": "named", "difference": -0.05, "low": -0.1, "high": -0.01}
+    lines = printed(tmp_path, {}, {"against": "named"}, lost, tied)
+    assert len(lines) <= 12 and max(map(len, lines)) <= WIDTH
+    assert lines[0] == "Run:       Model M gave 120 answers to 2 tasks."
+    assert lines[1].startswith("Guarantee: Model M gets 68 of 100 wrong on SVAMP. No threshold")
+    assert [line for line in lines if line.split(":")[0] in ("Won", "Tied", "Lost")] == [
+        "Won:       baseline prespecified: AUROC +0.050; selected: AUROC +0.050",
+        "Tied:      baseline selected: AUROC on SVAMP +0.050",
+        "Lost:      baseline prespecified: Brier -0.050",
+    ]
+    assert [line for line in lines if line.startswith("Caveat:    Labels are few, so")]
+    assert (
+        lines[-1]
+        == "Findings:  results/demo/findings.txt; their numbers: results/demo/findings.csv"
+    )
+
+
+def test_without_a_fixed_guarantee_the_terminal_says_so():
+    found = write_rows(told(improvements({}), means()))
+    assert headline(found, Path("results/demo"))[1].startswith("Guarantee: none: `study.headline`")
+
+
+def test_a_line_of_outcomes_says_how_many_it_leaves_out():
+    names = {"study": None, "task": "svamp"}
+    many = [{"metric": m, "against": a} for m in ("auroc", "brier") for a in ("picked", "named")]
+    found = write_rows(told(improvements(*many, names), means()))
+    assert compared_line(found, "won") == (
+        "Won:       baseline prespecified: AUROC +0.050, Brier +0.050; selected: AUROC +0.050; 2 more"
+    )
+    assert compared_line(found, "lost") == "Lost:      nothing"

@@ -54,13 +54,13 @@ def made(module, frames, missing="unanswered"):
     return synthetic.made(module, frames, settings)
 
 
-def test_pointers_stand_above_chance_and_every_answer_is_accounted_for():
+def test_the_best_pointer_stands_first_and_every_answer_is_accounted_for():
     table = made(localisation, {"localisation": pointed()})
     texts = [[cell.text for cell in row] for row in table.rows]
-    assert [row[0] for row in texts[:2]] == ["Window of peak risk", "Token of highest surprisal"]
-    assert texts[0][1:] == ["–", "–", "0"]
-    assert texts[1][1:] == ["0.800", "0.750 to 0.850", "20"]
-    assert [row[0].startswith("Chance") for row in texts] == [False] * 3 + [True] * 4
+    assert texts[0] == ["Token of highest surprisal", "0.800", "0.750 to 0.850", "20"]
+    assert texts[-1] == ["Window of peak risk", "–", "–", "0"], "which has no value"
+    values = [row[1] for row in texts[:-1]]
+    assert values == sorted(values, reverse=True) and len(values) == 6
     counted = table.notes[-1]
     assert "50 answers, of which 3 do not hold the parts" in counted
     assert "30 of 90 parts are wrong, and 4 more are missing" in counted

@@ -188,11 +188,11 @@ def test_the_figure_says_how_many_answers_each_stratum_holds():
 
 def test_the_figure_fits_its_column_and_nothing_is_cut():
     drawn = figure()
-    assert drawn.get_figwidth() == figure_style.COLUMN_WIDTH
+    assert drawn.get_figwidth() == figure_style.TEXT_WIDTH
     drawn.draw_without_rendering()
     box = drawn.get_tightbbox()
     assert min(box.x0, box.y0) >= -0.01
-    assert box.x1 <= figure_style.COLUMN_WIDTH
+    assert box.x1 <= figure_style.TEXT_WIDTH
     assert box.y1 <= drawn.get_figheight()
 
 

@@ -12,6 +12,7 @@ from support import synthetic
 from support.synthetic import ENTRIES, MODELS, TASKS, rows, settings
 from trace_workflow.tables import cross_model, main_comparison, notes, write
 from trace_workflow.tables.notes import beam_notes
+from trace_workflow.tables.table import as_printed
 from tracecal.calibration.metrics import ACCURACY
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Entry
@@ -186,8 +187,16 @@ def test_cross_model_takes_the_best_baseline_of_each_metric():
     assert (found["auroc_wins"], found["auroc_tasks"]) == ("1", "2")
     assert emphasis(table, "brier_best_baseline")[0] == "best"
     assert emphasis(table, "brier_trace_plus")[0] is None
-    text = write.render_latex(table)
-    assert r"$-$0.005 & +0.050 & 1/2 & 1/2 \\" in text
+    printed = write.render_latex(as_printed(table))
+    assert r"$-$0.005 & +0.050 & 1/2 & 1/2 \\" in printed
+    groups = [column.group for column in table.narrow.columns]
+    assert groups == [
+        *[""] * 2,
+        *["Against seq_logp, prespecified"] * 2,
+        *["Against the selected baseline"] * 2,
+        *["TRACE+"] * 2,
+        *["Best Non-TRACE"] * 2,
+    ], "what could have been chosen comes before the oracle"
     assert table.rows[0][-1].text == "3/8"
     assert any("§" in cell.mark for cell in table.rows[0]), "no support for a win"
 

@@ -1,35 +1,84 @@
-"""Print a finished run's findings, and where to look.
+"""Print what a finished run found, in at most twelve lines, and where to look.
 
 python workflow_scripts headline [--configfile config/mine.yaml]
 """
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 from trace_workflow.config.run import load_config
+from trace_workflow.tables import write
+from trace_workflow.tables.findings import CAVEAT, GUARANTEE, OUTCOMES, RUN
+from trace_workflow.tables.notes import NAMES
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 
-LOOK = {
-    "every answer": "explorer.html",
-    "all estimators": "tables/main_comparison.html",
-    "figures": "figures/performance_overview.svg",
-}
+WIDTH, LABEL = 100, 11
+RIVALS = {"picked": "selected", "named": "prespecified"}
+NO_GUARANTEE = "none: `study.headline` of the configuration fixes no task and error rate."
+# Of a run with enough labels.
+OTHERWISE = "One run on small tasks: the intervals in the findings say how much is chance."
+
+Told = Sequence[Mapping[str, str]]
 
 
 def outcome(configfile: str) -> str:
-    """The findings, and what to open. Raises `InputError`."""
+    """A finished run's headline. Raises `InputError`."""
     folder = Path("results") / load_config(read_yaml(configfile), configfile).run
-    findings = folder / "findings.txt"
+    findings = folder / "findings.csv"
     if not findings.exists():
         raise InputError(
             f"{findings} is not there yet; first run: snakemake --cores all --configfile "
             f"{configfile}"
         )
-    look = [f"  {what}: {(folder / path).resolve().as_uri()}" for what, path in LOOK.items()]
-    text = findings.read_text(encoding="utf-8")
-    return "\n".join([f"Run {folder.name!r}:", text, "Open in a browser:", *look])
+    return "\n".join(headline(write.read(findings), folder))
+
+
+def headline(told: Told, folder: Path) -> list[str]:
+    """What the run did, the guarantee, what TRACE+ won, tied and lost, a caveat, where to look.
+
+    `told` are the lines of the findings' table.
+    """
+    first = {row["topic"]: row["sentence"] for row in reversed(told)}
+    return [
+        *_labelled("Run:", first[RUN]),
+        *_labelled("Guarantee:", first.get(GUARANTEE, NO_GUARANTEE)),
+        *(compared(told, name) for name in OUTCOMES),
+        *_labelled("Caveat:", first.get(CAVEAT, OTHERWISE)),
+        *_labelled("Look at:", f"{folder}/explorer.html, {folder}/tables/main_comparison.html"),
+        *_labelled("Findings:", f"{folder}/findings.txt; their numbers: {folder}/findings.csv"),
+    ]
+
+
+def compared(told: Told, name: str) -> str:
+    """The rivals of TRACE+ and differences with this outcome, as many as fit in a line."""
+    rows = sorted((row for row in told if row["outcome"] == name), key=lambda row: row["against"])
+    line = f"{name.capitalize() + ':':{LABEL}}nothing"
+    for shown in range(len(rows), 0, -1):
+        parts = [
+            f"{RIVALS[rival]}: {', '.join(map(_short, own))}"
+            for rival, own in groupby(rows[:shown], lambda row: row["against"])
+        ]
+        parts += [f"{len(rows) - shown} more"] * (shown < len(rows))
+        line = f"{name.capitalize() + ':':{LABEL}}baseline {'; '.join(parts)}"
+        if len(line) <= WIDTH:
+            break
+    return line
+
+
+def _short(row: Mapping[str, str]) -> str:
+    where = f" on {row['task_label']}" if row["task"] else ""
+    return f"{NAMES[row['metric']]}{where} {float(row['difference']):+.3f}"
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    return wrap(
+        f"{label:{LABEL}}{text}", WIDTH, subsequent_indent=" " * LABEL, break_on_hyphens=False
+    )
 
 
 if __name__ == "__main__":

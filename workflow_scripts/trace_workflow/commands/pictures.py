@@ -13,6 +13,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
+from trace_workflow.commands import pipeline
 from tracecal.errors import InputError
 from tracecal.io.files import write_bytes, write_text
 
@@ -52,6 +53,8 @@ def picture(run: Path, name: str) -> bytes:
 
     Raises `InputError` where the run has not finished it, or where there is no browser.
     """
+    if name == Path(pipeline.PICTURE).name:
+        return pipeline.picture().encode()
     source = run / PAGES.get(name, f"figures/{name}")
     if not source.exists():
         raise InputError(f"{source}, needed for {name}, does not exist; run first: make demo")

@@ -23,18 +23,20 @@ ROOT = Path(__file__).resolve().parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 
 
-def frozen(arguments: Sequence[str]) -> tuple[list[str], Path]:
-    """Arguments of Snakemake with copies in place of the configuration files, and the run's folder.
+def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, str]:
+    """Arguments of Snakemake with copies in place of the configuration files, the run's folder, and
+    its main study's model.
 
     Raises `InputError` where the configuration is invalid.
     """
     given, others = OPTIONS.parse_known_args(arguments)
     files = given.configfile or ["config/config.yaml"]
     value = merged(files, given.config)
-    folder = Path("results") / load_run(value, ", ".join(files), ROOT).config.run
+    config = load_run(value, ", ".join(files), ROOT).config
+    folder = Path("results") / config.run
     copies = freeze(files, value, ROOT, folder / "work/configs")
     settings = ["--config", *given.config] if given.config else []
-    return [*others, *settings, "--configfile", *map(str, copies)], folder
+    return [*others, *settings, "--configfile", *map(str, copies)], folder, config.study.main.model
 
 
 def doubted(arguments: Sequence[str]) -> list[str]:
@@ -52,12 +54,15 @@ def doubted(arguments: Sequence[str]) -> list[str]:
         return sorted(set(listed.read().splitlines()))
 
 
-def run(arguments: Sequence[str], log: Path) -> int:
-    """Snakemake's exit status. It and its jobs write to `log`, its progress is printed."""
+def run(arguments: Sequence[str], log: Path, model: str) -> int:
+    """Snakemake's exit status. It and its jobs write to `log`; its progress is printed, with what
+    the first labels of `model` tell.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     paths = filter(None, [str(ROOT / "workflow_scripts"), os.getenv("PYTHONPATH")])
     progress, written = os.pipe()
     logger = ["--logger", "trace", "--logger-trace-descriptor", str(written)]
+    logger += ["--logger-trace-model", model]
     with log.open("w") as output:
         process = subprocess.Popen(
             [*SNAKEMAKE, *arguments, *logger],
@@ -84,7 +89,7 @@ def run(arguments: Sequence[str], log: Path) -> int:
 if __name__ == "__main__":
     verify = "--verify" in sys.argv
     try:
-        arguments, folder = frozen([given for given in sys.argv[1:] if given != "--verify"])
+        arguments, folder, model = frozen([given for given in sys.argv[1:] if given != "--verify"])
         if verify and (again := doubted(arguments)):
             print(*(f"{path} is made again" for path in again), sep="\n", flush=True)
             arguments += ["--forcerun", *again]
@@ -92,4 +97,4 @@ if __name__ == "__main__":
         sys.exit(f"error: {error}")
     if {"-n", "--dry-run", "--dryrun"}.intersection(arguments):
         sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
-    sys.exit(run(arguments, folder / "logs/run.log"))
+    sys.exit(run(arguments, folder / "logs/run.log", model))

@@ -7,11 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.analyses.early_doubt import ALL, TOKENS
+from trace_workflow.tables import findings
 from tracecal.apps import figure_style
 from tracecal.estimators.entry import TRACE_PLUS, Entry
 
 PANELS = {
-    "auroc": "AUROC, higher is better",
+    "auroc": "AUROC ↑",
     "saved": "Tokens saved",
     "error_change": "Change of error",
 }
@@ -27,7 +28,7 @@ def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
         place=pl.col("prefix").replace_strict(places, return_dtype=pl.Int64)
     ).sort("place")
     with figure_style.applied():
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 2.4))
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 3.3))
         for axes, letter, (metric, title) in zip(
             figure.subplots(1, 3), "abc", PANELS.items(), strict=True
         ):
@@ -42,7 +43,13 @@ def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
         if len(keys) < len(entries):
             keys.append(figure_style.key(" other estimators", _thin(), "-"))
         figure_style.legend(figure, keys)
+        figure_style.message(figure, early(found))
     return figure
+
+
+def early(found: pl.DataFrame) -> str:
+    """The figure's message, as the finding on it."""
+    return next((one.sentence.rstrip(".") for one in findings.early(found)), "")
 
 
 def _named(entries: Sequence[Entry]) -> list[Entry]:

@@ -178,7 +178,7 @@ def confident_error(answers: pl.DataFrame) -> dict[str, object]:
 # The framework figure: an example, from question and decoded answer to TRACE and TRACE+.
 
 
-HEIGHT = 2.6
+HEIGHT = 3.3
 SURPRISAL, ENTROPY = (
     figure_style.FAMILIES["likelihood"].color,
     figure_style.FAMILIES["entropy"].color,
@@ -186,10 +186,10 @@ SURPRISAL, ENTROPY = (
 PEAK = figure_style.LOCAL_PEAK.color
 WRONG = figure_style.TRACE_PLUS.color
 # Panels from left to right: left edge and width, in inches.
-ANSWER, SIGNALS, RISK, SCORE = (0.04, 1.12), (1.38, 1.62), (3.2, 1.64), (5.08, 1.18)
+ANSWER, SIGNALS, RISK, SCORE = (0.03, 1.22), (1.45, 1.06), (2.73, 1.84), (4.8, 1.48)
 TOP, BOTTOM = HEIGHT - 0.27, 0.06
 MIDDLE = (TOP + BOTTOM) / 2
-LINE = 0.125
+LINE = 0.15
 MOST_LABELS = 15  # tokens of an answer up to which each has a label
 NOTHING = "No answer in the main study has the entropies that TRACE needs."
 
@@ -210,11 +210,9 @@ def framework(example: Example | None) -> Figure:
         page.set(xlim=(0, figure_style.TEXT_WIDTH), ylim=(0, HEIGHT))
         panels = (ANSWER, SIGNALS, RISK, SCORE)
         answer = "A correct answer" if example.correct else "A wrong answer"
-        names = (answer, "Decoding trace", "Local risk operators", "Confidence")
+        names = (answer, "Its trace", "Local risk operators", "Confidence")
         for letter, name, (left, _) in zip("abcd", names, panels, strict=True):
-            _write(
-                page, left, HEIGHT - 0.06, f"({letter}) {name}", size=figure_style.NORMAL, bold=True
-            )
+            _write(page, left, HEIGHT - 0.06, f"({letter}) {name}", bold=True)
         for (left, width), (following, _) in pairwise(panels[:3]):
             _arrow(page, left + width, following, MIDDLE, figure_style.MUTED)
         _answer(page, example)
@@ -258,7 +256,7 @@ def _answer(page: Axes, example: Example) -> None:
 def _trace(figure: Figure, example: Example) -> None:
     left, width = SIGNALS[0] + 0.2, SIGNALS[1] - 0.2
     labels = len(example.tokens) <= MOST_LABELS
-    base, space = BOTTOM + (0.62 if labels else 0.3), 0.24
+    base, space = BOTTOM + (0.78 if labels else 0.34), 0.26
     height = (TOP - base - space) / 2 - 0.06
     for low, values, color, title in (
         (base + height + space, example.entropy, ENTROPY, "entropy H, nats"),

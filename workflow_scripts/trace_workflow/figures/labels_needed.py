@@ -11,7 +11,7 @@ from trace_workflow.tables.few_labels import LABELS, NOTHING
 from tracecal.apps import figure_style
 from tracecal.estimators.entry import PICKED, Entry
 
-METRICS = {"brier": "Brier score, lower is better", "auroc": "AUROC, higher is better"}
+METRICS = {"brier": "Brier score ↓", "auroc": "AUROC ↑"}
 MARKERS = {"log_trace_plus": "v", "log_ridge": "^", "stack_of_six": "D"}
 
 
@@ -22,7 +22,7 @@ def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
     with figure_style.applied():
         if means.is_empty():
             return figure_style.sentence(NOTHING, figure_style.TEXT_WIDTH, 1.5)
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 2.6))
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 3.4))
         for axes, letter, (metric, title) in zip(
             figure.subplots(1, 2), "ab", METRICS.items(), strict=True
         ):
@@ -35,7 +35,21 @@ def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
             if name in shown
         ]
         figure_style.legend(figure, keys)
+        figure_style.message(figure, least(means, {name: line[0] for name, line in lines.items()}))
     return figure
+
+
+def least(means: pl.DataFrame, labels: dict[str, str]) -> str:
+    """The figure's message: the best fit by Brier score with the fewest and the most labels."""
+    rows = means.filter(pl.col("estimator") != ORACLE, metric="brier").drop_nulls("value")
+    ends = [
+        rows.filter(labels=size).sort("value", "estimator").row(0, named=True)
+        for size in sorted({rows["labels"].min(), rows["labels"].max()} - {None})
+    ]
+    return "Best Brier score: " + ", ".join(
+        f"{labels[row['estimator']]} with {row['labels']} labels ({row['value']:.3f})"
+        for row in ends
+    )
 
 
 def _lines(entries: Sequence[Entry]) -> dict[str, tuple[str, figure_style.Look, str]]:

@@ -27,7 +27,7 @@ def draw(selected: pl.DataFrame) -> Figure:
     with figure_style.applied():
         if ordered.is_empty():
             return figure_style.sentence(NOTHING, figure_style.COLUMN_WIDTH, 2 * HEIGHT)
-        figure = Figure(figsize=(figure_style.COLUMN_WIDTH, HEIGHT + ROW * ordered.height))
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, HEIGHT + ROW * ordered.height))
         tokens, scores = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
         _heat_map(figure, tokens, ordered)
         _dumbbells(scores, ordered)
@@ -54,9 +54,7 @@ def _heat_map(figure: Figure, axes: Axes, ordered: pl.DataFrame) -> None:
         bar.outline.set_visible(False)
         bar.ax.tick_params(labeltop=first == 0, top=first == 0)
     for row, start in enumerate(ordered["peak_start"]):
-        box = Rectangle(
-            (start + 0.5, row - 0.5), WINDOW, 1, fill=False, ec=figure_style.INK, lw=0.5
-        )
+        box = Rectangle((start + 0.5, row - 0.5), WINDOW, 1, fill=False, ec="black", lw=0.6)
         axes.add_patch(box)
     axes.set_ylim(ordered.height - 0.5, -0.5)
     middles = [(first + last - 1) / 2 for first, last, _ in _blocks(ordered)]

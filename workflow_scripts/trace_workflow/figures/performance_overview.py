@@ -8,11 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.tables import settings
+from trace_workflow.tables.notes import NAMES
 from trace_workflow.tables.settings import MISSING, Average, Labels
 from tracecal.apps import figure_style
-from tracecal.estimators.entry import Entry
+from tracecal.estimators.entry import TRACE_PLUS, Entry
 
-ROW_HEIGHT = 0.125
+ROW_HEIGHT = 0.165
 LANE = 0.13  # between the points of one model, per distance between two models
 
 
@@ -42,23 +43,35 @@ def draw(
     across = cross_dots(means, compared, cross) if cross else {}
     rows = max(len(ordered), 2 * len(across))
     with figure_style.applied():
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 0.95 + ROW_HEIGHT * max(rows, 8)))
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 1.75 + ROW_HEIGHT * max(rows, 8)))
         ratios = [1, 1, 1.35] if across else [1, 1]
         brier, auroc, *third = figure.subplots(1, len(ratios), width_ratios=ratios)
-        below = settings.basis(means, compared, "main", main, tasks)
+        below = settings.basis(means, compared, "main", main, tasks, width=26)
         _ranking(brier, ordered, "brier", below)
-        _ranking(auroc, ordered, "auroc", below)
+        _ranking(auroc, ordered, "auroc", "")
         auroc.tick_params(labelleft=False)
-        figure_style.panel_title(brier, "a", "Average Brier ↓")
-        figure_style.panel_title(auroc, "b", "Average AUROC ↑")
+        figure_style.panel_title(brier, "a", "Brier ↓")
+        figure_style.panel_title(auroc, "b", "AUROC ↑")
         keys = figure_style.family_keys(entry for entry in compared if entry in dict(ordered))
         if across:
-            below = settings.basis(means, compared, "cross", cross, tasks)
+            below = settings.basis(means, compared, "cross", cross, tasks, width=26)
             _across(third[0], {models[m]: across[m] for m in models if m in across}, below)
-            figure_style.panel_title(third[0], "c", "AUROC ↑ by model")
+            figure_style.panel_title(third[0], "c", "AUROC ↑, models")
             keys.append(figure_style.key("Best non-TRACE", figure_style.BEST_BASELINE))
         figure_style.legend(figure, keys)
+        figure_style.message(figure, ranks(ordered, models[main["model"]]))
     return figure
+
+
+def ranks(ordered: "Ordered", model: str) -> str:
+    """The figure's message: the places of TRACE+ among all, by both metrics."""
+    places = []
+    for metric, sign in (("brier", 1), ("auroc", -1)):
+        known = [(e.id, v[metric].mean) for e, v in ordered if v[metric].mean is not None]
+        by_value = [name for name, _ in sorted(known, key=lambda pair: sign * pair[1])]
+        if TRACE_PLUS in by_value:
+            places.append(f"{by_value.index(TRACE_PLUS) + 1} of {len(by_value)} by {NAMES[metric]}")
+    return f"{model}, point estimates: TRACE+ is {', '.join(places)}" if places else model
 
 
 Ordered = list[tuple[Entry, dict[str, Average]]]

@@ -22,9 +22,9 @@ from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
 
 METRICS = {"brier": ("Brier", -1.0), "auroc": ("AUROC", 1.0)}
-HEIGHT = 5.2
+HEIGHT = 7.2
 LEVEL = 0.95
-APART = 0.14  # between estimators, per distance between two places
+APART = 0.22  # between estimators, per distance between two places
 COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -54,7 +54,8 @@ def draw(
     stratified = settings.select(stratified, entries, "main", study)
     shares = sorted(set(sizes["calibration_share"]))
     own = reference(entries)
-    rivals = [entry for entry in entries if entry != own]
+    shown = contrasted(entries)
+    rivals = [entry for entry in shown if entry != own]
     with figure_style.applied():
         figure = Figure(figsize=(figure_style.TEXT_WIDTH, HEIGHT))
         grid = figure.subplots(3, 2)
@@ -67,15 +68,15 @@ def draw(
                 marks = list(gains(frame, column, parts, metric, own, rivals))
                 names = [f"{s:.0%}" if column == "calibration_share" else s for s in parts]
                 _differences(axes, marks, names)
-                _describe(axes, letter, f"{METRICS[metric][0]}, {own.label} better by", below)
-        _reliability(grid[1, 0], list(reliability(bins, _contrasted(entries), share)), bins)
+                _describe(axes, letter, f"{METRICS[metric][0]}: gain of {own.label}", below)
+        _reliability(grid[1, 0], list(reliability(bins, shown, share)), bins)
         _differences(
             grid[1, 1],
             list(risk_gains(curve, own, rivals, share)),
             [f"{coverage:.0%}" for coverage in COVERAGES],
         )
-        _describe(grid[1, 1], "d", f"Error rate, {own.label} better by", "answers kept")
-        looks = [(entry.label, figure_style.look(entry)) for entry in entries]
+        _describe(grid[1, 1], "d", f"Error rate: gain of {own.label}", "answers kept")
+        looks = [(entry.label, figure_style.look(entry)) for entry in shown]
         figure_style.legend(figure, [figure_style.key(f" {name}", look) for name, look in looks])
     return figure
 
@@ -140,7 +141,7 @@ def risk_gains(
                 yield Mark(entry, place, *found)
 
 
-def _contrasted(entries: Sequence[Entry]) -> list[Entry]:
+def contrasted(entries: Sequence[Entry]) -> list[Entry]:
     """The first baseline and TRACE's estimators, as many as can be told apart in one panel."""
     baselines = [entry for entry in entries if entry.role == "baseline"]
     return [*baselines[:1], *(entry for entry in entries if entry.role == "trace")]

@@ -28,14 +28,14 @@ def draw(strata: pl.DataFrame, quintiles: pl.DataFrame) -> Figure:
     with figure_style.applied():
         if not strata["n"].sum():
             return figure_style.sentence(NOTHING, figure_style.COLUMN_WIDTH, HEIGHT)
-        figure = Figure(figsize=(figure_style.COLUMN_WIDTH, HEIGHT))
-        panels = figure.subplot_mosaic("ab;cc", height_ratios=[1, 1.1])
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, HEIGHT))
+        panels = figure.subplot_mosaic("abc")
         _strata(panels["a"], strata)
         _quintiles(panels["b"], panels["c"], quintiles)
         for letter, title in {
             "a": "All answers",
             "b": "Low mean risk",
-            "c": "Low mean risk, ranked by scores",
+            "c": "Low risk, by score",
         }.items():
             figure_style.panel_title(panels[letter], letter, title)
             panels[letter].set_ylim(0, 1)

@@ -12,8 +12,16 @@ from trace_workflow.tables.localisation import NAMES
 from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
 
-ROW, HEIGHT = 0.17, 1.0  # inches: of a pointer, and besides
+ROW, HEIGHT = 0.24, 1.6  # inches: of a pointer, and besides
 NOTHING = "No answer holds right and wrong parts."
+CALLED = {
+    "failing_name": "the part that usually fails",
+    "max_surprisal": "the part with the most surprising token",
+    "max_entropy": "the part with the most uncertain token",
+    "random_window": "a random window",
+    "random_token": "a random token",
+    "random_part": "a random part",
+}
 # The estimators whose reviews are drawn, by their part's and by the whole answer's score
 REVIEWS = ("seq_logp", "trace", "trace_plus")
 
@@ -35,7 +43,7 @@ def draw(
         rows = len(POINTERS) + len(CHANCE)
         size = figure_style.TEXT_WIDTH, len(pairs) * (HEIGHT + ROW * rows)
         figure = Figure(figsize=size)
-        panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=[1, 1])
+        panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=[1, 1.15])
         chosen = [entry for entry in entries if entry.id in REVIEWS]
         for (where, review), (model, task) in zip(panels, pairs, strict=True):
             own = {"model": model, "task": task}
@@ -43,7 +51,7 @@ def draw(
             _pointers(where, pointed.filter(**own))
             _reviews(review, scores.filter(**own), chosen)
             figure_style.panel_title(where, "a", name)
-            figure_style.panel_title(review, "b", "Least certain parts first")
+            figure_style.panel_title(review, "b", "Parts, least certain first")
         lines = [figure_style.key(entry.label, figure_style.look(entry), "-") for entry in chosen]
         hollow = [
             figure_style.key(f"{entry.label}, whole answer", figure_style.look(entry), ":", "white")
@@ -51,12 +59,32 @@ def draw(
             if not scores.filter(estimator=entry.id, scored=WHOLE).is_empty()
         ]
         figure_style.legend(figure, lines + hollow)
+        figure_style.message(figure, first(pointed))
     return figure
 
 
+def first(pointed: pl.DataFrame) -> str:
+    """The figure's message, on the first pair: the best pointer and the window of peak risk."""
+    rows = pointed.drop_nulls("value").sort("model", "task")
+    pair = rows.select("model", "task").row(0)
+    values = dict(rows.filter(model=pair[0], task=pair[1]).select("pointer", "value").iter_rows())
+    best = max(values, key=values.__getitem__)
+    peak = values.get("window")
+    if peak is None or best == "window":
+        words = f"Risk peaks in a wrong part of {values[best]:.0%} of partly wrong answers"
+    else:
+        words = (
+            f"Risk peaks in a wrong part in {peak:.0%} of partly wrong answers; "
+            f"{CALLED[best]} is wrong in {values[best]:.0%}"
+        )
+    return words
+
+
 def _pointers(axes: Axes, rows: pl.DataFrame) -> None:
-    """How often each pointer lies in a wrong part, with its interval; chance is hollow."""
-    for place, name in enumerate((*POINTERS, *CHANCE)):
+    """How often each pointer lies in a wrong part, best first; what needs no trace is hollow."""
+    found = dict(rows.select("pointer", "value").iter_rows())
+    names = sorted((*POINTERS, *CHANCE), key=lambda name: -(found[name] or 0))
+    for place, name in enumerate(names):
         row = rows.filter(pointer=name).row(0, named=True)
         if row["value"] is None:
             continue
@@ -65,11 +93,11 @@ def _pointers(axes: Axes, rows: pl.DataFrame) -> None:
             axes.hlines(place, row["low"], row["high"], color=color, lw=1.2)
         fill = "white" if name in CHANCE else color
         axes.plot(row["value"], place, "o", ms=4, color=color, mfc=fill)
-    axes.set_yticks(range(len(NAMES)), [NAMES[name] for name in (*POINTERS, *CHANCE)])
+    axes.set_yticks(range(len(NAMES)), [NAMES[name] for name in names])
     axes.set_ylim(len(NAMES) - 0.5, -0.5)
     axes.set_xlim(0, 1)
     axes.grid(axis="x")
-    axes.set_xlabel(f"Share in a wrong part (n = {rows['mixed'].max()} answers)")
+    axes.set_xlabel(f"in a wrong part (n = {rows['mixed'].max()} answers)")
 
 
 def _reviews(axes: Axes, scores: pl.DataFrame, entries: Sequence[Entry]) -> None:
@@ -87,7 +115,7 @@ def _reviews(axes: Axes, scores: pl.DataFrame, entries: Sequence[Entry]) -> None
         REVIEWED, [share / 100 for share in REVIEWED], color=figure_style.MUTED, lw=0.8, ls="--"
     )
     axes.set_xticks(REVIEWED)
-    axes.set_xlabel("Reviewed, % of parts (dashed: chance)")
-    axes.set_ylabel("Wrong parts found")
+    axes.set_xlabel("% reviewed (dashed: chance)")
+    axes.set_ylabel("share of the wrong found")
     axes.set_ylim(0, None)
     axes.grid(axis="y")

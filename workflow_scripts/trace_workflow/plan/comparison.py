@@ -42,7 +42,7 @@ def results(run: Run) -> Iterator[Result | Table]:
     means = {"means": AVERAGES}
     yield Figure("performance_overview", means, compared | {"study": run.study})
     paired = {name: analysed(name) for name in ("improvements", "accuracy")}
-    yield Figure("paired_differences", paired | {"position": analysed("position_shift")}, compared)
+    yield Figure("paired_differences", paired, compared)
     if run.study["cross"]:
         over_models = {"studies": ["cross"], "estimators": run.compared} | named
         yield compares(run, "cross_model", "improvements", **over_models)

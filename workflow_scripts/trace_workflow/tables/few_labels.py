@@ -9,12 +9,12 @@ from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table, ranked
 from tracecal.estimators.entry import PICKED
 
-LABELS = {PICKED: "Picked baseline", ORACLE: "Best baseline (oracle)"}
+LABELS = {PICKED: "Selected baseline", ORACLE: "Best baseline (oracle)"}
 APART = "*"
 NOTHING = f"No task of the main study has {2 * SIZES[0]} answers."
 EXPLAINED = (
     f"{APART} The interval of the difference to TRACE+ ({{}}, resampling groups of answers) "
-    "excludes zero. The picked baseline is, in each split, the one with the smallest log loss on "
+    "excludes zero. The selected baseline is, in each split, the one with the smallest log loss on "
     "the same labels; the oracle the best of all baselines in hindsight, a point without an "
     "interval."
 )

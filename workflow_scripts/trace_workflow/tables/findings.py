@@ -1,128 +1,61 @@
-"""A run's findings in sentences, each with what its interval supports."""
+"""A run's findings, one sentence each, and the numbers behind the comparisons among them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
 from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.tables import notes
-from trace_workflow.tables.captions import count
+from trace_workflow.tables.captions import count, listed
 from trace_workflow.tables.settings import Frames, Labels, Settings
 from tracecal.calibration.cascades import KEYS, divided
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
-
-def interval(level: float, low: float, high: float) -> str:
-    """The interval of a difference, such as '95% interval -0.010 to +0.030'."""
-    return f"{100 * level:g}% interval {low:+.3f} to {high:+.3f}"
-
-
-def support(low: float | None, high: float | None) -> str:
-    """Whether a difference is supported by its interval, a loss, or neither; null: it has none."""
-    if low is None or high is None:
-        return "no interval"
-    if low <= 0 <= high:
-        return "not distinguishable from zero"
-    return "supported" if low > 0 else "a loss"
+SELECTED = "the baseline selected on the calibration data"
+PRESPECIFIED = "the prespecified baseline"
+RIVALS = {"picked": SELECTED, "named": PRESPECIFIED}
+OUTCOMES = ("won", "tied", "lost")
 
 
-# Findings on the answers that are not kept: how early one can tell, and what cascades gain.
+class Finding(NamedTuple):
+    """A sentence on a `topic`, and the table that has its details.
+
+    A comparison of TRACE+ with a baseline has an `outcome` of OUTCOMES, null where it has no
+    interval, and its numbers: a positive `difference` is in TRACE+'s favour.
+    """
+
+    topic: str
+    sentence: str
+    table: str
+    outcome: str | None = None
+    model: str | None = None
+    task: str | None = None
+    task_label: str | None = None
+    metric: str | None = None
+    against: str | None = None
+    baseline: str | None = None
+    value: float | None = None
+    reference: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
 
 
-def not_kept(frames: Frames, models: Labels) -> list[str]:
-    """A sentence on each of the analyses `early_doubt` and `cascades` that are there."""
-    told = []
-    if "early_doubt" in frames:
-        told += early(frames["early_doubt"])
-    if "cascades" in frames:
-        told += cascades(frames["cascades"], models)
-    return told
+NUMBERS = ("value", "reference", "difference", "low", "high", "level")
+SCHEMA = {name: pl.Float64 if name in NUMBERS else pl.String for name in Finding._fields}
+RUN, GUARANTEE, CAVEAT, COMPARISON = "run", "guarantee", "caveat", "comparison"
 
 
-def early(found: pl.DataFrame) -> list[str]:
-    """After how many tokens the AUROC of TRACE+ is no longer apart from that of whole answers."""
-    own = found.filter(pl.col("task").is_null(), estimator=TRACE_PLUS, metric="auroc")
-    rows = {row["prefix"]: row for row in own.iter_rows(named=True)}
-    if ALL not in rows or rows[ALL]["value"] is None:
-        return []
-    apart = [
-        place
-        for place, tokens in enumerate(TOKENS)
-        if (low := rows[str(tokens)]["lost_low"]) is not None and low > 0
-    ]
-    values = ", ".join(
-        f"{rows[str(tokens)]['value']:.3f} after {count(tokens, 'token')}" for tokens in TOKENS[:4]
-    )
-    first = max(apart, default=-1) + 1
-    verdict = (
-        f"from {count(TOKENS[first], 'token')} on not distinguishable from it"
-        if first < len(TOKENS)
-        else f"worse after {TOKENS[-1]} tokens still"
-    )
-    return [
-        f"How early can one tell? AUROC of TRACE+ {values}, {rows[ALL]['value']:.3f} at the end: "
-        f"{verdict}."
-    ]
+def as_frame(told: Sequence[Finding]) -> pl.DataFrame:
+    """A row per finding, in their order."""
+    return pl.DataFrame([one._asdict() for one in told], schema=SCHEMA)
 
 
-def cascades(found: pl.DataFrame, models: Labels) -> list[str]:
-    """What routing by TRACE+ gains on random routing, for the pair with the largest gain."""
-    means, _ = divided(found)
-    facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
-    if means.is_empty() or TRACE_PLUS not in {*means["router"]}:
-        return []
-    gain = pl.col("large_right") - pl.col("small_right")
-    pair = facts.sort(gain, descending=True, maintain_order=True).row(0, named=True)
-    own = means.filter(small=pair["small"], large=pair["large"])
-    plus = {row["metric"]: row for row in own.filter(router=TRACE_PLUS).iter_rows(named=True)}
-    if "area" not in plus:
-        return []
-    kept = plus["gain_kept_at_20"]["value"]
-    share = "" if kept is None else f" keep {kept:.0%} of its gain (at random 20%)"
-    beside = "".join(
-        f"; against the picked baseline {_cascade_verdict(row, 'trace_plus_over')}"
-        for row in own.filter(router=PICKED, metric="area").iter_rows(named=True)
-    )
-    return [
-        f"Of a cascade from {models[pair['small']]} ({pair['small_right']:.0%} right) to "
-        f"{models[pair['large']]} ({pair['large_right']:.0%}), the 20% of answers with the lowest "
-        f"probability by TRACE+{share or ' are escalated'}. Its mean accuracy over all shares "
-        "escalated, against random routing: "
-        f"{_cascade_verdict(plus['area'], 'over_random')}{beside}. "
-        f"The larger model is wrong on {pair['small_alone_right']:.0%} where the smaller is right."
-    ]
-
-
-def _cascade_verdict(row: Mapping, column: str) -> str:
-    value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
-    if value is None or low is None:
-        return "no interval could be computed"
-    return f"{value:+.3f} ({interval(row['level'], low, high)}), {support(low, high)}"
-
-
-# A run's findings in a few sentences: for a terminal, the report's first page and README.
-
-
-NAMES = {
-    "auroc": "AUROC",
-    "auroc_calibrated": "AUROC of calibrated probabilities",
-    "brier": "Brier",
-}
-POINTED = {
-    "window": "the window of peak risk",
-    "failing_name": "the name that fails most often, always",
-    "random_part": "a random part",
-    "random_window": "a random window",
-}
-DIRECTION = {"auroc": "higher", "auroc_calibrated": "higher", "brier": "lower"}
-HINDSIGHT = (
-    "The best baseline in hindsight is the one that turned out best here, which nobody could have "
-    "chosen: a point without an interval. That TRACE+ lies below it is not evidence of a loss."
-)
-
-
-def findings(frames: Frames, settings: Settings) -> list[str]:
-    """A run's findings on its main study's model, a sentence or two each, from the analyses.
+def findings(frames: Frames, settings: Settings) -> list[Finding]:
+    """A run's findings from the analyses: first the guarantee of the main study's model, then what
+    it answers, how TRACE+ compares, and the rest.
 
     `settings` has the estimators, labels and, as `more`, what the main study's table needs.
     """
@@ -131,152 +64,308 @@ def findings(frames: Frames, settings: Settings) -> list[str]:
     labels = {entry.id: entry.label for entry in settings.estimators} | settings.models
     rows = frames["improvements"]
     overall = frames["averages"].filter(pl.col("task").is_null(), study="main")
-    compared = headline(rows, overall, labels)
-    if "comparisons" in frames:
-        compared += _at_once(frames["comparisons"])
-    compared += _by_task(
-        rows.filter(pl.col("study").is_null(), *own, metric="auroc"), labels, settings.tasks
-    )
     broader = [entry.id for entry in settings.of_role("broader")]
     others = overall.filter(pl.col("estimator").is_in(broader), metric="auroc")
+    fixed = "risk_coverage" in frames and settings.more.get("headline")
     return [
         *(
             guaranteed(frames["risk_coverage"].filter(*own), frames["accuracy"], settings)
-            if "risk_coverage" in frames and settings.more.get("headline")
-            else []
+            if fixed
+            else ()
         ),
-        *notes.notes(frames, settings),
-        *compared,
-        *(_position(frames["position_shift"]) if "position_shift" in frames else []),
-        *(_located(frames["localisation"], settings) if "localisation" in frames else []),
-        *not_kept(frames, settings.models),
+        Finding(RUN, _done(frames["accuracy"], settings), "main_comparison"),
+        *_answered(frames, settings),
+        *compared(rows.filter(study="main"), settings.tasks, labels),
+        *compared(rows.filter(pl.col("study").is_null(), *own), settings.tasks, labels),
+        *(at_once(frames["comparisons"]) if "comparisons" in frames else ()),
+        *hindsight(rows.filter(study="main", metric="auroc", against="oracle"), labels),
         *_others(others, labels),
-        *([HINDSIGHT] if compared else []),
+        *(position(frames["position_shift"]) if "position_shift" in frames else ()),
+        *(located(frames["localisation"], settings) if "localisation" in frames else ()),
+        *(early(frames["early_doubt"]) if "early_doubt" in frames else ()),
+        *over_models(rows.filter(pl.col("model").is_null(), study="cross")),
+        *(cascades(frames["cascades"], settings.models) if "cascades" in frames else ()),
     ]
 
 
-def guaranteed(thresholds: pl.DataFrame, accuracy: pl.DataFrame, settings: Settings) -> list[str]:
-    """The guarantee of the task and error rate that the configuration names, kept or not.
+# What was answered, and what may be relied on.
+
+
+def guaranteed(
+    thresholds: pl.DataFrame, accuracy: pl.DataFrame, settings: Settings
+) -> list[Finding]:
+    """The guarantee of the task and error rate that the configuration fixes, given or not, and how
+    many other splits of the labels give it.
 
     Choosing them here, by what came out, would make the stated confidence too high.
     """
-    named = thresholds.filter(**settings.more["headline"])
-    rows = named.join(accuracy.select("model", "task", "accuracy"), on=["model", "task"])
-    return [_guaranteed(row, settings) for row in rows.iter_rows(named=True)]
-
-
-def _guaranteed(row: Mapping, settings: Settings) -> str:
-    model, task = settings.models[row["model"]], settings.tasks[row["task"]]
-    rate, most = 100 * row["error_rate"], row["largest_group"]
-    terms = f"{row['confidence']:.0%} confidence; task and rate were fixed beforehand"
-    if most > 1:
-        terms += f"; a group of questions counts with at most {most}"
-    promised = (
-        f"Keep the {100 * row['coverage']:.0f} it is surest of: at most {rate:g} of 100 such "
-        f"answers are wrong ({terms})."
-        if row["threshold"] is not None
-        else f"That at most {rate:g} of 100 kept answers are wrong cannot be promised here "
-        f"({terms}): {row['reason']}."
-    )
-    others = (
-        f" Of {count(row['other_splits'], 'other random split')} of the labels "
-        f"{row['other_thresholds']} can promise that."
-        if row["other_splits"]
-        else ""
-    )
-    return (
-        f"{task}: {model} gets {100 * (1 - row['accuracy']):.0f} of 100 wrong. {promised}{others}"
-    )
-
-
-def headline(improvements: pl.DataFrame, main: pl.DataFrame, labels: Labels) -> list[str]:
-    """A few sentences per metric on TRACE+ against baselines, for each study.
-
-    `main` holds the averages of the main study's model; `labels` names estimators and models. A
-    difference counts as supported only where its interval excludes zero.
-    """
-    chosen = improvements.filter(pl.col("task").is_null(), pl.col("metric").is_in(list(NAMES)))
-    trace = dict(main.filter(estimator="trace").select("metric", "mean").iter_rows())
+    fixed = thresholds.filter(**settings.more["headline"])
+    rows = fixed.join(accuracy.select("model", "task", "accuracy"), on=["model", "task"])
     told = []
-    for metric in NAMES:
-        rows = {
-            row["against"]: row for row in chosen.filter(study="main", metric=metric).to_dicts()
-        }
-        if rows:
-            told.append(_main(rows, trace.get(metric), labels))
-    cross = chosen.filter(pl.col("model").is_null(), study="cross")
-    for metric in NAMES:
-        rows = {row["against"]: row for row in cross.filter(metric=metric).to_dicts()}
-        if "picked" in rows:
-            told.append(_cross(rows))
+    for row in rows.iter_rows(named=True):
+        rate = f"{100 * row['error_rate']:g} of 100"
+        told.append(Finding(GUARANTEE, _guarantee(row, rate, settings), "risk_coverage"))
+        if row["other_splits"]:
+            sentence = (
+                f"Of {count(row['other_splits'], 'other random split')} of the same labels, "
+                f"{row['other_thresholds']} give the guarantee of at most {rate}."
+            )
+            told.append(Finding("other splits", sentence, "risk_coverage"))
     return told
 
 
-def _main(rows: Mapping[str, Mapping], trace: float | None, labels: Labels) -> str:
-    row = next(iter(rows.values()))
-    model, metric = labels[row["model"]], NAMES[row["metric"]]
-    if all(one["difference"] is None for one in rows.values()):
-        return f"{metric} on {model}: TRACE+ or every baseline has no value on some task."
-    beside = "" if trace is None else f", TRACE {trace:.3f}"
-    parts = [
-        f"{metric} on {model}, mean over tasks ({DIRECTION[row['metric']]} is better): TRACE+ "
-        f"{row['value']:.3f}{beside}."
-    ]
-    parts += [
-        f"Against {_called(one, labels)} ({one['reference']:.3f}): {_verdict(one)}."
-        for kind in ("picked", "named")
-        if (one := rows.get(kind)) and one["difference"] is not None
-    ]
-    if (best := rows.get("oracle")) and best["difference"] is not None:
-        parts.append(
-            f"The best baseline in hindsight, {labels[best['baseline']]}, has "
-            f"{best['reference']:.3f}."
-        )
-    return " ".join(parts)
+def _guarantee(row: Mapping, rate: str, settings: Settings) -> str:
+    model, task = settings.models[row["model"]], settings.tasks[row["task"]]
+    terms = "task and rate were fixed beforehand"
+    if (most := row["largest_group"]) > 1:
+        terms += f"; a group of questions counts with at most {most}"
+    kept = (
+        f"Keep the {100 * row['coverage']:.0f} that TRACE+ is surest of: at most {rate} such "
+        f"answers are wrong, with {row['confidence']:.0%} confidence ({terms})."
+        if row["threshold"] is not None
+        else f"No threshold on TRACE+ guarantees, with {row['confidence']:.0%} confidence, at most "
+        f"{rate} wrong ({terms}): {row['reason']}."
+    )
+    return f"{model} gets {100 * (1 - row['accuracy']):.0f} of 100 wrong on {task}. {kept}"
 
 
-def _called(row: Mapping, labels: Labels) -> str:
+def _done(accuracy: pl.DataFrame, settings: Settings) -> str:
+    """What the run did. Parts of answers are no answers of their own."""
+    whole = accuracy.filter(~pl.col("task").is_in(list(settings.more.get("missing", {}))))
+    main, others = settings.studies["main"]["model"], whole["model"].n_unique() - 1
+    beside = f" and {count(others, 'other model')}" if others else ""
+    return (
+        f"{settings.models[main]}{beside} gave {whole['n'].sum():,} answers to "
+        f"{count(whole['task'].n_unique(), 'task')}."
+    )
+
+
+def _answered(frames: Frames, settings: Settings) -> list[Finding]:
+    """How many answers are right, whether some are missing, and a warning where labels are few."""
+    counted = notes.rows(frames, settings)
+    model = settings.models[settings.studies["main"]["model"]]
+    right = [f"{row['correct']} of {row['n']} on {settings.tasks[row['task']]}" for row in counted]
+    sentences = [f"{model} answers correctly: {listed(right)}."] if right else []
+    return [
+        *(Finding("answers", one, "main_comparison") for one in sentences),
+        *(
+            Finding("missing", one, "main_comparison")
+            for one in notes.incomplete(counted, settings)
+        ),
+        *(Finding(CAVEAT, one, "main_comparison") for one in few(counted, settings)),
+    ]
+
+
+def few(counted: Iterable[Mapping], settings: Settings) -> list[str]:
+    """A warning where fits have fewer labels than advised (Riley et al. 2020), on the task that
+    lacks most.
+    """
+    weights, share = settings.more["weights"], settings.more["calibration_share"]
+    lacking = []
+    for row in counted:
+        rarer = min(row["correct"], row["n"] - row["correct"])
+        wanted, has = notes.needs(weights, rarer / row["n"]), round(share * row["n"])
+        if has < wanted:
+            lacking.append((wanted / max(has, 1), wanted, has, settings.tasks[row["task"]]))
+    if not lacking:
+        return []
+    _, wanted, has, task = max(lacking)
+    advised = "all are of one class" if wanted == float("inf") else f"{wanted:.0f} are advised"
+    return [f"Labels are few, so the numbers may change: {has} on {task}, where {advised}."]
+
+
+# TRACE+ against baselines.
+
+
+class Measure(NamedTuple):
+    """A metric, the one that has to agree with it on a win, and what being better means."""
+
+    name: str
+    beside: str | None
+    won: str
+    tied: str
+    lost: str
+
+
+MEASURES = {
+    "auroc": Measure(
+        "AUROC",
+        "auroc_calibrated",
+        "ranks right above wrong answers better than",
+        "ranks right above wrong answers about as well as",
+        "ranks right above wrong answers worse than",
+    ),
+    "brier": Measure(
+        "Brier score",
+        None,
+        "gives more exact probabilities than",
+        "gives about as exact probabilities as",
+        "gives less exact probabilities than",
+    ),
+}
+
+
+def interval(row: Mapping, start: str = "") -> str:
+    """A difference's interval, such as '95% interval -0.010 to +0.030'."""
+    low, high = row[f"{start}low"], row[f"{start}high"]
+    return f"{100 * row['level']:g}% interval {low:+.3f} to {high:+.3f}"
+
+
+def outcome(low: float | None, high: float | None) -> str | None:
+    """Whether a difference is won, tied or lost by its interval; null where it has none."""
+    if low is None or high is None:
+        return None
+    return "tied" if low <= 0 <= high else "won" if low > 0 else "lost"
+
+
+def compared(rows: pl.DataFrame, tasks: Labels, labels: Labels) -> list[Finding]:
+    """TRACE+ against the prespecified and the selected baseline: over all tasks by both measures,
+    and on single tasks against the selected one by AUROC.
+
+    A win by AUROC counts only where calibrated probabilities win as well: the raw scores of others
+    have a direction that is not fitted.
+    """
+    by_scope = {
+        (row["task"], row["against"], row["metric"]): row for row in rows.iter_rows(named=True)
+    }
+    told = []
+    for task in sorted({*rows["task"]}, key=lambda one: one or ""):
+        measures, rivals = (MEASURES, RIVALS) if task is None else (["auroc"], ["picked"])
+        for against in sorted(rivals):
+            for metric in measures:
+                row = by_scope.get((task, against, metric))
+                if row is not None:
+                    beside = by_scope.get((task, against, MEASURES[metric].beside))
+                    told.append(_comparison(row, beside, tasks, labels))
+    return told
+
+
+def _comparison(row: Mapping, beside: Mapping | None, tasks: Labels, labels: Labels) -> Finding:
+    measure, rival = MEASURES[row["metric"]], _rival(row, labels)
+    where = f"On {tasks[row['task']]}, " if row["task"] else ""
+    known = {name: row[name] for name in (*NUMBERS, "model", "task", "metric", "against")}
+    known |= {"baseline": row["baseline"], "task_label": tasks.get(row["task"])}
+    if row["difference"] is None:
+        sentence = f"{where}TRACE+ cannot be compared with {rival}: no {measure.name} on some task."
+        return Finding(COMPARISON, sentence, "main_comparison", None, **known)
+    result = outcome(row["low"], row["high"])
+    numbers = f"{measure.name} {row['value']:.3f} and {row['reference']:.3f}, {difference(row)}"
+    if beside is not None and beside["difference"] is not None:
+        both = {result, outcome(beside["low"], beside["high"])}
+        result = None if None in both else both.pop() if len(both) == 1 else _disagreeing(both)
+        numbers += f"; of calibrated probabilities {difference(beside)}"
+    words = "has no interval against" if result is None else getattr(measure, result)
+    sentence = f"{where}TRACE+ {words} {rival} ({numbers})."
+    return Finding(COMPARISON, sentence, "main_comparison", result, **known)
+
+
+def _disagreeing(outcomes: set[str]) -> str:
+    return "lost" if "lost" in outcomes else "tied"
+
+
+def difference(row: Mapping) -> str:
+    """By how much TRACE+ is better, with its interval where it has one."""
+    ends = f", {interval(row)}" if row["low"] is not None else ""
+    return f"{abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}{ends}"
+
+
+def _rival(row: Mapping, labels: Labels) -> str:
     name = labels.get(row["baseline"], row["baseline"])
-    if row["against"] == "named":
-        return f"{name}, named beforehand"
-    most = f", most often {name}" if name else ""
-    return f"the baseline picked on the calibration labels{most}"
+    words = RIVALS[row["against"]]
+    most = "" if row["against"] == "named" else "most often "
+    return f"{words}, {most}{name}" if name else words
 
 
-def _at_once(comparisons: pl.DataFrame) -> list[str]:
+def at_once(comparisons: pl.DataFrame) -> list[Finding]:
     """How many baselines TRACE+ is better or worse than, by simultaneous intervals."""
     own = comparisons.filter(pl.col("task").is_null(), study="main")
-    told = []
-    for metric in NAMES:
+    counts = []
+    for metric in ("auroc", "auroc_calibrated", "brier"):
         rows = own.filter(metric=metric)
         if rows.height:
             better, worse = (rows["low"] > 0).sum(), (rows["high"] < 0).sum()
-            told.append(
-                f"{NAMES[metric]}: of {count(rows.height, 'baseline')} TRACE+ is better than "
-                f"{better} and worse than {worse}"
+            counts.append(f"{better} of {rows.height} by {notes.NAMES[metric]} (worse: {worse})")
+    if not counts:
+        return []
+    sentence = (
+        f"With {100 * own['level'].max():g}% intervals that hold for all baselines at once, TRACE+ "
+        f"is better than {listed(counts)}."
+    )
+    return [Finding("all baselines", sentence, "main_comparison")]
+
+
+def hindsight(rows: pl.DataFrame, labels: Labels) -> list[Finding]:
+    """The best baseline in hindsight, which is no evidence either way."""
+    row = next(rows.filter(pl.col("task").is_null()).iter_rows(named=True), None)
+    if row is None or row["difference"] is None:
+        return []
+    sentence = (
+        f"The best baseline in hindsight, {labels[row['baseline']]} (AUROC {row['reference']:.3f}, "
+        f"TRACE+ {row['value']:.3f}), could not have been chosen beforehand, so it has no interval "
+        "and is no evidence for or against TRACE+."
+    )
+    return [Finding("hindsight", sentence, "main_comparison")]
+
+
+def _others(averages: pl.DataFrame, labels: Labels) -> list[Finding]:
+    ranked = averages.drop_nulls("mean").sort("mean", "estimator", descending=[True, False])
+    results = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
+    sentence = f"Methods of other families have an AUROC of {', '.join(results)}."
+    return [Finding("other methods", sentence, "broader_uq")] if results else []
+
+
+def over_models(rows: pl.DataFrame) -> list[Finding]:
+    """On how many pairs of the cross-model study TRACE+ is better, and with which support."""
+    told = []
+    for metric in MEASURES:
+        by_rival = {row["against"]: row for row in rows.filter(metric=metric).iter_rows(named=True)}
+        parts = [
+            f"than {RIVALS[rival]} on {row['wins']} ({row['supported_wins']} with an interval "
+            "above zero)"
+            for rival in sorted(RIVALS)
+            if (row := by_rival.get(rival))
+        ]
+        if parts:
+            pairs = max(by_rival[rival]["tasks"] for rival in RIVALS if rival in by_rival)
+            sentence = (
+                f"Over {count(pairs, 'pair')} of model and task, TRACE+ has the better "
+                f"{MEASURES[metric].name} {' and '.join(parts)}."
             )
-    sentence = (
-        f"By {100 * own['level'].max():g}% intervals that hold for all baselines at once: "
-        if told
-        else ""
+            told.append(Finding("models", sentence, "cross_model"))
+    return told
+
+
+# Where risk lies in an answer, how early one can tell, and what a larger model makes of the rest.
+
+
+def position(shift: pl.DataFrame) -> list[Finding]:
+    """Whether TRACE ranks better with an answer's tokens in their order than in random ones."""
+    means = shift.filter(pl.col("task").is_null(), over="draw")
+    found = {row["quantity"]: row for row in means.to_dicts()}
+    original = shift.filter(pl.col("task").is_null(), quantity="original")["mean"].to_list()
+    apart = found.get("difference")
+    if apart is None or not original or None in (apart["mean"], original[0]):
+        return []
+    clear = apart["sd"] is not None and abs(apart["mean"]) > 2 * apart["sd"]
+    verdict = (
+        "does not measurably change" if not clear else "lowers" if apart["mean"] < 0 else "raises"
     )
-    return [f"{sentence}{'; '.join(told)}."] if told else []
-
-
-def _by_task(rows: pl.DataFrame, labels: Labels, tasks: Labels) -> list[str]:
-    results = []
-    for row in rows.filter(against="picked").drop_nulls("difference").sort("task").to_dicts():
-        low, high = row["low"], row["high"]
-        ends = f", {interval(row['level'], low, high)}" if low is not None else ""
-        difference = f"{row['difference']:+.3f}{ends}"
-        results.append(f"{tasks[row['task']]} {difference} ({support(low, high)})")
     sentence = (
-        f"AUROC of TRACE+ less that of the picked baseline, task by task: {'; '.join(results)}."
+        f"Shuffling an answer's tokens {verdict} the AUROC of TRACE: {original[0]:.3f} in order, "
+        f"{found['shifted']['mean']:.3f} shuffled."
     )
-    return [sentence] if results else []
+    return [Finding("position", sentence, "position_shift")]
 
 
-def _located(found: pl.DataFrame, settings: Settings) -> list[str]:
+POINTED = {
+    "failing_name": "the part that usually fails",
+    "window": "the window of peak risk",
+    "random_part": "a random part",
+    "random_window": "a random window",
+}
+
+
+def located(found: pl.DataFrame, settings: Settings) -> list[Finding]:
     """How often the window of peak risk lies in a wrong part, among what knows nothing of the
     answer's risk, best first, for each pair.
     """
@@ -287,67 +376,74 @@ def _located(found: pl.DataFrame, settings: Settings) -> list[str]:
         peak = rows["window"]
         if peak["value"] is None or peak["low"] is None:
             continue
-        ends = f"{100 * peak['level']:g}% interval {peak['low']:.0%} to {peak['high']:.0%}"
-        best_first = sorted(POINTED, key=lambda name: -rows[name]["value"])
+        ends = f" ({100 * peak['level']:g}% interval {peak['low']:.0%} to {peak['high']:.0%})"
         shares = [
-            f"{POINTED[name]} in {rows[name]['value']:.0%}" + f" ({ends})" * (name == "window")
-            for name in best_first
+            f"{POINTED[name]} {rows[name]['value']:.0%}" + ends * (name == "window")
+            for name in sorted(POINTED, key=lambda name: -(rows[name]["value"] or 0))
         ]
-        told.append(
-            f"Does risk peak where an answer is wrong? Of {peak['pointed']} answers of "
-            f"{settings.models[pair['model']]} with right and wrong parts "
-            f"({settings.tasks[pair['task']]}), a wrong one is pointed at by {'; '.join(shares)}."
+        sentence = (
+            f"In {peak['pointed']} partly wrong answers of {settings.models[pair['model']]} "
+            f"({settings.tasks[pair['task']]}), these point at a wrong part: {', '.join(shares)} "
+            "of the time."
         )
+        told.append(Finding("localisation", sentence, "localisation"))
     return told
 
 
-def _position(shift: pl.DataFrame) -> list[str]:
-    """Whether TRACE ranks better with an answer's tokens in their order than in random ones."""
-    means = shift.filter(pl.col("task").is_null(), over="draw")
-    found = {row["quantity"]: row for row in means.to_dicts()}
-    original = shift.filter(pl.col("task").is_null(), quantity="original")["mean"].to_list()
-    difference = found.get("difference")
-    if difference is None or not original or None in (difference["mean"], original[0]):
+def early(found: pl.DataFrame) -> list[Finding]:
+    """After how many tokens the AUROC of TRACE+ is no longer apart from that of whole answers."""
+    own = found.filter(pl.col("task").is_null(), estimator=TRACE_PLUS, metric="auroc")
+    rows = {row["prefix"]: row for row in own.iter_rows(named=True)}
+    if ALL not in rows or rows[ALL]["value"] is None:
         return []
-    apart = difference["sd"] is not None and abs(difference["mean"]) > 2 * difference["sd"]
-    verdict = (
-        "no difference beyond that between random orders"
-        if not apart
-        else "the order helps"
-        if difference["mean"] < 0
-        else "random orders rank better"
+    apart = [
+        place
+        for place, tokens in enumerate(TOKENS)
+        if (low := rows[str(tokens)]["lost_low"]) is not None and low > 0
+    ]
+    first = max(apart, default=-1) + 1
+    shown = TOKENS[min(first, len(TOKENS) - 1)]
+    verdict = "not measurably less than" if first < len(TOKENS) else "still measurably less than"
+    sentence = (
+        f"After {count(shown, 'token')} TRACE+ has an AUROC of {rows[str(shown)]['value']:.3f}, "
+        f"{verdict} at the end of the answer ({rows[ALL]['value']:.3f})."
     )
-    by_task = shift.drop_nulls("task").filter(quantity="difference", over="draw").sort("task")
-    ends = by_task["mean"].drop_nulls()
-    where = f"; by task {ends.min():+.3f} to {ends.max():+.3f}" if len(ends) > 1 else ""
+    return [Finding("early", sentence, "early_doubt")]
+
+
+def cascades(found: pl.DataFrame, models: Labels) -> list[Finding]:
+    """What routing by TRACE+ gains on random routing and on routing by the selected baseline, for
+    the pair of models with the largest gain.
+    """
+    means, _ = divided(found)
+    facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
+    if means.is_empty() or TRACE_PLUS not in {*means["router"]}:
+        return []
+    gain = pl.col("large_right") - pl.col("small_right")
+    pair = facts.sort(gain, descending=True, maintain_order=True).row(0, named=True)
+    own = means.filter(small=pair["small"], large=pair["large"])
+    plus = {row["metric"]: row for row in own.filter(router=TRACE_PLUS).iter_rows(named=True)}
+    if "area" not in plus:
+        return []
+    rivals = [(plus["area"], "over_random", "at random")]
+    rivals += [
+        (row, "trace_plus_over", f"by {SELECTED}")
+        for row in own.filter(router=PICKED, metric="area").iter_rows(named=True)
+    ]
     return [
-        f"Does position matter? AUROC of TRACE with the tokens in their order {original[0]:.3f}, "
-        f"in random orders {found['shifted']['mean']:.3f} ({difference['mean']:+.3f}{where}): "
-        f"{verdict}."
+        Finding("cascade", sentence, "cascades")
+        for row, column, how in rivals
+        if (sentence := _routed(row, column, how, pair, models))
     ]
 
 
-def _others(averages: pl.DataFrame, labels: Labels) -> list[str]:
-    ranked = averages.drop_nulls("mean").sort("mean", "estimator", descending=[True, False])
-    results = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
-    sentence = f"AUROC of methods of other families: {', '.join(results)}."
-    return [sentence] if results else []
-
-
-def _cross(rows: Mapping[str, Mapping]) -> str:
-    picked = rows["picked"]
-    parts = [
-        f"than the picked baseline on {picked['wins']} of {picked['tasks']} model-task pairs, "
-        f"{picked['supported_wins']} of them supported by their interval"
-    ]
-    if "oracle" in rows:
-        parts.append(f"than the best in hindsight on {rows['oracle']['wins']}")
-    return f"{NAMES[picked['metric']]} over models: TRACE+ is better {', and '.join(parts)}."
-
-
-def _verdict(row: Mapping) -> str:
-    words = f"{abs(row['difference']):.3f} {'better' if row['difference'] > 0 else 'worse'}"
-    low, high = row["low"], row["high"]
-    if low is None:
-        return f"{words}; no interval could be computed"
-    return f"{words} ({interval(row['level'], low, high)}), {support(low, high)}"
+def _routed(row: Mapping, column: str, how: str, pair: Mapping, models: Labels) -> str | None:
+    value, result = row[column], outcome(row[f"{column}_low"], row[f"{column}_high"])
+    if value is None or result is None:
+        return None
+    words = {"won": "more", "tied": "measurably neither more nor less", "lost": "less"}[result]
+    return (
+        f"Sending the answers that TRACE+ doubts from {models[pair['small']]} to "
+        f"{models[pair['large']]} gets {words} of them right than sending them {how} (mean "
+        f"accuracy {value:+.3f}, {interval(row, f'{column}_')})."
+    )

@@ -176,12 +176,13 @@ def gain_column(metric: str, label: str, group: str) -> Column:
 def chosen_columns(
     settings: Settings, metrics: Sequence[str] = METRICS, supported: bool = False
 ) -> list[Column]:
-    """The improvements on the picked and on the named baseline; `supported` adds counts of wins.
+    """The improvements on the selected and on the prespecified baseline.
 
-    A win whose interval does not lie above zero is marked.
+    `supported` adds counts of wins. A win whose interval does not lie above zero is marked.
     """
     columns = []
-    for kind, heading in zip(CHOSEN, headings(settings), strict=True):
+    selected, prespecified = headings(settings)
+    for kind, heading in zip(CHOSEN, (selected, f"{prespecified}, prespecified"), strict=True):
         for metric in metrics:
             key = f"{metric}_{kind}_{IMPROVEMENT}"
             won, above = pl.col(key) > 0, pl.col(f"{key}_low") > 0
@@ -214,7 +215,7 @@ def headings(settings: Settings) -> list[str]:
     """What the comparisons with the baselines of CHOSEN are called."""
     named = settings.more.get("named", "")
     labels = {entry.id: entry.label for entry in settings.estimators}
-    return ["Against the picked baseline", f"Against {labels.get(named, named)}"]
+    return ["Against the selected baseline", f"Against {labels.get(named, named)}"]
 
 
 def unsupported(row: Improvement) -> bool:
@@ -235,10 +236,10 @@ def explained(improvements: Iterable[Improvement], settings: Settings) -> list[s
     chosen = [row for row in rows if row["against"] in CHOSEN]
     resamples = max((row["resamples"] for row in chosen), default=0)
     notes = [
-        "The picked baseline is, in each split, the one with the smallest log loss on the "
-        "calibration part, ranked by its calibrated probability; the named one was chosen before "
-        "any result. The best baseline (Best Non-TRACE) is an oracle, the best of each column in "
-        "hindsight: a point without an interval.",
+        "The selected baseline is, in each split, the one with the smallest log loss on the "
+        "calibration data, ranked by its calibrated probability; the prespecified one was chosen "
+        "before any result. The best baseline (Best Non-TRACE) is an oracle, the best of each "
+        "column in hindsight: a point without an interval.",
         f"Intervals ({level(rows)}): percentiles over {resamples} resamples of whole groups of "
         "examples, both sides on the same splits; each stands by itself, uncorrected for their "
         "number.",

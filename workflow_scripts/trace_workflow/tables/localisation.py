@@ -14,17 +14,20 @@ NAMES = {
     "random_window": "Chance: any window",
     "random_token": "Chance: any token",
     "random_part": "Chance: any part",
-    "failing_name": "Chance: the name that fails most",
+    "failing_name": "The part that usually fails",
 }
 LACKING = {"unanswered": "are left out", "wrong": "count as wrong in the accuracy"}
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `localisation`: a row per pointer, section by section for each model and task."""
+    """From `localisation`: a row per pointer, the best first, for each model and task."""
     found = settings.of_pairs(frames["localisation"])
     order = [*POINTERS, *CHANCE]
+    place = pl.col("pointer").replace_strict(order, range(len(order)))
     frame = found.with_columns(label=pl.col("pointer").replace_strict(NAMES)).sort(
-        settings.in_order(), "task", pl.col("pointer").replace_strict(order, range(len(order)))
+        *(settings.in_order(), "task", "value", place),
+        descending=[False, False, True, False],
+        nulls_last=True,
     )
     level = frame["level"].max()
     return Table(

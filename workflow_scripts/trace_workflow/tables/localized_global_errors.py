@@ -171,7 +171,7 @@ def _gains(shown: Sequence[Shown], values: Values, settings: Settings) -> Iterat
         level = max(gain["level"] for gain in gains.values())
         named = {entry.id: entry.label for entry in settings.estimators}[settings.more["named"]]
         yield (
-            f"AUROC of TRACE+ minus that of {named}, named beforehand, with a {100 * level:g}% "
+            f"AUROC of TRACE+ minus that of {named}, prespecified, with a {100 * level:g}% "
             "interval (bootstrap over groups of answers, each resample matched anew): "
             f"{'; '.join(stated)}."
         )

@@ -102,7 +102,7 @@ def _row(entry: Entry, keys: Keys, means: Means) -> dict:
 
 
 def _gain_rows(gains: Gains, keys: Keys, settings: Settings) -> Iterator[dict]:
-    """The picked baseline, and the improvements with the ends of their intervals."""
+    """The selected baseline, and the improvements with the ends of their intervals."""
     if not gains:
         return
 
@@ -114,7 +114,7 @@ def _gain_rows(gains: Gains, keys: Keys, settings: Settings) -> Iterator[dict]:
 
     interval = f"{improved.level(gains.values())} interval"
     named = improved.headings(settings)
-    yield row(PICKED, "Picked baseline", "picked", "reference", "reference_sd")
+    yield row(PICKED, "Selected baseline", "picked", "reference", "reference_sd")
     for kind, heading in zip(improved.CHOSEN, named, strict=True):
         start = f"improvement_{kind}"
         yield row(

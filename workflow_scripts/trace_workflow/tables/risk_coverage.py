@@ -72,8 +72,10 @@ def _columns(rate: float) -> tuple[Column, ...]:
     return (
         Column((names["threshold"],), "Threshold", group, printed=printed),
         Column((names["coverage"],), "Coverage", group),
-        Column((names["error"],), "Error", group),
-        Column((names["other_thresholds"], names["other_splits"]), "Other splits", group),
+        Column((names["error"],), "Error", group, added=True),
+        Column(
+            (names["other_thresholds"], names["other_splits"]), "Other splits", group, added=True
+        ),
     )
 
 

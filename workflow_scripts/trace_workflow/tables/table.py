@@ -87,8 +87,9 @@ class Table:
 
     `emphasis` explains bold and underlined values where there are any, `footnotes` the marks and
     dashes of cells and missing results; `notes` say more. Rows that are `added` are not in the
-    paper's table: `as_printed` leaves them out. Raises `ValueError` where a printed column is not
-    in the frame.
+    paper's table: `as_printed` leaves them out. A wide table prints the columns whose first keys
+    are `first`, in that order; without them those that are not added. Raises `ValueError` where a
+    printed column is not in the frame.
     """
 
     frame: pl.DataFrame
@@ -99,6 +100,7 @@ class Table:
     footnotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     added: pl.Expr | None = None
+    first: tuple[str, ...] = ()
     name: str = ""
     title: str = ""
     caption: str = ""
@@ -121,9 +123,12 @@ class Table:
 
     @property
     def narrow(self) -> "Table":
-        """The table, without its added columns where it is wide."""
+        """The table, where it is wide with its first columns alone."""
         if len(self.columns) <= WIDE:
             return self
+        if self.first:
+            by_key = {column.keys[0]: column for column in self.columns}
+            return replace(self, columns=tuple(by_key[key] for key in self.first))
         return replace(self, columns=tuple(column for column in self.columns if not column.added))
 
     @property

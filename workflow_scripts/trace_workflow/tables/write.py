@@ -365,6 +365,8 @@ td.absent, .sd, .tools { color: var(--faint); }
 a { color: var(--link); }
 .notes { margin-top: .7rem; color: var(--faint); font-size: 13px; }
 .notes p { margin: .15rem 0; }
+/* Beside the report's navigation there is less room than in a window. */
+@media (max-width: 64rem) { table { font-size: 13px; } th, td { padding: .2rem .35rem; } }
 /* On a small screen the names of rows leave room for a value and its group's heading. */
 :root { --named: 12rem; }
 @media (max-width: 40rem) { :root { --named: 7.5rem; } body { margin: .8rem; }

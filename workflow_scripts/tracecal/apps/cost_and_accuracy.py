@@ -1,18 +1,20 @@
-"""Cost against accuracy of cascades: routing by TRACE+, baselines, at random, and by the oracle."""
+"""Accuracy and cost of cascades by the share of answers sent to the large model: routing by TRACE+,
+by baselines, at random, and by the oracle.
+"""
 
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from tracecal.apps import figure_style
 from tracecal.calibration.cascades import KEYS, NOTHING, ORACLE, RANDOM, divided
 from tracecal.estimators.entry import TRACE_PLUS, Entry
 
-ACROSS = 3
-MOST = 6
+ACROSS = 2
+MOST = 4
+TICKS = (0, 0.5, 1)  # shares escalated
 LOOKS = {
     ORACLE: ("Oracle", figure_style.OTHER._replace(color=figure_style.INK, marker=""), ":"),
     RANDOM: ("Random", figure_style.OTHER._replace(marker=""), "--"),
@@ -38,10 +40,10 @@ def draw(
         gain = pl.col("large_right") - pl.col("small_right")
         drawn = facts.sort(gain, descending=True, maintain_order=True).head(MOST)
         rows = -(-len(drawn) // ACROSS)
-        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 0.5 + 2.1 * rows))
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 0.6 + 2.7 * rows))
         across = min(ACROSS, len(drawn))
         panels = figure.subplots(rows, across, squeeze=False).ravel()
-        for axes, letter, pair in zip(panels, "abcdef", drawn.iter_rows(named=True), strict=False):
+        for axes, letter, pair in zip(panels, "abcd", drawn.iter_rows(named=True), strict=False):
             own = means.filter(small=pair["small"], large=pair["large"])
             lines = _lines(own, entries, named)
             _panel(axes, own, lines, pair["large_cost"])
@@ -89,15 +91,22 @@ def _panel(
 ) -> None:
     for router, (_, look, line) in lines.items():
         accuracy = own.filter(router=router, metric="accuracy").sort("share")
-        cost = own.filter(router=router, metric="cost").sort("share")
-        # Where no cost is known, the share escalated stands for it.
-        x = accuracy["share"] if large_cost is None else cost["value"] / large_cost
-        axes.plot(x, accuracy["value"], ls=line, zorder=look.order, **figure_style.point(look))
+        x, y = accuracy["share"], accuracy["value"]
+        axes.plot(x, y, ls=line, zorder=look.order, **figure_style.point(look))
         if router in (TRACE_PLUS, RANDOM):
             ends = (accuracy[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
             axes.fill_between(x.to_numpy(), *ends, color=look.color, alpha=0.12, lw=0)
     axes.grid(axis="y")
-    axes.xaxis.set_major_locator(MaxNLocator(3))
-    words = "share escalated" if large_cost is None else "cost, of the large model's"
-    axes.set_xlabel(words, fontsize=figure_style.SMALL, color=figure_style.MUTED)
-    axes.set_ylabel("accuracy", fontsize=figure_style.SMALL, color=figure_style.MUTED)
+    axes.set_xticks(TICKS, [_tick(own, share, large_cost) for share in TICKS])
+    cost = "" if large_cost is None else "\nand cost of an answer"
+    axes.set_xlabel(f"share sent to the large model{cost}")
+    axes.set_ylabel("accuracy")
+
+
+def _tick(own: pl.DataFrame, share: float, large_cost: float | None) -> str:
+    """A share escalated and, where costs are known, what an answer costs then at random, as a
+    multiple of the large model's.
+    """
+    cost = own.filter((pl.col("share") - share).abs() < 1e-9, router=RANDOM, metric="cost")["value"]
+    known = large_cost is not None and len(cost) and cost[0] is not None
+    return f"{share:.0%}" + (f"\n{cost[0] / large_cost:.2g}×" if known else "")

@@ -1,13 +1,15 @@
 """The look of every figure: sizes, fonts, one colour and marker per family, and how it is saved.
 
-Colours have a contrast of at least 3:1 with white, and shapes alone distinguish TRACE and TRACE+
-from each other and from the families, in grey print too.
+Colours have a contrast of at least 3:1 with their ground, white or, in an SVG that is shown in the
+dark, nearly black; shapes alone distinguish TRACE and TRACE+ from each other and from the families,
+in grey print too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
@@ -28,7 +30,7 @@ except ModuleNotFoundError as error:
 
 COLUMN_WIDTH = 3.03
 TEXT_WIDTH = 6.3
-SMALL, NORMAL = 6.5, 7.5
+SMALL, NORMAL, LARGE = 8.0, 9.0, 10.5  # points, at the printed size
 INK, MUTED, FAINT = "#1c1f23", "#666d75", "#dfe3e7"
 
 
@@ -56,6 +58,24 @@ FAMILIES: Mapping[str, Look] = {
     "semantic": Look("#2A8C82", "P", 4.6),
 }
 OTHER = Look("#868D95", "h")
+# What colours become in the dark: an SVG has no ground of its own.
+DARK = {
+    INK: "#e6e9ed",
+    MUTED: "#9aa3ad",
+    FAINT: "#3a424b",
+    "#ffffff": "#0d1117",
+    TRACE.color: "#e8a33a",
+    TRACE.text: "#e8a33a",
+    TRACE_PLUS.color: "#ff7b72",
+    OTHER.color: "#a3abb4",
+    **dict(
+        zip(
+            (look.color for look in FAMILIES.values()),
+            ("#6ea8e0", "#7dbdf2", "#a3abb4", "#c3cad2", "#4fc3b6"),
+            strict=True,
+        )
+    ),
+}
 # The second is nearly as wide, for SVG viewers that lack the first.
 FONTS = ["DejaVu Sans", "Verdana"]
 
@@ -125,6 +145,12 @@ def sentence(text: str, width: float, height: float) -> Figure:
     return figure
 
 
+def message(figure: Figure, text: str) -> None:
+    """What the figure says, in a sentence above its panels."""
+    wide = int(figure.get_figwidth() * 11.5)  # characters of this size in an inch, bold
+    figure.suptitle(fill(text, wide), x=0.01, ha="left", fontsize=LARGE, fontweight="bold")
+
+
 def legend(figure: Figure, handles: Sequence[Line2D], title: str = "") -> None:
     """One legend below all panels, on as few lines as possible, under a shared title."""
     for lines in range(1, len(handles) + 1):
@@ -138,9 +164,9 @@ def legend(figure: Figure, handles: Sequence[Line2D], title: str = "") -> None:
     drawn.get_title().set(fontsize=SMALL, color=MUTED)
 
 
-def key(name: str, drawn: Look, line: str = "", fill: str = "") -> Line2D:
-    """A legend entry: a point, or a `line` through one; `fill` leaves its outline."""
-    filled = {"mfc": fill} if fill else {"mew": 0}
+def key(name: str, drawn: Look, line: str = "", inside: str = "") -> Line2D:
+    """A legend entry: a point, or a `line` through one; `inside` leaves its outline."""
+    filled = {"mfc": inside} if inside else {"mew": 0}
     return Line2D([], [], ls=line, label=name, **filled, **point(drawn))
 
 
@@ -162,13 +188,27 @@ def panel_title(axes: Axes, letter: str, text: str) -> None:
 def save(figure: Figure, pdf: str | Path, svg: str | Path, title: str, description: str) -> None:
     """Write both formats, the same bytes for the same figure, with title and description.
 
-    Text in the SVG stays text: it can be searched, copied and read aloud.
+    Text in the SVG stays text: it can be searched, copied and read aloud. It has no ground, and
+    other colours where the page around it is dark.
     """
     with applied():
         with atomic_write(pdf) as part:
             metadata = {"Title": title, "Subject": description, "CreationDate": None}
             figure.savefig(part, format="pdf", metadata=metadata)
         drawn = StringIO()
-        figure.savefig(drawn, format="svg", metadata={"Title": title, "Date": None})
+        figure.savefig(
+            drawn, format="svg", transparent=True, metadata={"Title": title, "Date": None}
+        )
     head, body = drawn.getvalue().split("</title>", 1)
-    write_text(f"{head}</title>\n <desc>{escape(description)}</desc>{body}", svg)
+    words = f"</title>\n <desc>{escape(description)}</desc>\n {in_the_dark()}"
+    write_text(f"{head}{words}{body}", svg)
+
+
+def in_the_dark() -> str:
+    """The style of an SVG that replaces each of its colours on a dark page."""
+    rules = [
+        f'[style*="{part}: {light.lower()}"]{{{part}:{dark}!important}}'
+        for light, dark in DARK.items()
+        for part in ("fill", "stroke")
+    ]
+    return f"<style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>"
