@@ -1,4 +1,4 @@
-"""docs/deviations.md states the settings that the code has, and is linked from where one looks."""
+"""docs/background/deviations.md states the settings that the code has, and is linked from where one looks."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from tracecal.estimators.semantic_entropy import AGREES
 from tracecal.features import operators as op
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/background/deviations.md").read_text(encoding="utf-8")
 
 
 def stated(pattern):
@@ -30,5 +30,5 @@ def test_the_page_states_the_defaults_of_the_code():
 
 
 def test_the_page_is_linked():
-    for page in ("README.md", "docs/paper.md"):
+    for page in ("README.md", "docs/guides/paper.md"):
         assert "deviations.md)" in (ROOT / page).read_text(encoding="utf-8"), page

@@ -1,4 +1,4 @@
-"""What README.md and docs/answers.md say one can write runs as it stands."""
+"""What README.md and docs/reference/formats.md say one can write runs as it stands."""
 
 import re
 import shlex
@@ -20,8 +20,8 @@ def commands(page, pattern):
 
 
 def programs():
-    """The indented pieces of Python in docs/answers.md, without their indent."""
-    text = (ROOT / "docs/answers.md").read_text(encoding="utf-8")
+    """The indented pieces of Python in docs/reference/formats.md, without their indent."""
+    text = (ROOT / "docs/reference/formats.md").read_text(encoding="utf-8")
     return [
         re.sub("^ {4}", "", piece, flags=re.MULTILINE)
         for piece in re.findall(r"(?:^ {4}.+\n)+", text, re.MULTILINE)
@@ -38,7 +38,7 @@ def answered(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/answers.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/formats.md"])
 def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
     """So few labels promise nothing: `keep` is null then, and no error."""
     (calibrate,), (score,) = commands(page, CALIBRATE), commands(page, SCORE)
@@ -53,7 +53,7 @@ def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
 
 def test_programs_score_answers(answered, capsys):
     one, responding, generating = programs()
-    (calibrate,) = commands("docs/answers.md", CALIBRATE)
+    (calibrate,) = commands("docs/reference/formats.md", CALIBRATE)
     assert main(shlex.split(calibrate)) == 0
     names = {"surprisal": [0.1, 0.4], "entropy": [0.3, 0.5]}
     exec(one, names)

@@ -30,7 +30,7 @@ class Told(NamedTuple):
 # The runs that README and docs tell of.
 TOLD = {
     "demo": Told("README.md", "docs/pictures"),
-    "evening": Told("docs/evening.md", "docs/evening"),
+    "evening": Told("docs/background/evening.md", "docs/evening"),
 }
 # Screenshots, and the page in the run's folder that each shows.
 PAGES = {"explorer.png": "explorer.html"}
@@ -39,7 +39,7 @@ SIZE = "1280,720"
 
 def shown(root: Path, folder: str) -> set[str]:
     """The names of a folder's pictures that README and docs, below `root`, show."""
-    texts = [root / "README.md", *(root / "docs").glob("*.md")]
+    texts = [root / "README.md", *(root / "docs").rglob("*.md")]
     return {
         name
         for text in texts

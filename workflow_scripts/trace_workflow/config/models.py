@@ -95,7 +95,8 @@ class AnsweringSource(ModelSource):
     """
 
     answers: str | None = Field(
-        None, description="files of answers made elsewhere, {task} filled in; docs/answers.md"
+        None,
+        description="files of answers made elsewhere, {task} filled in; docs/reference/formats.md",
     )
     format: Format = Field("auto", description="of the answers; auto: detected in each row")
     reading: Reading = Field(Reading(), description="how the answers are read")
@@ -222,7 +223,7 @@ class Model(JobResources):
     source: AnsweringSource
     engine: Literal["transformers", "vllm"] = Field(
         "transformers",
-        description="vllm: answers and samples at a server's speed; see docs/engines.md",
+        description="vllm: answers and samples at a server's speed; see docs/guides/vllm.md",
     )
     dtype: Dtype = Field("float32", description="of weights and computation")
     chat: bool | None = Field(

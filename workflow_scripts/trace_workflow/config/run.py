@@ -106,7 +106,7 @@ class Study(Strict):
         None, description="null: every estimator is computed for all answers"
     )
     parts: PartsStudy | None = Field(
-        None, description="null: only whole answers are judged; docs/parts.md"
+        None, description="null: only whole answers are judged; docs/guides/parts.md"
     )
     named_baseline: str = Field(
         "seq_logp",
@@ -261,10 +261,10 @@ class Config(Strict):
     tasks: tuple[TaskEntry, ...]
     study: Study
     custom_estimators: str | None = Field(
-        None, description="a Python file with custom estimators; see docs/custom.md"
+        None, description="a Python file with custom estimators; see docs/guides/custom.md"
     )
     custom_rules: str | None = Field(
-        None, description="a Python file with custom correctness rules; see docs/custom.md"
+        None, description="a Python file with custom correctness rules; see docs/guides/custom.md"
     )
     estimators: tuple[str, ...] | None = Field(
         None, description="ids to run; null: all that the other settings allow"
@@ -434,7 +434,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
     if spec.custom_rules and config.custom_rules is None:
         raise InputError(
             f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "
-            "of the config, the file that defines it; see docs/custom.md."
+            "of the config, the file that defines it; see docs/guides/custom.md."
         )
     known = custom_rules(config.custom_rules) if spec.custom_rules else {}
     if absent := [rule for rule in spec.custom_rules if rule not in known]:

@@ -194,7 +194,7 @@ class CorrectnessSettings(Ending):
         None, description="regular expression; group 1 of its last match is the judged answer"
     )
     correctness: Rule | CustomRule | dict[str, Rule | CustomRule] = Field(
-        description="rule that judges answers; see docs/custom.md. custom.<name>: one of "
+        description="rule that judges answers; see docs/guides/custom.md. custom.<name>: one of "
         "custom_rules. Of parts of answers also a rule for each part"
     )
     f1_threshold: float = Field(

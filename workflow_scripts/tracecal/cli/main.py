@@ -183,7 +183,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_parts(command: argparse.ArgumentParser, more: str) -> None:
     what = "parts of the answers, a file or text: 'json: [a, b]', 'lines: [a, b]' or a JSON Schema"
-    command.add_argument("--parts", help=f"{what}; {more}; see docs/parts.md")
+    command.add_argument("--parts", help=f"{what}; {more}; see docs/guides/parts.md")
 
 
 def _score(args: argparse.Namespace) -> None:
@@ -219,7 +219,7 @@ def _score(args: argparse.Namespace) -> None:
         raise InputError(
             f"{args.answers}: no answer has log-probabilities, so none has a confidence to write "
             f"({'; '.join(frame['lacks'].drop_nulls().unique().sort())}). Replay the answers with "
-            "'tracecal replay', or have them kept where they are made (docs/evaluators.md)."
+            "'tracecal replay', or have them kept where they are made (docs/guides/evaluators.md)."
         )
     scored = score_answers(frame, fitted, args.error_rate, task)
     if args.beside:

@@ -1,4 +1,4 @@
-"""Custom estimators, from a Python file that the configuration names (docs/custom.md)."""
+"""Custom estimators, from a Python file that the configuration names (docs/guides/custom.md)."""
 
 from typing import Any
 

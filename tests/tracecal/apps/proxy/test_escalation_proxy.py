@@ -606,7 +606,7 @@ def test_metrics_count_escalations(both, of_top_k, tmp_path):
 
 
 def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
-    text = (REPOSITORY / "docs/cascades.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs/guides/cascades.md").read_text(encoding="utf-8")
     told = re.findall(r"^ {4}tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
     read = [parser().parse_args(shlex.split(one.replace("\\\n", " "))) for one in told]
     assert len(read) == 4

@@ -64,7 +64,7 @@ class Settings(Watching):
         "withhold", description="after an alarm of --watch, keep is null; or only the log says so"
     )
     escalate: str | None = Field(
-        None, description="a large server, asked what no answer is kept for: docs/cascades.md"
+        None, description="a large server, asked where no answer is kept: docs/guides/cascades.md"
     )
     promise: str | None = Field(
         None,
