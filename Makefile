@@ -69,7 +69,7 @@ soak: .venv/installed ## compare runs after random edits and faults with clean o
 		--minutes $(MINUTES) --rounds $(ROUNDS) --seed $(SEED)
 
 docs: .venv-docs/installed ## build the site of docs/ into site/, and check its links
-	.venv-docs/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
 
 lint: .venv/installed ## check the style
 	$(BIN)/ruff check .

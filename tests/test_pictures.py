@@ -49,7 +49,7 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
 
 
 def test_findings_replace_what_stands_in_their_place():
-    readme = (pictures.ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (pictures.ROOT / "docs/background/demo.md").read_text(encoding="utf-8")
     told = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
     assert "-->\n**Keep all.**\n<!-- end" in told
     assert "- One One" in told and "\n  One" in told and "\n- Two.\n<!-- end" in told
@@ -57,3 +57,12 @@ def test_findings_replace_what_stands_in_their_place():
     assert again.count("- Two.") == again.count("**None.**") == 1
     assert told.split("<!--")[0] == readme.split("<!--")[0]
     assert told.split("-->")[-1] == readme.split("-->")[-1]
+
+
+def test_each_page_has_a_place_for_what_it_tells():
+    for told in TOLD.values():
+        texts = [(pictures.ROOT / page).read_text(encoding="utf-8") for page in told.pages]
+        assert all("<!-- first finding" in text for text in texts)
+        assert "\n<!-- findings" in texts[-1]
+    short = "<!-- first finding -->\n\n<!-- end of first finding -->\n"
+    assert with_findings(short, "Keep all.\nTwo.\n").split("\n")[1] == "**Keep all.**"

@@ -21,16 +21,16 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Told(NamedTuple):
-    """The page that tells a run's findings, and the folder of its pictures."""
+    """The pages that tell a run's findings, and the folder of its pictures."""
 
-    page: str
+    pages: tuple[str, ...]
     folder: str
 
 
 # The runs that README and docs tell of.
 TOLD = {
-    "demo": Told("README.md", "docs/pictures"),
-    "evening": Told("docs/background/evening.md", "docs/evening"),
+    "demo": Told(("README.md", "docs/background/demo.md"), "docs/pictures"),
+    "evening": Told(("docs/background/evening.md",), "docs/evening"),
 }
 # Screenshots, and the page in the run's folder that each shows.
 PAGES = {"explorer.png": "explorer.html"}
@@ -75,22 +75,25 @@ def _screenshot(page: Path) -> bytes:
         return screenshot.read_bytes()
 
 
-def with_findings(readme: str, findings: str) -> str:
-    """README's text with a run's findings between the comments that mark their places: the first by
-    itself, the others as a list.
+def with_findings(page: str, findings: str) -> str:
+    """A page's text with a run's findings between the comments that mark their places: the first by
+    itself, the others as a list. A page may have either place or both.
     """
     first, *others = findings.splitlines()
     points = [
         fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
         for line in others
     ]
-    readme = _between(readme, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
-    return _between(readme, "findings", "\n".join(points))
+    page = _between(page, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
+    return _between(page, "findings", "\n".join(points))
 
 
-def _between(readme: str, place: str, text: str) -> str:
-    begin, end = re.findall(rf"^<!-- (?:end of )?{place}\b.* -->$", readme, re.MULTILINE)
-    before, _, rest = readme.partition(begin)
+def _between(page: str, place: str, text: str) -> str:
+    marks = re.findall(rf"^<!-- (?:end of )?{place}\b.* -->$", page, re.MULTILINE)
+    if not marks:
+        return page
+    begin, end = marks
+    before, _, rest = page.partition(begin)
     return f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
 
 
@@ -98,12 +101,14 @@ def main(run: Path) -> None:
     """Raises `InputError` where the run is not one that is told of, or has not finished."""
     if run.name not in TOLD:
         raise InputError(f"{run}: README and docs tell of the runs {' and '.join(TOLD)} only")
-    page, folder = ROOT / TOLD[run.name].page, ROOT / TOLD[run.name].folder
+    folder = ROOT / TOLD[run.name].folder
     for name in sorted(shown(ROOT, folder.name)):
         write_bytes(picture(run, name), folder / name)
         print(folder / name)
     findings = (run / "findings.txt").read_text(encoding="utf-8")
-    write_text(with_findings(page.read_text(encoding="utf-8"), findings), page)
+    for name in TOLD[run.name].pages:
+        page = ROOT / name
+        write_text(with_findings(page.read_text(encoding="utf-8"), findings), page)
 
 
 if __name__ == "__main__":
