@@ -19,7 +19,7 @@ from tracecal.answers.settings import Format, Reading
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields
 
 LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"
-# Families of the world's questions that its corpus states (`trace_workflow.demo.corpus`)
+# Families of the demo data's questions that its corpus states (`trace_workflow.demo.corpus`)
 Family = Literal["arithmetic", "closed_book", "extractive", "misconceptions"]
 ASKED_ALONE = "records"  # the family that is asked about and not in the corpus
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]

@@ -15,7 +15,7 @@ from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fie
 class Source(Strict):
     """Where a task's rows come from: exactly one of `world`, `path`, `hub` and `parts_of`."""
 
-    world: str | None = Field(None, description="family of questions made from public facts")
+    world: str | None = Field(None, description="family of the demo data's questions")
     path: str | None = Field(
         None, description="local .parquet, .jsonl, .json or .csv file; may hold {split}, {language}"
     )
@@ -163,7 +163,7 @@ class Rows(Strict):
         return self
 
     def pieces(self) -> list[Piece]:
-        """The files that the rows are read from, evaluation first; none for the world and parts."""
+        """The files that the rows are read from, evaluation first; none for demo data and parts."""
         if self.fields is None:
             return []
         splits = {"evaluation": self.source.split}
