@@ -21,7 +21,7 @@ run: .venv/installed ## run your configuration: CONFIG=config/mine.yaml
 report: demo ## write the demo's tables and figures as web pages to report.zip
 	$(BIN)/snakemake all costs --report report.zip --report-stylesheet report/style.css
 
-pictures: demo ## write README's findings and the pictures of README and docs, with Chromium
+pictures: demo ## write the findings and pictures of README and docs, with Chromium
 	$(BIN)/python workflow_scripts pictures
 
 # A file's tests stay together in one of three processes, which wait now and then.

@@ -1,4 +1,4 @@
-"""No link between pages of the repository is dead."""
+"""No link between pages of the repository is dead, and each page of docs/ is short and listed."""
 
 import re
 import unicodedata
@@ -61,3 +61,15 @@ def test_what_the_code_names_as_a_page_is_there():
     named = {name for file in files for name in NAMED.findall(file.read_text(encoding="utf-8"))}
     assert len(named) > 10
     assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+DOCS = sorted((ROOT / "docs").glob("*/*.md"))
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_a_page_is_read_in_five_minutes_and_listed(page):
+    words = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S).split()
+    assert len(words) <= 1000
+    name = page.relative_to(ROOT / "docs").as_posix()
+    for listing in ("mkdocs.yml", "docs/README.md"):
+        assert name in (ROOT / listing).read_text(encoding="utf-8"), listing
