@@ -90,5 +90,4 @@ def test_nothing_is_undefined():
 @pytest.mark.parametrize("page", pictures.TOLD["demo"].pages)
 def test_pages_tell_what_the_demo_found(page):
     text = (pictures.ROOT / page).read_text(encoding="utf-8")
-    findings = (RUN / "findings.txt").read_text(encoding="utf-8")
-    assert pictures.with_findings(text, findings) == text, "make pictures"
+    assert pictures.told(text, RUN) == text, "make pictures"

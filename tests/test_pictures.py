@@ -2,6 +2,7 @@
 
 import struct
 
+import polars as pl
 import pytest
 
 from support.chromium import installed
@@ -61,8 +62,34 @@ def test_findings_replace_what_stands_in_their_place():
 
 def test_each_page_has_a_place_for_what_it_tells():
     for told in TOLD.values():
-        texts = [(pictures.ROOT / page).read_text(encoding="utf-8") for page in told.pages]
+        *texts, results = [(pictures.ROOT / one).read_text(encoding="utf-8") for one in told.pages]
         assert all("<!-- first finding" in text for text in texts)
         assert "\n<!-- findings" in texts[-1]
+        assert "<!-- comparison of " in results and "<!-- first finding" not in results
     short = "<!-- first finding -->\n\n<!-- end of first finding -->\n"
     assert with_findings(short, "Keep all.\nTwo.\n").split("\n")[1] == "**Keep all.**"
+
+
+def test_the_main_comparison_is_told_in_a_table():
+    averages = pl.DataFrame(
+        [
+            {"study": study, "task": task, "estimator": one, "metric": metric, "mean": value}
+            for study, task, value in (("main", None, 0.7), ("main", "sums", 0.1))
+            for one in pictures.SCORES
+            for metric in pictures.METRICS
+        ]
+    )
+    row = {"study": "main", "task": None, "reference": 0.6, "difference": -0.0123}
+    bounds = {"picked": (-0.05, 0.025), "named": (-0.05, 0.025), "oracle": (None, None)}
+    improvements = pl.DataFrame(
+        [
+            row | {"metric": metric, "against": against, "low": low, "high": high}
+            for metric in pictures.METRICS
+            for against, (low, high) in bounds.items()
+        ]
+    )
+    head, rule, first, *others = pictures.comparison(averages, improvements).split("\n")
+    assert head.count("|") == rule.count("|") == first.count("|") == 7
+    assert first.startswith("| AUROC | 0.700 | 0.700 | 0.600: −0.012 (−0.050 to +0.025) |")
+    assert first.endswith("| 0.600: −0.012 |")
+    assert len(others) == 2
