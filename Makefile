@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench lint format clean
+.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -21,7 +21,7 @@ run: .venv/installed ## run your configuration: CONFIG=config/mine.yaml
 report: demo ## write the demo's tables and figures as web pages to report.zip
 	$(BIN)/snakemake all costs --report report.zip --report-stylesheet report/style.css
 
-pictures: demo ## write README's findings and the pictures of README and docs, with Chromium
+pictures: demo ## write the findings and pictures of README and docs, with Chromium
 	$(BIN)/python workflow_scripts pictures
 
 # A file's tests stay together in one of three processes, which wait now and then.
@@ -74,6 +74,9 @@ soak: .venv/installed ## compare runs after random edits and faults with clean o
 	PYTHONPATH=workflow_scripts:tests $(BIN)/python -m benchmarks.soak \
 		--minutes $(MINUTES) --rounds $(ROUNDS) --seed $(SEED)
 
+docs: .venv-docs/installed ## build the site of docs/ into site/, and check its links
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+
 lint: .venv/installed ## check the style, and the types of the library's public modules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -102,7 +105,7 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
+.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-docs/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -110,4 +113,4 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators results/*/ .snakemake
+	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators .venv-docs results/*/ .snakemake site

@@ -3,7 +3,7 @@ from snakemake.utils import min_version
 min_version("9.14.0")  # what `make test-lowest` runs
 
 
-# Read with --sdm apptainer alone: what Containerfile makes, see docs/cluster.md.
+# Read with --sdm apptainer alone: what Containerfile makes, see docs/guides/software.md.
 container: "trace.sif"
 
 

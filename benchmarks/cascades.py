@@ -1,4 +1,4 @@
-"""What a cascade costs at an equal guarantee: the certificate of docs/cascades.md beside bargain.
+"""What a cascade costs at an equal guarantee: the certificate of docs/guides/cascades.md beside bargain.
 
     pip install bargain==0.1.3    # in an environment that has this project's requirements
     PYTHONPATH=workflow_scripts:tests python -m benchmarks.cascades

@@ -9,7 +9,7 @@ from typing import get_args
 
 TRAINED = sorted(slug for slug, model in MODELS.items() if model.source.train)
 
-# The part of the world that each encoder is trained on
+# The part of the demo data that each encoder is trained on
 LESSONS = {"similarity": "corpus", "importance": "discussions", "entailment": "discussions"}
 
 TRAINED_ENCODERS = {

@@ -14,7 +14,7 @@ SCRIPTS = ROOT / "workflow_scripts"
 if not SCRIPTS.is_dir():
     raise WorkflowError(
         "Of a git URL Snakemake fetches rules and scripts, but not the package that they import: "
-        "clone the repository, or add it as a submodule, and name its Snakefile (docs/cluster.md)."
+        "clone the repository, or add it as a submodule, and name its Snakefile: docs/guides/module.md."
     )
 if {"{", "}"}.intersection(str(ROOT)):
     raise WorkflowError(f"{ROOT}: Snakemake reads braces as wildcards; rename the folder.")

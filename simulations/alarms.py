@@ -122,7 +122,7 @@ JUDGED = {
     "wandering, told late": late,
     "of .08 and one label in fifty wrong": mistaken(0.08, 0.02),
 }
-# What docs/watch.md warns of; nothing is claimed.
+# What docs/guides/watch.md warns of; nothing is claimed.
 MISLED = {
     "at its target, wrong ones told sooner": sooner,
     "of .08 and one label in twenty wrong": mistaken(0.08, 0.05),

@@ -87,7 +87,7 @@ def test_nothing_is_undefined():
     assert metrics["split"].n_unique() == 20
 
 
-def test_readme_tells_what_the_demo_found():
-    readme = (pictures.ROOT / "README.md").read_text(encoding="utf-8")
-    findings = (RUN / "findings.txt").read_text(encoding="utf-8")
-    assert pictures.with_findings(readme, findings) == readme, "make pictures"
+@pytest.mark.parametrize("page", pictures.TOLD["demo"].pages)
+def test_pages_tell_what_the_demo_found(page):
+    text = (pictures.ROOT / page).read_text(encoding="utf-8")
+    assert pictures.told(text, RUN) == text, "make pictures"

@@ -1,4 +1,4 @@
-"""docs/deviations.md states the settings that the code has, and is linked from where one looks."""
+"""The pages of deviations state the settings that the code has, and are linked from where one looks."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,8 @@ from tracecal.estimators.semantic_entropy import AGREES
 from tracecal.features import operators as op
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
+PAGES = [ROOT / f"docs/background/{name}.md" for name in ("deviations", "cited_methods")]
+PAGE = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def stated(pattern):
@@ -30,5 +31,5 @@ def test_the_page_states_the_defaults_of_the_code():
 
 
 def test_the_page_is_linked():
-    for page in ("README.md", "docs/paper.md"):
+    for page in ("README.md", "docs/guides/paper.md"):
         assert "deviations.md)" in (ROOT / page).read_text(encoding="utf-8"), page

@@ -1,4 +1,4 @@
-"""docs/failures.md names tests that are there and hold the numbers it gives."""
+"""docs/background/failures.md names tests that are there and hold the numbers it gives."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-PAGE = (TESTS.parent / "docs/failures.md").read_text(encoding="utf-8")
+PAGE = (TESTS.parent / "docs/background/failures.md").read_text(encoding="utf-8")
 ROWS = [row.split(" | ") for row in re.findall(r"^\| (.+) \|$", PAGE, re.MULTILINE)[1:]]
 
 

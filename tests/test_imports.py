@@ -64,7 +64,7 @@ def test_what_is_heavy_would_be_seen():
     assert loaded("import scipy") == {"scipy"}
 
 
-# What a start of the workflow needs beside Snakemake; docs/cluster.md names them.
+# What a start of the workflow needs beside Snakemake; docs/guides/software.md names them.
 STARTED_WITH = {"annotated_types", "jinja2", "markupsafe", "pydantic", "pydantic_core", "tqdm"}
 STARTED_WITH |= {"typing_inspection", "yaml"}
 

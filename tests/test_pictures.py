@@ -4,6 +4,7 @@ import re
 import struct
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from support.chromium import installed
@@ -65,7 +66,7 @@ def test_a_figure_is_taken_as_the_run_drew_it(tmp_path):
 
 
 def test_findings_replace_what_stands_in_their_place():
-    readme = (pictures.ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (pictures.ROOT / "docs/background/demo.md").read_text(encoding="utf-8")
     told = with_findings(readme, "Keep all.\n" + "One " * 40 + "end.\nTwo.\n")
     assert "-->\n**Keep all.**\n<!-- end" in told
     assert "- One One" in told and "\n  One" in told and "\n- Two.\n<!-- end" in told
@@ -73,3 +74,38 @@ def test_findings_replace_what_stands_in_their_place():
     assert again.count("- Two.") == again.count("**None.**") == 1
     assert told.split("<!--")[0] == readme.split("<!--")[0]
     assert told.split("-->")[-1] == readme.split("-->")[-1]
+
+
+def test_each_page_has_a_place_for_what_it_tells():
+    for told in TOLD.values():
+        *texts, results = [(pictures.ROOT / one).read_text(encoding="utf-8") for one in told.pages]
+        assert all("<!-- first finding" in text for text in texts)
+        assert "\n<!-- findings" in texts[-1]
+        assert "<!-- comparison of " in results and "<!-- first finding" not in results
+    short = "<!-- first finding -->\n\n<!-- end of first finding -->\n"
+    assert with_findings(short, "Keep all.\nTwo.\n").split("\n")[1] == "**Keep all.**"
+
+
+def test_the_main_comparison_is_told_in_a_table():
+    averages = pl.DataFrame(
+        [
+            {"study": study, "task": task, "estimator": one, "metric": metric, "mean": value}
+            for study, task, value in (("main", None, 0.7), ("main", "sums", 0.1))
+            for one in pictures.SCORES
+            for metric in pictures.METRICS
+        ]
+    )
+    row = {"study": "main", "task": None, "reference": 0.6, "difference": -0.0123}
+    bounds = {"picked": (-0.05, 0.025), "named": (-0.05, 0.025), "oracle": (None, None)}
+    improvements = pl.DataFrame(
+        [
+            row | {"metric": metric, "against": against, "low": low, "high": high}
+            for metric in pictures.METRICS
+            for against, (low, high) in bounds.items()
+        ]
+    )
+    head, rule, first, *others = pictures.comparison(averages, improvements).split("\n")
+    assert head.count("|") == rule.count("|") == first.count("|") == 7
+    assert first.startswith("| AUROC | 0.700 | 0.700 | 0.600: −0.012 (−0.050 to +0.025) |")
+    assert first.endswith("| 0.600: −0.012 |")
+    assert len(others) == 2

@@ -1,4 +1,4 @@
-"""Make the world of public facts: its corpus, and the questions of every task family."""
+"""Make the demo data from public facts: its corpus, and the questions of every task family."""
 
 from trace_workflow.demo.corpus import make_world
 from trace_workflow.jobs.job import job

@@ -112,9 +112,9 @@ def test_what_does_not_fit_or_is_not_installed_says_so(jobs_of):
 
 
 def test_the_documented_snippet_gives_exact_traces(folder_of):
-    """As docs/engines.md has it: vLLM's own `LLM`, its engine in a process of its own."""
+    """As docs/guides/vllm.md has it: vLLM's own `LLM`, its engine in a process of its own."""
     folder = folder_of("smollm2")
-    [code] = re.findall(r"```python\n(.+?)```", (ROOT / "docs/engines.md").read_text(), re.S)
+    [code] = re.findall(r"```python\n(.+?)```", (ROOT / "docs/guides/vllm.md").read_text(), re.S)
     here = f'"{folder}", dtype="float32", enforce_eager=True, gpu_memory_utilization=0.15'
     code = code.replace('"HuggingFaceTB/SmolLM2-135M-Instruct"', here)
     code += (

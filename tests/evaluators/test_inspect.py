@@ -136,5 +136,5 @@ def test_a_calibrator_of_another_model_is_refused(run, log, calibrator):
 
 
 def test_inspect_has_no_option_that_names_a_scorer_for_a_new_evaluation(run, tmp_path):
-    """What docs/evaluators.md says."""
+    """What docs/guides/evaluators.md says."""
     assert "--scorer" not in run(tmp_path, "inspect", "eval", "--help")

@@ -30,7 +30,7 @@ from tracecal.capture.batches import Prompt
 from tracecal.io.journal import Journal
 from tracecal.io.traces import TRACES, provenance, write_table
 
-KILLS, RESUMED = 60, 40  # of `make soak`, as docs/failures.md says
+KILLS, RESUMED = 60, 40  # of `make soak`, as docs/background/failures.md says
 TESTS = Path(__file__).resolve().parent.parent
 ASKING = PromptSettings(max_new_tokens=24)
 METADATA = provenance("tiny", "sha256:0", "float32", "greedy", seed=1)

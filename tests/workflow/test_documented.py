@@ -11,7 +11,7 @@ from support.checkout import REPOSITORY
 
 pytestmark = pytest.mark.workflow
 
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 PAGES += sorted((REPOSITORY / "config").glob("*.yaml"))
 # What follows two spaces after the last option, or a '#', is a remark.
 COMMAND = re.compile(r"^(?:#? {2,4})?(snakemake .+?)(?: {3,}[^-]*| +#.*)?$", re.MULTILINE)
@@ -53,6 +53,6 @@ def test_the_prompt_that_a_model_is_sent_is_shown(finished):
 
 
 def test_pages_that_are_linked_are_there():
-    for page in PAGES[: 1 + len(list((REPOSITORY / "docs").glob("*.md")))]:
+    for page in PAGES[: 1 + len(list((REPOSITORY / "docs").rglob("*.md")))]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -104,7 +104,7 @@ def test_what_a_killed_run_was_making_is_found_though_nothing_else_needs_it(brok
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
     assert not averages.exists(), "Snakemake deletes it before its job starts"
-    # What follows from it is as it was, so that nothing asks for it: docs/failures.md reports it.
+    # What follows from it is as it was, so that nothing asks for it: docs/background/failures.md reports it.
     assert "averages" not in broken.scheduled()
     assert broken.doubted("--nolock") == {"analyses/averages.parquet"}
     broken.run("--verify", "all", "--nolock")

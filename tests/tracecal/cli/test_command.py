@@ -340,7 +340,7 @@ def test_the_keys_of_the_settings_are_listed_and_documented(capsys):
     listed = capsys.readouterr().out
     for key in ("seed", "splits.count", "risk_control.cascades.below", "bootstrap.level"):
         assert re.search(rf"^{key}: .+\n    \w", listed, re.MULTILINE)
-    page = (REPOSITORY / "docs/answers.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs/reference/formats.md").read_text(encoding="utf-8")
     assert "".join(f"    {line}\n" for line in listed.splitlines()) in page
 
 

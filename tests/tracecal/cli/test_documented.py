@@ -1,4 +1,4 @@
-"""What README.md and docs/answers.md say one can write runs as it stands."""
+"""What README.md and docs say one can write runs as it stands."""
 
 import re
 import shlex
@@ -12,7 +12,8 @@ from support.tiny import initialise_model, train_tokenizer
 from tracecal.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
-CALIBRATE, SCORE = r"tracecal (calibrate .+)", r"tracecal (score .+)"
+CALIBRATE, SCORE = r"tracecal (calibrate --answers labelled.+)", r"tracecal (score .+)"
+TUTORIAL = "docs/tutorials/own_answers.md"
 
 
 def commands(page, pattern):
@@ -20,13 +21,9 @@ def commands(page, pattern):
 
 
 def programs():
-    """The indented pieces of Python in docs/answers.md, without their indent."""
-    text = (ROOT / "docs/answers.md").read_text(encoding="utf-8")
-    return [
-        re.sub("^ {4}", "", piece, flags=re.MULTILINE)
-        for piece in re.findall(r"(?:^ {4}.+\n)+", text, re.MULTILINE)
-        if "import" in piece
-    ]
+    """The pieces of Python in docs/guides/python.md."""
+    text = (ROOT / "docs/guides/python.md").read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.+?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -38,7 +35,7 @@ def answered(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/answers.md"])
+@pytest.mark.parametrize("page", ["README.md", TUTORIAL])
 def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
     """So few labels promise nothing: `keep` is null then, and no error."""
     (calibrate,), (score,) = commands(page, CALIBRATE), commands(page, SCORE)
@@ -53,7 +50,7 @@ def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
 
 def test_programs_score_answers(answered, capsys):
     fitting, responding, learning, generating = programs()
-    (calibrate,) = commands("docs/answers.md", CALIBRATE)
+    (calibrate,) = commands(TUTORIAL, CALIBRATE)
     assert main(shlex.split(calibrate)) == 0
     written, printed = Path("C.json").read_bytes(), capsys.readouterr().out
     exec(fitting, names := {"surprisal": [0.1, 0.4], "entropy": [0.3, 0.5]})
@@ -69,3 +66,15 @@ def test_programs_score_answers(answered, capsys):
     names |= {"model": model, "inputs": inputs}
     exec(generating, names)
     assert "probability" in capsys.readouterr().out
+
+
+def test_the_tutorials_example_says_what_it_quotes(answered, capsys):
+    (calibrate,) = commands(TUTORIAL, r"tracecal (calibrate --answers examples.+)")
+    assert main(shlex.split(calibrate.replace("examples/columns", "labelled"))) == 0
+    told = capsys.readouterr().out
+    (quoted,) = re.findall(
+        r"^```text\n(.+?)^```", (ROOT / TUTORIAL).read_text(encoding="utf-8"), re.M | re.S
+    )
+    numbers = re.findall(r"[\d.]+%|about \d+", quoted)
+    assert len(numbers) == 7
+    assert [number for number in numbers if number not in told] == []

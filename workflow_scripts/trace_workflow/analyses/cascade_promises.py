@@ -1,4 +1,4 @@
-"""From which probability to keep a small model's answer, so that a promise holds.
+"""From which probability to keep a small model's answer, so that a guarantee holds.
 
 For each task that a small and a large model have answered: the thresholds of
 `tracecal.calibration.guarantees` on TRACE+ of the small model, by the fit of the first split,
@@ -41,7 +41,7 @@ def analysis(
     confidence: float,
     largest: int | None,
 ) -> pl.DataFrame:
-    """Columns of CASCADE_PROMISES, a row per promise and task that both models have answered.
+    """Columns of CASCADE_PROMISES, a row per guarantee and task that both models have answered.
 
     `inputs` are TRACE+'s columns.
     """

@@ -1,4 +1,4 @@
-"""Write the pictures of README and docs, and the findings that they tell, from a finished run.
+"""Write the pictures, findings and numbers of README and docs, from a finished run.
 
 python workflow_scripts pictures [results/demo]     or results/evening
 """
@@ -13,26 +13,38 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
+import polars as pl
+
 from trace_workflow.commands import pipeline
 from tracecal.errors import InputError
-from tracecal.io.files import write_bytes, write_text
+from tracecal.io.files import read_parquet, write_bytes, write_text
 
 ROOT = Path(__file__).resolve().parents[3]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Told(NamedTuple):
-    """The page that tells a run's findings, and the folder of its pictures."""
+    """The pages that tell a run's findings, and the folder of its pictures."""
 
-    page: str
+    pages: tuple[str, ...]
     folder: str
 
 
+RESULTS = "docs/background/results.md"
 # The runs that README and docs tell of.
 TOLD = {
-    "demo": Told("README.md", "docs/pictures"),
-    "evening": Told("docs/evening.md", "docs/evening"),
+    "demo": Told(("README.md", "docs/background/demo.md", RESULTS), "docs/pictures"),
+    "evening": Told(("docs/background/evening.md", RESULTS), "docs/evening"),
 }
+METRICS = {"auroc": "AUROC", "auroc_calibrated": "AUROC, calibrated", "brier": "Brier score"}
+SCORES = {"trace_plus": "TRACE+", "trace": "TRACE"}
+RIVALS = {
+    "picked": "selected baseline",
+    "named": "prespecified baseline",
+    "oracle": "best in hindsight",
+}
+ANALYSES = ("averages", "improvements")
+COLUMNS = [*SCORES.values(), *RIVALS.values()]
 # Screenshots, and the page in the run's folder that each shows.
 PAGES = {"explorer.png": "explorer.html"}
 SIZE = "1280,720"
@@ -40,7 +52,7 @@ SIZE = "1280,720"
 
 def shown(root: Path, folder: str) -> set[str]:
     """The names of a folder's pictures that README and docs, below `root`, show."""
-    texts = [root / "README.md", *(root / "docs").glob("*.md")]
+    texts = [root / "README.md", *(root / "docs").rglob("*.md")]
     return {
         name
         for text in texts
@@ -78,35 +90,62 @@ def _screenshot(page: Path) -> bytes:
         return screenshot.read_bytes()
 
 
-def with_findings(readme: str, findings: str) -> str:
-    """README's text with a run's findings between the comments that mark their places: the first by
-    itself, the others as a list.
+def with_findings(page: str, findings: str) -> str:
+    """A page's text with a run's findings between the comments that mark their places: the first by
+    itself, the others as a list. A page may have either place or both.
     """
     first, *others = findings.splitlines()
     points = [
         fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
         for line in others
     ]
-    readme = _between(readme, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
-    return _between(readme, "findings", "\n".join(points))
+    page = _between(page, "first finding", fill(f"**{first}**", 100, break_on_hyphens=False))
+    return _between(page, "findings", "\n".join(points))
 
 
-def _between(readme: str, place: str, text: str) -> str:
-    begin, end = re.findall(rf"^<!-- (?:end of )?{place}\b.* -->$", readme, re.MULTILINE)
-    before, _, rest = readme.partition(begin)
+def comparison(averages: pl.DataFrame, improvements: pl.DataFrame) -> str:
+    """A run's main comparison as a table in Markdown: means over tasks, and the difference to each
+    baseline, positive in favour of TRACE+, with its interval where it has one.
+    """
+    mean = (pl.col("study") == "main") & pl.col("task").is_null()
+    lines = ["| mean over tasks | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for metric, name in METRICS.items():
+        own = averages.filter(mean, metric=metric)
+        cells = [f"{own.filter(estimator=one)['mean'].item():.3f}" for one in SCORES]
+        for against in RIVALS:
+            row = improvements.filter(mean, metric=metric, against=against).row(0, named=True)
+            interval = "" if row["low"] is None else f" ({row['low']:+.3f} to {row['high']:+.3f})"
+            cells.append(f"{row['reference']:.3f}: {row['difference']:+.3f}{interval}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines).replace("-0.", "−0.")
+
+
+def _between(page: str, place: str, text: str) -> str:
+    marks = re.findall(rf"^<!-- (?:end of )?{place}\b.* -->$", page, re.MULTILINE)
+    if not marks:
+        return page
+    begin, end = marks
+    before, _, rest = page.partition(begin)
     return f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
+
+
+def told(page: str, run: Path) -> str:
+    """A page's text with all that it tells of a finished run, in the places that it has."""
+    frames = [read_parquet(run / f"analyses/{name}.parquet") for name in ANALYSES]
+    page = _between(page, f"comparison of {run.name}", comparison(*frames))
+    return with_findings(page, (run / "findings.txt").read_text(encoding="utf-8"))
 
 
 def main(run: Path) -> None:
     """Raises `InputError` where the run is not one that is told of, or has not finished."""
     if run.name not in TOLD:
         raise InputError(f"{run}: README and docs tell of the runs {' and '.join(TOLD)} only")
-    page, folder = ROOT / TOLD[run.name].page, ROOT / TOLD[run.name].folder
+    folder = ROOT / TOLD[run.name].folder
     for name in sorted(shown(ROOT, folder.name)):
         write_bytes(picture(run, name), folder / name)
         print(folder / name)
-    findings = (run / "findings.txt").read_text(encoding="utf-8")
-    write_text(with_findings(page.read_text(encoding="utf-8"), findings), page)
+    for page in TOLD[run.name].pages:
+        write_text(told((ROOT / page).read_text(encoding="utf-8"), run), ROOT / page)
 
 
 if __name__ == "__main__":

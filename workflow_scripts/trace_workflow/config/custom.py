@@ -1,4 +1,4 @@
-"""Correctness rules and estimators of a user's Python file, as a run uses them (docs/custom.md)."""
+"""Correctness rules and estimators of a user's Python file: docs/guides/custom.md."""
 
 import ast
 from collections.abc import Callable

@@ -20,7 +20,7 @@ from tracecal.io.settings import Strict, require_fields
 
 
 class EncoderTraining(Strict):
-    """A small encoder, trained from scratch on the world of public facts."""
+    """A small encoder, trained from scratch on the demo data."""
 
     layers: PositiveInt = Field(description=LAYERS)
     width: PositiveInt = Field(description="of the hidden states")

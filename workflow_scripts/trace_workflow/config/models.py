@@ -19,7 +19,7 @@ from tracecal.answers.settings import Format, Reading
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields
 
 LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"
-# Families of the world's questions that its corpus states (`trace_workflow.demo.corpus`)
+# Families of the demo data's questions that its corpus states (`trace_workflow.demo.corpus`)
 Family = Literal["arithmetic", "closed_book", "extractive", "misconceptions"]
 ASKED_ALONE = "records"  # the family that is asked about and not in the corpus
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -95,7 +95,8 @@ class AnsweringSource(ModelSource):
     """
 
     answers: str | None = Field(
-        None, description="files of answers made elsewhere, {task} filled in; docs/answers.md"
+        None,
+        description="files of answers made elsewhere, {task} filled in; docs/reference/formats.md",
     )
     format: Format = Field("auto", description="of the answers; auto: detected in each row")
     reading: Reading = Field(Reading(), description="how the answers are read")
@@ -222,7 +223,7 @@ class Model(JobResources):
     source: AnsweringSource
     engine: Literal["transformers", "vllm"] = Field(
         "transformers",
-        description="vllm: answers and samples at a server's speed; see docs/engines.md",
+        description="vllm: answers and samples at a server's speed; see docs/guides/vllm.md",
     )
     dtype: Dtype = Field("float32", description="of weights and computation")
     chat: bool | None = Field(

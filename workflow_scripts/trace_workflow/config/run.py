@@ -58,8 +58,8 @@ class CrossStudy(_OrderFree):
     tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
     broader: bool = Field(
         True,
-        description="false: skip 'broader' methods for models that only this study uses; its "
-        "tables do not show them",
+        description="false: no estimators that sample, ask again or learn for models that only "
+        "this study uses; its tables do not show them",
     )
 
 
@@ -69,7 +69,9 @@ class BroaderStudy(Strict):
     These search beams, sample, ask again, read hidden states, or weigh every token.
     """
 
-    answers: PositiveInt = Field(description="a seeded subset of each task's evaluation rows")
+    answers: PositiveInt = Field(
+        description="size of the subset: seeded, of each task's evaluation rows"
+    )
 
 
 class PartsStudy(_OrderFree):
@@ -103,15 +105,17 @@ class Study(Strict):
     main: MainStudy
     cross: CrossStudy | None = None
     broader: BroaderStudy | None = Field(
-        None, description="null: every estimator is computed for all answers"
+        None,
+        description="a subset of the answers for the estimators that cost most; null: every "
+        "estimator is computed for all answers",
     )
     parts: PartsStudy | None = Field(
-        None, description="null: only whole answers are judged; docs/parts.md"
+        None, description="null: only whole answers are judged; docs/guides/parts.md"
     )
     named_baseline: str = Field(
         "seq_logp",
-        description="the baseline that TRACE+ is compared with, chosen before any result is seen; "
-        "an id of role 'baseline'",
+        description="the prespecified baseline that TRACE+ is compared with, named before any "
+        "result is seen; an id of role 'baseline'",
     )
     headline: Headline | None = Field(
         None, description="null: the findings name no guarantee; its table has all"
@@ -255,16 +259,16 @@ class Config(Strict):
     run: Slug = Field(description="results go to results/<run>/")
     seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
     world: World | None = Field(
-        None, description="public facts; needed by 'train' and 'world' sources"
+        None, description="demo data, made from public facts; 'train' and 'world' sources need it"
     )
     models: tuple[Model, ...]
     tasks: tuple[TaskEntry, ...]
     study: Study
     custom_estimators: str | None = Field(
-        None, description="a Python file with custom estimators; see docs/custom.md"
+        None, description="a Python file with custom estimators; see docs/guides/custom.md"
     )
     custom_rules: str | None = Field(
-        None, description="a Python file with custom correctness rules; see docs/custom.md"
+        None, description="a Python file with custom correctness rules; see docs/guides/custom.md"
     )
     estimators: tuple[str, ...] | None = Field(
         None, description="ids to run; null: all that the other settings allow"
@@ -434,7 +438,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
     if spec.custom_rules and config.custom_rules is None:
         raise InputError(
             f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "
-            "of the config, the file that defines it; see docs/custom.md."
+            "of the config, the file that defines it; see docs/guides/custom.md."
         )
     known = custom_rules(config.custom_rules) if spec.custom_rules else {}
     if absent := [rule for rule in spec.custom_rules if rule not in known]:

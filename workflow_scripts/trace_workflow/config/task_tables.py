@@ -106,7 +106,7 @@ SCHEMA = {
 
 
 def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None) -> pl.DataFrame:
-    """The task frame of any source; `paths` are its files (the world has a single one).
+    """The task frame of any source; `paths` are its files (demo data has a single one).
 
     `parent` is the task whose answers the examples are parts of.
     """

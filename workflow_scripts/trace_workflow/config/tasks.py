@@ -15,7 +15,7 @@ from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fie
 class Source(Strict):
     """Where a task's rows come from: exactly one of `world`, `path`, `hub` and `parts_of`."""
 
-    world: str | None = Field(None, description="family of questions made from public facts")
+    world: str | None = Field(None, description="family of the demo data's questions")
     path: str | None = Field(
         None, description="local .parquet, .jsonl, .json or .csv file; may hold {split}, {language}"
     )
@@ -163,7 +163,7 @@ class Rows(Strict):
         return self
 
     def pieces(self) -> list[Piece]:
-        """The files that the rows are read from, evaluation first; none for the world and parts."""
+        """The files that the rows are read from, evaluation first; none for demo data and parts."""
         if self.fields is None:
             return []
         splits = {"evaluation": self.source.split}
@@ -194,7 +194,7 @@ class CorrectnessSettings(Ending):
         None, description="regular expression; group 1 of its last match is the judged answer"
     )
     correctness: Rule | CustomRule | dict[str, Rule | CustomRule] = Field(
-        description="rule that judges answers; see docs/custom.md. custom.<name>: one of "
+        description="rule that judges answers; see docs/guides/custom.md. custom.<name>: one of "
         "custom_rules. Of parts of answers also a rule for each part"
     )
     f1_threshold: float = Field(

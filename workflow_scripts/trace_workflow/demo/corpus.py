@@ -1,4 +1,4 @@
-"""The world of public facts: task families, and the corpus that states them."""
+"""The demo data, made from public facts: task families, and the corpus that states them."""
 
 import random
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class World:
 
 
 def make_world(seed: int, size: int, evaluation: int, training: int) -> World:
-    """The world of `seed`: `size` corpus examples, and each family's number of rows by role.
+    """The demo data of `seed`: `size` corpus examples, and each family's number of rows by role.
 
     Each family draws from its own generator, so a change to one leaves the others as they were.
     """

@@ -1,4 +1,4 @@
-"""Shared by the world's encoders: tokenizer, padding and the configuration of a small model."""
+"""Shared by the demo's encoders: tokenizer, padding and the configuration of a small model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class EncoderSettings:
 
 
 def encoder_tokenizer(folder: str | Path, pairs: bool = True) -> PreTrainedTokenizerFast:
-    """The world's tokenizer; with `pairs` it adds special tokens like BERT's.
+    """The demo data's tokenizer; with `pairs` it adds special tokens like BERT's.
 
     Without, it adds none: tokens that all texts share would make their mean embeddings similar.
     """

@@ -70,7 +70,7 @@ def discussion_frame(discussions: Sequence[tuple[str, Discussion]]) -> pl.DataFr
     return pl.DataFrame(rows, schema=DISCUSSION_SCHEMA, orient="row")
 
 
-# What every task family of the world provides: examples to train on and questions.
+# What every task family of the demo data provides: examples to train on and questions.
 
 
 EXAMPLE_SCHEMA = {
@@ -178,8 +178,8 @@ def require_supply(family: str, what: str, needed: int, available: int) -> None:
     """Raise `InputError` where the settings ask for more than a family can make."""
     if needed > available:
         raise InputError(
-            f"The world's family {family} needs {needed} {what} for the sizes in the config, but "
-            f"only {available} exist; choose fewer examples or another corpus size."
+            f"The demo data's family {family} needs {needed} {what} for the sizes in the config, "
+            f"but only {available} exist; choose fewer examples or another corpus size."
         )
 
 

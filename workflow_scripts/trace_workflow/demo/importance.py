@@ -1,4 +1,4 @@
-"""Training a small phrase model for MARS on replies that the world builds phrase by phrase.
+"""Training a small phrase model for MARS on replies that the demo data builds phrase by phrase.
 
 Of a token's three logits the first is larger where a phrase begins, the second where one goes on;
 the logistic of the third is the importance of a phrase that begins there: 1 for what the question

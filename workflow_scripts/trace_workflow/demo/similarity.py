@@ -1,4 +1,4 @@
-"""Training a small sentence encoder on the corpus of the world of public facts.
+"""Training a small sentence encoder on the corpus of the demo data.
 
 The recipe of models such as all-MiniLM at toy size: a symmetric contrastive loss pulls a question
 towards its answer and away from the other answers of the batch.

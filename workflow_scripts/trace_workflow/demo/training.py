@@ -101,7 +101,7 @@ def require_same_tokenizer(
             raise RuntimeError(f"the tokenizer saved in {folder} loads as another one: {prompt!r}")
 
 
-# The training loop of all the world's models.
+# The training loop of all the demo's models.
 
 
 WARM_UP = 0.05
@@ -176,7 +176,7 @@ def save(
         require_same_tokenizer(tokenizer, part, messages)
 
 
-# Training a small Llama from scratch on the corpus of the world of public facts.
+# Training a small Llama from scratch on the corpus of the demo data.
 
 
 HEAD_WIDTH = 16

@@ -31,7 +31,7 @@ def engine_of(stated: str | None, memory_mb: float) -> Callable[..., Any]:
     if (other := engine.installed()) != version:
         raise InputError(
             f"this run decodes with {stated}, and {other or 'none'} is installed: start snakemake "
-            f"with '--sdm conda', which makes envs/{name}.yaml, or see docs/engines.md."
+            f"with '--sdm conda', which makes envs/{name}.yaml, or see docs/guides/vllm.md."
         )
     return partial(engine.on_model, memory_mb)
 

@@ -215,7 +215,7 @@ class Calibrator:
         task : str, optional
             The calibrator's task, where the answers name it otherwise.
         parts : str, path or mapping, optional
-            Parts of the answers; by default those of the calibrator. See docs/parts.md.
+            Parts of the answers; by default those of the calibrator. See docs/guides/parts.md.
         progress : bool
             Whether to show a bar.
         **reading
@@ -305,7 +305,7 @@ class Calibrator:
         Parameters
         ----------
         response : object or mapping
-            Of OpenAI's client, or of any format of docs/answers.md.
+            Of OpenAI's client, or of any format of docs/reference/formats.md.
         request : mapping, optional
             The settings that were sent; without them they are unknown.
         error_rate, estimator, **reading
@@ -458,7 +458,7 @@ def calibrate(
         YAML, or what it would hold: ``seed``, ``splits``, ``calibration``, ``risk_control``,
         ``bootstrap``, as in config/README.md.
     parts : str, path or mapping, optional
-        Parts of the answers, which are labelled by part. See docs/parts.md.
+        Parts of the answers, which are labelled by part. See docs/guides/parts.md.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -511,7 +511,7 @@ def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
 
 
 def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
-    """The parts that are stated, as of docs/parts.md; raises `InputError`."""
+    """The parts that are stated, as of docs/guides/parts.md; raises `InputError`."""
     return None if parts is None else given_parts(_text_of(parts))
 
 

@@ -16,7 +16,7 @@ class Monitors:
     """Say when answers are no longer like the calibration's, as ``tracecal watch``.
 
     Alarms are valid however often one looks; the state is a file, and goes on where it was. What
-    they assume of neighbouring answers is in docs/watch.md.
+    they assume of neighbouring answers is in docs/guides/watch.md.
 
     Parameters
     ----------

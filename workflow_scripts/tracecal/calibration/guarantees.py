@@ -450,7 +450,7 @@ def parts(
     return of("calibration"), of("evaluation")
 
 
-# Thresholds from which a small model's answer is kept, with a promise about a cascade's accuracy.
+# Thresholds from which a small model's answer is kept, with a guarantee about a cascade's accuracy.
 
 
 Promise = Literal["below", "at_least"]

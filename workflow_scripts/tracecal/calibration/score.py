@@ -230,7 +230,9 @@ def score_response(
     error_rate: float | None = None,
     reading: Reading | None = None,
 ) -> Confidence:
-    """The confidence of an OpenAI client's response, or of any format of docs/answers.md as a dict.
+    """The confidence of an OpenAI client's response, or of a dict in a format that is read.
+
+    The formats are those of docs/reference/formats.md.
 
     `request` holds the settings that were sent; without it they are unknown. Raises `InputError`
     where the response is of another model or kind of trace, and `WrongRow` where it is invalid.

@@ -57,7 +57,7 @@ class RiskControl(Strict):
         0.9,
         gt=0,
         lt=1,
-        description="probability with which each threshold keeps its guarantee; 1 - delta",
+        description="confidence with which each guarantee holds; 1 - delta",
     )
     largest_group: PositiveInt | None = Field(
         None,

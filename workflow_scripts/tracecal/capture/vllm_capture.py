@@ -1,6 +1,6 @@
 """A logits processor for vLLM that keeps surprisal and entropy, two floats per token.
 
-It needs vLLM and nothing of the workflow: docs/engines.md shows how to use it alone.
+It needs vLLM and nothing of the workflow: docs/guides/vllm.md shows how to use it alone.
 """
 
 from collections.abc import Sequence

@@ -34,7 +34,7 @@ def reading(ctx: typer.Context, reading: Annotated[Reading, Shown()]) -> None:
 
     It may be JSON Lines, JSON, CSV, Arrow, Parquet, an Inspect log, or a state of 'serve
     --keep-texts'. All commands that read answers take these options; a file mostly says itself what
-    they do (docs/answers.md).
+    they do (docs/reference/formats.md).
     """
     ctx.get_help()  # typer writes it
 

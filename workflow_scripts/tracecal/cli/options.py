@@ -131,7 +131,7 @@ def _with_columns(values: dict[str, Any]) -> dict[str, Any]:
 
 
 FILE = "a file of answers; how it is read: 'tracecal reading'"
-PARTS = r"a file or text: 'json: \[a, b]', 'lines: \[a, b]' or a JSON Schema (docs/parts.md)"
+PARTS = r"a file or text: 'json: \[a, b]', 'lines: \[a, b]' or a JSON Schema (docs/guides/parts.md)"
 AnswersFile = Annotated[str, typer.Option("--answers", help=FILE)]
 CalibratorFile = Annotated[str, typer.Option("--calibrator", help="the calibrator's JSON file")]
 ErrorRate = Annotated[
@@ -147,7 +147,7 @@ Config = Annotated[
 ]
 Custom = Annotated[
     str | None,
-    typer.Option("--estimators", help="a Python file with estimators of your own: docs/custom.md"),
+    typer.Option("--estimators", help="a Python file with estimators of your own: docs/guides/custom.md"),
 ]
 AsRead = Annotated[Reading, Shown(hidden=True)]
 

@@ -111,7 +111,7 @@ def score(
         raise InputError(
             f"{answers}: no answer has log-probabilities, so none has a confidence to write "
             f"({'; '.join(frame['lacks'].drop_nulls().unique().sort())}). Replay the answers with "
-            "'tracecal replay', or have them kept where they are made (docs/evaluators.md)."
+            "'tracecal replay', or have them kept where they are made (docs/guides/evaluators.md)."
         )
     scored = score_answers(frame, fitted, target, task)
     if beside:

@@ -1,4 +1,4 @@
-"""Custom estimators, from a Python file (docs/custom.md)."""
+"""Custom estimators, from a Python file (docs/guides/custom.md)."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -606,8 +606,9 @@ def test_metrics_count_escalations(both, of_top_k, tmp_path):
 
 
 def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
-    text = (REPOSITORY / "docs/cascades.md").read_text(encoding="utf-8")
-    told = re.findall(r"^ {4}tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
+    pages = [REPOSITORY / f"docs/guides/{name}.md" for name in ("cascades", "escalation")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    told = re.findall(r"^tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
     read = []
     for one in told:
         name, *options = shlex.split(one.replace("\\\n", " "))

@@ -46,7 +46,7 @@ class Settings(Watching):
         "withhold", description="after an alarm keep is null, or the log says so"
     )
     escalate: str | None = Field(
-        None, description="a large server for what is not kept: docs/cascades.md"
+        None, description="a large server for what is not kept: docs/guides/cascades.md"
     )
     promise: str | None = Field(
         None,

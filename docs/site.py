@@ -1,0 +1,58 @@
+"""What the site has that a folder of pages has not: pages and files that lie beside `docs/`.
+
+`mkdocs.yml` names it as a hook. In the repository every link leads to a file. On the site, links to
+the pages below are kept, and a link to any other file outside `docs/` becomes its text. Examples in
+docstrings get a heading of their own, as without one Markdown takes `>>>` for a quotation.
+"""
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+from griffe import Extension, Object
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+# Places on the site of pages outside docs/.
+OUTSIDE = {
+    "config/README.md": "reference/configuration.md",
+    "examples/README.md": "reference/examples.md",
+    "CONTRIBUTING.md": "background/contributing.md",
+    "CHANGELOG.md": "background/changelog.md",
+}
+SOURCES = {place: source for source, place in OUTSIDE.items()}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages outside docs/."""
+    for source, place in OUTSIDE.items():
+        files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Lead links to where their files are on the site."""
+    place = PurePosixPath(page.file.src_uri)
+    here = PurePosixPath(SOURCES.get(str(place), f"docs/{place}"))
+
+    def link(found: re.Match[str]) -> str:
+        text, path, anchor = found.groups(default="")
+        target = os.path.normpath(here.parent / path)
+        if target not in OUTSIDE and not target.startswith("docs/"):
+            return text
+        on_site = OUTSIDE.get(target) or target.removeprefix("docs/")
+        return f"[{text}]({os.path.relpath(on_site, place.parent)}{anchor})"
+
+    return re.sub(r"(?<!!)\[([^\]]+)\]\((?!\w+:)([^)#\s]+)(#[^)]*)?\)", link, markdown)
+
+
+class Examples(Extension):
+    """Put what stands after `>>>` in a docstring under the heading that numpydoc gives examples."""
+
+    def on_object(self, *, obj: Object, **_: object) -> None:
+        if obj.docstring and "\nExamples\n---" not in obj.docstring.value:
+            begin, prompt, rest = obj.docstring.value.partition("\n>>> ")
+            if prompt:
+                obj.docstring.value = f"{begin}\nExamples\n--------{prompt}{rest}"
