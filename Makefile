@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,10 @@ test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this mach
 test-lowest: .venv-lowest/installed ## make the smoke run with the lowest version of Snakemake
 	.venv-lowest/bin/python -m pytest -m lowest -o cache_dir=.venv-lowest/cache
 
+# From the index; with the lowest versions that pyproject.toml allows too, and on other Pythons there.
+test-wheel: .venv/installed ## install the package into empty environments and use it there; minutes
+	$(BIN)/python -m pytest -m wheel tests/tracecal/cli
+
 # Applies every recipe of CONTRIBUTING.md to one copy, and runs the quick tests there.
 test-recipes: .venv/installed ## try the recipes of CONTRIBUTING.md together
 	$(BIN)/python -m pytest -m recipes tests/test_contributing.py --timeout 1500
@@ -71,11 +75,12 @@ soak: .venv/installed ## compare runs after random edits and faults with clean o
 docs: .venv-docs/installed ## build the site of docs/ into site/, and check its links
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
 
-lint: .venv/installed ## check the style
+lint: .venv/installed ## check the style, and the types of the library's public modules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/snakemake --lint
+	$(BIN)/mypy
 
 format: .venv/installed ## fix the style
 	$(BIN)/ruff check --fix .

@@ -14,7 +14,7 @@ import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
-from tracecal.calibration.fits import Calibrator, fit
+from tracecal.calibration.fits import Fit, fit
 from tracecal.calibration.guarantees import Promise, cascade_guarantee, error_level, paired_parts
 from tracecal.calibration.splits import make_splits
 
@@ -137,9 +137,7 @@ def true_loss(
     return float((weight * lost).sum() / weight.sum())
 
 
-def certified(
-    drawn: Answers, seed: int, population: Population
-) -> tuple[Calibrator, float | None, int]:
+def certified(drawn: Answers, seed: int, population: Population) -> tuple[Fit, float | None, int]:
     """The calibrator of a split of the drawn answers, the certified threshold, and with how many
     answers a group counts at most.
     """

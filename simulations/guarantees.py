@@ -15,7 +15,7 @@ import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
-from tracecal.calibration.fits import Calibrator, fit
+from tracecal.calibration.fits import Fit, fit
 from tracecal.calibration.guarantees import counted, error_level, guarantees, parts
 from tracecal.calibration.splits import make_splits
 
@@ -167,9 +167,7 @@ def true_rate(
     return float((weight * reference.risk).sum() / weight.sum())
 
 
-def certified(
-    drawn: Answers, seed: int, population: Population
-) -> tuple[Calibrator, float | None, int]:
+def certified(drawn: Answers, seed: int, population: Population) -> tuple[Fit, float | None, int]:
     """The calibrator of a split of the drawn answers, the threshold certified for its rate, and with
     how many answers a group counts at most.
     """

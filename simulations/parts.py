@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, REFERENCE, Answers, true_rate
 from tracecal.calibration.few_labels import fit_pooled
-from tracecal.calibration.fits import Calibrator
+from tracecal.calibration.fits import Fit
 from tracecal.calibration.guarantees import counted, error_level, guarantee, parts
 from tracecal.calibration.splits import make_splits
 
@@ -73,7 +73,7 @@ POPULATIONS = {
 
 def certified(
     drawn: Answers, code: np.ndarray, seed: int, population: Population
-) -> tuple[Calibrator, float | None, int]:
+) -> tuple[Fit, float | None, int]:
     """As in `guarantees`, of the drawn parts."""
     frame = pl.DataFrame(
         {

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "workflow_scripts"
 LAYERS = {
-    "tracecal": "errors io answers capture features estimators calibration monitoring apps cli".split(),
+    "tracecal": "errors io answers capture features estimators calibration monitoring apps api cli".split(),
     "trace_workflow": "jobs config demo models labels analyses tables figures plan commands".split(),
 }
 MODULES = sorted(path for package in LAYERS for path in (SCRIPTS / package).rglob("*.py"))

@@ -1,0 +1,59 @@
+"""Confidence for answers of language models: calibrate on labelled ones, then score new ones.
+
+What is listed here is what people import; it is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracecal.api.answers import read_answers, trace_features, trace_score
+    from tracecal.api.calibrator import Calibrator, calibrate
+    from tracecal.api.labels import LabelSearch, agree, explore, pick, plan
+    from tracecal.api.monitors import Monitors
+    from tracecal.capture.replay import replay
+    from tracecal.errors import InputError
+
+    __version__: str
+
+__all__ = [
+    "Calibrator",
+    "InputError",
+    "LabelSearch",
+    "Monitors",
+    "__version__",
+    "agree",
+    "calibrate",
+    "explore",
+    "pick",
+    "plan",
+    "read_answers",
+    "replay",
+    "trace_features",
+    "trace_score",
+]
+_WHERE = {
+    **dict.fromkeys(("read_answers", "trace_features", "trace_score"), "api.answers"),
+    **dict.fromkeys(("calibrate", "Calibrator"), "api.calibrator"),
+    **dict.fromkeys(("pick", "LabelSearch", "agree", "plan", "explore"), "api.labels"),
+    "Monitors": "api.monitors",
+    "replay": "capture.replay",
+    "InputError": "errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("tracecal")
+        except PackageNotFoundError:
+            return "(from a checkout, not installed)"
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"tracecal.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tracecal.answers.annotations import read_annotations
-from tracecal.apps.label_page import Verdict, Verdicts
+from tracecal.apps.label_page import Verdicts
+from tracecal.calibration.labelling import Verdict
 from tracecal.errors import InputError
 
 

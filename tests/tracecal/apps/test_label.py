@@ -21,7 +21,8 @@ from support.upstream import Background
 from tests.tracecal.apps.explorer.test_page import unpacked
 from tracecal.answers.read import read_answers
 from tracecal.apps.explorer.of_file import fits, page_data
-from tracecal.apps.label_page import Labelling, Verdict, Verdicts, in_order
+from tracecal.apps.label_page import Labelling, Verdicts, in_order
+from tracecal.calibration.labelling import Verdict
 from tracecal.calibration.parts import labelled_parts
 from tracecal.cli.main import main
 from tracecal.errors import InputError

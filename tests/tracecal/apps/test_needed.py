@@ -10,18 +10,16 @@ import pytest
 from support.made import answers
 from support.upstream import Background
 from tracecal.answers.read import read_answers
-from tracecal.apps.explorer.of_file import fits, page_data
-from tracecal.apps.label_page import (
-    Labelling,
+from tracecal.apps.explorer.of_file import fits, page_data, scores
+from tracecal.apps.label_page import Labelling, Verdicts
+from tracecal.calibration.labelling import (
     LabelQuery,
     Recorded,
     Verdict,
-    Verdicts,
     Wanted,
+    random_order,
     said,
-    scores,
 )
-from tracecal.calibration.labelling import random_order
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 
@@ -236,7 +234,7 @@ def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatc
         address = f"{serving.url}/{labelling.token}"
         verdict = {"answer": labelling.shown()["labelling"]["next"], "correct": True}
         with monkeypatch.context() as patched:
-            patched.setattr("tracecal.apps.label_page.write_json", full)
+            patched.setattr("tracecal.calibration.labelling.write_json", full)
             reply = httpx.post(f"{address}/verdict", json=verdict)
         assert reply.status_code == 507
         assert "out.promise.json cannot be written (No space left on device)" in reply.text

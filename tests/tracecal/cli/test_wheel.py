@@ -2,8 +2,11 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -52,3 +55,92 @@ def test_the_command_calibrates_and_scores_where_there_is_no_checkout(installed)
     assert all(0 < row["probability"] < 1 for row in rows)
     where = run(folder, sys.executable, "-c", "import tracecal; print(tracecal.__file__)")
     assert Path(where.strip()).is_relative_to(folder / "site")
+
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+USES = """
+import tracecal
+calibrator = tracecal.calibrate("answers.jsonl", "t")
+calibrator.save("own.json")
+calibrator.report().save("report.html")
+tracecal.explore("answers.jsonl", "page.html", calibrator=calibrator)
+tracecal.plan(0.3, accuracy=0.8, auroc=0.8, most=50, draws=2).picture()
+with tracecal.Monitors(calibrator, "state.db") as monitors:
+    monitors.watch("answers.jsonl")
+from tracecal.sklearn import StackOfSixClassifier, TraceFeatures
+answers = tracecal.read_answers("answers.jsonl")
+matrix = TraceFeatures("stack_of_six").fit_transform(answers)
+StackOfSixClassifier().fit(matrix, answers["correct"]).predict(matrix)
+"""
+# What needs an extra, and its name.
+NEEDS = {
+    "serve": ["label answers.jsonl", "serve --upstream http://localhost:1 --calibrator C.json"],
+    "replay": ["replay --answers answers.jsonl --weights w --output o.arrow"],
+    "pictures": ["cascade --small answers.jsonl --large answers.jsonl --picture p.svg"],
+}
+
+
+@pytest.mark.wheel
+@pytest.mark.parametrize("versions", ["newest", "lowest"])
+@pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13"])
+def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, python, versions):
+    """The lowest versions have no wheels for the newest Python; that pairing is left out."""
+    if versions == "lowest" and python != "python3.11":
+        pytest.skip("lowest versions are tried with the lowest Python")
+    found = shutil.which(python)
+    if found is None or subprocess.run([found, "--version"], capture_output=True).returncode:
+        pytest.skip(f"there is no {python}")
+    _, wheel = installed
+    subprocess.run([found, "-m", "venv", str(tmp_path / "env")], check=True)
+    own = tmp_path / "env" / "bin"
+    lowest = [re.sub(">=", "==", one) for one in PROJECT["dependencies"]]
+    (tmp_path / "versions.txt").write_text("\n".join(lowest if versions == "lowest" else []))
+    pip = [str(own / "python"), "-m", "pip", "-q", "--disable-pip-version-check", "install"]
+    subprocess.run([*pip, "-c", str(tmp_path / "versions.txt"), str(wheel)], check=True)
+    answers(60).write_ndjson(tmp_path / "answers.jsonl")
+
+    def ran(*command):
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    used = ran(str(own / "python"), "-c", USES)
+    assert used.returncode == 0, used.stderr
+    read = ["--answers", "answers.jsonl"]
+    tracecal = str(own / "tracecal")
+    assert ran(tracecal, "calibrate", *read, "--task", "t", "--output", "C.json").returncode == 0
+    assert (tmp_path / "own.json").read_bytes() == (tmp_path / "C.json").read_bytes()
+    assert ran(tracecal, "score", *read, "--calibrator", "C.json").returncode == 0
+    assert ran(tracecal, "--version").stdout == f"tracecal {PROJECT['version']}\n"
+    for extra, commands in NEEDS.items():
+        for command in commands:
+            told = ran(tracecal, *command.split())
+            assert told.returncode == 1
+            assert told.stderr.endswith(f"pip install 'tracecal[{extra}]'\n"), told.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "libraries"),
+    [
+        ("apps.label_page", "serve", ["aiohttp"]),
+        ("apps.proxy.run", "serve", ["aiohttp", "multidict", "orjson", "prometheus_client"]),
+        ("apps.figure_style", "pictures", ["matplotlib"]),
+        ("capture.replay", "replay", ["transformers"]),
+    ],
+)
+def test_an_extra_that_is_missing_is_said_where_it_is_loaded(module, extra, libraries):
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys({libraries!r}))
+import tracecal.cli.main
+from tracecal.errors import InputError
+try:
+    import tracecal.{module}
+except InputError as error:
+    print(error)
+"""
+    environment = {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}
+    told = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.endswith(f"which is not installed: pip install 'tracecal[{extra}]'\n")
+    assert extra in PROJECT["optional-dependencies"]

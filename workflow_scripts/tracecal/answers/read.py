@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+from tqdm import tqdm
 
 from tracecal.answers.evaluations import PartLabels, without_part_labels
 from tracecal.answers.record import Record, as_frame
@@ -115,6 +116,7 @@ def read_answers(
     reading: Reading | None = None,
     ids: Collection[str] | None = None,
     with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    progress: bool = False,
 ) -> Answers:
     """The answers of a file, `with_rows` those too, or what it makes of an id and its row. Rows are
     identified by id, never by position.
@@ -122,10 +124,33 @@ def read_answers(
     `ids` are the valid ones; null: any. Raises `InputError` where the file holds no usable answer,
     or where it has invalid rows and `reading` does not skip them.
     """
-    reading = reading or Reading()
     path = Path(path)
     require_regular(path, MOST_BYTES)
     rows, metadata = _opened(path)
+    rows = tqdm(rows, f"Reading {path.name}", unit=" rows", disable=not progress)
+    return _read(rows, metadata, str(path), reading or Reading(), ids, with_rows)
+
+
+def answers_of(
+    rows: Iterable[Any],
+    reading: Reading,
+    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    progress: bool = False,
+) -> Answers:
+    """The answers of rows as a file of JSON Lines would hold them; otherwise as `read_answers`."""
+    shown = tqdm(rows, "Reading", unit=" rows", disable=not progress)
+    return _read(_numbered(shown), {}, "the data", reading, None, with_rows)
+
+
+def _read(
+    rows: Iterable[tuple[str, Any]],
+    metadata: dict[str, str],
+    where: str,
+    reading: Reading,
+    ids: Collection[str] | None,
+    with_rows: bool | Callable[[str, dict[str, Any]], Any],
+) -> Answers:
+    """The answers of rows, each with its place `where` they are from; see `read_answers`."""
     of_run = "schema_version" in metadata
     if of_run:
         reading = _as_traces(reading, metadata)
@@ -156,10 +181,10 @@ def read_answers(
             wrong.append(f"{place}: {error}")
     if wrong and reading.wrong_rows == "stop":
         raise InputError(
-            f"{path}: {listed(wrong)}. Correct them, or leave them out (wrong_rows: skip)."
+            f"{where}: {listed(wrong)}. Correct them, or leave them out (wrong_rows: skip)."
         )
     if not records:
-        raise InputError(f"{path} holds no usable answer. {listed(wrong)}")
+        raise InputError(f"{where} holds no usable answer. {listed(wrong)}")
     return Answers(as_frame(records.values()), wrong, metadata, of_parts, kept)
 
 

@@ -1,4 +1,4 @@
-"""The page on which answers are labelled, the file of verdicts, and what is asked next."""
+"""The page on which answers are labelled, and the file of verdicts."""
 
 import asyncio
 import fcntl
@@ -6,36 +6,31 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-import polars as pl
-from aiohttp import web
 from pydantic import StrictBool, StrictInt
 
+from tracecal.apps.explorer.of_file import scores as scores
 from tracecal.apps.explorer.page import page
-from tracecal.calibration.guarantees import error_level
-from tracecal.calibration.labelling import NoMoreLabels, Population, grouped, order_of_tests, search
+from tracecal.calibration.labelling import LabelQuery as LabelQuery
+from tracecal.calibration.labelling import Recorded as Recorded
+from tracecal.calibration.labelling import Verdict
+from tracecal.calibration.labelling import Wanted as Wanted
 from tracecal.errors import InputError
-from tracecal.io.checksums import hash_of
-from tracecal.io.files import read_json, write_json
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
-from tracecal.io.randomness import seeded
 from tracecal.io.settings import Strict, parse
 
+try:
+    from aiohttp import web
+except ModuleNotFoundError as error:
+    raise InputError(
+        "the page for labels needs aiohttp, which is not installed: pip install 'tracecal[serve]'"
+    ) from error
+
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether an answer is correct; null where the one who labels it is unsure."""
-
-    correct: bool | None
-    note: str = ""
 
 
 class Verdicts:
@@ -329,183 +324,3 @@ def serve(labelling: Labelling, port: int) -> None:
     address = f"http://{HOST}:{listening.getsockname()[1]}/{labelling.token}/"
     LOGGER.info("open %s in a browser; end with Ctrl-C", address)
     web.run_app(labelling.application(), sock=listening, print=None, access_log=None)
-
-
-# Which label a guaranteed error rate needs next, and whether the guarantee stands.
-
-
-# Whose scores decide where no estimator is named or recommended, the first that the answers have.
-PREFERRED = ("trace_plus", "trace", "len_norm_logp")
-
-
-def scores(
-    data: Mapping[str, Any], estimator: str | None, recommended: str | None = None
-) -> tuple[str, list[float | None]]:
-    """The estimator that decides, and each answer's probability by it, or score without one.
-
-    `data` are those of `shown.page_data`, `recommended` is the estimator of a calibrator's file.
-    Raises `InputError` where the answers lack it.
-    """
-    columns = data["answers"]
-    preferred = (recommended, *PREFERRED) if recommended else PREFERRED
-    for name in [estimator] if estimator else preferred:
-        for kind in ("probability", "score"):
-            values = columns[kind].get(name, [])
-            if any(value is not None for value in values):
-                return name, values
-    known = ", ".join(columns["score"]) or "none"
-    raise InputError(
-        f"the answers have no score of {estimator or ' or '.join(PREFERRED)}; there is {known}: "
-        "choose one with --estimator, or give answers with log-probabilities."
-    )
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A guarantee to look for: at most `error_rate` of the answers kept by `estimator` are wrong.
-
-    `largest_group` is how many answers of a question count at most, among 'further' answers; null:
-    as many as the largest of the file has. Raises `InputError` for settings out of range.
-    """
-
-    estimator: str
-    error_rate: float
-    confidence: float
-    population: Population
-    largest_group: int | None
-    seed: int
-
-    def __post_init__(self) -> None:
-        for name, value in (
-            ("--error-rate", self.error_rate),
-            ("--confidence", self.confidence),
-        ):
-            if not 0 < value < 1:
-                raise InputError(f"{name} {value:g}: expected a number between 0 and 1.")
-        if self.largest_group is not None and self.population == "finite":
-            raise InputError(
-                "--largest-group is for --population further: how the answers of this file are "
-                "grouped does not matter to a guarantee about them."
-            )
-        if self.largest_group is not None and self.largest_group < 1:
-            raise InputError(f"--largest-group {self.largest_group}: expected 1 or more.")
-
-
-class LabelQuery:
-    """Asks for the labels of `calibrate.asking`; a verdict that is unsure counts as wrong."""
-
-    def __init__(
-        self, answers: pl.DataFrame, scores: Sequence[float | None], wanted: Wanted
-    ) -> None:
-        """For answers (columns of `RECORDS`) with `scores`."""
-        scored = answers.with_columns(score=pl.Series(scores, dtype=pl.Float64)).sort("example_id")
-        group, most = np.zeros(scored.height, dtype=int), None
-        if wanted.population == "further":
-            group = grouped(answers)["group_id"].rank("dense").to_numpy().astype(int) - 1
-            most = wanted.largest_group or int(np.bincount(group).max())
-        order = order_of_tests(group, wanted.population, most, seeded(wanted.seed, "pick"))
-        self._wanted = wanted
-        self._score = scored["score"].fill_null(-np.inf).to_numpy()
-        self._ids, self._tested = scored["example_id"][order].to_list(), self._score[order]
-        exact = json.dumps([scored["example_id"].to_list(), self._score.tolist()])
-        self.settings = asdict(wanted) | {"largest_group": most, "scores": hash_of(exact)}
-
-    def record(self, given: Mapping[str, Verdict]) -> dict[str, Any]:
-        """The settings and what stands by the verdicts so far, as plain JSON.
-
-        `labels` is how many of them were looked at, `next` the answer whose label is needed next.
-        """
-        looked_at: set[str] = set()
-        needed: list[str] = []
-
-        def wrong(answer: int) -> bool:
-            example = self._ids[answer]
-            if example not in given:
-                needed.append(example)
-                raise NoMoreLabels
-            looked_at.add(example)
-            return given[example].correct is not True
-
-        level = error_level(self._wanted.confidence)
-        found = search(self._tested, wrong, self._wanted.error_rate, level, self._wanted.population)
-        kept = np.inf if found.threshold is None else found.threshold
-        return self.settings | {
-            "threshold": found.threshold,
-            "coverage": float((self._score >= kept).mean()),
-            "tested": found.tested,
-            "ended": found.ended,
-            "labels": len(looked_at),
-            "next": needed[0] if needed else None,
-        }
-
-
-class Recorded:
-    """A query whose record is on disk before it is answered, with all that was tried before.
-
-    The record holds `tried`, the records of other searches that have looked at labels, and
-    `joint_confidence`: that this search's guarantee and all of theirs hold.
-    """
-
-    def __init__(self, query: LabelQuery, path: Path) -> None:
-        """Raises `InputError` where `path` is another's file."""
-        self._query, self.path = query, path
-        try:
-            tried = [one for one in _searches(path) if one["labels"] and not self._is_own(one)]
-            doubt = 1 - query.settings["confidence"] + sum(1 - one["confidence"] for one in tried)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{path} is not a record as this 'tracecal label' writes it: move it away, or name "
-                "another --output."
-            ) from error
-        self._of_all = {"joint_confidence": round(max(0.0, 1 - doubt), 12), "tried": tried}
-
-    def _is_own(self, record: Mapping[str, Any]) -> bool:
-        """Whether a record is of this search, at whatever number of labels."""
-        return all(record[name] == value for name, value in self._query.settings.items())
-
-    def ask(self, given: Mapping[str, Verdict]) -> tuple[str | None, str]:
-        """The answer to label next, null where the search has ended, and how it stands."""
-        record = self._query.record(given) | self._of_all
-        write_json(record, self.path)
-        return record["next"], f"{len(given)} labelled; {said(record)}"
-
-
-def _searches(path: Path) -> list[dict[str, Any]]:
-    """The records of all searches that are stored, the first that was tried first."""
-    if not path.exists():
-        return []
-    last = read_json(path)
-    earlier = last.pop("tried")
-    del last["joint_confidence"]
-    return [*earlier, last]
-
-
-def said(record: Mapping[str, Any]) -> str:
-    """How a search stands, by its record."""
-    parts = ["nothing is guaranteed"]
-    if record["threshold"] is not None:
-        parts = [
-            f"guaranteed: at most {record['error_rate']:.0%} are incorrect among the "
-            f"{record['coverage']:.1%} of {_whom(record)} from {record['threshold']:.4g} on "
-            f"({record['confidence']:.0%} confidence)"
-        ]
-    if record["tried"]:
-        parts.append(
-            f"search {len(record['tried']) + 1} on these labels: whoever chooses among them has at "
-            f"least {record['joint_confidence']:.0%} confidence"
-        )
-    if record["next"] is not None:
-        parts.append(f"now tested: from {record['tested']:.4g} on")
-    elif record["ended"] == "failed":
-        parts.append(f"from {record['tested']:.4g} on too many are incorrect")
-    else:
-        parts.append("no threshold is left to test")
-    return "; ".join(parts)
-
-
-def _whom(record: Mapping[str, Any]) -> str:
-    if record["population"] == "finite":
-        return "this file's answers"
-    most = record["largest_group"]
-    counts = "" if most == 1 else f", a question counting with at most {most} of them,"
-    return f"further answers like this file's{counts}"

@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import ENTROPY_KIND, Known, Reasoning, StopToken
 from tracecal.calibration.few_labels import PART_FEATURE
-from tracecal.calibration.fits import Calibrator, Logistic, Mixture, Pooled, from_json
+from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import NEED_ENTROPY
 from tracecal.estimators.registry import ESTIMATORS
@@ -117,8 +117,8 @@ class Fitted:
 
     estimator: str
     inputs: tuple[str, ...]
-    final: Calibrator
-    certified: Calibrator | None
+    final: Fit
+    certified: Fit | None
     thresholds: Mapping[Target, float | None]
     reasons: Mapping[Target, str]
     fitted_on: FittedOn
@@ -181,9 +181,7 @@ class Fitted:
         )
 
 
-def interval(
-    calibrator: Calibrator, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def interval(calibrator: Fit, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bounds [n] of the probability of inputs between `low` and `high`, both [n, d].
 
     They are the smallest and largest probability: every kind of calibrator is monotone in each of

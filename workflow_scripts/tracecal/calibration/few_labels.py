@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracecal.calibration.fits import (
-    Calibrator,
+    Fit,
     Mixture,
     Pooled,
     constant,
@@ -57,9 +57,7 @@ MEMBERS = (
 )
 
 
-def fit_ridge(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]
-) -> list[Calibrator]:
+def fit_ridge(parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]) -> list[Fit]:
     """As `fit_all` with 'platt', with the penalty RIDGE and weights of confidences >= 0."""
     return fit_all(parts, "platt", RIDGE, _least(features))
 
@@ -73,7 +71,7 @@ def fit_mixtures(
     parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
     features: Sequence[str],
     members: Sequence[Member] = MEMBERS,
-) -> list[Calibrator]:
+) -> list[Fit]:
     """The mixture of `members` for each part: features [n, d], labels (bool) and groups, both [n].
 
     A group's answers are in one fold; the groups are dealt to the folds in the order of their
@@ -108,7 +106,7 @@ def fit_mixtures(
     return mixtures
 
 
-def _fit_member(member: Member, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Calibrator]:
+def _fit_member(member: Member, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Fit]:
     if member.fit == "rising":
         return [constant(correct) or isotonic(x[:, 0], correct, True) for x, correct in parts]
     least = _least(member.features) if member.fit == "signed" else None
@@ -166,9 +164,7 @@ def by_part(
     return columns, {**dict.fromkeys(estimators, "pooled"), **own_fits}
 
 
-def fit_pooled(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]], names: Sequence[str]
-) -> list[Calibrator]:
+def fit_pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]], names: Sequence[str]) -> list[Fit]:
     """Fit each part of the data: inputs x [n, d + 1] (finite) and labels [n] (bool).
 
     The last column of x is the place of a row's name in `names`. Labels of one class give a

@@ -206,7 +206,7 @@ class Mixture:
 
     weights: list[float]
     columns: list[list[int]]
-    fits: list["Calibrator"]
+    fits: list["Fit"]
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of inputs [n, d]."""
@@ -244,10 +244,10 @@ class Pooled:
         return weights[place], np.array([*self.intercepts, self.common_intercept])[place]
 
 
-Calibrator = Logistic | Isotonic | Constant | Identity | Mixture | Pooled
+Fit = Logistic | Isotonic | Constant | Identity | Mixture | Pooled
 
 
-def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator:
+def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit:
     """Fit features x [n, d] (finite) to labels [n] (bool), as `fit_all`."""
     return fit_all([(x, correct)], method)[0]
 
@@ -257,7 +257,7 @@ def fit_all(
     method: Method,
     penalty: float = 1.0,
     least: np.ndarray | None = None,
-) -> list[Calibrator]:
+) -> list[Fit]:
     """Fit each part, features [n, d] (finite) and labels [n] (bool), by itself.
 
     platt: standardise (ddof 0, zero variance -> 1), logistic regression with scikit-learn's
@@ -276,9 +276,9 @@ def fit_all(
 
 def fit_by_shape(
     parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    known: Sequence[Calibrator | None],
-    fit_together: Callable[[np.ndarray, np.ndarray], Sequence[Calibrator]],
-) -> list[Calibrator]:
+    known: Sequence[Fit | None],
+    fit_together: Callable[[np.ndarray, np.ndarray], Sequence[Fit]],
+) -> list[Fit]:
     """The calibrators that are `known`, and fits of the other parts, those of one shape together.
 
     `fit_together` gets their inputs [B, n, d] and labels [B, n].
@@ -295,7 +295,7 @@ def fit_by_shape(
     return fitted
 
 
-def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Calibrator | None:
+def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit | None:
     """The calibrator of a part that needs no logistic regression, else None."""
     if method == "identity":
         return Identity()
@@ -348,7 +348,7 @@ def isotonic(score: np.ndarray, correct: np.ndarray, rising: bool | Literal["aut
     return Isotonic(regression.X_thresholds_.tolist(), regression.y_thresholds_.tolist())
 
 
-def as_json(calibrator: Calibrator) -> dict[str, object]:
+def as_json(calibrator: Fit) -> dict[str, object]:
     """Plain JSON from which `from_json` restores the calibrator; no pickle."""
     stored = {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
     if isinstance(calibrator, Mixture):
@@ -356,7 +356,7 @@ def as_json(calibrator: Calibrator) -> dict[str, object]:
     return stored
 
 
-def from_json(stored: Mapping[str, Any]) -> Calibrator:
+def from_json(stored: Mapping[str, Any]) -> Fit:
     """The calibrator that `as_json` stored."""
     kinds = (Logistic, Isotonic, Constant, Identity, Mixture, Pooled)
     values = {key: value for key, value in stored.items() if key != "kind"}

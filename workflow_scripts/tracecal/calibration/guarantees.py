@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtr, ndtri, xlogy
 
-from tracecal.calibration.fits import Calibrator, from_json
+from tracecal.calibration.fits import Fit, from_json
 
 
 def error_level(confidence: float, together: int = 1) -> float:
@@ -388,7 +388,7 @@ def _of_others(others: Sequence[Guarantee]) -> dict[str, float | int | None]:
 
 
 def parts(
-    calibrator: Calibrator, features: Sequence[str], answers: pl.DataFrame, split: pl.DataFrame
+    calibrator: Fit, features: Sequence[str], answers: pl.DataFrame, split: pl.DataFrame
 ) -> tuple[Part, Part]:
     """The calibration and the evaluation part of a split, without answers that lack a feature."""
     joined = split.join(

@@ -9,7 +9,7 @@ import polars as pl
 import polars.selectors as cs
 
 from tracecal.calibration.few_labels import fit_mixtures, fit_pooled, fit_ridge
-from tracecal.calibration.fits import Calibrator, Method, as_json, fit_all, from_json
+from tracecal.calibration.fits import Fit, Method, as_json, fit_all, from_json
 from tracecal.calibration.metrics import nll
 from tracecal.estimators.entry import PICKED, OwnFit
 from tracecal.io.files import read_parquet
@@ -57,7 +57,7 @@ def calibrate_all(
     masks = [*parts.values(), np.ones_like(correct)]
     groups = _groups(answers["example_id"], splits) if "mixture" in own_fits.values() else []
     ways = {name: own_fits.get(name, method) for name in estimators}
-    fits: dict[str, list[Calibrator]] = {}
+    fits: dict[str, list[Fit]] = {}
     for way in dict.fromkeys(ways.values()):
         names = [name for name in estimators if ways[name] == way]
         chosen = [inputs[name] for name in names]
@@ -118,7 +118,7 @@ def _fit(
     groups: Sequence[np.ndarray],
     way: Method | OwnFit,
     penalty: float,
-) -> list[Calibrator]:
+) -> list[Fit]:
     """The fits of each input's complete answers in each of `parts` (masks [n]), in order."""
     if way not in ("ridge", "mixture"):
         rows = [(one.x, one.complete & part) for one in inputs for part in parts]
@@ -140,7 +140,7 @@ def _predictions(
     ids: pl.Series,
     parts: Mapping[int, np.ndarray],
     inputs: Mapping[str, _Inputs],
-    fitted: Mapping[str, Mapping[int, Calibrator]],
+    fitted: Mapping[str, Mapping[int, Fit]],
 ) -> pl.DataFrame:
     """`PREDICTIONS` of each split's complete answers outside its calibration part."""
     keys = [(name, split) for name in inputs for split in parts]

@@ -1,25 +1,80 @@
 """Exact traces of answers made elsewhere: one teacher-forced pass, nothing generated."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
 
 import polars as pl
-import torch
 from polars import CompatLevel
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tracecal.answers.as_traces import NOT_REPLAYABLE, as_traces
 from tracecal.answers.record import RECORDS
-from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
-from tracecal.capture.capture import capture, token_texts
-from tracecal.capture.context import StopStrings, padded_context, shared_prefix
-from tracecal.capture.model import end_tokens
 from tracecal.errors import InputError
 from tracecal.io.traces import write_table
+
+try:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
+    from tracecal.capture.capture import capture, token_texts
+    from tracecal.capture.context import StopStrings, padded_context, shared_prefix
+    from tracecal.capture.model import end_tokens, load_model, load_tokenizer
+except ModuleNotFoundError as error:
+    raise InputError(
+        f"a replay needs {error.name}, which is not installed: pip install 'tracecal[replay]'"
+    ) from error
 
 # Logits in memory at a time: 1 GiB in float32
 MOST_LOGITS = 1 << 28
 # Null, since all entropies are exact
 NULL_COLUMNS = ("entropy_lower", "entropy_upper", "top_k", "lacks")
+
+
+def replay(
+    answers: pl.DataFrame,
+    weights: str | Path,
+    *,
+    revision: str | None = None,
+    model: str | None = None,
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32",
+    batch_size: int = 32,
+    end_token: bool = False,
+) -> pl.DataFrame:
+    """Read answers once with the model that gave them, for exact traces, as ``tracecal replay``.
+
+    Parameters
+    ----------
+    answers : polars.DataFrame
+        Of `read_answers`.
+    weights : path
+        The model's folder, as for Transformers.
+    revision : str, optional
+        Of the model; by default as the answers state it.
+    model : str, optional
+        The model's name, where an answer has none; by default that of the folder.
+    dtype : {"float32", "bfloat16", "float16"}
+        Type of the weights.
+    batch_size : int
+        Answers processed together.
+    end_token : bool
+        Whether to append it to answers of text.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns of `read_answers`, with ``surprisal`` and ``entropy`` (nats) of each token.
+
+    Raises
+    ------
+    InputError
+        Where an answer has no prompt or no token, or tokens that the model does not know.
+    """
+    loaded, tokenizer = load_model(weights, dtype), load_tokenizer(weights)
+    traces = replay_answers(loaded, tokenizer, answers.select(*RECORDS), batch_size, end_token)
+    name = model or Path(weights).resolve().name
+    stated = {"revision": pl.lit(revision)} if revision else {}
+    return traces.with_columns(pl.col("model").fill_null(name), **stated)
 
 
 def replay_answers(

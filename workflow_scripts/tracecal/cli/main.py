@@ -29,7 +29,7 @@ from tracecal.io.files import write_json, write_text
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 
-DISTRIBUTION = "trace-workflow"
+DISTRIBUTION = "tracecal"
 EXAMPLES = {
     "calibrate": "tracecal calibrate --answers labelled.jsonl --task svamp --vocabulary 151936 "
     "--output C.json",

@@ -22,6 +22,7 @@ from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibration.score import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
+from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict
 from tracecal.monitoring.monitors import (
@@ -58,6 +59,7 @@ CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, eviden
 ENOUGH = 1000  # answers that say how long blocks must be
 SHORTEST = 100  # blocks in which a false alarm is allowed once on average
 USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
+AT_ONCE = 500  # answers of a transaction
 NEWEST = 10_000  # answers that say how long blocks must be
 
 
@@ -72,6 +74,10 @@ class Added:
     watched: int = 0
     repeated: int = 0
     contradicting: int = 0
+
+    def __add__(self, other: "Added") -> "Added":
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Added(*(one + more for one, more in pairs))
 
 
 class Store:
@@ -150,6 +156,18 @@ class Store:
             told = [keys[place] for place in places], [choices[place] for place in places]
             added.new, added.watched = len(new), self._watch(state, new, *told)
         return added
+
+    def add_in_parts(
+        self, ids: Sequence[str], batch: Batch, told: Sequence[tuple[tuple[str, int], str | None]]
+    ) -> Added:
+        """As `add_answers`, some at a time; `told` are, of each, `choice_of` and `key_of`."""
+        total = Added()
+        keys = [key or request for (request, _), key in told]
+        choices = [number for (_, number), _ in told]
+        for first in range(0, len(ids), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            total += self.add_answers(ids[part], batch[part], keys[part], choices[part])
+        return total
 
     def add_given(
         self,
@@ -522,3 +540,83 @@ def went_in(state: State) -> str:
         f"{state.answers:,} of {state.seen:,} answers watched, one of each {shared}; false alarms "
         f"are as rare as stated where {blocks or 'these '}are independent of one another"
     )
+
+
+def without_reference(fitted: Fitted, watching: Watching) -> Iterator[str]:
+    """What is not noticed for want of the calibration's own answers."""
+    if watching.block > 1:
+        yield (
+            f"means of --block {watching.block} answers have no reference: what was unlike the "
+            "calibration from the start is not noticed"
+        )
+    elif not fitted.reference.probability:
+        yield (
+            "the calibrator holds no answers to compare with, so that only changes within this "
+            "traffic are noticed; calibrate again to change that"
+        )
+
+
+def require_keys(keys: list[str | None], one_per: str) -> None:
+    """Raise `InputError` where no row has a key, and say of how many that is so."""
+    if lacking := keys.count(None):
+        told = f"have nothing at --one-per {one_per}"
+        if lacking == len(keys):
+            raise InputError(f"all {lacking} answers {told}: name a path of their rows.")
+        LOGGER.warning("%d answers %s: each counts by itself", lacking, told)
+
+
+def read_labels(path: str | Path) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Pairs of an answer's id and whether it is right, and why other lines are invalid.
+
+    JSON Lines with `id` (or `example_id`) and `correct`; lines whose `correct` is null are unsure
+    and count as invalid.
+    """
+    require_regular(path, MOST_BYTES)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as labels ({error}).") from error
+    labels, wrong = [], []
+    for place, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = parsed_json(line)
+            name = row.get("id", row.get("example_id"))
+            if not isinstance(name, str | int) or not isinstance(row.get("correct"), bool):
+                raise ValueError("expected 'id', and 'correct' that is true or false")
+            labels.append((str(name), row["correct"]))
+        except (ValueError, AttributeError) as error:
+            wrong.append(f"line {place}: {error}")
+    return labels, wrong
+
+
+def summary(store: Store, told: Added, judged: Added) -> str:
+    """What is printed at the end."""
+    state, counts = store.state, store.counts()
+    lines = [
+        went_in(state),
+        f"{told.new:,} answers new, {told.watched:,} of them watched; {counts['unknown']:,} in all "
+        f"without confidence; {counts['kept']:,} of {counts['decided']:,} decided ones kept",
+    ]
+    if told.repeated or told.contradicting:
+        lines.append(
+            f"left out: {told.repeated:,} answers of known ids, {told.contradicting:,} of known "
+            "ids with other values"
+        )
+    if any((counts[USED], counts[WAITING], counts[NOT_KEPT], judged.repeated)):
+        lines.append(
+            f"labels: {counts[USED]:,} of kept answers, {counts[SAME_KEY]:,} of others that share "
+            f"what one judged before has, {counts[NOT_KEPT]:,} of answers that were not kept, "
+            f"{counts[WAITING]:,} of answers not seen yet; {judged.repeated:,} given before, "
+            f"{judged.contradicting:,} that contradict an earlier one, which counts"
+        )
+    limit = state.promise.limit
+    for name, one in state.monitors.items():
+        lines.append(f"{name}: evidence {one.total:,.3g} of {limit:,.3g}")
+    if state.promise.error_rate is not None:
+        enough = 1 / state.promise.chance
+        lines.append(f"{ERROR}: evidence {state.errors.total:,.3g} of {enough:,.3g}")
+    lines += [f"WARNING: {warning}"] if (warning := alike(store)) else []
+    lines += [f"ALARM: {one}" for one in sentences(state)] or ["no alarm"]
+    return "\n".join(lines)

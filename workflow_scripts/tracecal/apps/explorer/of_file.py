@@ -257,3 +257,29 @@ def _probabilities(known: pl.DataFrame, fitted: Fitted, parts: pl.Series) -> pl.
         own = fitted.with_part(x.filter(defined).to_numpy(order="c"), parts.filter(defined))
         values = values.scatter(places, fitted.final.predict(own))
     return values
+
+
+# Whose scores decide where no estimator is named or recommended, the first that the answers have.
+PREFERRED = ("trace_plus", "trace", "len_norm_logp")
+
+
+def scores(
+    data: Mapping[str, Any], estimator: str | None, recommended: str | None = None
+) -> tuple[str, list[float | None]]:
+    """The estimator that decides, and each answer's probability by it, or score without one.
+
+    `data` are those of `shown.page_data`, `recommended` is the estimator of a calibrator's file.
+    Raises `InputError` where the answers lack it.
+    """
+    columns = data["answers"]
+    preferred = (recommended, *PREFERRED) if recommended else PREFERRED
+    for name in [estimator] if estimator else preferred:
+        for kind in ("probability", "score"):
+            values = columns[kind].get(name, [])
+            if any(value is not None for value in values):
+                return name, values
+    known = ", ".join(columns["score"]) or "none"
+    raise InputError(
+        f"the answers have no score of {estimator or ' or '.join(PREFERRED)}; there is {known}: "
+        "choose one with --estimator, or give answers with log-probabilities."
+    )

@@ -13,13 +13,14 @@ from aiohttp import ClientResponse
 from multidict import CIMultiDict
 
 from tracecal.apps.proxy.confidence import Scorer, Unscored
-from tracecal.apps.proxy.settings import Server, Settings
+from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.stream import Stream, events, whole
 from tracecal.apps.proxy.wire import (
     FAILURES,
     Form,
     LargeServerError,
     Object,
+    Server,
     UnreadableError,
     json_object,
     sentence,

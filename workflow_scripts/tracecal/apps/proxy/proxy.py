@@ -16,7 +16,7 @@ from aiohttp import ClientConnectionResetError, ClientResponse, web
 
 from tracecal.apps.proxy.confidence import Scorer
 from tracecal.apps.proxy.escalation import Escalation, Streamed
-from tracecal.apps.proxy.settings import Server, Settings
+from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.stream import Stream, events, whole
 from tracecal.apps.proxy.watch_page import Handler, Metrics
 from tracecal.apps.proxy.wire import (
@@ -25,6 +25,7 @@ from tracecal.apps.proxy.wire import (
     OF_BODY,
     Form,
     Object,
+    Server,
     TooLargeError,
     UnreadableError,
     error_response,

@@ -16,18 +16,25 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
-from aiohttp import web
-
 from tracecal.answers.settings import Reading
-from tracecal.apps.proxy.confidence import Scorer, Unscored
-from tracecal.apps.proxy.escalation import Escalation
-from tracecal.apps.proxy.proxy import Proxy
-from tracecal.apps.proxy.settings import KEY_ENV, Server, Settings
-from tracecal.apps.proxy.watcher import Watcher
+from tracecal.apps.proxy.settings import KEY_ENV, Settings
 from tracecal.calibration.calibrator import load, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
+
+try:
+    from aiohttp import web
+
+    from tracecal.apps.proxy.confidence import Scorer, Unscored
+    from tracecal.apps.proxy.escalation import Escalation
+    from tracecal.apps.proxy.proxy import Proxy
+    from tracecal.apps.proxy.watcher import Watcher
+    from tracecal.apps.proxy.wire import Server
+except ModuleNotFoundError as error:
+    raise InputError(
+        f"the proxy needs {error.name}, which is not installed: pip install 'tracecal[serve]'"
+    ) from error
 
 STOPPING = 20.0  # seconds that requests may take to end when the proxy is stopped
 

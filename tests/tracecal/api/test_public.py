@@ -1,0 +1,208 @@
+"""What `import tracecal` offers: names, docstrings and their examples, and what it costs."""
+
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import tracecal
+from support.made import answers
+from support.running import REPOSITORY
+
+SCRIPTS = REPOSITORY / "workflow_scripts"
+NAMES = {
+    *("read_answers", "trace_features", "trace_score"),
+    *("calibrate", "Calibrator", "InputError", "__version__"),
+    *("pick", "LabelSearch", "agree", "plan", "explore"),
+    *("Monitors", "replay"),
+}
+METHODS = {
+    "Calibrator": {
+        *("load", "save", "score", "score_response", "score_response_parts"),
+        *("report", "fitted", "reading"),
+    },
+    "LabelSearch": {"state", "run"},
+    "Monitors": {"watch", "judge", "alarms", "summary", "close"},
+}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch, content):
+    """A folder with the files that examples name."""
+    monkeypatch.chdir(tmp_path)
+    answers(120).write_ndjson("labelled.jsonl")
+    answers(6, seed=1).with_columns(correct=None).write_ndjson("new.jsonl")
+    known = content | {"fitted_on": content["fitted_on"] | {"vocabulary": 100_000}}
+    tracecal.Calibrator(known).save("C.json")
+    return tmp_path
+
+
+def public():
+    """Each public function, class and method, by name."""
+    for name in sorted(NAMES - {"InputError", "__version__"}):
+        yield name, getattr(tracecal, name)
+        for method in sorted(METHODS.get(name, set()) - {"alarms", "close", "reading", "summary"}):
+            yield f"{name}.{method}", getattr(getattr(tracecal, name), method)
+
+
+def test_the_public_names_are_these():
+    assert set(tracecal.__all__) == set(dir(tracecal)) == NAMES
+    for name, methods in METHODS.items():
+        own = {one for one in vars(getattr(tracecal, name)) if not one.startswith("_")}
+        assert own == methods, name
+    with pytest.raises(AttributeError, match="no attribute 'calibarte'"):
+        _ = tracecal.calibarte
+
+
+def test_importing_it_loads_no_library_and_is_quick():
+    program = (
+        "import sys, time; before = {*sys.modules}; start = time.process_time(); import tracecal; "
+        "took = time.process_time() - start; "
+        "print(took, *sorted({name.split('.')[0] for name in {*sys.modules} - before}))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(SCRIPTS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    took, *loaded = run.stdout.split()
+    assert float(took) < 0.3
+    assert set(loaded) - {*sys.stdlib_module_names} == {"tracecal"}
+
+
+def test_using_it_loads_no_model_library():
+    program = "import sys, tracecal; tracecal.Monitors; tracecal.plan; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(SCRIPTS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    heavy = {"torch", "transformers", "snakemake", "matplotlib", "aiohttp", "pandas", "sklearn"}
+    assert heavy.isdisjoint(run.stdout.split())
+
+
+@pytest.mark.parametrize("name", [name for name, _ in public()])
+def test_a_docstring_has_the_parts_of_numpydocs(name):
+    documented = dict(public())[name]
+    text = inspect.getdoc(documented)
+    headings = re.findall(r"^(\w+)\n-+$", text, re.M)
+    order = ["Parameters", "Attributes", "Returns", "Raises", "Examples"]
+    assert headings == [one for one in order if one in headings]
+    assert text.split("\n")[0].endswith((".", ":")) or "\n\n" in text
+    if name != "replay":
+        assert "Examples" in headings
+    parameters = [
+        one for one in inspect.signature(documented).parameters if one not in ("self", "content")
+    ]
+    section = text.partition("Parameters\n----------\n")[2]
+    told = re.findall(r"^([*\w][\w, *]*?)(?: : .*)?$", section, re.M)
+    listed = {one.strip().lstrip("*") for line in told for one in line.split(",")}
+    if name != "Calibrator":
+        assert {*parameters} <= listed
+
+
+EXAMPLES = [
+    test
+    for name, one in public()
+    for test in doctest.DocTestFinder(exclude_empty=True, recurse=False).find(one, name)
+    if test.examples
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
+def test_an_example_gives_what_it_says(example, files):
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.NORMALIZE_WHITESPACE
+        | doctest.ELLIPSIS
+        | doctest.IGNORE_EXCEPTION_DETAIL
+    )
+    assert runner.run(example).failed == 0
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda frame: frame,
+        lambda frame: frame.lazy(),
+        lambda frame: frame.to_pandas(),
+        lambda frame: frame.to_arrow(),
+        lambda frame: frame.to_dicts(),
+        lambda frame: frame.drop("lacks", "top_k", "entropy_lower").rename({"example_id": "id"}),
+    ],
+    ids=["polars", "lazy", "pandas", "arrow", "rows", "own columns"],
+)
+def test_answers_are_taken_in_any_form(of, files):
+    known = tracecal.read_answers("labelled.jsonl")
+    found = tracecal.read_answers(of(known))
+    columns = ["example_id", "surprisal", "entropy", "correct", "model", "stop_token"]
+    assert found.select(columns).equals(known.select(columns))
+
+
+def test_answers_of_no_form_are_refused():
+    for given in (3, {"id": "a"}):
+        with pytest.raises(tracecal.InputError, match="answers are a path, a frame"):
+            tracecal.read_answers(given)
+    frame = tracecal.read_answers([{"id": "a", "logprobs": [-1.0]}])
+    with pytest.raises(tracecal.InputError, match="read already, so model would do nothing"):
+        tracecal.read_answers(frame, model="m")
+
+
+def test_what_a_file_says_of_its_answers_stays_with_a_frame(files):
+    rows = [
+        {"id": "a", "answer": '{"x": 1}', "logprobs": [-1.0], "correct": {"x": True}},
+        {"id": "b", "answer": '{"x": 2}', "logprobs": [-1.0], "wrong_spans": [[1, 3]]},
+    ]
+    frame = tracecal.read_answers(rows)
+    again = tracecal.read_answers(frame)
+    assert again.equals(frame)
+    assert frame["part_labels"].to_list() == [
+        {"correct": [{"name": "x", "correct": True}], "wrong_spans": None},
+        {"correct": None, "wrong_spans": [[1, 3]]},
+    ]
+    two = frame.with_columns(task=pl.Series(["s", "t"]))
+    with pytest.raises(tracecal.InputError, match=r"several values of task \(s, t\)"):
+        tracecal.read_answers(two)
+
+
+def test_features_and_scores_are_those_of_the_equations():
+    s, h = [[0.5, 0.25, 1.0], [0.125]], [[2.0, 1.0, 0.5], None]
+    features = tracecal.trace_features(s, h)
+    assert features["log_length"].to_list() == [np.log(3), 0.0]
+    assert features["mean_entropy"].to_list() == [3.5 / 3, None]
+    weights = np.exp(-np.arange(3) / 2)
+    risk = 0.4 * np.dot(weights, h[0]) / weights.sum() + 0.4 * 3.5 / 3 + 0.2 * 1.75 / 3**0.25
+    score = tracecal.trace_score(s, h)
+    assert score.to_list() == [pytest.approx(np.exp(-risk)), None]
+    assert tracecal.trace_score(s[0], h[0]) == score[0]
+    assert tracecal.trace_score(pl.Series(s), pl.Series(h)).equals(score)
+    assert tracecal.trace_score(pa.array(s).to_pandas(), pa.array(h).to_pandas()).equals(score)
+
+
+@pytest.mark.parametrize(
+    ("surprisal", "entropy"),
+    [([[]], [[]]), ([[1.0]], [[1.0, 2.0]]), ([[-1.0]], [[1.0]]), ([[1.0]], [[np.nan]])],
+)
+def test_unsound_traces_are_refused(surprisal, entropy):
+    with pytest.raises(tracecal.InputError, match=r"answer 0 \(counted from 0\)"):
+        tracecal.trace_features(surprisal, entropy)
+    with pytest.raises(tracecal.InputError, match="weights must be"):
+        tracecal.trace_score([1.0], [1.0], alpha=2.0)
+
+
+def test_long_work_shows_a_bar_where_it_is_wanted(files, capsys):
+    tracecal.read_answers("labelled.jsonl")
+    assert capsys.readouterr().err == ""
+    tracecal.read_answers("labelled.jsonl", progress=True)
+    assert "Reading labelled.jsonl: 120 rows" in capsys.readouterr().err
+    tracecal.Calibrator.load("C.json").score(answers(3).to_dicts(), progress=True)
+    assert "3/3" in capsys.readouterr().err

@@ -1,0 +1,171 @@
+"""`tracecal.sklearn`: scikit-learn's own checks, and the same fits as the library's."""
+
+import doctest
+
+import numpy as np
+import polars as pl
+import pytest
+import sklearn
+from sklearn.calibration import CalibrationDisplay
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tracecal
+from support.made import answers, stored
+from tracecal import sklearn as of_traces
+from tracecal.calibration.calibrator import from_stored
+from tracecal.calibration.few_labels import fit_mixtures, fit_ridge
+from tracecal.calibration.fits import fit
+from tracecal.estimators.of_traces import inputs
+from tracecal.sklearn import (
+    LogRidgeClassifier,
+    StackOfSixClassifier,
+    TraceFeatures,
+    TracePlusClassifier,
+)
+
+FRAME = answers(200)
+RIGHT = FRAME["correct"].to_numpy()
+CLASSIFIERS = {
+    "trace_plus": TracePlusClassifier(),
+    "log_ridge": LogRidgeClassifier(),
+    "stack_of_six": StackOfSixClassifier(),
+}
+
+
+@parametrize_with_checks([*CLASSIFIERS.values(), LogRidgeClassifier(rising=[0]), TraceFeatures()])
+def test_it_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def matrix(estimator):
+    """The inputs of a fit as the calibration protocol computes them, and their names."""
+    columns = of_traces.OF_ESTIMATOR[estimator]
+    names = [column.split(".", 1)[1] for column in columns]
+    return inputs(FRAME, columns).select(columns).to_numpy(), names
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_its_features_are_those_of_the_protocol(estimator):
+    x, names = matrix(estimator)
+    found = TraceFeatures(estimator).fit_transform(FRAME)
+    assert found.columns == TraceFeatures(estimator).get_feature_names_out().tolist() == names
+    assert np.array_equal(found.to_numpy(), x)
+
+
+def test_traces_are_taken_in_any_form():
+    expected = TraceFeatures().transform(FRAME)
+    pairs = list(FRAME.select("surprisal", "entropy").rows())
+    for given in (pairs, FRAME.to_pandas(), FRAME.to_dicts(), FRAME.to_arrow(), iter(pairs)):
+        assert TraceFeatures().transform(given).equals(expected)
+    without = TraceFeatures(["mean_entropy", "length"]).transform([([1.0], None)])
+    assert without.rows() == [(None, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("features", "given", "said"),
+    [
+        ("trace_plsu", [], "the id of an estimator of traces"),
+        (["mean"], [], "there is no feature 'mean'"),
+        ("trace_plus", [([1.0], [1.0], [2.0])], "expected pairs"),
+        ("trace_plus", [([1.0], [-1.0])], "negative or not finite"),
+    ],
+)
+def test_what_it_cannot_use_is_refused(features, given, said):
+    with pytest.raises(tracecal.InputError, match=said):
+        TraceFeatures(features).transform(given)
+
+
+def test_the_fits_are_the_librarys():
+    probability = {
+        name: make_pipeline(TraceFeatures(name), classifier)
+        .fit(FRAME, RIGHT)
+        .predict_proba(FRAME)[:, 1]
+        for name, classifier in CLASSIFIERS.items()
+    }
+    content = stored(FRAME)
+    for name in ("trace_plus", "log_ridge"):
+        final = from_stored(content, name, "made up").final
+        assert probability[name] == pytest.approx(final.predict(matrix(name)[0]), abs=1e-9)
+    x, names = matrix("log_ridge")
+    assert np.array_equal(probability["log_ridge"], fit_ridge([(x, RIGHT)], names)[0].predict(x))
+    x, names = matrix("stack_of_six")
+    order = np.random.RandomState(2026).permutation(len(x))
+    (stack,) = fit_mixtures([(x, RIGHT, order)], names)
+    assert np.array_equal(probability["stack_of_six"], stack.predict(x))
+    x, _ = matrix("trace_plus")
+    isotonic = TracePlusClassifier("isotonic").fit(x[:, :1], RIGHT)
+    assert isotonic.fit_ == fit(x[:, :1], RIGHT, "isotonic")
+
+
+def test_weights_of_confidences_are_at_least_0_and_others_are_free():
+    x = np.random.default_rng(0).normal(size=(100, 2))
+    falling = x[:, 0] + x[:, 1] / 2 < 0
+    free = LogRidgeClassifier().fit(x, falling).fit_.weights
+    assert max(free) < 0
+    for held in (
+        LogRidgeClassifier(rising=[0]).fit(x, falling),
+        LogRidgeClassifier(rising=["a"]).fit(pl.DataFrame(x, ["a", "b"]), falling),
+        LogRidgeClassifier().fit(pl.DataFrame(x, ["mean_entropy_log_conf", "b"]), falling),
+    ):
+        assert held.fit_.weights[0] == 0 > held.fit_.weights[1]
+    with pytest.raises(ValueError, match="X has no column c"):
+        LogRidgeClassifier(rising=["c"]).fit(x, falling)
+
+
+def test_a_pipeline_is_cross_validated_with_groups():
+    """Labels that say nothing but in pairs: a fold that saw an answer's twin would be told."""
+    groups = np.arange(200) // 2
+    seen = []
+
+    class Spy(StackOfSixClassifier):
+        def fit(self, X, y, groups=None):
+            seen.append(groups)
+            return super().fit(X, y, groups)
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(TraceFeatures("stack_of_six"), Spy().set_fit_request(groups=True))
+        found = cross_val_score(
+            pipeline,
+            FRAME,
+            RIGHT,
+            cv=GroupKFold(4),
+            scoring="roc_auc",
+            params={"groups": groups},
+        )
+    assert len(found) == len(seen) == 4 and np.mean(found) > 0.7
+    for one in seen:
+        assert len(one) == 150 and np.unique(one, return_counts=True)[1].min() == 2
+
+
+def test_groups_stay_in_one_fold():
+    x, _ = matrix("stack_of_six")
+    frame = TraceFeatures("stack_of_six").transform(FRAME)
+    groups = np.arange(len(x)) // 2
+    by_group = StackOfSixClassifier().fit(frame, RIGHT, groups=groups)
+    order = np.random.RandomState(2026).permutation(100)
+    (expected,) = fit_mixtures([(x, RIGHT, order[groups])], frame.columns)
+    assert by_group.fit_ == expected
+    assert by_group.fit_ != StackOfSixClassifier().fit(frame, RIGHT).fit_
+
+
+def test_its_calibration_is_displayed():
+    pipeline = make_pipeline(TraceFeatures(), TracePlusClassifier()).fit(FRAME, RIGHT)
+    shown = CalibrationDisplay.from_estimator(pipeline, FRAME, RIGHT, n_bins=5)
+    assert len(shown.prob_true) == 5
+    assert shown.y_prob.tolist() == pipeline.predict_proba(FRAME)[:, 1].tolist()
+
+
+FINDER = doctest.DocTestFinder(exclude_empty=True)
+EXAMPLES = [test for test in FINDER.find(of_traces) if test.examples]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
+def test_an_example_gives_what_it_says(example):
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_every_class_has_an_example():
+    shown = {example.name.removeprefix("tracecal.sklearn.") for example in EXAMPLES}
+    assert {*of_traces.__all__} <= shown

@@ -1,0 +1,303 @@
+"""Answers as people give them, and the features and scores of their traces.
+
+Answers are a path of any format of docs/reference/formats.md, rows (mappings, as such a file holds
+them), or a frame: Polars, or any that speaks Arrow's C stream, as those of pandas do. Options of reading
+(`format`, `model`, `stop_token`, `processed`, `reasoning`, `id`, `label`, `columns`, ...) are
+keyword arguments, and hold for paths and rows: a frame of `read_answers` has been read.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracecal.answers import read
+from tracecal.answers.evaluations import PartLabels
+from tracecal.answers.record import RECORDS
+from tracecal.answers.settings import Reading
+from tracecal.errors import InputError
+from tracecal.features import operators
+from tracecal.features.features import FEATURES, answer_features
+from tracecal.io.log import LOGGER
+from tracecal.io.settings import parse
+
+Answers = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
+SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
+# What a file says of all its answers, and a frame in a column of each.
+STATED = ("task", "revision")
+PART_LABELS = pl.Struct(
+    {
+        "correct": pl.List(pl.Struct({"name": pl.String, "correct": pl.Boolean})),
+        "wrong_spans": pl.List(pl.List(pl.Int64)),
+    }
+)
+
+
+def read_answers(answers: Answers, *, progress: bool = False, **reading: Any) -> pl.DataFrame:
+    """Read answers with their traces from a file of any format, from rows, or from a frame.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        JSON Lines, JSON, CSV, Arrow, Parquet, an Inspect log or a proxy's state; see above.
+    progress : bool
+        Whether to show a bar.
+    **reading
+        Options of reading, such as ``vocabulary`` (the number of the model's tokens, which
+        entropies from top-k need), ``model`` or ``label``: those of ``tracecal score --help``.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row per answer: ``example_id``, ``answer``, ``surprisal`` and ``entropy`` (lists with a
+        number per token, nats, null where unknown), bounds of the entropies, ``correct``,
+        ``model``, why a trace is incomplete (``lacks``), and more. Where the file states them also
+        ``task``, ``revision``, and ``part_labels``, verdicts on parts of answers.
+
+    Raises
+    ------
+    InputError
+        Where no answer is usable, or a row is invalid and ``wrong_rows`` is not ``"skip"``.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> rows = [{"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5], "entropy": [0.5, 1.0]}]
+    >>> tracecal.read_answers(rows)["surprisal"].to_list()
+    [[0.25, 0.5]]
+    """
+    known = answers_in(answers, reading, progress=progress)
+    stated = {name: pl.lit(known.metadata.get(name)) for name in STATED if name in known.metadata}
+    frame = known.frame.with_columns(**stated)
+    if not known.of_parts:
+        return frame
+    labels = [_plain(known.of_parts.get(name)) for name in frame["example_id"]]
+    return frame.with_columns(part_labels=pl.Series(labels, dtype=PART_LABELS))
+
+
+def _plain(labels: PartLabels | None) -> dict[str, Any] | None:
+    if labels is None:
+        return None
+    verdicts = None if labels.correct is None else labels.correct.items()
+    named = verdicts and [{"name": name, "correct": correct} for name, correct in verdicts]
+    return {"correct": named, "wrong_spans": labels.wrong_spans}
+
+
+def answers_in(
+    answers: Answers,
+    reading: Mapping[str, Any],
+    vocabulary: int | None = None,
+    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    progress: bool = False,
+) -> read.Answers:
+    """The answers with all that their source says; `vocabulary` counts where `reading` names none.
+
+    A frame that has been read takes no options, save a vocabulary, which changes nothing of it.
+    """
+    if isinstance(answers, read.Answers):
+        return answers
+    options = {"vocabulary": vocabulary} | dict(reading)
+    settings = parse(Reading, options, "options of reading")
+    if isinstance(answers, str | Path):
+        found = read.read_answers(answers, settings, with_rows=with_rows, progress=progress)
+    elif (frame := _polars(answers)) is None:
+        found = read.answers_of(answers, settings, with_rows, progress)
+    elif frame.columns and RECORDS.keys() <= {*frame.columns}:
+        if changed := settings.changed({*Reading.model_fields} - {"vocabulary"}):
+            raise InputError(
+                f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
+                "options of reading to read_answers."
+            )
+        return _of_frame(frame, with_rows)
+    else:
+        found = read.answers_of(frame.iter_rows(named=True), settings, with_rows, progress)
+    if found.wrong:
+        LOGGER.warning("%s: left out %s", name_of(answers), read.listed(found.wrong))
+    return found
+
+
+def _polars(answers: Any) -> pl.DataFrame | None:
+    """A frame as one of Polars; null for rows. Raises `InputError` for anything else."""
+    if isinstance(answers, pl.LazyFrame):
+        return answers.collect()
+    if hasattr(answers, "__arrow_c_stream__"):
+        return answers if isinstance(answers, pl.DataFrame) else pl.DataFrame(answers)
+    if isinstance(answers, Mapping) or not isinstance(answers, Iterable):
+        raise InputError(
+            f"answers are a path, a frame (Polars, pandas, Arrow) or a list of rows, not "
+            f"{type(answers).__name__}."
+        )
+    return None
+
+
+def _of_frame(
+    frame: pl.DataFrame, with_rows: bool | Callable[[str, dict[str, Any]], Any]
+) -> read.Answers:
+    """The answers of a frame of `read_answers`, whatever columns were added to it."""
+    records = frame.select(*RECORDS).cast(SCHEMA)
+    metadata = {}
+    for name in {*STATED} & {*frame.columns}:
+        values = frame[name].drop_nulls().unique().sort().to_list()
+        if len(values) > 1:
+            raise InputError(
+                f"the answers are of several values of {name} ({', '.join(map(str, values))}): "
+                "give those of one."
+            )
+        if values:
+            metadata[name] = values[0]
+    of_parts = {}
+    if "part_labels" in frame.columns:
+        told = frame.select("example_id", "part_labels").drop_nulls()
+        of_parts = {name: _labels(labels) for name, labels in told.iter_rows()}
+    rows: Sequence[Any] = ()
+    if with_rows:
+        rows = list(frame.iter_rows(named=True))
+        if with_rows is not True:
+            rows = [with_rows(row["example_id"], row) for row in rows]
+    return read.Answers(records, [], metadata, of_parts, rows)
+
+
+def _labels(told: Mapping[str, Any]) -> PartLabels:
+    verdicts, spans = told["correct"], told["wrong_spans"]
+    named = verdicts and {one["name"]: one["correct"] for one in verdicts}
+    return PartLabels(named, spans and [tuple(span) for span in spans])
+
+
+def name_of(answers: Answers) -> str:
+    return Path(answers).name if isinstance(answers, str | Path) else "the data"
+
+
+def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:
+    """Compute the features of traces: TRACE's operators and the inputs of its fits.
+
+    Parameters
+    ----------
+    surprisal, entropy : list of lists, or series of lists
+        One list per answer with a number per token, in nats: the surprisal of the token chosen, and
+        the entropy of the distribution it was chosen from. A list of numbers is one answer; an
+        entropy may be null.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row per answer and a Float64 column per feature, null where it is undefined, as features
+        of entropies are without these. Source: appendix B of the paper, and
+        docs/reference/definitions.md.
+
+    Raises
+    ------
+    InputError
+        Where lists are empty, of unequal lengths, negative or not finite.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> features = tracecal.trace_features([[0.5, 0.25]], [[2.0, 1.0]])
+    >>> features["mean_entropy"].item(), features["length"].item()
+    (1.5, 2.0)
+    """
+    traces = traces_in(surprisal, entropy)
+    found = answer_features(traces.with_row_index("example_id")).select(*FEATURES)
+    return found.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
+
+
+def trace_score(
+    surprisal: Any,
+    entropy: Any,
+    *,
+    alpha: float = operators.ALPHA,
+    beta: float = operators.BETA,
+    gamma: float = operators.GAMMA,
+    decay: float = operators.DECAY,
+    window: int = operators.WINDOW,
+    exponent: float = operators.LENGTH_EXPONENT,
+) -> Any:
+    """Compute TRACE, exp(-R), of traces: the larger, the more confident; no labels are needed.
+
+    Parameters
+    ----------
+    surprisal, entropy : list of lists, or series of lists
+        As of `trace_features`.
+    alpha, beta, gamma : float
+        Weights, which sum to 1, of the decayed entropy, of the entropy's peak over a window and of
+        the length-normalised surprisal.
+    decay : float
+        Tokens after which the decayed entropy's weight has fallen to 1/e.
+    window : int
+        Tokens of the window.
+    exponent : float
+        Power of the length by which the summed surprisal is divided.
+
+    Returns
+    -------
+    polars.Series, or float for one answer
+        In (0, 1]; null where an answer has no entropies. Source: equation 1 of the paper; defaults
+        of its appendix B.
+
+    Raises
+    ------
+    InputError
+        As `trace_features`.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> round(tracecal.trace_score([0.5], [2.0]), 6)  # exp(-(0.4 * 2 + 0.4 * 2 + 0.2 * 0.5))
+    0.182684
+    """
+    traces = traces_in(surprisal, entropy)
+    weights = {"alpha": alpha, "beta": beta, "gamma": gamma}
+    try:
+        risk = operators.trace_risk(
+            pl.col("surprisal"),
+            pl.col("entropy"),
+            **weights,
+            decay=decay,
+            window=window,
+            exponent=exponent,
+        )
+    except ValueError as error:
+        raise InputError(f"{error}.") from error
+    found = traces.select(trace=(-risk).exp()).to_series()
+    return found.item() if _of_one(surprisal) else found
+
+
+def _of_one(surprisal: Any) -> bool:
+    """Whether surprisals are those of one answer, a number per token."""
+    return not isinstance(surprisal, pl.Series) and np.ndim(next(iter(surprisal), [])) == 0
+
+
+def traces_in(surprisal: Any, entropy: Any) -> pl.DataFrame:
+    """`surprisal` and `entropy` of answers, or of one, rounded as traces are stored; raises as
+    `trace_features`.
+    """
+    given = surprisal, entropy
+    if _of_one(surprisal):
+        given = [surprisal], None if entropy is None else [entropy]
+    try:
+        s, h = (
+            pl.Series(name, [None] * len(given[0]) if values is None else values)
+            .cast(SCHEMA[name])
+            .alias(name)
+            for name, values in zip(("surprisal", "entropy"), given, strict=True)
+        )
+        traces = pl.DataFrame([s, h])
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"traces are a list of numbers per answer, as many of surprisals as of entropies "
+            f"({str(error).splitlines()[0]})."
+        ) from error
+    sound = pl.lit(True)
+    for name in traces.columns:
+        values, finite = pl.col(name).list, pl.element().is_finite() & (pl.element() >= 0)
+        whole = (values.len() > 0) & (values.len() == pl.col("surprisal").list.len())
+        whole &= values.eval(finite.fill_null(False)).list.all()
+        sound &= whole | pl.col(name).is_null()
+    if (broken := traces.with_row_index("place").filter(~sound.fill_null(False))).height:
+        raise InputError(
+            f"the trace of answer {broken['place'][0]} (counted from 0) is empty, of unequal "
+            "lengths, or holds a value that is negative or not finite: expected nats per token."
+        )
+    return traces

@@ -1,0 +1,493 @@
+"""A calibrator: fitted, stored, and what it says of answers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+from tqdm import tqdm
+
+from tracecal.answers.part_spec import Parts
+from tracecal.answers.settings import Reading
+from tracecal.api.answers import Answers, answers_in
+from tracecal.apps import report as reports
+from tracecal.calibration import planning, score
+from tracecal.calibration.calibrator import (
+    LABELS,
+    Fitted,
+    FittedOn,
+    default_estimator,
+    fingerprints,
+    from_stored,
+    run_on,
+    stored_in,
+    vocabulary_for,
+)
+from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
+from tracecal.calibration.parts import (
+    given_parts,
+    labelled_parts,
+    part_answers,
+    score_parts,
+    score_response_parts,
+)
+from tracecal.calibration.score import Confidence
+from tracecal.errors import InputError
+from tracecal.io.files import write_json, write_text
+from tracecal.io.input_files import read_yaml
+from tracecal.io.log import LOGGER
+from tracecal.io.settings import parse
+
+
+@dataclass(frozen=True)
+class Report:
+    """How well each estimator predicts, and which error rates are guaranteed.
+
+    `text` is what `tracecal calibrate` prints (as does `str`), `html` the page of its `--report`.
+    `estimators` has a row per estimator, smallest Brier score first, with the ends of intervals;
+    `guarantees` one per target error rate, with the share of answers kept.
+    """
+
+    text: str
+    html: str
+    estimators: pl.DataFrame
+    guarantees: pl.DataFrame
+
+    def __str__(self) -> str:
+        return self.text
+
+    def save(self, path: str | Path) -> None:
+        """Write the page."""
+        write_text(self.html, path)
+
+
+class Calibrator:
+    """Probabilities that answers are correct, with error rates that hold: a calibrator's file.
+
+    It is made by `calibrate` or read by `Calibrator.load`, and holds the fits of all estimators
+    that need only an answer's trace, of which one is ``recommended``.
+
+    Attributes
+    ----------
+    estimators : tuple of str
+        Their ids.
+    recommended : str
+        The one that is used unless another is named.
+    fitted_on
+        What is known of the labelled answers: ``model``, ``task``, ``n``, ``base_rate``, ...
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> calibrator = tracecal.Calibrator.load("C.json")
+    >>> scored = calibrator.score("new.jsonl", error_rate=0.3)
+    >>> scored.columns
+    ['example_id', 'probability', 'lower', 'upper', 'keep', 'reason']
+    """
+
+    def __init__(self, content: Mapping[str, Any], where: str = "the calibrator") -> None:
+        """For the content of a file, as `where` in messages; raises `InputError` as `load`."""
+        self.content, self.where = content, where
+        self._labelled: tuple[pl.DataFrame, FitSettings, Parts | None] | None = None
+        self.recommended: str = default_estimator(content)
+        self.estimators: tuple[str, ...] = tuple(name for name in content if name != "fitted_on")
+        self.fitted_on: FittedOn = self.fitted().fitted_on
+
+    def __repr__(self) -> str:
+        on = self.fitted_on
+        return (
+            f"<Calibrator of {on.model} for {on.task}: {on.n} labelled answers, "
+            f"{len(self.estimators)} estimators, {self.recommended} recommended>"
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a calibrator's file, of `save`, of ``tracecal calibrate`` or of the workflow.
+
+        Parameters
+        ----------
+        path : path
+            Where it is; a checksum beside it is compared.
+
+        Returns
+        -------
+        Calibrator
+
+        Raises
+        ------
+        InputError
+            Where it is none, was changed, or is of another version of the features.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> tracecal.Calibrator.load("C.json").recommended
+        'log_ridge'
+        """
+        return cls(stored_in(path), str(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the file that ``tracecal calibrate --output`` writes: whole, or not at all.
+
+        Parameters
+        ----------
+        path : path
+            JSON.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> tracecal.Calibrator.load("C.json").save("copy.json")
+        """
+        write_json(self.content, path)
+
+    def fitted(self, estimator: str | None = None) -> Fitted:
+        """The fits and thresholds of one estimator, by default the recommended one.
+
+        Parameters
+        ----------
+        estimator : str, optional
+            One of `estimators`.
+
+        Returns
+        -------
+        tracecal.calibration.calibrator.Fitted
+
+        Raises
+        ------
+        InputError
+            Where there is none of this name.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> tracecal.Calibrator.load("C.json").fitted("min_prob").inputs
+        ('scores.min_prob',)
+        """
+        return from_stored(self.content, estimator or self.recommended, self.where)
+
+    def _for(self, estimator: str | None, entropies: bool) -> Fitted:
+        """The estimator that is asked for; where none is, one that answers without `entropies` have
+        the inputs of.
+        """
+        fitted = self.fitted(estimator)
+        if estimator is not None or entropies:
+            return fitted
+        other = self.fitted(default_estimator(self.content, entropies=False))
+        if other.estimator != fitted.estimator:
+            names = [LABELS.get(one.estimator, one.estimator) for one in (fitted, other)]
+            LOGGER.warning("without entropies %s is not defined; using %s", *names)
+        return other
+
+    def reading(self, reading: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of reading, with the vocabulary that the calibrator was fitted with."""
+        size = vocabulary_for(self.fitted_on, reading.get("vocabulary"))
+        return dict(reading) | {"vocabulary": size}
+
+    def score(
+        self,
+        answers: Answers,
+        *,
+        error_rate: float | None = None,
+        estimator: str | None = None,
+        task: str | None = None,
+        parts: str | Path | Mapping[str, Any] | None = None,
+        progress: bool = False,
+        **reading: Any,
+    ) -> pl.DataFrame:
+        """Give each answer its probability of being correct, as ``tracecal score`` does.
+
+        Parameters
+        ----------
+        answers : path, frame or rows
+            As of `read_answers`.
+        error_rate : float, optional
+            Target error rate of the answers to keep, one that the calibrator was tested for.
+        estimator : str, optional
+            One of `estimators`; by default the recommended one, or for answers without entropies
+            the best that needs none.
+        task : str, optional
+            The calibrator's task, where the answers name it otherwise.
+        parts : str, path or mapping, optional
+            Parts of the answers; by default those of the calibrator. See docs/guides/parts.md.
+        progress : bool
+            Whether to show a bar.
+        **reading
+            Options of reading, for a path or rows.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per answer in their order: ``example_id``, ``probability``, its bounds ``lower``
+            and ``upper`` for unlisted tokens, ``keep`` at the error rate, and ``reason``, why one
+            of them is null. Of parts: ``example_id``, the list ``parts`` of such, and ``reason``.
+
+        Raises
+        ------
+        InputError
+            Where the answers are of another model, task or kind of trace.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> calibrator = tracecal.Calibrator.load("C.json")
+        >>> row = {"id": "a", "logprobs": [-0.1, -0.2], "entropy": [0.3, 0.4], "model": "m"}
+        >>> calibrator.score([row]).height
+        1
+        """
+        self.fitted(estimator)
+        known = answers_in(answers, self.reading(reading), progress=progress)
+        fitted = self._for(estimator, known.frame["entropy"].count() > 0)
+        task = task or known.metadata.get("task")
+        if of_parts := parts_in(parts) or fitted.fitted_on.parts:
+            return score_parts(known.frame, fitted, error_rate, task, of_parts)
+        scored = score.score_answers(known.frame, fitted, error_rate, task)
+        _tell_nulls(scored, error_rate)
+        return scored
+
+    def score_response(
+        self,
+        response: Any,
+        request: Mapping[str, Any] | None = None,
+        *,
+        error_rate: float | None = None,
+        estimator: str | None = None,
+        **reading: Any,
+    ) -> Confidence:
+        """Give one response of a server its confidence; for parts see `score_response_parts`.
+
+        Parameters
+        ----------
+        response : object or mapping
+            Of OpenAI's client, or of any format of docs/reference/formats.md.
+        request : mapping, optional
+            The settings that were sent; without them they are unknown.
+        error_rate, estimator, **reading
+            As of `score`.
+
+        Returns
+        -------
+        tracecal.calibration.score.Confidence
+            ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
+
+        Raises
+        ------
+        InputError
+            Where the response is of another model or kind of trace.
+        tracecal.answers.tokens.WrongRow
+            Where it is invalid.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> calibrator = tracecal.Calibrator.load("C.json")
+        >>> response = {"logprobs": [-0.05, -0.4], "entropy": [0.2, 0.9]}
+        >>> calibrator.score_response(response).probability > 0.5
+        True
+        """
+        fitted, settings = self.fitted(estimator), parse(Reading, dict(reading), "options")
+        fitted.require_parts(False)
+        record = score.read_response(fitted, response, request, settings)
+        fitted = self._for(estimator, record.entropy is not None or record.surprisal is None)
+        return score.score_record(fitted, record, error_rate)
+
+    def score_response_parts(
+        self,
+        response: Any,
+        request: Mapping[str, Any] | None = None,
+        *,
+        error_rate: float | None = None,
+        estimator: str | None = None,
+        **reading: Any,
+    ) -> dict[str, Confidence]:
+        """Give each part of a response its confidence, where the calibrator is one of parts.
+
+        Parameters
+        ----------
+        response, request, error_rate, estimator, **reading
+            As of `score_response`.
+
+        Returns
+        -------
+        dict
+            By the part's name, such as ``address.city``; empty where there is none.
+
+        Raises
+        ------
+        InputError
+            As `score_response`, and where the calibrator is of whole answers.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> calibrator = tracecal.Calibrator.load("C.json")
+        >>> calibrator.score_response_parts({"logprobs": [-0.1]})
+        Traceback (most recent call last):
+        tracecal.errors.InputError: the calibrator is of whole answers: calibrate on parts...
+        """
+        fitted, settings = self.fitted(estimator), parse(Reading, dict(reading), "options")
+        fitted.require_parts(True)
+        return score_response_parts(fitted, response, request, error_rate, settings)
+
+    def report(
+        self, answers: Answers | None = None, *, config: Any = None, **reading: Any
+    ) -> Report:
+        """Say how well each estimator predicts and what is guaranteed.
+
+        Parameters
+        ----------
+        answers : path, frame or rows, optional
+            The labelled answers that the calibrator was fitted on: needed where it was loaded.
+        config, **reading
+            As of `calibrate`, with which it was made.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        InputError
+            Where the answers are missing, or not those that it was fitted on.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> report = tracecal.calibrate("labelled.jsonl", "t").report()
+        >>> str(report).splitlines()[0]
+        '120 labelled answers of m to t, 54.2% correct; entropies: exact'
+        """
+        frame, settings, parts = self._labels(answers, config, reading)
+        known = labelled(frame, self.fitted_on.task, settings, parts)
+        if answers is not None:
+            own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")
+            if tuple(fingerprints(own.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
+                raise InputError(
+                    f"{self.where} was not fitted on these labelled answers: a report is of those "
+                    "that it was fitted on."
+                )
+        measured = reports.quality(known, self.fitted_on.task, settings)
+        control = self.content[self.recommended]["risk_control"]
+        certified = reports.guarantees(control, known.frame["group_id"].n_unique())
+        share = settings.splits.calibration_share
+        outlook = planning.outlook(self.content, certified, share, settings.seed)
+        shown = self.content, measured, certified, self.recommended
+        return Report(
+            text=reports.summary(*shown, outlook),
+            html=reports.render(*shown, settings.bootstrap.level, outlook),
+            estimators=measured,
+            guarantees=certified,
+        )
+
+    def _labels(
+        self, answers: Answers | None, config: Any, reading: Mapping[str, Any]
+    ) -> tuple[pl.DataFrame, FitSettings, Parts | None]:
+        if answers is None:
+            if self._labelled is None:
+                raise InputError(
+                    f"{self.where} was loaded, and a report needs the labelled answers: give "
+                    "those that it was fitted on."
+                )
+            return self._labelled
+        known, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
+        if parts is None:
+            return known.frame, _settings(config), None
+        return part_answers(known.frame, parts, known.of_parts)[0], _settings(config), parts
+
+
+def calibrate(
+    answers: Answers,
+    task: str,
+    *,
+    config: str | Path | Mapping[str, Any] | None = None,
+    parts: str | Path | Mapping[str, Any] | None = None,
+    revision: str | None = None,
+    progress: bool = False,
+    **reading: Any,
+) -> Calibrator:
+    """Fit a calibrator on labelled answers, as ``tracecal calibrate`` does.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        As of `read_answers`, at least 20 of them with ``correct``.
+    task : str
+        A name for the task.
+    config : path or mapping, optional
+        YAML, or what it would hold: ``seed``, ``splits``, ``calibration``, ``risk_control``,
+        ``bootstrap``, as in config/README.md.
+    parts : str, path or mapping, optional
+        Parts of the answers, which are labelled by part. See docs/guides/parts.md.
+    revision : str, optional
+        Revision of the model; by default as the file states it.
+    progress : bool
+        Whether to show bars.
+    **reading
+        Options of reading; ``vocabulary`` is kept in the calibrator.
+
+    Returns
+    -------
+    Calibrator
+
+    Raises
+    ------
+    InputError
+        Where labels are too few or contradict each other, or models or kinds of trace are mixed.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> calibrator = tracecal.calibrate("labelled.jsonl", task="t")
+    >>> calibrator
+    <Calibrator of m for t: 120 labelled answers, 35 estimators, log_ridge recommended>
+    >>> calibrator.save("C.json")
+    """
+    settings = _settings(config)
+    with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
+        known = answers_in(answers, reading, progress=progress)
+        bar.update()
+        if warning := run_on(known.frame):
+            LOGGER.warning("%s", warning)
+        frame, of_parts = labelled_parts(known, None if parts is None else _text_of(parts))
+        revision = revision or known.metadata.get("revision")
+        vocabulary = reading.get("vocabulary")
+        content = calibrate_answers(frame, task, settings, revision, vocabulary, of_parts)
+        bar.update()
+    calibrator = Calibrator(json.loads(json.dumps(content)))
+    calibrator._labelled = frame, settings, of_parts
+    return calibrator
+
+
+def _settings(config: str | Path | Mapping[str, Any] | None) -> FitSettings:
+    if isinstance(config, str | Path):
+        return parse(FitSettings, read_yaml(config) or {}, str(config))
+    return parse(FitSettings, config or {}, "config")
+
+
+def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
+    """Parts as the option `--parts` takes them: a file's path, or YAML."""
+    return json.dumps(parts) if isinstance(parts, Mapping) else str(parts)
+
+
+def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
+    """The parts that are stated, as of docs/guides/parts.md; raises `InputError`."""
+    return None if parts is None else given_parts(_text_of(parts))
+
+
+def _tell_nulls(scored: pl.DataFrame, error_rate: float | None) -> None:
+    """Say how many answers have no probability, or no decision, and why."""
+    whats = {"probability": "no probability"}
+    whats |= {"keep": "no decision"} if error_rate is not None else {}
+    for column, what in whats.items():
+        without = scored.filter(pl.col(column).is_null() & pl.col("reason").is_not_null())
+        if without.height:
+            reasons = "; ".join(without["reason"].unique().sort())
+            told = "%d of %d answers have %s: %s"
+            LOGGER.warning(told, without.height, scored.height, what, reasons)
+
+
+def calibrator_in(given: str | Path | Calibrator) -> Calibrator:
+    """A calibrator, or that of a file."""
+    return given if isinstance(given, Calibrator) else Calibrator.load(given)

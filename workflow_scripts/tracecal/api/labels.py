@@ -1,0 +1,375 @@
+"""Which answers to label, how many, and where labels decide; how far two people agree."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tracecal.answers import read
+from tracecal.answers.part_spec import Parts
+from tracecal.answers.record import RECORDS
+from tracecal.api.answers import Answers, answers_in, name_of, read_answers
+from tracecal.api.calibrator import Calibrator, calibrator_in, parts_in
+from tracecal.apps.explorer import of_file
+from tracecal.apps.explorer.page import page
+from tracecal.calibration import labelling, planning
+from tracecal.calibration.calibrator import Fitted
+from tracecal.calibration.fit import FitSettings
+from tracecal.calibration.parts import part_answers
+from tracecal.io.files import write_text
+
+SEED = 2026
+
+
+def pick(answers: Answers, number: int, *, seed: int = SEED, **reading: Any) -> pl.DataFrame:
+    """Draw answers to label at random, those to one question together, as ``tracecal pick``.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        As of `read_answers`.
+    number : int
+        Answers to draw, at least; a larger number goes on where a smaller one ended.
+    seed : int
+        Of the draw.
+    **reading
+        Options of reading.
+
+    Returns
+    -------
+    polars.DataFrame
+        Rows of `read_answers`, to be labelled from the first on.
+
+    Raises
+    ------
+    InputError
+        Where there are fewer answers.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.pick("labelled.jsonl", 20)["example_id"].n_unique()
+    20
+    """
+    frame = read_answers(answers, **reading)
+    rows = list(frame.select("example_id").with_row_index("place").iter_rows(named=True))
+    drawn = labelling.picked(read.Answers(frame.select(*RECORDS), [], {}, {}, rows), number, seed)
+    return frame[[row["place"] for row in drawn]]
+
+
+class LabelSearch:
+    """Ask only for labels that a guaranteed error rate needs, as ``tracecal label --error-rate``.
+
+    Of the answers whose score reaches a threshold at most `error_rate` are wrong, with
+    `confidence`; the search looks for the threshold that keeps most. The labelled answers are no
+    random sample: do not calibrate on them.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        As of `read_answers`; labels that they have are not looked at.
+    error_rate : float
+        Largest share of wrong answers among those kept.
+    calibrator : path or Calibrator, optional
+        For probabilities in place of scores.
+    estimator : str, optional
+        Whose score or probability decides; by default the recommended one, or TRACE+.
+    confidence : float
+        Of the guarantee.
+    population : {"finite", "further"}
+        Whom it is about: these answers, or further ones like them.
+    largest_group : int, optional
+        With ``"further"``: how many answers of a question count at most; by default as many as the
+        largest question has.
+    seed : int
+        Of the order of asking.
+    task, parts
+        As of `Calibrator.score`.
+    promise_file : path, optional
+        A JSON file that holds each state before it is told, with all other searches that have
+        looked at the same labels, as the command keeps one. Who tries seeds, rates or scores on the
+        same labels needs it: choosing among them is less certain than each.
+    **reading
+        Options of reading.
+
+    Raises
+    ------
+    InputError
+        Where a setting is out of range, or the answers lack the score.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> answers = tracecal.read_answers("labelled.jsonl")
+    >>> truth = dict(answers.select("example_id", "correct").iter_rows())
+    >>> search = tracecal.LabelSearch(answers, 0.5, calibrator="C.json")
+    >>> found = search.run(truth.get)
+    >>> found["labels"] <= 120 and found["next"] is None
+    True
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        error_rate: float,
+        *,
+        calibrator: str | Path | Calibrator | None = None,
+        estimator: str | None = None,
+        confidence: float = 0.9,
+        population: labelling.Population = "finite",
+        largest_group: int | None = None,
+        seed: int = SEED,
+        task: str | None = None,
+        parts: str | Path | Mapping[str, Any] | None = None,
+        promise_file: str | Path | None = None,
+        **reading: Any,
+    ) -> None:
+        known, fits, task, of_parts = _shown(answers, calibrator, task, parts, reading)
+        judged = known.frame
+        if of_parts is not None:
+            judged = part_answers(judged, of_parts, known.of_parts)[0]
+        data = of_file.page_data(known, name_of(answers), fits, task=task, parts=of_parts)
+        recommended = next((one.fitted_on.estimator for one in fits.values()), None)
+        estimator, values = of_file.scores(data, estimator, recommended)
+        wanted = labelling.Wanted(
+            estimator, error_rate, confidence, population, largest_group, seed
+        )
+        self._query = labelling.LabelQuery(judged, values, wanted)
+        self._file = None
+        if promise_file is not None:
+            self._file = labelling.Recorded(self._query, Path(promise_file))
+
+    def state(self, labels: Mapping[str, bool | None]) -> dict[str, Any]:
+        """How the search stands by the labels so far, by the answers' ids; null counts as wrong.
+
+        Parameters
+        ----------
+        labels : mapping of str to bool or None
+            Of those that were asked for, or of any answers: others are not looked at.
+
+        Returns
+        -------
+        dict
+            What ``.promise.json`` holds: the ``threshold`` that is guaranteed (null: none), the
+            share of answers it keeps (``coverage``), how many ``labels`` were looked at, and which
+            answer is to be labelled ``next`` (null: the search has ended).
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> search = tracecal.LabelSearch("labelled.jsonl", 0.5, calibrator="C.json")
+        >>> search.state({})["labels"]
+        0
+        """
+        given = {name: labelling.Verdict(correct) for name, correct in labels.items()}
+        return self._query.record(given) if self._file is None else self._file.record(given)
+
+    def run(
+        self,
+        judge: Callable[[str], bool | None],
+        labels: Mapping[str, bool | None] | None = None,
+    ) -> dict[str, Any]:
+        """Search to the end, with a function that labels the answer of an id.
+
+        Parameters
+        ----------
+        judge : callable
+            Gives whether the answer with an id is correct; null: unsure.
+        labels : mapping, optional
+            Labels at hand.
+
+        Returns
+        -------
+        dict
+            The last `state`.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> search = tracecal.LabelSearch("labelled.jsonl", 0.5, calibrator="C.json")
+        >>> search.run(lambda example_id: False)["threshold"] is None
+        True
+        """
+        known = dict(labels or {})
+        while (found := self.state(known))["next"] is not None:
+            known[found["next"]] = judge(found["next"])
+        return found
+
+
+def _shown(
+    answers: Answers,
+    calibrator: str | Path | Calibrator | None,
+    task: str | None,
+    parts: str | Path | Mapping[str, Any] | None,
+    reading: Mapping[str, Any],
+) -> tuple[read.Answers, dict[str, Fitted], str | None, Parts | None]:
+    """Answers with their rows, the fits of a calibrator, the task, and the parts to show."""
+    fits: dict[str, Fitted] = {}
+    if calibrator is not None:
+        whole = calibrator_in(calibrator)
+        fits = of_file.fits(whole.content, whole.where)
+        reading = whole.reading(reading)
+    known = answers_in(answers, reading, with_rows=True)
+    own = next((one.fitted_on.parts for one in fits.values()), None)
+    return known, fits, task or known.metadata.get("task"), parts_in(parts) or own
+
+
+def agree(
+    answers: Answers, second: Answers, *, seed: int = SEED, **reading: Any
+) -> labelling.Agreement:
+    """Say how far two people's labels of the same answers agree, as ``tracecal agree``.
+
+    Parameters
+    ----------
+    answers, second : path, frame or rows
+        As of `read_answers`, with ``correct``; joined by their ids.
+    seed : int
+        Of the resampled questions, for intervals.
+    **reading
+        Options of reading, of both.
+
+    Returns
+    -------
+    tracecal.calibration.labelling.Agreement
+        ``n``, the ``share`` of equal verdicts and Cohen's ``kappa`` with their intervals, and the
+        answers on which they disagree (``apart``); its text is what the command prints.
+
+    Raises
+    ------
+    InputError
+        Where no answer has two labels.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.agree("labelled.jsonl", "labelled.jsonl").share[0]
+    1.0
+    """
+    first, other = (answers_in(one, reading).frame for one in (answers, second))
+    return labelling.agreement(first, other, seed)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """In how many draws of a number of labelled questions an error rate can be guaranteed.
+
+    `table` has a row per number of ``questions``: the share of draws ``guaranteed``, and the share
+    of answers kept, ``median``, ``low`` and ``high`` (of 80 % of the draws). Its text, by `str`, is
+    what `tracecal plan` prints.
+    """
+
+    table: pl.DataFrame
+    error_rate: float
+    confidence: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def picture(self) -> str:
+        """The table as SVG."""
+        return planning.picture(self.table, self.error_rate, self.confidence)
+
+    def _repr_svg_(self) -> str:
+        return self.picture()
+
+
+def plan(
+    error_rate: float,
+    *,
+    calibrator: str | Path | Calibrator | None = None,
+    accuracy: float | None = None,
+    auroc: float | None = None,
+    confidence: float = 0.9,
+    most: int = planning.MOST,
+    draws: int = planning.DRAWS,
+    seed: int = SEED,
+) -> Plan:
+    """Say how many labels a guaranteed error rate needs, as ``tracecal plan``.
+
+    Parameters
+    ----------
+    error_rate : float
+        Target error rate of the answers kept.
+    calibrator : path or Calibrator, optional
+        Whose labelled answers are drawn from.
+    accuracy, auroc : float, optional
+        Without a calibrator: the share of right answers, and how well the confidence ranks them.
+    confidence : float
+        Of the guarantee.
+    most : int
+        Largest number of labelled questions to try.
+    draws : int
+        Simulated draws of each number.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InputError
+        Where there are neither both guesses nor a calibrator, or a setting is out of range.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.plan(0.3, accuracy=0.9, auroc=0.8, most=50, draws=5).table.height
+    1
+    """
+    if isinstance(calibrator, Calibrator):
+        population: Any = planning.at_hand(calibrator.content, calibrator.where)
+        share = FitSettings().splits.calibration_share
+    else:
+        where = calibrator if calibrator is None else str(calibrator)
+        population, share = planning.population(where, accuracy, auroc)
+    table = planning.planned(population, share, error_rate, confidence, most, draws, seed)
+    text = planning.printed(population, table, error_rate, confidence)
+    return Plan(table, error_rate, confidence, text)
+
+
+def explore(
+    answers: Answers,
+    output: str | Path,
+    *,
+    calibrator: str | Path | Calibrator | None = None,
+    number: int = 10_000,
+    seed: int = SEED,
+    task: str | None = None,
+    parts: str | Path | Mapping[str, Any] | None = None,
+    **reading: Any,
+) -> None:
+    """Write a page that shows the answers, as ``tracecal explore``: one file that loads no other.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        As of `read_answers`. Of a frame and rows, columns such as ``question`` are shown, too.
+    output : path
+        The page.
+    calibrator : path or Calibrator, optional
+        For probabilities in place of scores.
+    number : int
+        Answers to show at most, chosen at random.
+    seed : int
+        Of that choice.
+    task, parts, **reading
+        As of `Calibrator.score`.
+
+    Raises
+    ------
+    InputError
+        Where the answers are not of the calibrator's kind.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.explore("new.jsonl", "answers.html", calibrator="C.json")
+    """
+    known, fits, task, of_parts = _shown(answers, calibrator, task, parts, reading)
+    data = of_file.page_data(known, name_of(answers), fits, number, seed, task, of_parts)
+    write_text(page(data), output)

@@ -1,0 +1,349 @@
+"""TRACE for scikit-learn: features of traces, and the fits that turn them into probabilities.
+
+>>> from sklearn.pipeline import make_pipeline
+>>> from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
+>>> traces = [([0.1 * n, 0.2], [0.3 * n, 0.1]) for n in range(1, 9)]  # surprisals, entropies
+>>> right = [True, True, True, False, True, False, False, False]
+>>> model = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(traces, right)
+>>> model.predict([([0.1, 0.2], [0.3, 0.1]), ([0.8, 0.2], [2.4, 0.1])]).tolist()
+[True, False]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from tracecal.api.answers import answers_in, traces_in
+from tracecal.calibration.few_labels import EITHER_SIGN, MEMBERS, RIDGE, Member, fit_mixtures
+from tracecal.calibration.fits import Fit, Method, fit_all
+from tracecal.errors import InputError
+from tracecal.estimators.of_traces import KNOWN, inputs
+from tracecal.estimators.registry import ESTIMATORS
+
+__all__ = ["LogRidgeClassifier", "StackOfSixClassifier", "TraceFeatures", "TracePlusClassifier"]
+
+PLAIN = {name.split(".", 1)[1]: name for name in reversed(KNOWN)}
+OF_ESTIMATOR = {one.id: one.inputs for one in ESTIMATORS if {*one.inputs} <= {*KNOWN}}
+# Confidences: the inputs of the fits that bound weights, but those of either sign.
+RISING = {
+    name.split(".", 1)[1] for one in ("log_ridge", "stack_of_six") for name in OF_ESTIMATOR[one]
+} - EITHER_SIGN
+
+
+class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """The features of answers' traces, as a frame with named columns; nothing is fitted.
+
+    Parameters
+    ----------
+    features : str or sequence of str
+        The id of an estimator, for its inputs, such as ``"trace_plus"``, ``"log_ridge"`` or
+        ``"stack_of_six"``; or names of features, such as ``["mean_entropy"]``.
+
+    Examples
+    --------
+    >>> from tracecal.sklearn import TraceFeatures
+    >>> TraceFeatures(["mean_entropy", "length"]).fit_transform([([0.5, 0.5], [2.0, 1.0])]).rows()
+    [(1.5, 2.0)]
+    """
+
+    def __init__(self, features: str | Sequence[str] = "trace_plus") -> None:
+        self.features = features
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Do nothing but check the names of the features.
+
+        Parameters
+        ----------
+        X : answers
+            As of `transform`; not looked at.
+        y : ignored
+
+        Returns
+        -------
+        TraceFeatures
+        """
+        self._columns()
+        return self
+
+    def transform(self, X: Any) -> pl.DataFrame:
+        """Compute the features.
+
+        Parameters
+        ----------
+        X : frame, rows or pairs
+            Of n answers: a frame or rows as of `tracecal.read_answers`; a frame with the columns
+            ``surprisal`` and ``entropy``; or pairs of a list of surprisals and one of entropies
+            (or null), a number per token, in nats.
+
+        Returns
+        -------
+        polars.DataFrame
+            [n, features], Float64; null where undefined, as of entropies where there are none.
+
+        Raises
+        ------
+        tracecal.InputError
+            Where a trace is empty, of unequal lengths, negative or not finite.
+        """
+        columns = self._columns()
+        traces = _traces(X).with_row_index("example_id")
+        return inputs(traces, columns.values()).select(
+            pl.col(column).alias(name) for name, column in columns.items()
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        numpy.ndarray of str
+        """
+        return np.array([*self._columns()], dtype=object)
+
+    def _columns(self) -> dict[str, str]:
+        """The features by their names, as the protocol's inputs."""
+        if isinstance(self.features, str):
+            if self.features not in OF_ESTIMATOR:
+                raise InputError(
+                    f"features={self.features!r}: expected names of features, or the id of an "
+                    f"estimator of traces: {', '.join(OF_ESTIMATOR)}."
+                )
+            return {name.split(".", 1)[1]: name for name in OF_ESTIMATOR[self.features]}
+        if wrong := [name for name in self.features if name not in PLAIN]:
+            raise InputError(f"there is no feature {wrong[0]!r}; there are {', '.join(PLAIN)}.")
+        return {name: PLAIN[name] for name in self.features}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.no_validation = True  # X is no matrix
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _traces(X: Any) -> pl.DataFrame:
+    """The columns `surprisal` and `entropy` of answers in any form."""
+    if hasattr(X, "__arrow_c_stream__"):
+        frame = pl.DataFrame(X)
+        if {"surprisal", "entropy"} <= {*frame.columns}:
+            return traces_in(frame["surprisal"], frame["entropy"])
+        return answers_in(frame, {}).frame.select("surprisal", "entropy")
+    rows = list(X)
+    if rows and isinstance(rows[0], Mapping):
+        return answers_in(rows, {}).frame.select("surprisal", "entropy")
+    if not all(len(pair) == 2 for pair in rows):
+        raise InputError("expected pairs of a list of surprisals and one of entropies.")
+    return traces_in([pair[0] for pair in rows], [pair[1] for pair in rows])
+
+
+class _Binary(ClassifierMixin, BaseEstimator):
+    """What the classifiers share: `_fitted` gives the fit of a matrix and its labels."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the probability of the second class.
+
+        Parameters
+        ----------
+        X : matrix or frame, [n, features]
+            Finite; the names of its columns count.
+        y : labels [n]
+            Of two classes, such as false and true.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Where there are not two classes.
+        """
+        x, correct = self._checked(X, y)
+        self.fit_ = self._fitted(x, correct)
+        return self
+
+    def _checked(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix [n, features] and, as bool [n], whether labels are the second class."""
+        x, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(labels)
+        self.classes_, places = np.unique(labels, return_inverse=True)
+        if len(self.classes_) > 2:
+            kind = type_of_target(labels, input_name="y")
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError("y holds one class; labels of two classes are needed")
+        return x, places == 1
+
+    def _fitted(self, x: np.ndarray, correct: np.ndarray) -> Fit:
+        raise NotImplementedError
+
+    def _names(self) -> list[str]:
+        """The names of the columns; their places where they have none."""
+        named = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return [str(name) for name in named]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probabilities of both classes.
+
+        Parameters
+        ----------
+        X : matrix or frame, [n, features]
+
+        Returns
+        -------
+        numpy.ndarray, [n, 2]
+        """
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        second = self.fit_.predict(x)
+        return np.column_stack([1 - second, second])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the likelier class.
+
+        Parameters
+        ----------
+        X : matrix or frame, [n, features]
+
+        Returns
+        -------
+        numpy.ndarray, [n]
+        """
+        second = self.predict_proba(X)[:, 1]
+        return self.classes_[(second >= 0.5).astype(int)]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class TracePlusClassifier(_Binary):
+    """TRACE+'s fit: logistic regression on standardised features (appendix B of the paper).
+
+    Parameters
+    ----------
+    method : {"platt", "platt_raw", "isotonic"}
+        ``platt_raw`` does not standardise; ``isotonic`` is for one feature, and of several
+        ``platt``.
+    penalty : float
+        Factor of the squared weights, 1 / C in scikit-learn.
+
+    Examples
+    --------
+    >>> from tracecal.sklearn import TracePlusClassifier
+    >>> TracePlusClassifier().fit([[0.1], [0.2], [0.8], [0.9]], [0, 0, 1, 1]).predict([[1.0]])
+    array([1])
+    """
+
+    def __init__(self, method: Method = "platt", penalty: float = 1.0) -> None:
+        self.method = method
+        self.penalty = penalty
+
+    def _fitted(self, x: np.ndarray, correct: np.ndarray) -> Fit:
+        return fit_all([(x, correct)], self.method, self.penalty)[0]
+
+
+class LogRidgeClassifier(_Binary):
+    """Log ridge's fit: a strong penalty, and weights of confidences that are at least 0.
+
+    Parameters
+    ----------
+    penalty : float
+        Factor of the squared weights.
+    rising : sequence of str or int, optional
+        The columns, by name or place, whose weights are at least 0; by default those that are
+        named as confidences of `TraceFeatures`.
+
+    Examples
+    --------
+    >>> from tracecal.sklearn import LogRidgeClassifier
+    >>> X, y = [[0.1], [0.2], [0.8], [0.9]], [0, 0, 1, 1]
+    >>> LogRidgeClassifier(rising=[0]).fit(X, y).predict([[1.0]])
+    array([1])
+    """
+
+    def __init__(
+        self, penalty: float = RIDGE, rising: Sequence[str] | Sequence[int] | None = None
+    ) -> None:
+        self.penalty = penalty
+        self.rising = rising
+
+    def _fitted(self, x: np.ndarray, correct: np.ndarray) -> Fit:
+        names = self._names()
+        rising = RISING if self.rising is None else {*map(str, self.rising)}
+        if self.rising is not None and (wrong := rising - {*names, *map(str, range(len(names)))}):
+            raise ValueError(f"rising: X has no column {min(wrong)}")
+        signed = [name in rising or str(place) in rising for place, name in enumerate(names)]
+        least = np.where(signed, 0.0, -np.inf)
+        return fit_all([(x, correct)], "platt", self.penalty, least)[0]
+
+
+class StackOfSixClassifier(_Binary):
+    """The stack of six: a mixture of fits, weighted by how well they predict what they left out.
+
+    Of a matrix without the columns of the six (``TraceFeatures("stack_of_six")``), a fit of all
+    columns is mixed with one of each.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+        Of the order in which groups are dealt to folds.
+
+    Examples
+    --------
+    >>> from tracecal.sklearn import StackOfSixClassifier
+    >>> X, y = [[0.1], [0.2], [0.8], [0.9]] * 5, [0, 0, 1, 1] * 5
+    >>> StackOfSixClassifier().fit(X, y).predict([[1.0]])
+    array([1])
+    """
+
+    def __init__(self, random_state: Any = 2026) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit the probability of the second class.
+
+        Parameters
+        ----------
+        X : matrix or frame, [n, features]
+            Finite; the names of its columns count.
+        y : labels [n]
+            Of two classes, such as false and true.
+        groups : labels [n], optional
+            Of questions: answers of one are in one fold. With metadata routing ask for it by
+            ``set_fit_request(groups=True)``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Where there are not two classes, or as many groups as answers.
+        """
+        x, correct = self._checked(X, y)
+        own = np.arange(len(x))
+        if groups is not None:
+            check_consistent_length(x, groups)
+            own = np.unique(np.asarray(groups), return_inverse=True)[1]
+        order = check_random_state(self.random_state).permutation(own.max() + 1)
+        names = self._names()
+        members: Iterable[Member] = MEMBERS
+        if not {name for member in MEMBERS for name in member.features} <= {*names}:
+            members = [Member(tuple(names)), *(Member((name,)) for name in names)]
+        (self.fit_,) = fit_mixtures([(x, correct, order[own])], names, list(members))
+        return self
