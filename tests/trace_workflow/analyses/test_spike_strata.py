@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.analyses.spike_strata import SCORES, cut, spike_quintiles, spike_strata
-from trace_workflow.analyses.spikes import with_risks
+from trace_workflow.analyses.spike_strata import (
+    SCORES,
+    cut,
+    spike_quintiles,
+    spike_strata,
+    with_risks,
+)
 from tracecal.calibration.resampling import Bootstrap, draw_counts
 
 BOOTSTRAP = Bootstrap(0, 1000, 0.95)

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from trace_workflow.jobs.spent import Spent
+from trace_workflow.jobs.job import Spent
 from trace_workflow.tables import write
 from trace_workflow.tables.costs import costs, costs_table, count_tokens, read_spent
 from tracecal.errors import InputError

@@ -24,7 +24,7 @@ NAMES = {
 }
 METHODS = {
     "Calibrator": {
-        *("load", "save", "score", "score_response", "score_response_parts"),
+        *("load", "save", "score", "score_trace", "score_response", "score_response_parts"),
         *("report", "fitted", "reading"),
     },
     "LabelSearch": {"state", "run"},

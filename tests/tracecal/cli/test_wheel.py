@@ -75,8 +75,6 @@ StackOfSixClassifier().fit(matrix, answers["correct"]).predict(matrix)
 # What needs an extra, and its name.
 NEEDS = {
     "serve": ["label answers.jsonl", "serve --upstream http://localhost:1 --calibrator C.json"],
-    "replay": ["replay --answers answers.jsonl --weights w --output o.arrow"],
-    "pictures": ["cascade --small answers.jsonl --large answers.jsonl --picture p.svg"],
 }
 
 

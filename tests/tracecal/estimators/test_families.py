@@ -7,7 +7,7 @@ import pytest
 from support.scripts import run_script
 from support.written import write_arrow
 from tracecal.errors import InputError
-from tracecal.estimators import internal_probe, lars, selfcheckgpt, semantic_entropy
+from tracecal.estimators import selfcheckgpt, semantic_entropy, supervised
 from tracecal.estimators.of_traces import KNOWN
 from tracecal.estimators.registry import ESTIMATORS, of_trace_alone
 from tracecal.io.traces import provenance
@@ -64,8 +64,7 @@ def test_the_script_scores_evaluated_answers_by_the_module_of_the_family(files):
     }
 
 
-@pytest.mark.parametrize("family", [lars, internal_probe])
-def test_a_learned_probability_is_that_of_the_tasks_own_example(files, family):
+def test_a_learned_probability_is_that_of_the_tasks_own_example(files):
     learned = pl.DataFrame(
         {
             "task": ["other", "mine", "mine"],
@@ -75,9 +74,9 @@ def test_a_learned_probability_is_that_of_the_tasks_own_example(files, family):
     )
     learned.write_parquet(files / "learned.parquet")
     given = {"learned": files / "learned.parquet", "task": files / "task.parquet"}
-    assert family.answers(**given, slug="mine")["probability"].to_list() == [0.1, 0.2]
+    assert supervised.answers(**given, slug="mine")["probability"].to_list() == [0.1, 0.2]
     with pytest.raises(InputError, match="do not match the evaluated examples"):
-        family.answers(**given, slug="other")
+        supervised.answers(**given, slug="other")
 
 
 def test_without_comparisons_samples_agree_by_their_texts(files):

@@ -13,7 +13,7 @@ TRACE+ features, which its ablations remove or keep under these names.
 
 import polars as pl
 
-from trace_workflow.analyses.spikes import read_risks
+from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.analyses.study_files import Pairs, Paths, read_splits, scope
 from tracecal.calibration.fits import Method, fit
 from tracecal.calibration.metrics import brier, single_auroc

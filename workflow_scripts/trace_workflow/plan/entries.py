@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from trace_workflow.config.selection import Run
 from tracecal.estimators.entry import Estimator
+from tracecal.estimators.registry import module_of
 
 QUESTIONS = "<results>/{questions}/{task}.parquet"
 # The folder of tasks' rows of which a seeded subset is evaluated.
@@ -113,7 +114,7 @@ class Family:
     def module(self) -> str:
         if self.name == "custom":
             return "trace_workflow.config.custom_scores"
-        return f"tracecal.estimators.{self.name}"
+        return module_of(self.name)
 
     def settings_of(self, task: str) -> dict[str, object]:
         return {**self.settings, **({"slug": task} if self.by_task else {})}

@@ -1,6 +1,6 @@
 """AUROC by kind of localized error, with the number of pairs."""
 
-from trace_workflow.tables.localized import NAMES, Shown, localized_table, most
+from trace_workflow.tables.localized_global_errors import NAMES, Shown, localized_table, most
 from trace_workflow.tables.notes import by
 from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Table, number

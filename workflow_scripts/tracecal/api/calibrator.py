@@ -1,7 +1,7 @@
 """A calibrator: fitted, stored, and what it says of answers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -90,6 +90,7 @@ class Calibrator:
     def __init__(self, content: Mapping[str, Any], where: str = "the calibrator") -> None:
         """For the content of a file, as `where` in messages; raises `InputError` as `load`."""
         self.content, self.where = content, where
+        self._fitted: dict[str, Fitted] = {}
         self._labelled: tuple[pl.DataFrame, FitSettings, Parts | None] | None = None
         self.recommended: str = default_estimator(content)
         self.estimators: tuple[str, ...] = tuple(name for name in content if name != "fitted_on")
@@ -166,7 +167,10 @@ class Calibrator:
         >>> tracecal.Calibrator.load("C.json").fitted("min_prob").inputs
         ('scores.min_prob',)
         """
-        return from_stored(self.content, estimator or self.recommended, self.where)
+        name = estimator or self.recommended
+        if name not in self._fitted:
+            self._fitted[name] = from_stored(self.content, name, self.where)
+        return self._fitted[name]
 
     def _for(self, estimator: str | None, entropies: bool) -> Fitted:
         """The estimator that is asked for; where none is, one that answers without `entropies` have
@@ -246,6 +250,46 @@ class Calibrator:
         scored = score.score_answers(known.frame, fitted, error_rate, task)
         _tell_nulls(scored, error_rate)
         return scored
+
+    def score_trace(
+        self,
+        surprisal: Sequence[float],
+        entropy: Sequence[float] | None = None,
+        *,
+        error_rate: float | None = None,
+        estimator: str | None = None,
+        part: str | None = None,
+    ) -> Confidence:
+        """Give one answer its confidence by its trace, in a fraction of a millisecond.
+
+        Parameters
+        ----------
+        surprisal, entropy : list of float
+            A number per token, in nats; entropies may be null where the estimator needs none.
+        error_rate, estimator
+            As of `score`.
+        part : str, optional
+            The name of the part of an answer whose tokens they are, by a calibrator of parts.
+
+        Returns
+        -------
+        tracecal.calibration.score.Confidence
+            ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
+
+        Raises
+        ------
+        InputError
+            Where lists are empty, of unequal lengths, negative or not finite.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> calibrator = tracecal.Calibrator.load("C.json")
+        >>> calibrator.score_trace([0.05, 0.4], [0.2, 0.9]).probability > 0.5
+        True
+        """
+        fitted = self._for(estimator, entropy is not None)
+        return score.score_answer(fitted, surprisal, entropy, error_rate, part=part)
 
     def score_response(
         self,

@@ -1,7 +1,7 @@
 """The estimators: names, citations and needs.
 
-Their functions are in `tracecal.estimators.<family>`, one module per family. Rules pass a script the
-part of this table that it needs as parameters, so a new line reruns only its family.
+Their functions are in the module that `module_of` names. Rules pass a script the part of this table
+that it needs as parameters, so a new line reruns only its family.
 """
 
 from collections.abc import Iterable
@@ -106,6 +106,16 @@ REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 # The fits beyond the paper that stand beside TRACE+.
 ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
 FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
+# Families whose formulas share a module.
+SHARED = {
+    **dict.fromkeys(("internal_probe", "lars"), "supervised"),
+    **dict.fromkeys(("p_true", "verbalized"), "asked"),
+}
+
+
+def module_of(family: str) -> str:
+    """The module with a family's formulas."""
+    return f"tracecal.estimators.{SHARED.get(family, family)}"
 
 
 def of_trace_alone(estimator: Estimator) -> bool:
