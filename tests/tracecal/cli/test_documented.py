@@ -49,23 +49,21 @@ def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
 
 
 def test_programs_score_answers(answered, capsys):
-    fitting, responding, learning, generating = programs()
-    (calibrate,) = commands(TUTORIAL, CALIBRATE)
-    assert main(shlex.split(calibrate)) == 0
-    written, printed = Path("C.json").read_bytes(), capsys.readouterr().out
-    exec(fitting, names := {"surprisal": [0.1, 0.4], "entropy": [0.3, 0.5]})
-    assert Path("C.json").read_bytes() == written and capsys.readouterr().out == printed
-    assert names["scored"].height == 4
-    exec(learning, names)
+    names = {}
+    calibrating, responding, formula, generating, fitting = programs()
+    exec(calibrating.replace("151936", "1500"), names)
     token = {"token": "51", "logprob": -0.2, "top_logprobs": [{"token": "51", "logprob": -0.2}]}
     choice = {"message": {"content": "51"}, "logprobs": {"content": [token]}, "stop_reason": 0}
-    exec(responding, names | {"response": {"choices": [choice]}, "request": {"temperature": 1}})
+    names |= {"response": {"choices": [choice]}, "request": {"temperature": 1}}
+    exec(responding, names)
+    exec(formula, names)
     tokenizer = train_tokenizer()
     inputs = tokenizer("What is 1 + 1?", return_tensors="pt", return_token_type_ids=False)
-    model = initialise_model(len(tokenizer), "llama", 0)
-    names |= {"model": model, "inputs": inputs}
+    names |= {"model": initialise_model(len(tokenizer), "llama", 0), "inputs": inputs}
     exec(generating, names)
-    assert "probability" in capsys.readouterr().out
+    assert "Confidence(probability" in capsys.readouterr().out
+    exec(fitting, names)
+    assert names["fitted"].predict([([0.1, 0.2], [0.3, 0.1])]).tolist() == [True]
 
 
 def test_the_tutorials_example_says_what_it_quotes(answered, capsys):

@@ -1,9 +1,9 @@
 """Answers as people give them, and the features and scores of their traces.
 
-Answers are a path of any format of docs/reference/formats.md, rows (mappings, as such a file holds them), or
-a frame: Polars, or any that speaks Arrow's C stream, as those of pandas do. Options of reading
-(`format`, `model`, `stop_token`, `processed`, `reasoning`, `id`, `label`, `columns`, ...) are
-keyword arguments, and hold for paths and rows: a frame of `read_answers` has been read.
+Answers are a path of any format of docs/reference/formats.md, rows (mappings, as such a file holds
+them), or a frame: Polars, or any that speaks Arrow's C stream, as those of pandas do. Options of
+reading (`format`, `model`, `stop_token`, `processed`, `reasoning`, `id`, `label`, `columns`, ...)
+are keyword arguments, and hold for paths and rows: a frame of `read_answers` has been read.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -183,7 +183,8 @@ def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:
     -------
     polars.DataFrame
         A row per answer and a Float64 column per feature, null where it is undefined, as features
-        of entropies are without these. Source: appendix B of the paper, and docs/reference/definitions.md.
+        of entropies are without these. Source: appendix B of the paper, and
+        docs/reference/definitions.md.
 
     Raises
     ------
