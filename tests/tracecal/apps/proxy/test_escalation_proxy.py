@@ -610,7 +610,7 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
     told = re.findall(r"^tracecal ((?:.+\\\n)*.+)$", text, re.MULTILINE)
     read = [parser().parse_args(shlex.split(one.replace("\\\n", " "))) for one in told]
-    assert len(read) == 4
+    assert len(read) == 5
     serving = [args for args in read if hasattr(args, "upstream")]
     for args in serving:
         Settings(**{name: getattr(args, name) for name in Settings.model_fields})
