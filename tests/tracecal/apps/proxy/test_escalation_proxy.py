@@ -613,7 +613,7 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     for one in told:
         name, *options = shlex.split(one.replace("\\\n", " "))
         read.append(commands().commands[name].make_context(name, options).params)
-    assert len(read) == 4
+    assert len(read) == 5
     serving = [given for given in read if "upstream" in given]
     for given in serving:
         Settings(**{name: given[name] for name in Settings.model_fields})
