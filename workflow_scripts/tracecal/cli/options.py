@@ -147,7 +147,9 @@ Config = Annotated[
 ]
 Custom = Annotated[
     str | None,
-    typer.Option("--estimators", help="a Python file with estimators of your own: docs/guides/custom.md"),
+    typer.Option(
+        "--estimators", help="a Python file with estimators of your own: docs/guides/custom.md"
+    ),
 ]
 AsRead = Annotated[Reading, Shown(hidden=True)]
 
