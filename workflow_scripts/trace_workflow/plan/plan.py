@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
 from trace_workflow.config.selection import Run, costly
-from trace_workflow.plan import cascades, comparison, main_study, parts
+from trace_workflow.plan import cascades, comparison, main_study
 from trace_workflow.plan.entries import (
     QUESTIONS,
     SUBSETS,
@@ -207,8 +207,8 @@ class Plan:
 
 def plan(run: Run) -> Plan:
     """The plan of a run. Raises `InputError` where the paper's numbers cannot be read."""
-    studies = (comparison, main_study, cascades, parts)
-    results = [result for study in studies for result in study.results(run)]
+    studies = [comparison.results, main_study.results, cascades.results]
+    results = [one for made in (*studies, main_study.results_of_parts) for one in made(run)]
 
     def of(kind: type) -> dict:
         return {result.name: result for result in results if isinstance(result, kind)}

@@ -435,12 +435,12 @@ def cascade_answers(
     known = labelled(both, task, settings)
     answers = _paired(known, small, told, prices)
     method = settings.calibration.method
-    predictions, _ = calibrate_all(
+    predictions, by_split = calibrate_all(
         known.frame, known.splits, known.estimators, method, known.fits()
     )
     fits = calibrate_answers(both, task, settings, vocabulary=vocabulary)
     baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in known.estimators]
-    chosen = picks(known.frame, known.splits, known.estimators, fits, baselines)
+    chosen = picks(known.frame, known.splits, known.estimators, by_split, baselines)
     router = default_estimator(fits)
     compared = [name for name in known.estimators if name in (TRACE_PLUS, router)]
     routers = [*dict.fromkeys([*baselines, PICKED, *compared])]

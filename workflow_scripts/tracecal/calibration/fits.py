@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 # Numbers in one block of regressions, so that its arrays stay in the processor's cache.
 BLOCK = 2**17
@@ -346,6 +345,8 @@ def isotonic(score: np.ndarray, correct: np.ndarray, rising: bool | Literal["aut
     As scikit-learn's, which takes a second to load: equal scores count as their mean, and of a flat
     stretch its ends are stored. 'auto' takes the sign of Spearman's correlation.
     """
+    from scipy.optimize import isotonic_regression  # slow to load, and not needed to predict
+
     places, member_of, counts = np.unique(score, return_inverse=True, return_counts=True)
     if rising == "auto":
         from scipy.stats import spearmanr  # slow to load, and seldom needed

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from tracecal.answers.settings import Reading
 from tracecal.apps.proxy.settings import Settings
+from tracecal.calibration.settings import Watching
 from tracecal.cli.options import CalibratorFile, ErrorRate, Shown, command, require_installed
-from tracecal.monitoring.settings import Watching
 
 PANELS = {
     "Escalating to a large model": tuple(

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from tracecal.answers.settings import Reading
+from tracecal.calibration.settings import Watching
 from tracecal.cli.options import (
     AnswersFile,
     CalibratorFile,
@@ -15,7 +16,6 @@ from tracecal.cli.options import (
     read_given,
 )
 from tracecal.io.log import LOGGER, printable
-from tracecal.monitoring.settings import Watching
 
 ALARMS = {"False alarms": tuple(Watching.model_fields)}
 

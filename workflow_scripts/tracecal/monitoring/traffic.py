@@ -19,6 +19,7 @@ from tracecal.answers.rows import find
 from tracecal.calibration.calibrator import Fitted, Reference
 from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibration.score import score_answers
+from tracecal.calibration.settings import SHORTEST, Watching
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
@@ -36,7 +37,6 @@ from tracecal.monitoring.monitors import (
     start,
     watch,
 )
-from tracecal.monitoring.settings import SHORTEST, Watching
 
 PATIENCE = 10.0  # seconds to wait for another writer
 SCHEMA = """

@@ -16,9 +16,9 @@ import orjson
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.wire import Object
 from tracecal.calibration.calibrator import Fitted
+from tracecal.calibration.settings import Watching
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.monitoring.settings import Watching
 from tracecal.monitoring.traffic import (
     Store,
     alike,
