@@ -32,21 +32,21 @@ def programs():
 @pytest.fixture
 def answered(tmp_path, monkeypatch):
     """A folder with labelled answers and new ones, under the names that the pages use."""
-    shutil.copy(ROOT / "examples/columns.jsonl", tmp_path / "labelled.jsonl")
-    shutil.copy(ROOT / "examples/openai_batch.jsonl", tmp_path / "new.jsonl")
+    shutil.copy(ROOT / "examples/labelled.jsonl", tmp_path / "labelled.jsonl")
+    shutil.copy(ROOT / "examples/new.jsonl", tmp_path / "new.jsonl")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/answers.md"])
 def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
-    """So few labels promise nothing: `keep` is null then, and no error."""
+    """Where a rate is not promised `keep` is null, and no error."""
     (calibrate,), (score,) = commands(page, CALIBRATE), commands(page, SCORE)
     assert main(shlex.split(calibrate)) == 0
     more = [] if "--output" in score else ["--output", "scored.jsonl"]
     assert main([*shlex.split(score), *more]) == 0
     scored = pl.read_ndjson("scored.jsonl")
-    assert scored.height == 4
+    assert scored.height == 94
     assert scored["probability"].is_between(0, 1).all()
     assert set(scored["keep"]) <= {True, False, None}
 
