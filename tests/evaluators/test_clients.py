@@ -74,7 +74,7 @@ def requests(monkeypatch):
 
 
 def require_asked(asked):
-    assert {(one["logprobs"], one["top_logprobs"]) for one in asked} == {(True, 5)}
+    assert {(one["logprobs"], one["top_logprobs"]) for one in asked} == {(True, 20)}
 
 
 def test_openais_client(server, requests, calibrator, expected):
