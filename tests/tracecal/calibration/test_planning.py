@@ -115,7 +115,7 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     monkeypatch.setattr(planning, "DRAWS", 5)
     monkeypatch.setattr(planning, "MOST", 400)
     control = content[DEFAULT]["risk_control"]
-    certified = report.guarantees(control, 300)
+    certified = report.guarantees(control)
     missing = certified["threshold"].is_null()
     assert missing.any() and not missing.all()
     told = planning.outlook(content, certified, 0.35, 1)
@@ -143,7 +143,7 @@ def test_a_number_far_below_what_was_not_enough_is_not_told(content, monkeypatch
     monkeypatch.setattr(planning, "DRAWS", 1)
     monkeypatch.setattr(planning, "MOST", 50)
     monkeypatch.setattr(planning, "number_for", lambda share, table: number)
-    certified = report.guarantees(content[DEFAULT]["risk_control"], 300)
+    certified = report.guarantees(content[DEFAULT]["risk_control"])
     told = planning.outlook(content, certified, 0.35, 1)
     assert said in told
     assert ("are needed" in told) == (number > 150)

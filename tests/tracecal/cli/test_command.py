@@ -50,7 +50,7 @@ def test_calibrating_says_what_the_calibrator_is_worth(files, capsys):
     assert f"{LABELS[DEFAULT]} " in printed and "(--estimator" in printed
     assert printed.count("  recommended") == 1
     assert "at most 50% incorrect: keeps" in printed
-    assert "more labelled questions would do" in printed or "cannot be certified" in printed
+    assert "cannot be guaranteed" in printed and "labelled questions" in printed
     assert "\nUse " in printed
     page = (files / "report.html").read_text(encoding="utf-8")
     for text in ("120 labelled answers", "seq_logp", f"Guarantees of {LABELS[DEFAULT]}", "Use "):
@@ -174,19 +174,16 @@ def test_commands_to_type_say_how_the_file_was_read_and_ask_for_labels_where_not
     assert not any("--error-rate" in one for one in list(typed)[1:])
 
 
-def test_how_many_labels_more_would_do():
+def test_a_rate_is_guaranteed_where_it_has_a_threshold():
     control = {
-        "groups": 65,
         "thresholds": [
-            {"error_rate": 0.1, "threshold": None, "coverage": 0.0, "error": None, "enough": 130},
-            {"error_rate": 0.2, "threshold": None, "coverage": 0.0, "error": None, "enough": None},
-            {"error_rate": 0.3, "threshold": 0.7, "coverage": 0.5, "error": 0.2, "enough": None},
+            {"error_rate": 0.1, "threshold": None, "coverage": 0.0, "error": None},
+            {"error_rate": 0.3, "threshold": 0.7, "coverage": 0.5, "error": 0.2},
         ],
     }
-    rows = report.guarantees(control, 100).rows(named=True)
-    assert [row["more"] for row in rows] == [100, None, None]
-    assert report.guaranteed(rows[0]).endswith("about 100 more labelled questions would do")
-    assert "keeps 50% of the answers (20.0% observed)" in report.guaranteed(rows[2])
+    rows = report.guarantees(control).rows(named=True)
+    assert report.guaranteed(rows[0]).endswith("at most 10% incorrect: cannot be guaranteed")
+    assert "keeps 50% of the answers (20.0% observed)" in report.guaranteed(rows[1])
 
 
 def test_scores_keep_the_order_of_the_file_and_csv_cells_are_no_formulas(files, capsys):

@@ -1,6 +1,9 @@
 """The files of examples/ run as their page says, and agree with one another."""
 
 import json
+import re
+import shlex
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -11,19 +14,38 @@ from tracecal.answers.settings import Reading
 from tracecal.cli.main import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 TRACED = (
     "openai_batch.jsonl openai_responses.jsonl openai_completions.jsonl llama_cpp.jsonl "
     "ollama.jsonl sglang.jsonl inspect.json"
 ).split()
-NUMBERS = ["surprisal", "entropy", "entropy_lower", "entropy_upper"]
+LABELLED, NEW = EXAMPLES / "labelled.jsonl", EXAMPLES / "new.jsonl"
+RATE = 0.2
+
+
+def command(name):
+    """The arguments of the page's command, with files in their own folder."""
+    (line,) = re.findall(rf"^tracecal ({name} (?:.+\\\n)*.+)$", PAGE, re.MULTILINE)
+    return [
+        part.replace("examples/", f"{EXAMPLES}/") for part in shlex.split(line.replace("\\\n", ""))
+    ]
 
 
 @pytest.fixture(scope="module")
-def calibrator(tmp_path_factory):
-    path = tmp_path_factory.mktemp("examples") / "C.json"
-    told = ["--task", "closed_book", "--vocabulary", "1500", "--output", str(path)]
-    assert main(["calibrate", "--answers", str(EXAMPLES / "columns.jsonl"), *told]) == 0
-    return path
+def calibrated(tmp_path_factory):
+    """The folder in which the page's first command was run, and what it printed."""
+    folder = tmp_path_factory.mktemp("examples")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        said = []
+        patch.setattr("builtins.print", lambda *texts: said.extend(texts))
+        assert main(command("calibrate")) == 0
+    return folder, "".join(said)
+
+
+@pytest.fixture(scope="module")
+def calibrator(calibrated):
+    return calibrated[0] / "C.json"
 
 
 def scored(calibrator, name, tmp_path, *more):
@@ -33,20 +55,83 @@ def scored(calibrator, name, tmp_path, *more):
     return pl.read_ndjson(output)
 
 
+def percent(share):
+    return f"{share:.0%}".replace("%", " %")
+
+
+def test_the_page_shows_what_is_printed(calibrated):
+    (shown,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert shown.strip() in calibrated[1]
+
+
+def test_the_page_says_how_many_answers_are_kept(calibrated, monkeypatch):
+    monkeypatch.chdir(calibrated[0])
+    assert main(command("score")) == 0
+    new = pl.read_ndjson("scored.jsonl")
+    assert new["reason"].null_count() == new.height
+    assert f"keeps {new['keep'].sum()} of the {new.height} new answers" in PAGE
+    wrong = 1 - read_answers(LABELLED).frame["correct"].mean()
+    stored = json.loads(Path("C.json").read_text(encoding="utf-8"))
+    certified = stored[stored["fitted_on"]["estimator"]]["risk_control"]["thresholds"]
+    (own,) = [one for one in certified if one["error_rate"] == RATE]
+    assert (
+        f"gets {100 * wrong:.0f} of 100 such questions wrong. Keep the "
+        f"{100 * own['coverage']:.0f} that it is surest of: at most {100 * RATE:.0f} of 100 of "
+        "those are wrong, with 90 % confidence."
+    ) in " ".join(PAGE.split())
+
+
+def test_nine_of_ten_seeds_guarantee_the_pages_rate_and_none_stricter(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import make
+
+    rate, _ = make.strictest(LABELLED, Reading(vocabulary=49152, processed="no"))
+    assert rate == RATE
+    assert float(command("score")[command("score").index("--error-rate") + 1]) == RATE
+
+
+def test_labelled_and_new_answers_are_to_different_questions():
+    asked = [
+        json.loads(line)["request"]["messages"][-1]["content"]
+        for path in (LABELLED, NEW)
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(asked) == 400 + 94
+    assert max(Counter(asked).values()) == 1
+    assert read_answers(LABELLED).frame["correct"].null_count() == 0
+    assert read_answers(NEW).frame["correct"].null_count() == 94
+    assert LABELLED.stat().st_size < 1.5e6
+
+
 @pytest.mark.parametrize("name", TRACED)
 def test_every_form_gives_the_same_probabilities(calibrator, name, tmp_path):
-    found, first = (scored(calibrator, one, tmp_path) for one in (name, TRACED[0]))
+    found = scored(calibrator, name, tmp_path, "--processed", "no")
+    first = scored(calibrator, NEW.name, tmp_path, "--processed", "no").head(4)
     assert found.drop("keep").equals(first.drop("keep"))
     assert found.height == 4
     assert (found["lower"] < found["probability"]).all()
     assert (found["probability"] < found["upper"]).all()
 
 
+def test_exact_entropies_lie_within_the_bounds(calibrator):
+    listed = read_answers(NEW, Reading(vocabulary=49152)).frame.head(4)
+    exact = read_answers(EXAMPLES / "columns.jsonl").frame
+    assert exact["example_id"].equals(listed["example_id"])
+
+    def flat(frame, name):
+        return frame[name].explode().to_numpy()
+
+    surprisal, entropy = flat(exact, "surprisal"), flat(exact, "entropy")
+    assert surprisal == pytest.approx(flat(listed, "surprisal"), abs=1e-4)
+    assert (flat(listed, "entropy_lower") - 1e-4 <= entropy).all()
+    assert (entropy <= flat(listed, "entropy_upper") + 1e-4).all()
+
+
 def test_the_page_names_every_file():
-    named = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     files = [path.name for path in EXAMPLES.iterdir() if path.suffix in (".json", ".jsonl")]
-    assert sorted(files) == sorted([*TRACED, "columns.jsonl", "samples_closed_book.jsonl"])
-    assert all(f"`{name}`" in named for name in files)
+    others = ["columns.jsonl", "samples_cities.jsonl", LABELLED.name, NEW.name]
+    assert sorted(files) == sorted([*TRACED, *others])
+    assert all(f"`{name}`" in PAGE for name in files)
 
 
 def test_the_forms_tell_what_they_can():
@@ -60,9 +145,9 @@ def test_the_forms_tell_what_they_can():
 
 
 def test_an_evaluation_without_probabilities_says_so_answer_by_answer(calibrator, tmp_path):
-    found = scored(calibrator, "samples_closed_book.jsonl", tmp_path, "--id", "doc.id")
+    found = scored(calibrator, "samples_cities.jsonl", tmp_path, "--id", "doc.id")
     assert set(found["reason"]) == {"no log-probabilities are given"}
-    verdicts = read_answers(EXAMPLES / "samples_closed_book.jsonl", Reading(id="doc.id")).frame
+    verdicts = read_answers(EXAMPLES / "samples_cities.jsonl", Reading(id="doc.id")).frame
     inspected = read_answers(EXAMPLES / "inspect.json").frame
     assert verdicts.select("example_id", "correct").equals(
         inspected.select("example_id", "correct")

@@ -136,7 +136,9 @@ def stop_token(
     if joined == text.lstrip():
         return "absent" if steps[-1].text else "included"
     more = joined.startswith(text.strip()) and joined.strip() != text.strip()
-    return "included" if more else "unknown"
+    # Parts of a character spell nothing, so the end alone is compared.
+    last = steps[-1].text.strip(UNDECODED + " ") if UNDECODED in joined else ""
+    return "included" if more or (last and not text.rstrip().endswith(last)) else "unknown"
 
 
 # The reasoning of a model before its answer, and which tokens are of which.

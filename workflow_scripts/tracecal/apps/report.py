@@ -37,7 +37,6 @@ GUARANTEES = {
     "threshold": pl.Float64,
     "coverage": pl.Float64,
     "error": pl.Float64,
-    "more": pl.Int64,
 }
 
 
@@ -63,8 +62,7 @@ class Found(NamedTuple):
 def found(stored: Mapping[str, Any], known: Labelled, settings: FitSettings) -> Found:
     """Measure a calibrator by the answers that it was fitted on, held out in turn."""
     estimator, predicted = default_estimator(stored), known.cross_fitted(settings)
-    groups = known.frame["group_id"].n_unique()
-    certified = guarantees(stored[estimator]["risk_control"], groups)
+    certified = guarantees(stored[estimator]["risk_control"])
     share = settings.splits.calibration_share
     return Found(
         stored,
@@ -156,18 +154,10 @@ def _defined(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def guarantees(control: Mapping[str, Any], groups: int) -> pl.DataFrame:
-    """Columns of `GUARANTEES`, a row per target error rate, from an estimator's `risk_control`.
-
-    `groups` is the number of labelled questions; `more` is about how many further ones would do
-    where there is no threshold, null where that cannot be said.
-    """
+def guarantees(control: Mapping[str, Any]) -> pl.DataFrame:
+    """Columns of `GUARANTEES`, a row per target error rate, from an estimator's `risk_control`."""
     rows = []
     for entry in control["thresholds"]:
-        more = None
-        if entry["threshold"] is None and entry["enough"]:
-            # Of all questions the same share is tested.
-            more = math.ceil(entry["enough"] * groups / control["groups"]) - groups
         certified = entry["threshold"] is not None
         rows.append(
             {
@@ -175,7 +165,6 @@ def guarantees(control: Mapping[str, Any], groups: int) -> pl.DataFrame:
                 "threshold": entry["threshold"],
                 "coverage": entry["coverage"] if certified else None,
                 "error": entry["error"],
-                "more": more,
             }
         )
     return pl.DataFrame(rows, schema=GUARANTEES)
@@ -308,9 +297,7 @@ def guaranteed(row: Mapping[str, Any]) -> str:
     target = f"  at most {row['error_rate']:.0%} incorrect:"
     if row["threshold"] is not None:
         return f"{target} keeps {row['coverage']:.0%} of the answers ({row['error']:.1%} observed)"
-    if row["more"] is None:
-        return f"{target} cannot be certified"
-    return f"{target} cannot be certified; about {row['more']:,} more labelled questions would do"
+    return f"{target} cannot be guaranteed"
 
 
 def holding(control: Mapping[str, Any]) -> str:

@@ -1,0 +1,125 @@
+"""The clients of examples/ in the real packages, before a server that gives recorded answers."""
+
+import asyncio
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+import pytest
+from aiohttp import web
+
+from support.upstream import Background
+from tracecal.cli.main import main
+
+litellm = pytest.importorskip("litellm")
+openai = pytest.importorskip("openai")
+pytestmark = pytest.mark.evaluators
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROWS = [json.loads(line) for line in (EXAMPLES / "new.jsonl").open(encoding="utf-8")][:6]
+RATE = 0.2
+
+
+@pytest.fixture(scope="module")
+def calibrator(tmp_path_factory):
+    path = tmp_path_factory.mktemp("clients") / "C.json"
+    given = ["--task", "cities", "--vocabulary", "49152", "--processed", "no"]
+    labelled = str(EXAMPLES / "labelled.jsonl")
+    assert main(["calibrate", "--answers", labelled, *given, "--output", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(calibrator):
+    """What `tracecal score` says of the same answers."""
+    output = calibrator.with_name("scored.parquet")
+    given = ["--calibrator", str(calibrator), "--error-rate", str(RATE), "--processed", "no"]
+    told = ["--answers", str(EXAMPLES / "new.jsonl"), *given, "--output", str(output)]
+    assert main(["score", *told]) == 0
+    scored = pl.read_parquet(output).head(len(ROWS))
+    assert set(scored["keep"]) == {True, False}
+    return scored.select("probability", "keep").rows()
+
+
+@contextmanager
+def serving(responses):
+    """The address of a server that gives these, and the requests that it gets."""
+    asked, left = [], iter(responses)
+
+    async def answer(request):
+        asked.append(await request.json())
+        return web.json_response(next(left))
+
+    application = web.Application()
+    application.router.add_post("/v1/chat/completions", answer)
+    with Background(application) as server:
+        yield f"{server.url}/v1", asked
+
+
+@pytest.fixture
+def server():
+    with serving(row["response"] for row in ROWS) as server:
+        yield server
+
+
+@pytest.fixture
+def requests(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr(litellm, "callbacks", [])
+    return [
+        {name: row["request"][name] for name in ("model", "messages", "temperature")}
+        for row in ROWS
+    ]
+
+
+def require_asked(asked):
+    assert {(one["logprobs"], one["top_logprobs"]) for one in asked} == {(True, 20)}
+
+
+def test_openais_client(server, requests, calibrator, expected):
+    from openai_client import confident
+
+    url, asked = server
+    client = openai.OpenAI(base_url=url, api_key="x")
+    create = confident(client.chat.completions.create, str(calibrator), RATE, processed="no")
+    found = [create(**request).choices[0].confidence for request in requests]
+    assert [(one.probability, one.keep) for one in found] == expected
+    require_asked(asked)
+
+
+def asked_through(callback, url, requests):
+    """The confidences that LiteLLM's answers to these requests carry."""
+    litellm.callbacks = [callback]
+
+    async def ask(model, **request):
+        to = {"model": f"openai/{model}", "api_base": url, "api_key": "x"}
+        return (await litellm.acompletion(**request, **to)).choices[0].confidence
+
+    async def everything():
+        return [await ask(**request) for request in requests]
+
+    return asyncio.run(everything())
+
+
+def test_litellms_callback(server, requests, calibrator, expected):
+    from litellm_callback import Confidence
+
+    url, asked = server
+    found = asked_through(Confidence(str(calibrator), RATE, processed="no"), url, requests)
+    assert [(one["probability"], one["keep"]) for one in found] == expected
+    require_asked(asked)
+
+
+def test_litellms_callback_says_why_there_is_no_confidence(requests, calibrator):
+    from litellm_callback import Confidence
+
+    response = ROWS[0]["response"]
+    choice = response["choices"][0] | {"logprobs": None}
+    answers = [response | {"model": "another"}, response | {"choices": [choice]}]
+    with serving(answers) as (url, _):
+        callback = Confidence(str(calibrator), RATE)
+        found = asked_through(callback, url, [requests[0]] * 2)
+    assert [one["keep"] or one["probability"] for one in found] == [None, None]
+    assert "by 'another'" in found[0]["reason"]
+    assert "log-probabilities" in found[1]["reason"]
