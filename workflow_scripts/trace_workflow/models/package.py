@@ -4,21 +4,12 @@ import shutil
 from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trace_workflow.models.folders import check_model_folder
 from tracecal.errors import InputError
 from tracecal.io.checksums import digest
 from tracecal.io.files import atomic_folder, write_text
 from tracecal.io.log import LOGGER
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
-
-# llama.cpp's names of pre-tokenizers that split every digit. Transformers ignores these names and
-# uses GPT-2's, which does not.
-SINGLE_DIGITS = frozenset({"smollm"})
-_DIGITS = "0 12  345"
 
 
 def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> None:
@@ -37,6 +28,10 @@ def unpack_model(package: str, files: Mapping[str, str], target: str | Path) -> 
             )
     with atomic_folder(target) as part:
         if [file.suffix for file in paths] == [".gguf"]:
+            from trace_workflow.models.gguf import (
+                save_gguf,  # loads Transformers, which takes seconds
+            )
+
             save_gguf(paths[0], part)
         else:
             for file in paths:
@@ -72,63 +67,3 @@ def licence(installed: Distribution) -> str:
         raise InputError(f"the package {installed.name} holds no licence; its model is not used.")
     texts = [Path(installed.locate_file(name)).read_text(encoding="utf-8") for name in names]
     return f"{installed.name} {installed.version}\n\n" + "\n\n".join(texts)
-
-
-# GGUF is llama.cpp's format: weights, mostly quantised, and the tokenizer in one file. It is read
-# by Transformers, which takes seconds to load; weights are dequantised to float32.
-
-
-def save_gguf(file: Path, folder: Path) -> None:
-    """Write the model and the tokenizer of `file` into `folder`.
-
-    Raises `InputError` where the converted tokenizer differs from the file's.
-    """
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    tokenizer = read_tokenizer(file)
-    model = AutoModelForCausalLM.from_pretrained(
-        file.parent, gguf_file=file.name, dtype=torch.float32
-    )
-    # The weights are dequantised; these attributes would keep them from being saved.
-    model.hf_quantizer, model.is_quantized = None, False
-    del model.config.quantization_config
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-def read_tokenizer(file: Path) -> "PreTrainedTokenizerFast":
-    """The tokenizer of a GGUF file, splitting digits as the file states.
-
-    Raises `InputError` where a token's id differs from the file's, or digits are not split.
-    """
-    import gguf
-    from tokenizers import pre_tokenizers
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-    fields = gguf.GGUFReader(str(file)).fields
-    metadata = {
-        name: field.contents() for name, field in fields.items() if name.startswith("tokenizer")
-    }
-    if metadata.get("tokenizer.ggml.pre") in SINGLE_DIGITS:
-        tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [
-                pre_tokenizers.Digits(individual_digits=True),
-                pre_tokenizers.ByteLevel(add_prefix_space=False),
-            ]
-        )
-        digits = [token for token in tokenizer.tokenize(_DIGITS) if any(map(str.isdigit, token))]
-        if digits != [sign for sign in _DIGITS if sign.isdigit()]:
-            raise InputError(
-                f"{file}: its tokenizer splits {_DIGITS!r} into {digits}, not into single digits."
-            )
-    tokens = metadata["tokenizer.ggml.tokens"]
-    loaded_tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokens))))
-    ends = {"eos": tokenizer.eos_token_id, "bos": tokenizer.bos_token_id}
-    if loaded_tokens != tokens or any(
-        metadata.get(f"tokenizer.ggml.{name}_token_id", number) != number
-        for name, number in ends.items()
-    ):
-        raise InputError(f"{file}: Transformers converts its tokenizer wrongly; use the hub's.")
-    return tokenizer
