@@ -20,6 +20,7 @@ SCRIPTS = Path(__file__).resolve().parents[2]
 # which have passed it when the workflow starts, and this hash itself.
 WITHOUT_EFFECT = frozenset(
     {
+        "tracecal",  # its public names, loaded when they are first used
         "trace_workflow.jobs.job",
         "tracecal.io.log",
         "tracecal.errors",
