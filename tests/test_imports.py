@@ -9,6 +9,8 @@ from pathlib import Path
 import polars
 import pytest
 
+from trace_workflow.jobs.code_hash import import_closure
+
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
 HEAVY = {
     *("torch", "transformers", "sklearn", "scipy", "scipy.stats", "matplotlib", "pandas"),
@@ -111,3 +113,9 @@ def test_nothing_of_snakemake_or_python_is_used_but_what_is_documented():
         if (match := UNDOCUMENTED.search(line.partition("#")[0]))
     }
     assert found == set()
+
+
+def test_what_programs_import_is_no_part_of_a_rules_code():
+    for script in JOBS.values():
+        files = {path.relative_to(SCRIPTS).as_posix() for path in import_closure(script)}
+        assert not {one for one in files if one.startswith(("tracecal/__init__", "tracecal/api"))}

@@ -4,17 +4,7 @@ What is listed here is what people import; it is loaded when it is first used.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tracecal.api.answers import read_answers, trace_features, trace_score
-    from tracecal.api.calibrator import Calibrator, calibrate
-    from tracecal.api.labels import LabelSearch, agree, explore, pick, plan
-    from tracecal.api.monitors import Monitors
-    from tracecal.capture.replay import replay
-    from tracecal.errors import InputError
-
-    __version__: str
+from typing import Any
 
 __all__ = [
     "Calibrator",

@@ -16,6 +16,7 @@ from tracecal.io.checksums import hash_of
 
 # The folder of the rules' scripts and of the packages that they import
 SCRIPTS = Path(__file__).resolve().parents[2]
+PUBLIC = "tracecal"  # its __init__.py has the public names alone, loaded when they are first used
 # Modules that cannot change a result: logs, progress, error messages, the validation of settings,
 # which have passed it when the workflow starts, and this hash itself.
 WITHOUT_EFFECT = frozenset(
@@ -95,6 +96,8 @@ def import_closure(script: Path, *modules: str, root: Path = SCRIPTS) -> list[Pa
 @cache
 def _files(module: str, root: Path) -> frozenset[Path]:
     """The files that an import of `module` runs: its own and its packages', if they are ours."""
+    if module == PUBLIC:
+        return frozenset()
     above, _, _ = module.rpartition(".")
     # An attribute of a module is written as a module in it.
     if not WITHOUT_EFFECT.isdisjoint({module, above}):

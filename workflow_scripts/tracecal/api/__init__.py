@@ -1,1 +1,1 @@
-"""What people import: the commands of `tracecal` as functions and classes, by the same names."""
+"""What `import tracecal` offers: the commands as functions and classes."""

@@ -1,1 +1,1 @@
-"""The estimators: which there are, what each needs, and one module of formulas a family or kind."""
+"""The estimators: which there are, what each needs, one module of formulas a family."""

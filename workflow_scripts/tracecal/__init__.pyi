@@ -1,0 +1,16 @@
+# What `__init__.py` loads when it is first used, for type checkers and editors.
+from tracecal.api.answers import read_answers as read_answers
+from tracecal.api.answers import trace_features as trace_features
+from tracecal.api.answers import trace_score as trace_score
+from tracecal.api.calibrator import Calibrator as Calibrator
+from tracecal.api.calibrator import calibrate as calibrate
+from tracecal.api.labels import LabelSearch as LabelSearch
+from tracecal.api.labels import agree as agree
+from tracecal.api.labels import explore as explore
+from tracecal.api.labels import pick as pick
+from tracecal.api.labels import plan as plan
+from tracecal.api.monitors import Monitors as Monitors
+from tracecal.capture.replay import replay as replay
+from tracecal.errors import InputError as InputError
+
+__version__: str
