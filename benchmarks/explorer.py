@@ -13,7 +13,8 @@ import polars as pl
 
 from support.chromium import Chromium, installed
 from support.explorer_answers import MODELS, TASKS, answers, in_parts
-from tracecal.apps.explorer.contents import contents, page
+from tracecal.apps.explorer.contents import contents
+from tracecal.apps.explorer.page import page
 from tracecal.estimators.registry import ESTIMATORS, entries
 
 ENTRIES = entries(ESTIMATORS)

@@ -12,7 +12,8 @@ from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
 from trace_workflow.commands import pictures, pipeline
 from trace_workflow.commands.pictures import PAGES, TOLD, picture, shown, with_findings
-from tracecal.apps.explorer.contents import contents, page
+from tracecal.apps.explorer.contents import contents
+from tracecal.apps.explorer.page import page
 from tracecal.errors import InputError
 
 

@@ -337,8 +337,10 @@ def test_the_keys_of_the_settings_are_listed_and_documented(capsys):
     listed = capsys.readouterr().out
     for key in ("seed", "splits.count", "risk_control.cascades.below", "bootstrap.level"):
         assert re.search(rf"^{key}: .+\n    \w", listed, re.MULTILINE)
-    page = (REPOSITORY / "docs/reference/formats.md").read_text(encoding="utf-8")
-    assert "".join(f"    {line}\n" for line in listed.splitlines()) in page
+    page = (REPOSITORY / "docs/guides/calibrate.md").read_text(encoding="utf-8")
+    for key, default in re.findall(r"^(\S+): (.+)$", listed, re.MULTILINE):
+        shown = re.sub(r'[\[\]"]', "", default) or "none"
+        assert f"| {key} | {shown} |" in page.replace("`", ""), key
 
 
 def test_several_columns_may_stand_behind_one_option(files):
@@ -364,7 +366,7 @@ def test_several_columns_may_stand_behind_one_option(files):
 def test_a_missing_extra_is_said_before_any_work(files, caplog, monkeypatch, command, module):
     monkeypatch.setattr(options, "find_spec", lambda name: None)
     assert main(command.split()) == 1
-    assert f"needs {module}, which is not installed: pip install 'trace-workflow[" in caplog.text
+    assert f"needs {module}, which is not installed: pip install 'tracecal[" in caplog.text
 
 
 def test_probabilities_in_files_have_four_digits(files):

@@ -12,7 +12,7 @@ from support.tiny import initialise_model, train_tokenizer
 from tracecal.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
-CALIBRATE, SCORE = r"tracecal (calibrate --answers labelled.+)", r"tracecal (score .+)"
+CALIBRATE, SCORE = r"tracecal (calibrate --answers labelled.+)", r"tracecal (score --answers new.+)"
 TUTORIAL = "docs/tutorials/own_answers.md"
 
 

@@ -119,7 +119,6 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
     ("module", "extra", "libraries"),
     [
         ("apps.label_page", "serve", ["aiohttp"]),
-        ("apps.proxy.run", "serve", ["aiohttp", "multidict", "orjson", "prometheus_client"]),
         ("apps.figure_style", "pictures", ["matplotlib"]),
         ("capture.replay", "replay", ["transformers"]),
     ],

@@ -13,7 +13,7 @@ from tracecal.answers.record import RECORDS
 from tracecal.api.answers import Answers, answers_in, name_of, read_answers
 from tracecal.api.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.apps.explorer import of_file
-from tracecal.apps.explorer.contents import page
+from tracecal.apps.explorer.page import page
 from tracecal.calibration import labelling, planning
 from tracecal.calibration.calibrator import Fitted
 from tracecal.calibration.fit import FitSettings

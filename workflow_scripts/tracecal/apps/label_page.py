@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 from pydantic import StrictBool, StrictInt
 
-from tracecal.apps.explorer.contents import page
 from tracecal.apps.explorer.of_file import scores as scores
+from tracecal.apps.explorer.page import page
 from tracecal.apps.report import flags
 from tracecal.calibration.labelling import LabelQuery as LabelQuery
 from tracecal.calibration.labelling import Recorded as Recorded

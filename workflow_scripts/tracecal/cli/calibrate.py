@@ -50,8 +50,8 @@ def calibrate(
     whose entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
     """
     from tracecal.apps import report as pages
-    from tracecal.apps.explorer.contents import page
     from tracecal.apps.explorer.of_file import fits, page_data, unseen
+    from tracecal.apps.explorer.page import page
     from tracecal.calibration.calibrator import run_on
     from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
     from tracecal.calibration.parts import labelled_parts

@@ -50,8 +50,8 @@ def explore(
 
     It is the page that a run of the workflow makes: one file, which loads nothing else.
     """
-    from tracecal.apps.explorer.contents import page
     from tracecal.apps.explorer.of_file import page_data
+    from tracecal.apps.explorer.page import page
     from tracecal.io.files import write_text
 
     given = read_with_calibrator(answers, reading, calibrator, task, parts)

@@ -10,7 +10,8 @@ import pytest
 
 from support.chromium import started
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
-from tracecal.apps.explorer.contents import contents, page
+from tracecal.apps.explorer.contents import contents
+from tracecal.apps.explorer.page import page
 from tracecal.calibration.metrics import single_auroc as auroc
 
 ANSWERS = answers(16).with_columns(name=pl.concat_str("model", "task", "example_id", separator="/"))

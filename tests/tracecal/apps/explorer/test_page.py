@@ -12,7 +12,7 @@ import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from tracecal.apps import figure_style
-from tracecal.apps.explorer import contents as page
+from tracecal.apps.explorer import page
 from tracecal.apps.explorer.contents import contents, darkest
 
 ANSWERS = answers(6)
