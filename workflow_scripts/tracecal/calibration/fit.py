@@ -53,7 +53,7 @@ FEWEST_VALUES, MOST_ALIKE = 5, 0.9
 class FitSettings(Strict):
     """How a calibrator is fitted; the keys are the configuration's own."""
 
-    seed: int = Field(2026, description="of splits, resamples and draws")
+    seed: int = Field(default=2026, description="of splits, resamples and draws")
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
