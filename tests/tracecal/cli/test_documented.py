@@ -35,7 +35,27 @@ def answered(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", ["README.md", TUTORIAL])
+def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    typed = re.findall(r"^tracecal ((?:.+\\\n)*.+)$", readme, re.MULTILINE)
+    assert [one.split()[0] for one in typed] == ["calibrate", "score"]
+    for one in typed:
+        assert main(shlex.split(one.replace("\\\n", " "))) == 0
+    told = capsys.readouterr().out
+    (program,) = re.findall(r"^```python\n(.+?)^```", readme, re.MULTILINE | re.DOTALL)
+    exec(program, {})
+    (kept,) = re.findall(r"  # (\d+ of 94 answers are kept)$", program, re.MULTILINE)
+    assert capsys.readouterr().out == f"{kept}\n"
+    right = re.search(r"([\d.]+)% correct", told)[1]
+    coverage = re.search(r"at most 20% incorrect: keeps (\d+)%", told)[1]
+    flowing = " ".join(readme.split())
+    assert f"gets {100 - float(right):.0f} of 100 questions about the countries" in flowing
+    assert f"Keep the {coverage} that it is surest of" in flowing
+
+
+@pytest.mark.parametrize("page", [TUTORIAL])
 def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
     """Where a rate is not promised `keep` is null, and no error."""
     (calibrate,), (score,) = commands(page, CALIBRATE), commands(page, SCORE)

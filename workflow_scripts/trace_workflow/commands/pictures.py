@@ -45,9 +45,25 @@ RIVALS = {
 }
 ANALYSES = ("averages", "improvements")
 COLUMNS = [*SCORES.values(), *RIVALS.values()]
-# Screenshots, and the page in the run's folder that each shows.
-PAGES = {"explorer.png": "explorer.html"}
-SIZE = "1280,720"
+
+
+class Shot(NamedTuple):
+    """A screenshot: the page in the run's folder, its size, and the pixels left out above."""
+
+    page: str
+    width: int
+    height: int
+    top: int = 0
+
+
+PAGES = {
+    "explorer.png": Shot("explorer.html", 1280, 720),
+    "pair.png": Shot("explorer.html", 390, 1070, top=350),  # the answers that it opens on
+}
+# Shows a page from below its controls.
+FRAME = """<!doctype html><style>body {{ margin: 0; overflow: hidden }}
+iframe {{ border: 0; display: block; margin-top: -{top}px; width: {width}px; height: {all}px }}
+</style><iframe src="{source}"></iframe>"""
 
 
 def shown(root: Path, folder: str) -> set[str]:
@@ -67,25 +83,29 @@ def picture(run: Path, name: str) -> bytes:
     """
     if name == Path(pipeline.PICTURE).name:
         return pipeline.picture().encode()
-    source = run / PAGES.get(name, f"figures/{name}")
+    shot = PAGES.get(name)
+    source = run / (shot.page if shot else f"figures/{name}")
     if not source.exists():
         raise InputError(f"{source}, needed for {name}, does not exist; run first: make demo")
-    return _screenshot(source) if name in PAGES else source.read_bytes()
+    return _screenshot(source, shot) if shot else source.read_bytes()
 
 
-def _screenshot(page: Path) -> bytes:
+def _screenshot(page: Path, shot: Shot) -> bytes:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise InputError(f"no browser was found; install one of {', '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        screenshot = Path(folder) / "page.png"
-        switches = ["--headless", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}"]
+        screenshot, frame = Path(folder) / "page.png", Path(folder) / "frame.html"
+        whole = shot._asdict() | {"all": shot.top + shot.height, "source": page.resolve().as_uri()}
+        frame.write_text(FRAME.format(**whole), encoding="utf-8")
+        size = f"--window-size={shot.width},{shot.height}"
+        switches = ["--headless", "--disable-gpu", "--hide-scrollbars", size]
         if os.geteuid() == 0:
             switches.append("--no-sandbox")
         paths = [f"--user-data-dir={folder}/profile", f"--screenshot={screenshot}"]
         # Virtual time: skip the wait until the page has unpacked its answers.
         waiting = "--virtual-time-budget=10000"
-        command = [browser, *switches, *paths, waiting, page.resolve().as_uri()]
+        command = [browser, *switches, *paths, waiting, frame.as_uri()]
         subprocess.run(command, check=True, capture_output=True)
         return screenshot.read_bytes()
 
