@@ -93,8 +93,10 @@ if __name__ == "__main__":
         if verify and (again := doubted(arguments)):
             print(*(f"{path} is made again" for path in again), sep="\n", flush=True)
             arguments += ["--forcerun", *again]
+        if {"-n", "--dry-run", "--dryrun"}.intersection(arguments):
+            sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
+        sys.exit(run(arguments, folder / "logs/run.log", model))
     except InputError as error:
         sys.exit(f"error: {error}")
-    if {"-n", "--dry-run", "--dryrun"}.intersection(arguments):
-        sys.exit(subprocess.call([*SNAKEMAKE, *arguments]))
-    sys.exit(run(arguments, folder / "logs/run.log", model))
+    except OSError as error:  # a full disk, a missing permission
+        sys.exit(f"error: {error.filename or 'a file of the run'}: {error.strerror}.")

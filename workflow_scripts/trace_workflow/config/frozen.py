@@ -43,7 +43,14 @@ def merged(files: Sequence[str], settings: Sequence[str] = ()) -> dict[str, Any]
             raise InputError(f"{path} holds no settings; write keys and values, as run: mine")
         value = _updated(value, held)
     pairs = (setting.partition("=") for setting in settings)
-    return _updated(value, {key: yaml.safe_load(text) for key, _, text in pairs})
+    return _updated(value, {key: _setting(key, text) for key, _, text in pairs})
+
+
+def _setting(key: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"--config {key}={text}: expected a value in YAML.") from error
 
 
 def _updated(value: Any, by: Any) -> Any:
