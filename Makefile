@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures examples test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures examples notebooks test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,10 @@ examples: .venv/installed ## remake the answers of examples/, ten minutes
 	$(BIN)/snakemake --cores $(CORES) --configfile config/examples.yaml --until label_answers
 	$(BIN)/python examples/make.py tune
 	$(BIN)/python examples/make.py answers
+
+notebooks: export PYTHONPATH = $(CURDIR)/workflow_scripts
+notebooks: .venv-notebooks/installed ## execute the notebooks of examples/ in place
+	.venv-notebooks/bin/python examples/notebooks.py
 
 # A file's tests stay together in one of three processes, which wait now and then.
 test: .venv/installed ## run the tests
@@ -113,7 +117,7 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 
 # Separate environments on top of the first: with SLURM's plugin every start of Snakemake would wait
 # for a cluster that is down, and vLLM pins other versions.
-.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-docs/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
+.venv-slurm/installed .venv-lowest/installed .venv-vllm/installed .venv-polygraph/installed .venv-mapie/installed .venv-evaluators/installed .venv-docs/installed .venv-notebooks/installed: .venv-%/installed: .venv/installed envs/requirements-%.txt
 	$(BIN)/python -m venv .venv-$*
 	$(BIN)/python -c 'import site; print(*site.getsitepackages())' > .venv-$*/base.pth
 	mv .venv-$*/base.pth .venv-$*/lib/python3*/site-packages/
@@ -121,4 +125,4 @@ HASHED := --disable-pip-version-check --no-deps --require-hashes
 	@touch $@
 
 clean: ## remove environments and results
-	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators .venv-docs results/*/ .snakemake site
+	rm -rf .venv .venv-slurm .venv-lowest .venv-vllm .venv-polygraph .venv-mapie .venv-evaluators .venv-docs .venv-notebooks results/*/ .snakemake site
