@@ -14,11 +14,8 @@ from typing import Any
 from litellm.integrations.custom_logger import CustomLogger
 from litellm.types.utils import CallTypes, ModelResponse
 
-from tracecal.answers.settings import Reading
+import tracecal
 from tracecal.answers.tokens import WrongRow
-from tracecal.calibration.calibrator import load
-from tracecal.calibration.score import score_response
-from tracecal.errors import InputError
 
 CHAT = (CallTypes.acompletion, CallTypes.completion)
 
@@ -32,15 +29,15 @@ class Confidence(CustomLogger):
 
     def __init__(self, calibrator: str, error_rate: float, processed: str = "auto") -> None:
         super().__init__()
-        self.fitted, self.error_rate = load(calibrator), error_rate
-        self.reading = Reading(processed=processed)
+        self.calibrator = tracecal.Calibrator.load(calibrator)
+        self.options: dict[str, Any] = {"error_rate": error_rate, "processed": processed}
 
     async def async_pre_call_deployment_hook(
         self, kwargs: dict[str, Any], call_type: CallTypes | None
     ) -> dict[str, Any] | None:
         if call_type not in CHAT:
             return None
-        return kwargs | {"logprobs": True, "top_logprobs": self.fitted.fitted_on.top_k or 20}
+        return kwargs | {"logprobs": True, "top_logprobs": self.calibrator.fitted_on.top_k or 20}
 
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: CallTypes | None
@@ -53,7 +50,7 @@ class Confidence(CustomLogger):
 
     def scored(self, response: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         try:
-            found = score_response(self.fitted, response, request, self.error_rate, self.reading)
-        except (InputError, WrongRow) as error:
+            found = self.calibrator.score_response(response, request, **self.options)
+        except (tracecal.InputError, WrongRow) as error:
             return {"probability": None, "keep": None, "reason": str(error)}
         return asdict(found)

@@ -7,9 +7,7 @@ create(model="my-model", messages=messages).choices[0].confidence.keep
 from collections.abc import Callable
 from typing import Any
 
-from tracecal.answers.settings import Reading
-from tracecal.calibration.calibrator import load
-from tracecal.calibration.score import score_response
+import tracecal
 
 
 def confident(create: Callable[..., Any], calibrator: str, error_rate: float, processed="auto"):
@@ -17,13 +15,13 @@ def confident(create: Callable[..., Any], calibrator: str, error_rate: float, pr
 
     `processed="no"`: the server states raw probabilities whatever the request, as vLLM does.
     """
-    fitted, reading = load(calibrator), Reading(processed=processed)
+    fitted = tracecal.Calibrator.load(calibrator)
+    options = {"error_rate": error_rate, "processed": processed}
 
     def with_confidence(**request: Any) -> Any:
         asked = {"logprobs": True, "top_logprobs": fitted.fitted_on.top_k or 20}
         response = create(**request | asked)
-        found = score_response(fitted, response, request, error_rate, reading)
-        response.choices[0].confidence = found
+        response.choices[0].confidence = fitted.score_response(response, request, **options)
         return response
 
     return with_confidence
