@@ -74,6 +74,39 @@ def test_score(files, caplog):
         assert calibrator.score(pl.read_ndjson(source), **options).equals(scored)
 
 
+def test_estimators_of_ones_own(files):
+    """Given as a file, as the commands take it, or as what it holds."""
+    (files / "own.py").write_text(
+        "import polars as pl\n"
+        'ESTIMATORS = {"calm": {"label": "Calm", "score": -pl.col("entropy").list.mean()}}\n'
+    )
+    given = {"calm": {"label": "Calm", "score": -pl.col("entropy").list.mean()}}
+    own = ["--estimators", "own.py"]
+    assert main([*CALIBRATE, "--vocabulary", "100000", *own]) == 0
+    for estimators in (given, "own.py", files / "own.py"):
+        calibrator = tracecal.calibrate(
+            "labelled.jsonl", "t", estimators=estimators, vocabulary=100_000
+        )
+        calibrator.save("own.json")
+        assert Path("own.json").read_bytes() == Path("C.json").read_bytes()
+    assert "calm" in calibrator.report().estimators["estimator"]
+    loaded = tracecal.Calibrator.load("C.json", estimators=given)
+    assert loaded.report(answers(120)).text == calibrator.report().text
+    command = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--estimator", "calm"]
+    assert main([*command, *own, "--output", "s.parquet"]) == 0
+    scored = loaded.score("new.jsonl", estimator="calm")
+    assert with_digits(scored).equals(pl.read_parquet("s.parquet"))
+    with pytest.raises(tracecal.InputError, match="name it with --estimators"):
+        tracecal.Calibrator.load("C.json").score("new.jsonl", estimator="calm")
+    for wrong, told in (
+        ({"min_prob": given["calm"]}, "estimators: 'min_prob' is the id of a built-in estimator"),
+        ({"two words": given["calm"]}, "estimators: 'two words' is not a valid name"),
+        ({"calm": {"score": 1}}, "estimators: calm"),
+    ):
+        with pytest.raises(tracecal.InputError, match=told):
+            tracecal.calibrate("labelled.jsonl", "t", estimators=wrong)
+
+
 def test_score_of_one_response_is_that_of_its_file(files):
     calibrator = tracecal.Calibrator.load("C.json")
     for path in ("new.jsonl", "without.jsonl"):

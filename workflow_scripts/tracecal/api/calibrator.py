@@ -35,6 +35,8 @@ from tracecal.calibration.parts import (
 )
 from tracecal.calibration.score import Confidence
 from tracecal.errors import InputError
+from tracecal.estimators.custom import Given, custom_scores
+from tracecal.estimators.of_traces import NO_CUSTOM, Custom
 from tracecal.io.files import write_json, write_text
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
@@ -87,9 +89,16 @@ class Calibrator:
     ['example_id', 'probability', 'lower', 'upper', 'keep', 'reason']
     """
 
-    def __init__(self, content: Mapping[str, Any], where: str = "the calibrator") -> None:
-        """For the content of a file, as `where` in messages; raises `InputError` as `load`."""
-        self.content, self.where = content, where
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        where: str = "the calibrator",
+        custom: Custom = NO_CUSTOM,
+    ) -> None:
+        """For the content of a file, as `where` in messages, with the scores of `custom` estimators
+        by id; raises `InputError` as `load`.
+        """
+        self.content, self.where, self._custom = content, where, custom
         self._fitted: dict[str, Fitted] = {}
         self._labelled: tuple[pl.DataFrame, FitSettings, Parts | None] | None = None
         self.recommended: str = default_estimator(content)
@@ -104,13 +113,15 @@ class Calibrator:
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, *, estimators: Given = None) -> Self:
         """Read a calibrator's file, of `save`, of ``tracecal calibrate`` or of the workflow.
 
         Parameters
         ----------
         path : path
             Where it is; a checksum beside it is compared.
+        estimators : path or mapping, optional
+            Estimators of your own that it was fitted with, as of `calibrate`.
 
         Returns
         -------
@@ -127,7 +138,7 @@ class Calibrator:
         >>> tracecal.Calibrator.load("C.json").recommended
         'log_ridge'
         """
-        return cls(stored_in(path), str(path))
+        return cls(stored_in(path), str(path), custom_scores(estimators))
 
     def save(self, path: str | Path) -> None:
         """Write the file that ``tracecal calibrate --output`` writes: whole, or not at all.
@@ -169,7 +180,7 @@ class Calibrator:
         """
         name = estimator or self.recommended
         if name not in self._fitted:
-            self._fitted[name] = from_stored(self.content, name, self.where)
+            self._fitted[name] = from_stored(self.content, name, self.where, self._custom)
         return self._fitted[name]
 
     def _for(self, estimator: str | None, entropies: bool) -> Fitted:
@@ -404,7 +415,7 @@ class Calibrator:
         '120 labelled answers of m to t, 54.2% correct; entropies: exact'
         """
         frame, settings, parts = self._labels(answers, config, reading)
-        known = labelled(frame, self.fitted_on.task, settings, parts)
+        known = labelled(frame, self.fitted_on.task, settings, parts, self._custom)
         if answers is not None:
             own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")
             if tuple(fingerprints(own.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
@@ -442,6 +453,7 @@ def calibrate(
     *,
     config: str | Path | Mapping[str, Any] | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
+    estimators: Given = None,
     revision: str | None = None,
     progress: bool = False,
     **reading: Any,
@@ -459,6 +471,9 @@ def calibrate(
         ``bootstrap``, as in config/README.md.
     parts : str, path or mapping, optional
         Parts of the answers, which are labelled by part. See docs/guides/parts.md.
+    estimators : path or mapping, optional
+        Estimators of your own: a file of Python, or what its ``ESTIMATORS`` would hold. See
+        docs/guides/custom.md.
     revision : str, optional
         Revision of the model; by default as the file states it.
     progress : bool
@@ -483,7 +498,7 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, 35 estimators, log_ridge recommended>
     >>> calibrator.save("C.json")
     """
-    settings = _settings(config)
+    settings, custom = _settings(config), custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         known = answers_in(answers, reading, progress=progress)
         bar.update()
@@ -492,9 +507,9 @@ def calibrate(
         frame, of_parts = labelled_parts(known, None if parts is None else _text_of(parts))
         revision = revision or known.metadata.get("revision")
         vocabulary = reading.get("vocabulary")
-        content = calibrate_answers(frame, task, settings, revision, vocabulary, of_parts)
+        content = calibrate_answers(frame, task, settings, revision, vocabulary, of_parts, custom)
         bar.update()
-    calibrator = Calibrator(json.loads(json.dumps(content)))
+    calibrator = Calibrator(json.loads(json.dumps(content)), custom=custom)
     calibrator._labelled = frame, settings, of_parts
     return calibrator
 

@@ -1,15 +1,20 @@
-"""Custom estimators, from a Python file (docs/guides/custom.md)."""
+"""Custom estimators, from a Python file or as a mapping (docs/guides/custom.md)."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Estimator
 from tracecal.estimators.registry import IDS
-from tracecal.io.input_files import declared_in
+from tracecal.io.input_files import declared_in, with_names
 from tracecal.io.settings import Strict, parse
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
     import polars as pl
+
+
+Given = str | Path | Mapping[str, Any] | None  # a file, or what its ESTIMATORS would hold
 
 
 class CustomEntry(Strict):
@@ -20,26 +25,29 @@ class CustomEntry(Strict):
     citation: str = ""
 
 
-def custom_estimators(path: str | None) -> list[Estimator]:
-    """Registry entries, all baselines, for the estimators of a file; none without a file.
+def custom_estimators(given: Given) -> list[Estimator]:
+    """Registry entries, all baselines, for the estimators that are given.
 
-    Raises `InputError` where the file does not run or an id is another estimator's.
+    Raises `InputError` where a file does not run or an id is another estimator's.
     """
     return [
         Estimator(name, entry.label, "custom", "baseline", entry.citation)
-        for name, entry in custom_entries(path).items()
+        for name, entry in custom_entries(given).items()
     ]
 
 
-def custom_entries(path: str | None) -> dict[str, CustomEntry]:
-    """The estimators of a file by id, as it defines them; raises as `custom_estimators`."""
-    expected = "id: {'label': 'Name', 'score': a Polars expression}"
-    declared = declared_in(path, "ESTIMATORS", expected)
+def custom_entries(given: Given) -> dict[str, CustomEntry]:
+    """The estimators by id, as they are defined; raises as `custom_estimators`."""
+    if isinstance(given, Mapping):
+        where, declared = "estimators", with_names(given, "estimators")
+    else:
+        expected = "id: {'label': 'Name', 'score': a Polars expression}"
+        where, declared = str(given), declared_in(given, "ESTIMATORS", expected)
     if taken := [name for name in declared if name in IDS]:
-        raise InputError(f"{path}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
-    return {name: parse(CustomEntry, entry, f"{path}: {name}") for name, entry in declared.items()}
+        raise InputError(f"{where}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
+    return {name: parse(CustomEntry, entry, f"{where}: {name}") for name, entry in declared.items()}
 
 
-def custom_scores(path: str | None) -> "dict[str, pl.Expr]":
-    """The scores of a file's estimators by id; raises as `custom_estimators`."""
-    return {name: entry.score for name, entry in custom_entries(path).items()}
+def custom_scores(given: Given) -> "dict[str, pl.Expr]":
+    """The scores of these estimators by id; raises as `custom_estimators`."""
+    return {name: entry.score for name, entry in custom_entries(given).items()}

@@ -111,21 +111,26 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def declared_in(path: str | None, table: str, expected: str) -> dict[str, Any]:
-    """The dict named `table` that a file defines; empty without a file."""
+def declared_in(path: str | Path | None, table: str, expected: str) -> dict[str, Any]:
+    """The dict named `table` that a file of Python defines; empty without a file."""
     if path is None:
         return {}
     require_regular(path, MOST_SETTINGS)
     try:
-        declared = runpy.run_path(path).get(table)
+        declared = runpy.run_path(str(path)).get(table)
     except Exception as error:
         raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
     if not isinstance(declared, dict) or not declared:
         raise InputError(f"{path}: expected a dict {table} of {expected}.")
+    return with_names(declared, path)
+
+
+def with_names(declared: Mapping[Any, Any], where: str | Path) -> dict[str, Any]:
+    """The same; raises `InputError` where a key is no name, such as `late_entropy`."""
     for name in declared:
         if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"{path}: {name!r} is not a valid name; use letters, digits and '_'.")
-    return declared
+            raise InputError(f"{where}: {name!r} is not a valid name; use letters, digits and '_'.")
+    return dict(declared)
 
 
 # Regular expressions that users state and a model's text meets: they may take only so long. The
