@@ -22,6 +22,7 @@ from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
 
 # Intervals come from fewer resamples where they would draw more answers than this.
 MOST_DRAWN, FEWEST_RESAMPLES = 4_000_000, 200
+USUAL = 0.2  # the error rate that is recommended where it is guaranteed
 QUALITY = {
     "estimator": pl.String,
     "n": pl.Int64,
@@ -202,7 +203,7 @@ def recommendation(found: Found) -> list[str]:
     """What to do with the calibrator, in paragraphs, first the decision: whether to keep answers
     by it, by which estimator, and what more labels would bring.
     """
-    fitted_on, rate = found.stored["fitted_on"], strictest(found.certified)
+    fitted_on, rate = found.stored["fitted_on"], recommended(found.certified)
     wrong = f"Of all labelled answers {1 - fitted_on['base_rate']:.0%} are wrong."
     if rate is None:
         highest = found.certified["error_rate"].max()
@@ -217,16 +218,24 @@ def recommendation(found: Found) -> list[str]:
             f"these are kept, and at most {rate:.0%} of the kept ones are wrong, with "
             f"{confidence:.0%} confidence."
         )
+        fixed = (
+            f"{rate:.0%} was fixed before the labels were seen"
+            if rate == USUAL
+            else (f"{USUAL:.0%}, fixed before the labels were seen, is not guaranteed")
+        )
         more = (
-            f"{wrong} {rate:.0%} is the strictest rate with a guarantee. Each guarantee holds by "
-            "itself: a rate that your use asks for comes before the strictest one."
+            f"{wrong} {fixed}. Each guarantee holds by itself: take the rate that your use asks "
+            "for, not the strictest of several that happen to be guaranteed."
         )
     return [headline, more, advice(fitted_on), *([found.outlook] if found.outlook else [])]
 
 
-def strictest(certified: pl.DataFrame) -> float | None:
-    """The smallest error rate of `guarantees` that is guaranteed, null where none is."""
-    return certified.filter(pl.col("threshold").is_not_null())["error_rate"].min()
+def recommended(certified: pl.DataFrame) -> float | None:
+    """USUAL where `guarantees` has it, else the nearest laxer rate that is guaranteed, else the
+    laxest stricter one; null where none is. The strictest would be chosen by what came out.
+    """
+    rates = certified.filter(pl.col("threshold").is_not_null())["error_rate"]
+    return rates.filter(rates >= USUAL).min() or rates.max()
 
 
 def commands(
@@ -242,7 +251,7 @@ def commands(
     `answers`, `calibrator` and `explorer` are the files' paths as they were typed, `given` the
     options of `Reading` with which the answers were read, `task` the one that they name themselves.
     """
-    rate, fitted_on = strictest(found.certified), found.stored["fitted_on"]
+    rate, fitted_on = recommended(found.certified), found.stored["fitted_on"]
     kept = [] if rate is None else ["--error-rate", f"{rate:g}"]
     named = [] if task in (None, fitted_on["task"]) else ["--task", fitted_on["task"]]
     new = f"new{Path(answers).suffix or '.jsonl'}"
