@@ -134,8 +134,8 @@ def test_one_command_leads_from_labels_to_a_decision(files, capsys, browser):
     headline = browser.ask("document.querySelector('#decision p').textContent")
     assert headline in printed
     kept = [one for one in own["risk_control"]["thresholds"] if one["threshold"] is not None]
-    strict = min(kept, key=lambda one: one["error_rate"])
-    assert headline.startswith(f"Keep answers with --error-rate {strict['error_rate']:g}: ")
+    rate = min(one["error_rate"] for one in kept if one["error_rate"] >= report.USUAL)
+    assert headline.startswith(f"Keep answers with --error-rate {rate:g}: ")
     marks = browser.ask("[...document.querySelectorAll('svg .told')].map((one) => one.textContent)")
     assert marks == [
         f"at most {100 * one['error_rate']:.0f} % wrong: keeps {100 * one['coverage']:.0f} %"
@@ -172,6 +172,19 @@ def test_commands_to_type_say_how_the_file_was_read_and_ask_for_labels_where_not
     explored = next(one for one in typed if "explore" in one)
     assert "--label ok" in explored and explored.endswith("--output in.answers.html")
     assert not any("--error-rate" in one for one in list(typed)[1:])
+
+
+@pytest.mark.parametrize(
+    ("guaranteed", "rate"),
+    [([0.05, 0.1, 0.2, 0.3], 0.2), ([0.3, 0.4], 0.3), ([0.05, 0.1], 0.1), ([], None)],
+)
+def test_the_recommended_rate_is_not_chosen_by_what_came_out(guaranteed, rate):
+    tested = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
+    certified = {
+        "error_rate": tested,
+        "threshold": [0.5 if r in guaranteed else None for r in tested],
+    }
+    assert report.recommended(pl.DataFrame(certified)) == rate
 
 
 def test_a_rate_is_guaranteed_where_it_has_a_threshold():
