@@ -55,7 +55,7 @@ def calibrate(
     from tracecal.calibration.calibrator import run_on
     from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
     from tracecal.calibration.parts import labelled_parts
-    from tracecal.estimators.custom import custom_scores
+    from tracecal.estimators.registry import custom_scores
     from tracecal.io.files import write_json, write_text
     from tracecal.io.input_files import read_yaml
 

@@ -88,7 +88,7 @@ def score(
     )
     from tracecal.calibration.parts import given_parts, score_parts
     from tracecal.calibration.score import score_answers
-    from tracecal.estimators.custom import custom_scores
+    from tracecal.estimators.registry import custom_scores
 
     target, stored = target_of(error_rate, promise), stored_in(calibrator)
     wanted, custom = estimator or default_estimator(stored), custom_scores(estimators)

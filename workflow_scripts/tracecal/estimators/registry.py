@@ -1,11 +1,14 @@
 """The estimators: names, citations and needs.
 
 Their functions are in the module that `module_of` names. Rules pass a script the part of this table
-that it needs as parameters, so a new line reruns only its family.
+that it needs as parameters, so a new line reruns only its family. Those of a user's Python file are
+read here, too (docs/guides/custom.md).
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
+from tracecal.errors import InputError
 from tracecal.estimators.entry import (
     ENTROPY_STATISTICS,
     LIKELIHOOD,
@@ -18,6 +21,11 @@ from tracecal.estimators.entry import (
     variant,
     without,
 )
+from tracecal.io.input_files import declared_in
+from tracecal.io.settings import Strict, parse
+
+if TYPE_CHECKING:  # slow to load, and not needed at import
+    import polars as pl
 
 # The families whose scores follow from an answer's trace, without another table
 OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
@@ -144,3 +152,39 @@ def entries(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
         {"id": e.id, "label": e.label, "family": e.group, "role": e.role, "citation": e.citation}
         for e in estimators
     ]
+
+
+# Estimators of a user's own file.
+
+
+class CustomEntry(Strict):
+    """An estimator as a file defines it."""
+
+    label: str
+    score: Any  # a Polars expression over trace columns and features; larger: more confident
+    citation: str = ""
+
+
+def custom_estimators(path: str | None) -> list[Estimator]:
+    """Registry entries, all baselines, for the estimators of a file; none without a file.
+
+    Raises `InputError` where the file does not run or an id is another estimator's.
+    """
+    return [
+        Estimator(name, entry.label, "custom", "baseline", entry.citation)
+        for name, entry in custom_entries(path).items()
+    ]
+
+
+def custom_entries(path: str | None) -> dict[str, CustomEntry]:
+    """The estimators of a file by id, as it defines them; raises as `custom_estimators`."""
+    expected = "id: {'label': 'Name', 'score': a Polars expression}"
+    declared = declared_in(path, "ESTIMATORS", expected)
+    if taken := [name for name in declared if name in IDS]:
+        raise InputError(f"{path}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
+    return {name: parse(CustomEntry, entry, f"{path}: {name}") for name, entry in declared.items()}
+
+
+def custom_scores(path: str | None) -> "dict[str, pl.Expr]":
+    """The scores of a file's estimators by id; raises as `custom_estimators`."""
+    return {name: entry.score for name, entry in custom_entries(path).items()}
