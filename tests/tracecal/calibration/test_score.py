@@ -53,7 +53,9 @@ def test_a_calibrator_says_what_it_was_fitted_on(content):
     held = dict(content["fitted_on"])
     assert len(set(held.pop("answers"))) == frame.height
     assert {"trace_plus", "seq_logp"} < set(held.pop("ranking"))
+    assert len(held.pop("not_for")) == 6
     assert held == {
+        "card_version": 1,
         "model": "m",
         "known_as": [],
         "revision": None,
@@ -65,6 +67,7 @@ def test_a_calibrator_says_what_it_was_fitted_on(content):
         "vocabulary": 1000,
         "feature_version": 1,
         "n": frame.height,
+        "groups": frame.height,
         "base_rate": frame["correct"].mean(),
         "estimator": DEFAULT,
     }

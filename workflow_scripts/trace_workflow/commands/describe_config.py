@@ -1,4 +1,5 @@
-"""Write config/schema.json, config/task.schema.json and config/README.md from the schemas.
+"""Write config/schema.json, config/task.schema.json and config/README.md from the schemas, and that
+of calibrators' files.
 
 python workflow_scripts describe_config
 """
@@ -15,9 +16,11 @@ from pydantic_core import PydanticUndefined
 
 from trace_workflow.config.run import Config
 from trace_workflow.config.tasks import TaskSpec
+from tracecal.apps.card import Card
 from tracecal.io.files import write_text
 
-ROOT = Path(__file__).resolve().parents[3]
+SCRIPTS = Path(__file__).resolve().parents[2]
+ROOT = SCRIPTS.parent
 README = """# Configuration
 
 A run is one YAML file: `snakemake --cores all --configfile config/mine.yaml`. Start from
@@ -133,6 +136,9 @@ def described() -> dict[Path, str]:
     return {
         ROOT / "config/schema.json": schema_text(Config, "A run of the TRACE workflow"),
         ROOT / "config/task.schema.json": schema_text(TaskSpec, "A task of the TRACE workflow"),
+        SCRIPTS / "tracecal/apps/card.schema.json": schema_text(
+            Card, "A calibration card of tracecal"
+        ),
         ROOT / "config/README.md": README.format(run=markdown(Config), task=markdown(TaskSpec)),
     }
 

@@ -1,4 +1,6 @@
-"""Questions about countries and cities, to be answered from memory."""
+"""Questions about countries and cities, to be answered from memory: one fact at a time, or several
+in one answer (`make_records`).
+"""
 
 import random
 from collections import Counter
@@ -197,3 +199,68 @@ def power_law(ranks: int, total: int) -> list[int]:
     for rank in range(total - sum(counts)):
         counts[rank] += 1
     return counts
+
+
+# Records: several facts of a country in one answer, each with its own references.
+
+
+# What currencies are called besides their full names
+SHORT_NAMES = {"Yuan Renminbi": ("Yuan", "Renminbi"), "Belarusian ruble": ("Ruble", "Rouble")}
+MISLEADING = 5  # larger cities than the capital that serve as distractors, at most
+
+
+def make_records(seed: int, sizes: Sizes) -> Family:
+    """One question on each country, up to the number of rows in `sizes`; no corpus states them."""
+    by_role = {
+        role: [
+            country
+            for country in countries()
+            if sizes.role(seed, place_group(country.names["en"])) == role
+        ][:rows]
+        for role, rows in sizes.rows.items()
+    }
+    questions = [_question(one, role) for role, chosen in by_role.items() for one in chosen]
+    return Family([], questions, [])
+
+
+def facts_of(country: Country) -> dict[str, list[str]]:
+    """The names of each fact, none where the country's own name gives it away.
+
+    >>> peru = next(one for one in countries() if one.code == "PE")
+    >>> [facts_of(peru)[name] for name in ("continent", "currency", "calling code")]
+    [['South America'], ['Sol'], ['51']]
+    """
+    known = {
+        "capital": country.capital.names,
+        "largest city": country.cities[0].names,
+        "continent": (country.continent,),
+        "currency": _currency(country),
+        "calling code": (country.dialling_code,) if country.dialling_code.isdigit() else (),
+    }
+    own = country.names["en"]
+    return {
+        name: [] if any(share_a_word(own, text) for text in texts) else list(texts)
+        for name, texts in known.items()
+    }
+
+
+def _currency(country: Country) -> tuple[str, ...]:
+    """The names of a country's currency; none where it has two."""
+    if country.code in TWO_CURRENCIES:
+        return ()
+    name = country.currency.removesuffix(" Soberano")
+    return (name, *SHORT_NAMES.get(name, ()))
+
+
+def _question(country: Country, role: str) -> Question:
+    """A question on all facts; the whole answer is judged by its capital."""
+    name = country.names["en"]
+    larger = [city.name for city in country.larger_cities[:MISLEADING]]
+    return Question(
+        group=place_group(name),
+        role=role,
+        question=name,
+        references=list(country.capital.names),
+        distractors=larger,
+        facts=facts_of(country),
+    )

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from trace_workflow.demo.arithmetic import make_arithmetic
-from trace_workflow.demo.closed_book import make_closed_book
+from trace_workflow.demo.closed_book import make_closed_book, make_records
 from trace_workflow.demo.extractive import make_extractive
 from trace_workflow.demo.family import Sizes, discussion_frame, example_frame
 from trace_workflow.demo.misconceptions import make_misconceptions
-from trace_workflow.demo.records import make_records
 
 FAMILIES = {
     "arithmetic": make_arithmetic,

@@ -354,7 +354,7 @@ def _with_ends(row: Mapping[str, Any], metric: str) -> str:
 BINS, FEWEST_IN_BIN, MOST_BINS = 20, 12, 10
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 236, 40, 10, 12, 38
 RATES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # of wrong answers, at which an axis may end
-PAGE = Path(__file__).parent / "report.html"
+PAGE, STYLE = (Path(__file__).parent / name for name in ("report.html", "page.css"))
 
 
 def pictures(
@@ -433,8 +433,8 @@ def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None 
     """
     control, drawn = found.stored[found.estimator]["risk_control"], found.pictures
     quarters = (0, 0.25, 0.5, 0.75, 1)
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    return environment.from_string(PAGE.read_text(encoding="utf-8")).render(
+    return written(
+        PAGE,
         fitted_on=found.stored["fitted_on"],
         estimator=found.estimator,
         recommendation=recommendation(found),
@@ -455,3 +455,10 @@ def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None 
         rows=list(found.measured.iter_rows(named=True)),
         level=found.level,
     )
+
+
+def written(template: Path, **values: Any) -> str:
+    """A page by its template, in the style of all pages of calibrators."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    page = environment.from_string(template.read_text(encoding="utf-8"))
+    return page.render(style=STYLE.read_text(encoding="utf-8"), **values)

@@ -23,11 +23,14 @@ from tracecal.io.settings import Strict, parse
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.
 FEATURE_VERSION = 1
+# Of the file's form: `apps/card.schema.json` describes it. Files without one are of this form, too.
+CARD_VERSION = 1
 
 
 class FittedOn(Strict):
     """The answers that a calibrator was fitted on."""
 
+    card_version: Literal[1] = Field(CARD_VERSION, description="of this file's form")
     model: str | None = Field(None, description="its name; null: not known")
     known_as: tuple[str, ...] = Field((), description="other names of the same model")
     revision: str | None = None
@@ -39,7 +42,8 @@ class FittedOn(Strict):
     top_k: PositiveInt | None = Field(None, description="log-probabilities listed per token")
     vocabulary: PositiveInt | None = Field(None, description="the model's number of tokens")
     feature_version: int = FEATURE_VERSION
-    n: int = Field(ge=1)
+    n: int = Field(ge=1, description="labelled answers")
+    groups: PositiveInt | None = Field(None, description="their questions; null: not known")
     base_rate: float = Field(ge=0, le=1, description="the share of correct answers")
     ranking: tuple[str, ...] = Field((), description="estimators, smallest Brier score first")
     estimator: str | None = Field(None, description="the one to use; null: TRACE+")
@@ -50,12 +54,55 @@ class FittedOn(Strict):
     )
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
+    not_for: tuple[str, ...] = Field((), repr=False, description="`unfit_for`, for readers")
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
         usual = {"estimator": None, "gain": None, "parts": None, "reasoning": "none"}
+        usual |= {"groups": None}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
-        return self.model_dump(mode="json", by_alias=True, exclude=left_out)
+        told = self.model_copy(update={"not_for": unfit_for(self)})
+        return told.model_dump(mode="json", by_alias=True, exclude=left_out)
+
+
+def unfit_for(fitted_on: FittedOn) -> tuple[str, ...]:
+    """What a calibrator must not be used for, a sentence each."""
+    whole = fitted_on.parts is None
+    model = fitted_on.model or "the model that gave the labelled answers"
+    revision = f", revision {fitted_on.revision}" if fitted_on.revision else ""
+    return (
+        f"Answers of another model, revision or quantisation than {model}{revision}.",
+        f"Answers to another task than {fitted_on.task}, or to its questions drawn in another way.",
+        "Answers to changed prompts, or decoded with other settings.",
+        f"Other kinds of traces than these: {', '.join(kinds_of(fitted_on))}.",
+        "Parts of answers: it is of whole ones."
+        if whole
+        else "Whole answers, and other parts than those it names.",
+        "Saying of a single answer that it is right: a guarantee is about the share of all kept.",
+    )
+
+
+def kinds_of(fitted_on: FittedOn) -> list[str]:
+    """The kind of the traces, in words."""
+    stop = {"included": "with the stop token", "absent": "without the stop token"}
+    raw = {"no": "raw probabilities", "yes": "probabilities after temperature or penalties"}
+    thought = {
+        "none": "no reasoning before the answer",
+        "apart": "without the reasoning before the answer",
+        "within": "with the reasoning before the answer",
+        "alone": "of the reasoning before the answer alone",
+    }
+    entropies = {
+        "exact": "exact entropies",
+        "top-k": f"entropies from the {fitted_on.top_k or 'few'} likeliest tokens",
+        "none": "no entropies",
+    }
+    return [
+        stop.get(fitted_on.stop_token, "not known whether with the stop token"),
+        raw.get(fitted_on.processed, "not known whether probabilities are raw"),
+        thought[fitted_on.reasoning],
+        entropies[fitted_on.entropy],
+    ]
 
 
 def fitted_on(
@@ -253,6 +300,12 @@ def stored_in(path: str | Path) -> dict[str, Any]:
         raise InputError(
             f"{path} does not say what it was fitted on: it is not a calibrator, or it is from an "
             "earlier version. Make it again with the workflow or 'tracecal calibrate'."
+        )
+    told = stored["fitted_on"]
+    if isinstance(told, dict) and told.get("card_version", CARD_VERSION) != CARD_VERSION:
+        raise InputError(
+            f"{path} is a calibration card of version {told['card_version']}, and this tracecal "
+            f"reads version {CARD_VERSION}: use the tracecal that made it, or calibrate again."
         )
     return stored
 

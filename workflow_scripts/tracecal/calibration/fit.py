@@ -147,6 +147,7 @@ def calibrate_answers(
         .min(),
         vocabulary=vocabulary,
         n=usable.height,
+        groups=known.frame["group_id"].n_unique(),
         base_rate=float(usable["correct"].mean()),
         answers=tuple(fingerprints(usable).drop_nulls()),
         parts=parts,

@@ -387,7 +387,8 @@ def risk_control(
     where that is null. Where there is no threshold, `reason` says why and `enough` is that of the
     function, null without `forecast`: it takes longer than all the rest. Each of the other splits
     would have had a threshold of its own, which holds as much by itself: `other_splits` counts
-    them, `other_thresholds` those with one, whose median and ends follow.
+    them, `other_thresholds` those with one, whose median and ends follow. `risk_coverage` is that
+    of the tested answers, and `about` says what the guarantees are about.
     """
     numbers = sorted(splits["split"].unique())
     level = error_level(confidence, together)
@@ -417,8 +418,34 @@ def risk_control(
         "together": together,
         "groups": tested.groups,
         "largest_group": most,
+        "about": about(together),
         "thresholds": thresholds,
+        "risk_coverage": risk_coverage(tested, most),
     }
+
+
+def about(together: int) -> str:
+    """What guarantees are about that hold `together`."""
+    each = "each guarantee holds by itself" if together == 1 else f"{together} hold together"
+    return (
+        "the share of wrong answers among all that are kept, of new questions drawn as the "
+        f"labelled ones were; {each}"
+    )
+
+
+def risk_coverage(tested: Part, most: int) -> list[tuple[float, float]]:
+    """The share kept and the share wrong of the kept, at thresholds that keep about a tenth of the
+    answers, two tenths, and so on; groups count as in the guarantees, with at most `most` answers.
+    """
+    ranked = -np.sort(-tested.probability)
+    if not len(ranked):
+        return []
+    places = -(-len(ranked) * np.arange(1, 11) // 10) - 1
+    thresholds = np.unique(ranked[places])[::-1]
+    kept = tested.kept(thresholds, most).sum(axis=0)
+    share = kept / tested.weights(most).sum()
+    wrong = tested.wrong(thresholds, most).sum(axis=0) / kept
+    return [*zip(share.round(4).tolist(), wrong.round(4).tolist(), strict=True)]
 
 
 def _of_others(others: Sequence[Guarantee]) -> dict[str, float | int | None]:

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from tracecal.answers.settings import Reading
 from tracecal.cli.agree import agree
 from tracecal.cli.calibrate import calibrate
+from tracecal.cli.card import card
 from tracecal.cli.cascade import cascade
 from tracecal.cli.explore import explore
 from tracecal.cli.label import label
@@ -63,7 +64,7 @@ def keys_of(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, str,
 # In the order of their use.
 COMMANDS = {
     "Labels": (pick, label, agree, plan),
-    "Calibrated confidence": (calibrate, score, explore),
+    "Calibrated confidence": (calibrate, score, explore, card),
     "A small and a large model": (cascade,),
     "In operation": (serve, watch),
     "Answers without log-probabilities": (replay,),

@@ -1,0 +1,48 @@
+"""`tracecal card`: what a calibrator's file says, whether it is whole, and how two differ."""
+
+from typing import Annotated
+
+import typer
+
+from tracecal.cli.options import command, ending
+from tracecal.io.log import LOGGER, printable
+
+
+@command("read a calibrator's evidence and terms", "tracecal card C.json --output card.html")
+def card(
+    calibrator: Annotated[str, typer.Argument(help="a calibrator's JSON file")],
+    second: Annotated[
+        str | None, typer.Argument(metavar="[OTHER]", help="another, to compare with it")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="only say whether it fits the schema and its checksum")
+    ] = False,
+    output: Annotated[
+        str | None, typer.Option(callback=ending(".html"), help="the card as a page, .html")
+    ] = None,
+) -> None:
+    """Say in plain words what a calibrator's file holds.
+
+    What it was fitted on, what it guarantees, and what it must not be used for. With --check a
+    file that is none, or was changed, ends with 1.
+    """
+    from tracecal.apps import card as cards
+    from tracecal.calibration.calibrator import stored_in
+    from tracecal.errors import InputError
+    from tracecal.io.files import write_text
+
+    if second and output:
+        raise InputError("--output is the page of one card: leave out the other file.")
+    if check:
+        for path in filter(None, (calibrator, second)):
+            print(printable(cards.checked(path)))
+        return
+    stored = stored_in(calibrator)
+    if second:
+        told = cards.compared(stored, stored_in(second), (calibrator, second))
+    else:
+        told = cards.text(stored, calibrator)
+    print(printable(told))
+    if output:
+        write_text(cards.page(stored, calibrator), output)
+        LOGGER.info("open %s in a browser", output)
