@@ -18,7 +18,7 @@ RESULTS = "results/smoke"
 SHOW_OWN = set(
     "main_comparison broader_uq calibration_size reliability_selective length_stratified "
     "localized_global_errors localized_error_subtypes protocol_comparison "
-    "performance_overview robustness_panels".split()
+    "performance_overview".split()
 )
 LEFT_OUT = 3  # of the answers that are read
 

@@ -181,11 +181,11 @@ def settings():
 
 def test_it_is_shown(found, tmp_path):
     made = table.table({"few_labels": found}, settings())
-    assert made.frame["label"].to_list()[-2:] == ["Picked baseline", "Best baseline (oracle)"]
+    assert made.frame["label"].to_list()[-2:] == ["Selected baseline", "Best baseline (oracle)"]
     assert {"brier_at_20", "auroc_at_50_low"} <= {*made.frame.columns}
     assert any("at 50 labels: Arithmetic" in note for note in made.notes)
     figure.draw(found, settings().estimators).savefig(tmp_path / "shown.svg")
-    assert "Picked baseline" in (tmp_path / "shown.svg").read_text()
+    assert "Selected baseline" in (tmp_path / "shown.svg").read_text()
 
 
 def test_without_a_task_that_is_large_enough_it_says_so(tmp_path):

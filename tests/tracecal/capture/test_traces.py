@@ -60,9 +60,7 @@ def test_a_truncated_file_is_named(tmp_path, keep):
     path = tmp_path / "task.arrow"
     write_arrow([row()], TRACES, METADATA, path)
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(
-        InputError, match=r"task\.arrow cannot be read.*snakemake --cores all --force"
-    ):
+    with pytest.raises(InputError, match=r"task\.arrow cannot be read.*Make it again"):
         read_traces(path)
 
 

@@ -103,7 +103,7 @@ def test_a_damaged_file_is_named_with_what_to_do(files, tmp_path, kind, read):
     path.write_bytes(content)
     with pytest.raises(
         InputError,
-        match=rf"damaged\.{kind} cannot be read \(its bytes do not match.*snakemake .* --force",
+        match=rf"damaged\.{kind} cannot be read \(its bytes do not match.*Make it again",
     ):
         read(path)
 

@@ -80,13 +80,15 @@ def test_nan_is_refused_in_json(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100)])
-def test_an_unreadable_parquet_file_is_named(tmp_path, content):
-    path = tmp_path / "table.parquet"
-    path.write_bytes(content)
-    with pytest.raises(
-        InputError, match=r"table\.parquet cannot be read.*snakemake --cores all --force"
-    ):
-        read_parquet(path)
+def test_an_unreadable_parquet_file_is_named(tmp_path, monkeypatch, content):
+    monkeypatch.chdir(tmp_path)
+    run = Path("results/mine")
+    run.mkdir(parents=True)
+    for folder, again in ((tmp_path, "Make it again as"), (run, "snakemake --cores all --force")):
+        path = folder / "table.parquet"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=rf"table\.parquet cannot be read.*{again}"):
+            read_parquet(path)
 
 
 def test_a_missing_file_and_a_missing_column_are_named(tmp_path):

@@ -171,7 +171,7 @@ def test_rows_without_texts_of_tokens_show_their_answer_as_text(browser, tmp_pat
     assert chips == len(frame.filter(example_id=name)["surprisal"][0])
 
 
-@pytest.mark.parametrize("name", ["llama_cpp.jsonl", "samples_closed_book.jsonl"])
+@pytest.mark.parametrize("name", ["llama_cpp.jsonl", "samples_cities.jsonl"])
 def test_what_a_file_lacks_is_left_out(browser, tmp_path, name):
     more = ["--id", "doc.id"] if name.startswith("samples") else []
     browser.open(explored(tmp_path, EXAMPLES / name, *more))
