@@ -64,7 +64,9 @@ def steep_in_large(score: np.ndarray, size: np.ndarray) -> np.ndarray:
 GROUPED = {
     "equal groups": {
         "of 5, alike": Population(800, (5,), steep, TARGET, alike=0.6),
-        "of 5, alike, target just missed": Population(800, (5,), flat(0.11), TARGET, alike=0.8),
+        "of 5, wrong as a whole, target just missed": Population(
+            800, (5,), flat(0.11), TARGET, alike=1.0
+        ),
     },
     "unequal groups": {
         "of 1 and 9, the large ones worse": Population(
@@ -75,6 +77,9 @@ GROUPED = {
         ),
         "of 1 and 9, the large ones kept first and wrong": Population(
             800, (1, 9), by_size(0.02, 0.115), TARGET, alike=0.3, lift=1.0
+        ),
+        "of 1 to 5, the large ones worse, wrong as a whole": Population(
+            1300, (1, 2, 3, 4, 5), by_size(0.05, 0.13, 2), TARGET, alike=1.0
         ),
     },
 }
