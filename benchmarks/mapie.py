@@ -34,7 +34,7 @@ from benchmarks import labels
 from benchmarks.alarms import AFTER, BEFORE, KNOWN, drawn
 from benchmarks.timing import Row, paired
 from simulations.alarm_streams import first_alarms
-from simulations.alarms import JUDGED
+from simulations.alarms import at_target, wandering
 from simulations.guarantees import Population, by_size, flat
 from tracecal.calibration.calibrator import Reference
 from tracecal.calibration.guarantees import Part, guarantee
@@ -46,7 +46,9 @@ LABELS, DRAWS = (100, 200, 400, 1000), 200
 LEARN, KEEP = 0.3, np.arange(1, 26) / 25
 # As many as order the thresholds; MAPIE's thousand take a third of a second.
 BETAS = np.logspace(-25, 0, 200)
-STREAMS, SLOW_STREAMS, CHANCE, BATCH = 200, 20, 0.05, 50
+# As plug-in martingales take seconds a stream, and RiskMonitoring a tenth.
+STREAMS, JUDGED_STREAMS, SLOW_STREAMS = 200, 100, 20
+CHANCE, BATCH = 0.05, 50
 
 
 def steep(score: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -334,11 +336,14 @@ def print_monitors() -> None:
             places = martingale(f"{method}_martingale", streams[:count])
             print(f"  {method}           {told(places, any(turn))}", flush=True)
     rng = np.random.default_rng(7)
-    shape = (STREAMS, BEFORE + AFTER)
-    judged = {f"wrong {kind}": (draw(rng, shape, TARGET), False) for kind, draw in JUDGED.items()}
+    shape = (JUDGED_STREAMS, BEFORE + AFTER)
+    judged = {
+        "an error rate at its target": (at_target(rng, shape, TARGET), False),
+        "wandering below its target": (wandering(rng, shape, TARGET), False),
+    }
     for rate in (0.15, 0.2, 0.3):
         rates = np.repeat([TARGET / 2, rate], [BEFORE, AFTER])
-        judged[f"wrong .05, then {rate:g}"] = rng.random(shape) < rates, True
+        judged[f"an error rate of .05, then {rate:g}"] = rng.random(shape) < rates, True
     for name, (wrong, turned) in judged.items():
         print(f"\n{name}")
         print(f"  ours             {told(of_errors(wrong), turned)}")

@@ -44,7 +44,13 @@ FEW = dict(list(calibration.ESTIMATORS.items())[:2])
         pytest.param(polygraph, {"SIZES": ((300, 32, 1, 2, 2, 3),)}, marks=POLYGRAPH),
         pytest.param(
             mapie,
-            {"LABELS": (100, 1000), "DRAWS": 2, "STREAMS": 4, "SLOW_STREAMS": 1},
+            {
+                "LABELS": (100, 1000),
+                "DRAWS": 2,
+                "STREAMS": 4,
+                "JUDGED_STREAMS": 4,
+                "SLOW_STREAMS": 1,
+            },
             marks=MAPIE,
         ),
     ],

@@ -137,7 +137,7 @@ def test_the_command_prints_a_table_and_writes_thresholds_and_a_picture(
     told = stored[DEFAULT]["cascade"]
     assert [one["promise"] for one in told["thresholds"]] == ["below"] * 3 + ["at_least"]
     assert stored["fitted_on"]["task"] == "cascade" and told["large"] == "l"
-    assert "share sent to the large model" in (tmp_path / "p.svg").read_text()
+    assert "share escalated" in (tmp_path / "p.svg").read_text()
     named = ["--large-model", "qwen", "--task", "sums", "--vocabulary", "9000"]
     assert main([*start, *named, "--output", "C.json"]) == 0
     stored = json.loads((tmp_path / "C.json").read_text())

@@ -99,7 +99,7 @@ def _panel(
     axes.grid(axis="y")
     axes.set_xticks(TICKS, [_tick(own, share, large_cost) for share in TICKS])
     cost = "" if large_cost is None else "\nand cost of an answer"
-    axes.set_xlabel(f"share sent to the large model{cost}")
+    axes.set_xlabel(f"share escalated to the large model{cost}")
     axes.set_ylabel("accuracy")
 
 
