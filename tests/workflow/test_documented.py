@@ -43,9 +43,8 @@ def test_it_can_be_planned(checkout, command):
 
 
 def test_the_prompt_that_a_model_is_sent_is_shown(finished):
-    (line,) = re.findall(
-        r"^python (workflow_scripts show_prompt MODEL TASK)", PAGES[0].read_text(), re.MULTILINE
-    )
+    page = (REPOSITORY / "docs/tutorials/own_model.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^python (workflow_scripts show_prompt MODEL TASK)", page, re.MULTILINE)
     line = line.replace("MODEL", "demo-small").replace("TASK", "arithmetic")
     process = finished.call(sys.executable, *line.split(), "--configfile", "config/smoke.yaml")
     assert process.returncode == 0, process.stdout
