@@ -259,7 +259,7 @@ class Calibrator:
         if of_parts := parts_in(parts) or fitted.fitted_on.parts:
             return score_parts(known.frame, fitted, error_rate, task, of_parts)
         scored = score.score_answers(known.frame, fitted, error_rate, task)
-        _tell_nulls(scored, error_rate)
+        score.tell_missing(scored, decided=error_rate is not None)
         return scored
 
     def score_trace(
@@ -528,18 +528,6 @@ def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
 def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
     """The parts that are stated, as of docs/guides/parts.md; raises `InputError`."""
     return None if parts is None else given_parts(_text_of(parts))
-
-
-def _tell_nulls(scored: pl.DataFrame, error_rate: float | None) -> None:
-    """Say how many answers have no probability, or no decision, and why."""
-    whats = {"probability": "no probability"}
-    whats |= {"keep": "no decision"} if error_rate is not None else {}
-    for column, what in whats.items():
-        without = scored.filter(pl.col(column).is_null() & pl.col("reason").is_not_null())
-        if without.height:
-            reasons = "; ".join(without["reason"].unique().sort())
-            told = "%d of %d answers have %s: %s"
-            LOGGER.warning(told, without.height, scored.height, what, reasons)
 
 
 def calibrator_in(given: str | Path | Calibrator) -> Calibrator:

@@ -13,13 +13,9 @@ from typing import Any, BinaryIO
 
 from pydantic import StrictBool, StrictInt
 
-from tracecal.apps.explorer.of_file import scores as scores
 from tracecal.apps.explorer.page import page
 from tracecal.apps.report import flags
-from tracecal.calibration.labelling import LabelQuery as LabelQuery
-from tracecal.calibration.labelling import Recorded as Recorded
 from tracecal.calibration.labelling import Verdict
-from tracecal.calibration.labelling import Wanted as Wanted
 from tracecal.errors import InputError
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER

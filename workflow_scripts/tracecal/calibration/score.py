@@ -126,6 +126,17 @@ def with_digits(scored: pl.DataFrame) -> pl.DataFrame:
     return scored.with_columns(pl.col("parts").list.eval(pl.element().struct.with_fields(*rounded)))
 
 
+def tell_missing(scored: pl.DataFrame, decided: bool) -> None:
+    """Say how many answers have no probability, and where it is to be `decided` no decision."""
+    whats = {"probability": "no probability"} | ({"keep": "no decision"} if decided else {})
+    for column, what in whats.items():
+        without = scored.filter(pl.col(column).is_null() & pl.col("reason").is_not_null())
+        if without.height:
+            reasons = "; ".join(without["reason"].unique().sort())
+            counts = without.height, scored.height
+            LOGGER.warning("%d of %d answers have %s: %s", *counts, what, reasons)
+
+
 # The confidence of one answer, from two lists of floats or from a server's response.
 
 

@@ -21,8 +21,6 @@ from tracecal.cli.options import (
 from tracecal.io.log import LOGGER, printable
 from tracecal.io.settings import parse
 
-FIT = "The fit"
-
 
 @command(
     "calibrate confidence on labelled answers",

@@ -95,18 +95,15 @@ def label(
     Started again, it goes on where it was.
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
-    from tracecal.apps.explorer.of_file import page_data
+    from tracecal.apps.explorer.of_file import page_data, scores
     from tracecal.apps.label_page import (
         Labelling,
-        LabelQuery,
-        Recorded,
         Verdicts,
-        Wanted,
         calibrating,
         in_order,
-        scores,
         serve,
     )
+    from tracecal.calibration.labelling import LabelQuery, Recorded, Wanted
     from tracecal.calibration.parts import part_answers
 
     output = output or str(Path(answers).with_suffix(".labelled.jsonl"))

@@ -87,7 +87,7 @@ def score(
         vocabulary_for,
     )
     from tracecal.calibration.parts import given_parts, score_parts
-    from tracecal.calibration.score import score_answers
+    from tracecal.calibration.score import score_answers, tell_missing
     from tracecal.estimators.custom import custom_scores
 
     target, stored = target_of(error_rate, promise), stored_in(calibrator)
@@ -121,19 +121,7 @@ def score(
             LOGGER.warning("%d rows of %s are not in %s", without, beside, answers)
     else:
         write_scored(scored, output)
-    _tell_missing(scored, decided=target is not None)
-
-
-def _tell_missing(scored: "pl.DataFrame", decided: bool) -> None:
-    """Say how many answers have no probability, and where it is to be decided no decision."""
-    for column, what in (("probability", "no probability"), ("keep", "no decision")):
-        if column == "keep" and not decided:
-            continue
-        without = scored.filter(scored[column].is_null() & scored["reason"].is_not_null())
-        if without.height:
-            reasons = "; ".join(without["reason"].unique().sort())
-            counts = without.height, scored.height
-            LOGGER.warning("%d of %d answers have %s: %s", *counts, what, reasons)
+    tell_missing(scored, decided=target is not None)
 
 
 def write_scored(scored: "pl.DataFrame", output: str | None) -> None:
