@@ -364,7 +364,7 @@ def reason(
         return f"{found}, which does not show an error rate of at most {error_rate:g}"
     if suffice is None:
         return f"{found}, too many for an error rate of {error_rate:g}"
-    return f"{found}, too few answers to tell; about {suffice} groups like these would be enough"
+    return f"{found}, too few answers to tell; if more groups are like these, {suffice} will do"
 
 
 def risk_control(
