@@ -5,7 +5,6 @@ import re
 from functools import partial
 
 from trace_workflow.config.models import job_requests
-from trace_workflow.config.selection import chosen_for
 from trace_workflow.jobs.code_hash import code_version
 from trace_workflow.jobs.code_hash import settings_hash
 from tracecal.io.checksums import text_hash
@@ -147,7 +146,7 @@ def modules_of(results, wildcard):
 
 def chosen(wildcards):
     """The estimators that are computed for a model on a task."""
-    return chosen_for(wildcards.model, RUN.chosen, CONFIG, wildcards.task)
+    return SELECTION.computed(wildcards.model, wildcards.task)
 
 
 def audit(wildcards):
