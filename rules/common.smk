@@ -20,7 +20,7 @@ MODELS = {model.slug: model for model in CONFIG.models}
 ANSWERED_MODELS = sorted(slug for slug, model in MODELS.items() if model.source.answers)
 DECODED_MODELS = sorted({*MODELS} - {*ANSWERED_MODELS})
 # Tasks of parts of answers, each with the task whose answers those are.
-PARENTS = {slug: task.source.parts_of for slug, task in TASKS.items() if task.source.parts_of}
+PARENTS = RUN.parents
 WHOLE_TASKS = sorted({*TASKS} - {*PARENTS})
 JOURNALS = f"{FOLDER}/work/journals"  # finished batches, by step, model and task
 # The models and tasks of the studies; others in the configuration are ignored.

@@ -333,6 +333,12 @@ class Run:
         return {"main": self.studies["main"]}
 
     @cached_property
+    def parents(self) -> dict[str, str]:
+        """By task of parts of answers: the task whose answers those are."""
+        sources = {slug: task.source.parts_of for slug, task in self.tasks.items()}
+        return {slug: parent for slug, parent in sources.items() if parent}
+
+    @cached_property
     def missing_parts(self) -> dict[str, str]:
         """By task of parts of answers: what a part counts as that an answer lacks."""
         tasks = self.config.study.parts.tasks if self.config.study.parts else ()

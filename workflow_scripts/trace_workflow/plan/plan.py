@@ -89,8 +89,8 @@ class Plan:
 
     def path(self, pattern: str, **wildcards: str) -> str:
         """A path pattern of an entry, filled in for a job."""
-        found = {"questions": self._questions(**wildcards), "parent": self._parent(**wildcards)}
-        return pattern.format(**found, **wildcards)
+        parent = self.run.parents.get(wildcards.get("task", ""), "")
+        return pattern.format(questions=self._questions(**wildcards), parent=parent, **wildcards)
 
     def _questions(self, model: str = "", task: str = "", **_: str) -> str:
         """The folder of a task's rows, those without an answer of the model marked.
@@ -100,10 +100,6 @@ class Plan:
         config = self.run.config
         some = config.answered(model) or config.of_parts(task)
         return f"work/answered/{model}" if some else "tasks"
-
-    def _parent(self, task: str = "", **_: str) -> str:
-        """The task whose answers a task's are parts of."""
-        return (self.run.tasks[task].source.parts_of or "") if task in self.run.tasks else ""
 
     def files(self, result: Result, finished: Pairs, **wildcards: str) -> dict[str, object]:
         """The paths that an entry is made from, by name, for a job: one path, several, or those of
@@ -127,12 +123,12 @@ class Plan:
         """The pairs that belong to a study, as plain values; with `sharing` those of these models,
         and of tasks that all of them have.
         """
-        main = self.run.config.study.main
+        main, parents = self.run.config.study.main, self.run.parents
         belongs = {
             "all": lambda model, task: True,
             "main": lambda model, task: model == main.model and task in main.tasks,
-            "parts": lambda model, task: self._parent(task=task) != "",
-            "whole": lambda model, task: self._parent(task=task) == "",
+            "parts": lambda model, task: task in parents,
+            "whole": lambda model, task: task not in parents,
         }
         chosen = [pair for pair in pairs if pair[0] in sharing] if sharing else pairs
         own = [[model, task] for model, task in chosen if belongs[study](model, task)]
