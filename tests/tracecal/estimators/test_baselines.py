@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tracecal.estimators import beam, ces
 from tracecal.estimators.reading import family_scores, join_scores
-from tracecal.estimators.registry import ESTIMATORS, FAMILIES, module_of
+from tracecal.estimators.registry import ESTIMATORS, module_of
 from tracecal.features.features import answer_features
 
+FAMILIES = dict.fromkeys(estimator.family for estimator in ESTIMATORS)
 FAMILY_SCORES = {family: import_module(module_of(family)).SCORES for family in FAMILIES}
 token = st.tuples(st.floats(0, 15, width=32), st.floats(0, 10, width=32))
 traces = st.lists(st.lists(token, min_size=1, max_size=20), min_size=1, max_size=5)

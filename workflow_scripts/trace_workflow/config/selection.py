@@ -22,12 +22,13 @@ ARTEFACT_NAMES = {
     "importance": "encoders",
     "similarity": "encoders",
 }
-# What takes another pass of the model, or more. Similarity is asked for once a token.
+# What takes another pass of the model, or more. The encoder of similarity reads an answer once for
+# each token.
 COSTLY_NEEDS = frozenset({"beams", "samples", "asked", "hidden", "similarity"})
 
 
 class Estimators(tuple[Estimator, ...]):
-    """Some estimators, in the registry's order; what rules are given of them as plain values."""
+    """Some estimators in the registry's order, and what rules are given of them."""
 
     def where(self, kept: Callable[[Estimator], object]) -> "Estimators":
         return Estimators(filter(kept, self))

@@ -105,7 +105,6 @@ IDS = tuple(estimator.id for estimator in ESTIMATORS)
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 # The fits beyond the paper that stand beside TRACE+.
 ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
-FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
 # Families whose formulas share a module.
 SHARED = {
     **dict.fromkeys(("internal_probe", "lars"), "supervised"),
