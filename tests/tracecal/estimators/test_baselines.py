@@ -172,3 +172,9 @@ def test_joined_scores_follow_the_ids_and_the_order():
     assert joined.columns == ["example_id", "x", "y"]
     assert joined.rows() == [("a", None, 1.0), ("b", 4.0, 2.0)]
     assert join_scores(ids, [], []).rows() == [("a",), ("b",)]
+
+
+def test_estimators_of_a_family_are_scored_from_the_same_files():
+    """The plan reads a family's files once, by the needs of its first estimator."""
+    for family in FAMILIES:
+        assert len({e.needs for e in ESTIMATORS if e.family == family and not e.features}) == 1
