@@ -36,9 +36,10 @@ notebooks: export PYTHONPATH = $(CURDIR)/workflow_scripts
 notebooks: .venv-notebooks/installed ## execute the notebooks of examples/ in place
 	.venv-notebooks/bin/python examples/notebooks.py
 
-# A file's tests stay together in one of three processes, which wait now and then.
+# A file's tests stay together in one of three processes, which wait now and then; the longest
+# files, which have few tests, come first.
 test: .venv/installed ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # Apart from the other tests, which take ten minutes without these; CI runs both.
 test-faults: .venv/installed ## kill, damage and restart whole runs of the workflow
