@@ -1,7 +1,5 @@
 """Encoders of one's own: a cross-encoder, a model of phrases and one of entailment, as folders."""
 
-import shutil
-
 import polars as pl
 import pytest
 import torch
@@ -11,8 +9,6 @@ from transformers import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
-
-from support.checkout import Checkout
 
 pytestmark = pytest.mark.workflow
 
@@ -40,12 +36,10 @@ def save(folder, tokenizer, model_class, labels):
 
 
 @pytest.fixture(scope="module")
-def run(finished, tmp_path_factory):
+def run(extended, tmp_path_factory):
     """The finished run with other encoders: its answers and its samples are there."""
-    folders = tmp_path_factory.mktemp("encoders")
-    shutil.copytree(finished.root, folders / "copy", symlinks=True)
-    copy = Checkout(folders / "copy")
-    tokenizer = AutoTokenizer.from_pretrained(copy.root / "results/smoke/world/tokenizer")
+    folders, results = tmp_path_factory.mktemp("encoders"), extended.root / "results/smoke"
+    tokenizer = AutoTokenizer.from_pretrained(results / "world/tokenizer")
     tokenizer.padding_side, tokenizer.model_max_length = "right", 128
     sequence, token = BertForSequenceClassification, BertForTokenClassification
     encoders = {
@@ -55,9 +49,9 @@ def run(finished, tmp_path_factory):
         ),
         "entailment": save(folders / "entailment", tokenizer, sequence, RELATIONS),
     }
-    config = copy.variant("encoders", encoders=encoders, estimators=SEMANTIC)
-    copy.snakemake(f"results/smoke/scores/{PAIR}.parquet", config=config)
-    return copy.root / "results/smoke"
+    config = extended.variant("encoders", encoders=encoders, estimators=SEMANTIC)
+    extended.snakemake(f"results/smoke/scores/{PAIR}.parquet", config=config)
+    return results
 
 
 def test_every_semantic_score_is_there_and_defined(run):
