@@ -44,9 +44,9 @@ def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimato
                 )
             if not chosen_for(model, chosen, config):
                 raise InputError(
-                    "config: 'estimators' names broader methods alone, and 'study.cross.broader: "
-                    f"false' computes none for model {model!r}; set it to true, or name another "
-                    "estimator."
+                    "config: 'estimators' names methods of other families alone, and "
+                    f"'study.cross.broader: false' computes none for model {model!r}; set it to "
+                    "true, or name another estimator."
                 )
         return chosen, {}
     left_out: dict[str, str] = {}
