@@ -61,10 +61,10 @@ class CrossStudy(_OrderFree):
     )
 
 
-class BroaderStudy(Strict):
-    """The main study's model on some of its answers, with the estimators that cost most.
+class Subset(Strict):
+    """A subset of the main study's answers, for the estimators that cost most.
 
-    These search beams, sample, ask again, read hidden states, or weigh every token.
+    These search beams, sample, ask again, read hidden states, or weight every token.
     """
 
     answers: PositiveInt = Field(
@@ -75,8 +75,8 @@ class BroaderStudy(Strict):
 class PartsStudy(_OrderFree):
     """Parts of answers, such as fields or lines: tasks made of parts of other tasks' answers.
 
-    They stand apart, as they are not further answers and some estimators need more than a part has:
-    no average of the other studies counts them.
+    No average of the other studies counts them: they are no further answers, and some estimators
+    need more than a part has.
     """
 
     models: tuple[str, ...] = Field(description="slugs of some of 'models'")
@@ -102,7 +102,7 @@ class Study(Strict):
 
     main: MainStudy
     cross: CrossStudy | None = None
-    broader: BroaderStudy | None = Field(
+    broader: Subset | None = Field(
         None,
         description="a subset of the answers for the estimators that cost most; null: every "
         "estimator is computed for all answers",
@@ -191,7 +191,7 @@ def require_parts(study: Study, tasks: Mapping[str, TaskSpec]) -> None:
             )
 
 
-class World(Strict):
+class DemoData(Strict):
     """Four task families made from public facts, and a corpus that states them."""
 
     corpus_examples: PositiveInt = Field(13000, description="training examples, all families")
@@ -256,7 +256,7 @@ class Config(Strict):
 
     run: Slug = Field(description="results go to results/<run>/")
     seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
-    world: World | None = Field(
+    world: DemoData | None = Field(
         None, description="demo data, made from public facts; 'train' and 'world' sources need it"
     )
     models: tuple[Model, ...]
@@ -419,9 +419,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         source = local_source(value["source"], entry.path, trained=entry.training_limit != 0)
         spec = parse(TaskSpec, value | {"source": source}, where)
     if spec.source.world is not None and config.world is None:
-        raise InputError(
-            f"task {entry.slug!r} asks for the workflow's public facts: add the key 'world'."
-        )
+        raise InputError(f"task {entry.slug!r} asks for the demo data: add the key 'world'.")
     if spec.custom_rules and config.custom_rules is None:
         raise InputError(
             f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "

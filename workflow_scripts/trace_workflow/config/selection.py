@@ -112,9 +112,9 @@ class Selection:
                 )
             if not self.computed(model):
                 raise InputError(
-                    "config: 'estimators' names broader methods alone, and 'study.cross.broader: "
-                    f"false' computes none for model {model!r}; set it to true, or name another "
-                    "estimator."
+                    "config: 'estimators' names methods of other families alone, and "
+                    f"'study.cross.broader: false' computes none for model {model!r}; set it to "
+                    "true, or name another estimator."
                 )
 
     @cached_property

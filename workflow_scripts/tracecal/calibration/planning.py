@@ -1,4 +1,4 @@
-"""How many labels a guarantee needs: simulated with the code that certifies, and told."""
+"""How many labels a guarantee needs: simulated with the code that tests guarantees."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ POWER, BESIDE = 0.8, (0.5, 0.95)
 PRECISION = np.array([0.01, 2.5**-2])
 MOST_ALIKE = 0.9
 DRAWN = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
-# How many draws are certified at once, which is faster than one by one.
+# How many draws are tested at once, which is faster than one by one.
 AT_ONCE = 50
 
 
@@ -241,7 +241,7 @@ def coverages(
     none; of its first threshold with `first_only`.
 
     All pairs have equally many groups, each of which counts with at most `largest` answers (null:
-    as many as the largest of the seen part has). They are certified at once, as bets on many
+    as many as the largest of the seen part has). They are tested at once, as bets on many
     thresholds cost little more than on few.
     """
     evidence, weights = [], []

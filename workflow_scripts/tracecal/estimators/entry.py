@@ -1,4 +1,4 @@
-"""The id of the baseline that is picked in each split, which stands beside the estimators' ids."""
+"""The id of the baseline selected in each split, which stands beside the estimators' ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
