@@ -313,7 +313,7 @@ def undefined(averages: pl.DataFrame, metric: str, tasks: Labels) -> list[str]:
     return [f"{tasks[task]} ({n} of {splits} splits)" for task, n, splits in counts.iter_rows()]
 
 
-def by(frame: pl.DataFrame, *keys: str) -> Mapping[tuple, dict]:
+def rows_by(frame: pl.DataFrame, *keys: str) -> Mapping[tuple, dict]:
     """The rows of a frame by their keys."""
     return {tuple(row[key] for key in keys): row for row in frame.iter_rows(named=True)}
 

@@ -76,10 +76,10 @@ def _lines(
         lines[best["router"][0]] = ("Best baseline (oracle)", look, "-")
     for entry in entries:
         if entry.id == named and named not in lines:
-            look = figure_style.look(entry)._replace(marker="")
+            look = figure_style.style_of(entry)._replace(marker="")
             lines[named] = (entry.label, look, "-")
         if entry.id == TRACE_PLUS:
-            lines[TRACE_PLUS] = (entry.label, figure_style.look(entry)._replace(marker=""), "-")
+            lines[TRACE_PLUS] = (entry.label, figure_style.style_of(entry)._replace(marker=""), "-")
     return LOOKS | lines
 
 
