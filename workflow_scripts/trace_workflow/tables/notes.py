@@ -147,14 +147,14 @@ def too_few(
             sizes = [_span(shares, number) for number in (row["n"], rarer)]
             name = settings.pair(row["model"], row["task"]) if row["task"] else "all tasks together"
             few.append(
-                f"{name} needs about {wanted:.0f} calibration answers, has {sizes[0]} ({sizes[1]} "
-                "of the rarer class)"
+                f"{name} has {sizes[0]} ({sizes[1]} of the rarer class) and needs about "
+                f"{wanted:.0f}"
                 if math.isfinite(wanted)
                 else f"{name} has answers of one class only"
             )
     warning = (
-        f"Sample too small for {count(weights, 'weight')} (Riley et al. 2020, overfitting of at "
-        f"most {1 - SHRINKAGE:.0%}): "
+        f"Too few calibration answers for {count(weights, 'weight')} (Riley et al. 2020, "
+        f"overfitting of at most {1 - SHRINKAGE:.0%}): "
     )
     return [f"{warning}{'; '.join(few)}."] if few else []
 
