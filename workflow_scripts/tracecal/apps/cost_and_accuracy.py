@@ -62,7 +62,7 @@ def draw(
 def _lines(
     own: pl.DataFrame, entries: Sequence[Entry], named: str
 ) -> dict[str, tuple[str, figure_style.Look, str]]:
-    """By router its label, look and kind of line: TRACE+, the baseline named beforehand, the best
+    """By router its label, look and kind of line: TRACE+, the prespecified baseline, the best
     by area, random and oracle.
     """
     area = own.filter(metric="area")
