@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import (
     Field,
     PositiveFloat,
@@ -21,7 +20,6 @@ from trace_workflow.config.estimators import (
     Probe,
     Sampling,
     SelfEvaluation,
-    require_encoders,
 )
 from trace_workflow.config.models import Dtype, Model
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
@@ -360,8 +358,9 @@ class Config(Strict):
                     f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
                     f"{model.slug!r}"
                 )
-        chosen, world = self.estimators or (), self.world is not None
-        require_encoders(self.encoders, self.sampling, chosen, world)
+        for name, encoder in self.encoders:
+            if encoder and encoder.source and encoder.source.train and self.world is None:
+                raise ValueError(f"encoders.{name} is trained here, which needs the key 'world'")
         return self
 
     def answered(self, model: str) -> bool:
@@ -386,18 +385,6 @@ class Config(Strict):
             range(len(self.models)), key=lambda place: (*(own[place] for own in known), place)
         )
         return self.study.escalations([self.models[place].slug for place in reversed(ranked)])
-
-    def only_traces(self, model: str, task: str) -> bool:
-        """Whether only what traces give is computed for a model's answers to a task: those from
-        files, parts of answers, and answers that are there for their parts alone.
-        """
-        whole = (model, task) in self.study.pairs() and not self.of_parts(task)
-        return self.answered(model) or not whole
-
-    def wants_broader(self, model: str) -> bool:
-        """Whether methods of role 'broader' are computed for a model of the studies."""
-        cross = self.study.cross
-        return model == self.study.main.model or cross is None or cross.broader
 
 
 def load_config(value: dict[str, Any], where: str) -> Config:
@@ -451,14 +438,3 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
             f"{spec.source.parts_of!r}; limit that task."
         )
     return spec.model_copy(update=overrides)
-
-
-def resolved_yaml(config: Config, tasks: dict[str, TaskSpec], estimators: Sequence[str]) -> str:
-    """Every setting of the run, defaults filled in, as YAML in a canonical order."""
-    value = config.model_dump(mode="json")
-    value["models"] = sorted(value["models"], key=lambda model: model["slug"])
-    value["tasks"] = {
-        slug: tasks[slug].model_dump(mode="json", by_alias=True) for slug in sorted(tasks)
-    }
-    value["estimators"] = list(estimators)
-    return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)

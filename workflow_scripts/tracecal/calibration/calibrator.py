@@ -532,15 +532,19 @@ def other_kinds(answers: pl.DataFrame, fitted_on: FittedOn) -> str | None:
     """How many of the labelled `answers` have entropies that no threshold decides about; null where
     none has.
     """
-    by_size = answers["top_k"].drop_nulls().value_counts(sort=True).sort("top_k")
-    without = sum(why is not None for why in undecided(answers, NEED_ENTROPY, fitted_on))
+    known = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    of_kind = known.group_by("kind", "top_k").len().sort("kind", "top_k").rows()
+    without = sum(
+        count for *kind, count in of_kind if other_entropies(*kind, fitted_on) is not None
+    )
     if not without:
         return None
-    sizes = ", ".join(f"{size} ({count} answers)" for size, count in by_size.iter_rows())
+    counts = ", ".join(f"{_entropies(*kind)} ({count} answers)" for *kind, count in of_kind)
+    margin = f", give or take {TOP_K_MARGIN}" if fitted_on.top_k else ""
     return (
-        f"the labelled answers' entropies are from different numbers of listed tokens: {sizes}. "
-        f"Thresholds on entropies hold for {fitted_on.top_k}, give or take {TOP_K_MARGIN}: the "
-        f"{without} other labels enter the fits, and not the tests of thresholds"
+        f"the labelled answers have entropies of several kinds: {counts}. Thresholds on entropies "
+        f"hold for {_entropies(fitted_on.entropy, fitted_on.top_k)}{margin}: the {without} other "
+        "labels enter the fits, and not the tests of thresholds"
     )
 
 
@@ -591,12 +595,17 @@ def run_on(answers: pl.DataFrame) -> str | None:
     )
 
 
+def spellings(model: str) -> set[str]:
+    """A model's name, and that without its owner, in small letters."""
+    return {model.lower(), model.lower().rsplit("/", 1)[-1]}
+
+
 def _require_model(models: list[str], fitted_on: FittedOn) -> None:
     if fitted_on.model is None or not models:
         return
     names = {name.lower() for name in (fitted_on.model, *fitted_on.known_as)}
     for model in models:
-        if not names & {model.lower(), model.lower().rsplit("/", 1)[-1]}:
+        if not names & spellings(model):
             raise InputError(
                 f"the calibrator was fitted on answers of {fitted_on.model!r}, but some answers "
                 f"are by {model!r}: calibrate on that model's answers. If both names mean the "

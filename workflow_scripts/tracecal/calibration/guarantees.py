@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -29,14 +30,19 @@ class Grouped:
     group: np.ndarray
     probability: np.ndarray
 
+    @cached_property
+    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+        """The place of each answer's group [answers], and how many answers groups have."""
+        return np.unique(self.group, return_inverse=True, return_counts=True)[1:]
+
     @property
     def groups(self) -> int:
-        return len(np.unique(self.group))
+        return len(self._members[1])
 
     @property
     def largest(self) -> int:
         """How many answers the largest group has; 1 where there is none."""
-        return int(np.unique(self.group, return_counts=True)[1].max(initial=1))
+        return int(self._members[1].max(initial=1))
 
     def weights(self, most: int) -> np.ndarray:
         """The weight of each group, at most 1: [groups]."""
@@ -44,7 +50,7 @@ class Grouped:
 
     def totals(self, values: np.ndarray, most: int) -> np.ndarray:
         """The weighted sum of `values` [answers, t] in each group, [groups, t]."""
-        _, member_of, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
+        member_of, sizes = self._members
         if len(sizes) == len(values):
             sums = np.empty(values.shape)
             sums[member_of] = values
@@ -364,7 +370,7 @@ def reason(
         return f"{found}, which does not show an error rate of at most {error_rate:g}"
     if suffice is None:
         return f"{found}, too many for an error rate of {error_rate:g}"
-    return f"{found}, too few answers to tell; about {suffice} groups like these would be enough"
+    return f"{found}, too few answers to tell; if more groups are like these, {suffice} will do"
 
 
 def risk_control(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -95,17 +96,22 @@ class AtHand:
         design_effect = 1 + alike * ((sizes**2).sum() / sizes.sum() - 1)
         return cls(group, score, curve, spread * design_effect, alike, largest)
 
+    @cached_property
+    def _by_group(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The answers' places in the order of their groups; where each group begins; its size."""
+        order = np.argsort(self.group, kind="stable")
+        _, starts, sizes = np.unique(self.group[order], return_index=True, return_counts=True)
+        return order, starts, sizes
+
     def draw(self, rng: np.random.Generator, groups: int) -> Part:
-        numbers, starts, sizes = np.unique(
-            np.sort(self.group), return_index=True, return_counts=True
-        )
+        order, starts, sizes = self._by_group
         # Another resample of the questions in each draw, as so few leave open what others are like.
-        like_these = rng.integers(len(numbers), size=len(numbers))
+        like_these = rng.integers(len(sizes), size=len(sizes))
         chosen = rng.choice(like_these, groups)
         size = sizes[chosen]
         new = np.repeat(np.arange(groups), size)
         within = np.arange(len(new)) - np.repeat(np.cumsum(size) - size, size)
-        places = np.argsort(self.group, kind="stable")[np.repeat(starts[chosen], size) + within]
+        places = order[np.repeat(starts[chosen], size) + within]
         a, b = rng.multivariate_normal(self.curve, self.spread)
         as_one = rng.random(groups) < self.alike
         chance = np.where(as_one[new], rng.random(groups)[new], rng.random(len(new)))

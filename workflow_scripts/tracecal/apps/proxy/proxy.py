@@ -318,8 +318,8 @@ def _scorer(served: Served) -> Scorer:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
     if served.reading.processed == "auto":
         LOGGER.warning(
-            "without --processed only answers to requests that state 'temperature: 1' are known to "
-            "have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
+            "without --processed only answers to requests that state a temperature of 0 or 1 are "
+            "known to have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
         )
     kept = fitted.fitted_on.reasoning
     of_calibrator = {"vocabulary": vocabulary, "reasoning": "apart" if kept == "none" else kept}
