@@ -181,11 +181,11 @@ def summary(found: Found, typed: Sequence[tuple[str, str]]) -> str:
         "",
         f"By the {found.measured['n'].max()} of them that no estimator was chosen by:",
         "",
-        f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>20}{'ECE':>8}",
+        f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>22}{'ECE':>8}",
     ]
     lines += [
         f"{LABELS[row['estimator']]:34}{_with_ends(row, 'brier'):>20}"
-        f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>20}{_number(row['ece']):>8}"
+        f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>22}{_number(row['ece']):>8}"
         + "".join(f"  {note}" for note in notes(row, estimator))
         for row in found.measured.iter_rows(named=True)
     ]
