@@ -105,7 +105,7 @@ class Selection:
         if lack := self._lack(*self.chosen):
             raise InputError(f"config: {lack}.")
         for model, task in self.pairs:
-            if self.config.of_parts(task) and not self.computed(model, task):
+            if self.tasks[task].source.parts_of and not self.computed(model, task):
                 raise InputError(
                     f"config: 'estimators' names none that can be computed for {task!r}: parts of "
                     "answers have traces and labels alone; name another estimator."
@@ -249,8 +249,9 @@ class Selection:
         """Whether only what traces give is computed for a model's answers to a task: those from
         files, parts of answers, and answers that are there for their parts alone.
         """
-        apart = (model, task) not in self.pairs or self.config.of_parts(task or "")
-        return self.config.answered(model) or (task is not None and apart)
+        if task is None or self.config.answered(model):
+            return self.config.answered(model)
+        return (model, task) not in self.pairs or self.tasks[task].source.parts_of is not None
 
     def _users(self, encoder: str, *among: Estimator) -> list[str]:
         by_samples = encoder == "entailment" and self.config.sampling.equivalence == "nli"
