@@ -118,10 +118,11 @@ class Scorer(Unscored):
         if refused:
             return Confidence(None, reason=refused), None
         needs_entropy = not NEED_ENTROPY.isdisjoint(self.fitted.inputs)
-        if record.surprisal is None or (record.entropy is None and needs_entropy):
+        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
+        lacking = record.surprisal is None or (record.entropy is None and needs_entropy)
+        if lacking and not (of_parts and record.partial):
             return Confidence(None, reason=record.lacks), None
         doubts = [*_doubts(answer, record, request), *questions]
-        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
         of_each = None
         if of_parts or asked:
             parts, why = record_parts(self.fitted, record, self.target, asked)
