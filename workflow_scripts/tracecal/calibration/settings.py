@@ -64,13 +64,13 @@ class RiskControl(Strict):
     )
     largest_group: PositiveInt | None = Field(
         None,
-        description="a group of answers (variants of a question, parts of an answer) counts with "
-        "at most so many; null: as many as the largest that calibrates has",
+        description="how many answers a group (variants of a question, parts of an answer) counts "
+        "with at most; null: as many as the largest that calibrates has",
     )
     simultaneous: bool = Field(
         False,
-        description="true: the thresholds of all models, tasks and error rates keep their "
-        "guarantees at once with that probability; false: each by itself",
+        description="true: the guarantees of all models, tasks and error rates hold at once with "
+        "that confidence; false: each by itself",
     )
     cascades: CascadePromises = CascadePromises()
 
