@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Literal
@@ -36,6 +36,7 @@ RECORDS = {
     "group_id": pl.String,
     "correct": pl.Boolean,
     "lacks": pl.String,
+    "also": pl.List(pl.Struct({"name": pl.String, "path": pl.String, "value": pl.Float64})),
 }
 
 
@@ -70,7 +71,7 @@ class Record(Details):
 
     `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where
     there are no bounds, else their midpoint, from `top_k` tokens at each step; `lacks` says why a
-    trace is incomplete.
+    trace is incomplete. `also` holds the columns of a user's own that were asked for.
     """
 
     example_id: str
@@ -80,6 +81,7 @@ class Record(Details):
     entropy_upper: Sequence[float] | None = None
     top_k: int | None = None
     lacks: str | None = None
+    also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
 # Whether an answer has exact entropies, the middle of top-k bounds, or none.
@@ -96,6 +98,14 @@ def entropy_kind(answers: pl.DataFrame) -> str:
     """The `ENTROPY_KIND` of answers (columns of `RECORDS`): top-k where any answer's is."""
     kinds = set(answers.select(ENTROPY_KIND).to_series())
     return next((kind for kind in ("top-k", "exact") if kind in kinds), "none")
+
+
+def also_in(answers: pl.DataFrame) -> dict[str, str]:
+    """The further columns of answers by name, with their paths in a row."""
+    told = answers.select(pl.col("also").explode()).unnest("also").drop_nulls("name")
+    return dict(
+        told.unique("name", keep="first", maintain_order=True).select("name", "path").rows()
+    )
 
 
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:

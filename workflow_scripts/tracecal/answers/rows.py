@@ -1,14 +1,20 @@
 """The formats of answers: how each is recognised, its reader, and the record made of a row."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from tracecal.answers.columns import TRACE, read_columns
-from tracecal.answers.evaluations import one_verdict, read_inspect, read_lm_eval, verdict
+from tracecal.answers.evaluations import (
+    VERDICTS,
+    one_verdict,
+    read_inspect,
+    read_lm_eval,
+    verdict,
+)
 from tracecal.answers.record import Details, RawAnswer, Record, with_kept
 from tracecal.answers.servers import (
     first_choice,
@@ -169,6 +175,8 @@ def read_row(row: Any, reading: Reading) -> Record:
     if isinstance(row.get("group_id"), str | int):
         raw = replace(raw, group_id=str(row["group_id"]))
     answer = record(_id(row, body, reading), raw, reading)
+    if reading.also:
+        answer = replace(answer, also=_also(row, body, reading.also))
     texts = [text for text in vars(answer).values() if isinstance(text, str)]
     try:
         "".join([*texts, *(answer.tokens or ())]).encode()
@@ -242,6 +250,30 @@ def _label(row: Row, body: Row, reading: Reading, own: bool | None) -> bool | No
     beside = {name: row.get(name) for name in looked_at}
     inside = {f"response.{name}": body.get(name) for name in looked_at if body is not row}
     return one_verdict(answer=own, **beside, **inside)
+
+
+def _also(row: Row, body: Row, paths: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The columns of a user's own: numbers as they are, verdicts as 1 and 0; null where the row has
+    none.
+    """
+    found = []
+    for name, path in paths.items():
+        value = find(row, path)
+        value = find(body, path) if value is None else value
+        try:
+            number = None if value in (None, "") else _number(value)
+        except (TypeError, ValueError) as error:
+            raise WrongRow(f"{path} holds {value!r}, neither a number nor a verdict") from error
+        found.append({"name": name, "path": path, "value": number})
+    return found
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or a verdict's; null for NaN. Raises `TypeError` or `ValueError`."""
+    number = float(VERDICTS.get(value, value))
+    if math.isinf(number):
+        raise ValueError
+    return None if math.isnan(number) else number
 
 
 def find(row: Any, path: str) -> Any:

@@ -21,9 +21,9 @@ from tracecal.calibration.calibrator import (
     default_estimator,
     fingerprints,
     from_stored,
+    reading_for,
     run_on,
     stored_in,
-    vocabulary_for,
 )
 from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
 from tracecal.calibration.parts import (
@@ -197,9 +197,10 @@ class Calibrator:
         return other
 
     def reading(self, reading: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of reading, with the vocabulary that the calibrator was fitted with."""
-        size = vocabulary_for(self.fitted_on, reading.get("vocabulary"))
-        return dict(reading) | {"vocabulary": size}
+        """Options of reading, with the vocabulary and the further columns that the calibrator was
+        fitted with.
+        """
+        return reading_for(self.fitted_on, reading)
 
     def score(
         self,
@@ -270,6 +271,7 @@ class Calibrator:
         error_rate: float | None = None,
         estimator: str | None = None,
         part: str | None = None,
+        also: Mapping[str, float | None] | None = None,
     ) -> Confidence:
         """Give one answer its confidence by its trace, in a fraction of a millisecond.
 
@@ -281,6 +283,9 @@ class Calibrator:
             As of `score`.
         part : str, optional
             The name of the part of an answer whose tokens they are, by a calibrator of parts.
+        also : mapping, optional
+            The values of the further columns that it was calibrated with, by their names; without
+            one there is no probability.
 
         Returns
         -------
@@ -300,7 +305,8 @@ class Calibrator:
         True
         """
         fitted = self._for(estimator, entropy is not None)
-        return score.score_answer(fitted, surprisal, entropy, error_rate, part=part)
+        own = {"part": part, "also": also or {}}
+        return score.score_answer(fitted, surprisal, entropy, error_rate, **own)
 
     def score_response(
         self,
@@ -479,7 +485,9 @@ def calibrate(
     progress : bool
         Whether to show bars.
     **reading
-        Options of reading; ``vocabulary`` is kept in the calibrator.
+        Options of reading. ``vocabulary`` is kept in the calibrator, and so is ``also``: further
+        columns by name, each the path in a row of a number or verdict that says how far to trust
+        the answer, larger: more. The recommended fit takes them beside the trace.
 
     Returns
     -------

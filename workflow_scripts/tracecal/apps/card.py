@@ -167,6 +167,10 @@ def sections(stored: Mapping[str, Any], where: str) -> list[Section]:
         f"model: {on.model or 'not known'}{also}{revision}",
         f"kind of traces: {', '.join(kinds_of(on))}",
     ]
+    told += [
+        f"further column: {name} (at {path} in a row), larger: more trustworthy"
+        for name, path in on.columns.items()
+    ]
     told += [f"parts of answers: {', '.join(on.parts.names)}"] if on.parts else []
     others = len(stored) - 2
     recommended = [f"{LABELS[name]} ({name}), of {', '.join(fits['features'])}"]

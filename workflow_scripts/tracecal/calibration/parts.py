@@ -15,7 +15,13 @@ from tracecal.answers.record import RECORDS, Record
 from tracecal.answers.settings import Reading
 from tracecal.calibration.calibrator import Fitted, Target
 from tracecal.calibration.labelling import grouped
-from tracecal.calibration.score import Confidence, read_response, score_answer, score_answers
+from tracecal.calibration.score import (
+    Confidence,
+    read_response,
+    score_answer,
+    score_answers,
+    values_of,
+)
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
@@ -235,9 +241,8 @@ def record_parts(
             )
         )
         bounds = lower, upper, record.top_k
-        confidence = score_answer(
-            fitted, surprisal, entropy, error_rate, *bounds, part=part["part"]
-        )
+        own = {"part": part["part"], "also": values_of(record)}
+        confidence = score_answer(fitted, surprisal, entropy, error_rate, *bounds, **own)
         found.append(ScoredPart(*place, confidence))
     return found, None
 

@@ -44,15 +44,14 @@ def watch(
     use --one-per or --block. Rows that cannot be read are left out.
     """
     from tracecal.answers.read import listed
-    from tracecal.calibration.calibrator import load, vocabulary_for
+    from tracecal.calibration.calibrator import load, reading_for
     from tracecal.monitoring import traffic
 
     fitted = load(calibrator, estimator)
     one_per = watching.one_per
     given = read_given(
         answers,
-        reading,
-        vocabulary_for(fitted.fitted_on, reading.vocabulary),
+        reading.model_copy(update=reading_for(fitted.fitted_on, reading.model_dump())),
         lambda name, row: (traffic.choice_of(name, row), traffic.key_of(row, one_per)),
     )
     if one_per is not None:

@@ -32,7 +32,7 @@ from tracecal.calibration.calibrator import (
 from tracecal.calibration.parts import part_answers
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import KNOWN, OF_FEATURES, OF_TRACES, inputs
-from tracecal.estimators.registry import ESTIMATORS, entries
+from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES, entries
 from tracecal.io.log import LOGGER
 
 ASKED = {
@@ -123,7 +123,8 @@ UNKNOWN = "unknown model"
 
 def fits(stored: Mapping[str, Any], where: str) -> dict[str, Fitted]:
     """A calibrator's fits that need only a trace, by estimator."""
-    names = [one.id for one in ESTIMATORS if one.id in stored and {*one.inputs} <= {*KNOWN}]
+    of_trace = [one.id for one in ESTIMATORS if {*one.inputs} <= {*KNOWN}]
+    names = [name for name in (*of_trace, LOG_RIDGE_ALSO.id) if name in stored]
     return {name: from_stored(stored, name, where) for name in names}
 
 
@@ -174,7 +175,7 @@ def page_data(
     if parents is not None:
         parents = parents.filter(pl.col("example_id").is_in(chosen["parent_id"].implode()))
         parents = parents.select(*ANSWER, *OF_PARENT, "peak")
-    estimators = [one for one in entries(ESTIMATORS) if PROBABILITY + one["id"] in chosen.columns]
+    estimators = [one for one in entries(OF_FILES) if PROBABILITY + one["id"] in chosen.columns]
     models = {model: model for model in chosen["model"].unique().sort()}
     tasks = {task: task for task in chosen["task"].unique().sort()}
     total = frame.height
@@ -265,7 +266,8 @@ def _confidence(
             seen.sum(),
         )
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
-    known = inputs(records)
+    further = dict.fromkeys(name for one in calibrators.values() for name in one.inputs)
+    known = inputs(records, dict.fromkeys([*KNOWN, *further]))
     parts = records["part"] if "part" in records.columns else nothing
     columns = {}
     for name in calibrators or [*OF_TRACES, *OF_FEATURES]:

@@ -62,7 +62,14 @@ class Scorer(Unscored):
     watcher: "Watcher | None" = None
 
     def __post_init__(self) -> None:
-        """Raises `InputError` where the calibrator was not tested for the target."""
+        """Raises `InputError` where the calibrator was not tested for the target, or takes columns
+        that a server's answers do not have.
+        """
+        if self.fitted.also:
+            raise InputError(
+                f"the calibrator takes {' and '.join(self.fitted.also)} beside the trace (--also), "
+                "and a server's answers have none: calibrate without, for the proxy."
+            )
         if self.target is not None:
             self.fitted.require_tested(self.target)
 
