@@ -30,7 +30,7 @@ class Calibration(Strict):
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class CascadePromises(Strict):
+class CascadeGuarantees(Strict):
     """Guarantees of the accuracy of a cascade of two models, each with a threshold."""
 
     below: tuple[Share, ...] = Field(
@@ -72,7 +72,7 @@ class RiskControl(Strict):
         description="true: the guarantees of all models, tasks and error rates hold at once with "
         "that confidence; false: each by itself",
     )
-    cascades: CascadePromises = CascadePromises()
+    cascades: CascadeGuarantees = CascadeGuarantees()
 
     def together(self, pairs: int) -> int:
         """How many guarantees are to hold at once in a run of so many (model, task) pairs."""
