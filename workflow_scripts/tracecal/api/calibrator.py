@@ -434,7 +434,7 @@ class Calibrator:
             text=reports.summary(found, []),
             html=reports.render(found, []),
             estimators=found.measured,
-            guarantees=found.certified,
+            guarantees=found.error_rates,
         )
 
     def _labels(

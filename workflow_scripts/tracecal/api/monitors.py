@@ -60,9 +60,9 @@ class Monitors:
         self._error_rate = error_rate
         for warning in traffic.without_reference(self._fitted, self._settings):
             LOGGER.warning("%s", warning)
-        promise = traffic.promised(self._fitted, self._settings, error_rate)
+        alarms = traffic.alarm_settings(self._fitted, self._settings, error_rate)
         known = traffic.identity(self._fitted, error_rate)
-        self.store = traffic.Store(state, known, promise, self._fitted.reference)
+        self.store = traffic.Store(state, known, alarms, self._fitted.reference)
         self._told, self._judged = traffic.Added(), traffic.Added()
 
     def __enter__(self) -> Self:

@@ -62,8 +62,8 @@ def watch(
         LOGGER.warning("%s: left out %s", labels, listed(wrong))
     for warning in traffic.without_reference(fitted, watching):
         LOGGER.warning("%s", warning)
-    promise = traffic.promised(fitted, watching, error_rate)
-    store = traffic.Store(state, traffic.identity(fitted, error_rate), promise, fitted.reference)
+    alarms = traffic.alarm_settings(fitted, watching, error_rate)
+    store = traffic.Store(state, traffic.identity(fitted, error_rate), alarms, fitted.reference)
     try:
         told = store.add_in_parts(given.frame["example_id"].to_list(), batch, given.rows)
         print(printable(traffic.summary(store, told, store.add_labels(judged))))
