@@ -14,7 +14,7 @@ from tests.tracecal.apps.explorer.test_page import unpacked
 from tracecal.calibration.calibrator import load
 from tracecal.io.traces import arrow_metadata
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.runs]
 
 RESULTS = "results/smoke"
 # Where estimators of one's own stand by name, whether they win or not.
