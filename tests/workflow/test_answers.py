@@ -225,7 +225,7 @@ def test_own_estimators_and_rules_run(broken):
     config = broken.variant(
         "own",
         tasks=[{"slug": "arithmetic", "file": "near.yaml"}, {"slug": "extractive"}],
-        estimators=["seq_logp", "trace", "trace_plus"],
+        estimators=["seq_logp", "trace", "trace_plus", "brevity", "late_entropy"],
         custom_estimators="examples/custom_estimators.py",
         custom_rules="examples/custom_rules.py",
     )
