@@ -172,15 +172,20 @@ def test_every_recipe_is_tried():
     assert {name for name, text in SECTIONS.items() if "```diff" in text} == set(RECIPES)
 
 
-# The tests of what the recipes add to, and of what reads the registry. All others read neither the
-# plan, the configuration's keys, nor the lists of estimators, formats and commands.
+# The tests of what the recipes add to, and those that read the registry. The others read neither
+# the plan, the configuration's keys, nor the lists of estimators, formats and commands.
 READING = """
 test_imports.py test_layers.py test_links.py test_profiles.py test_report.py
-trace_workflow/analyses trace_workflow/commands trace_workflow/config
-trace_workflow/figures/test_robustness.py trace_workflow/plan trace_workflow/tables
-tracecal/answers tracecal/api tracecal/apps/explorer/test_page.py tracecal/apps/explorer/test_shown.py
-tracecal/calibration/test_few_labels.py tracecal/calibration/test_protocol.py
-tracecal/calibration/test_score.py tracecal/cli tracecal/estimators tracecal/features
+trace_workflow/analyses/test_calibration_size.py trace_workflow/analyses/test_cross_task_transfer.py
+trace_workflow/analyses/test_early_doubt.py trace_workflow/analyses/test_few_labels.py
+trace_workflow/analyses/test_localized_errors.py
+trace_workflow/analyses/test_reliability_selective.py
+trace_workflow/commands trace_workflow/config trace_workflow/figures/test_robustness.py
+trace_workflow/plan trace_workflow/tables
+tracecal/answers tracecal/api tracecal/apps/explorer/test_page.py
+tracecal/apps/explorer/test_shown.py tracecal/calibration/test_few_labels.py
+tracecal/calibration/test_protocol.py tracecal/calibration/test_score.py
+tracecal/cli/test_command.py tracecal/cli/test_documented.py tracecal/estimators
 """.split()
 
 
