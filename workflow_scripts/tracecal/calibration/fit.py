@@ -31,7 +31,7 @@ from tracecal.calibration.guarantees import (
 )
 from tracecal.calibration.labelling import grouped
 from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
-from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.calibration.settings import SEED, Bootstrap, Calibration, RiskControl, Splits
 from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
 from tracecal.estimators.entry import PICKED, TRACE_PLUS, OwnFit
@@ -53,7 +53,7 @@ FEWEST_VALUES, MOST_ALIKE = 5, 0.9
 class FitSettings(Strict):
     """How a calibrator is fitted; the keys are the configuration's own."""
 
-    seed: int = Field(default=2026, description="of splits, resamples and draws")
+    seed: int = Field(default=SEED, description="of splits, resamples and draws")
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()

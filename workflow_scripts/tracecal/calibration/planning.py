@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
-from tracecal.calibration.calibrator import default_estimator, stored_in
+from tracecal.calibration.calibrator import default_estimator
 from tracecal.calibration.guarantees import (
     Evidence,
     Part,
@@ -364,20 +364,18 @@ text.told { fill: #9A5B00; font-weight: bold; }
 
 
 def population(
-    calibrator: str | None, accuracy: float | None, auroc: float | None
+    stored: Mapping[str, Any], where: str, accuracy: float | None, auroc: float | None
 ) -> tuple[Population, float]:
     """Where labelled questions come from, and the share of them that calibrates.
 
-    Raises `InputError` unless there is either a calibrator with held-out probabilities or both
-    guesses.
+    `stored` is the content of a calibrator's file, named `where`; empty without one. Raises
+    `InputError` unless there are either held-out probabilities in it or both guesses.
     """
     guesses = accuracy is not None and auroc is not None
-    if (calibrator is None) != guesses or (calibrator and (accuracy, auroc) != (None, None)):
+    if (not stored) != guesses or (stored and (accuracy, auroc) != (None, None)):
         raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
-    if calibrator is None:
-        return Guessed(accuracy, auroc), Splits().calibration_share
-    stored = stored_in(calibrator)
-    return at_hand(stored, calibrator), Splits().calibration_share
+    known = Guessed(accuracy, auroc) if not stored else at_hand(stored, where)
+    return known, Splits().calibration_share
 
 
 def at_hand(stored: Mapping[str, Any], where: str) -> AtHand:
