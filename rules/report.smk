@@ -108,7 +108,7 @@ rule describe_tables:
             meanings=text_hash(columns.COLUMNS),
             titles={name: WORDS[name]["title"] for name in PLAN.tables},
             tasks=RUN.task_labels,
-            estimators=[estimator.id for estimator in RUN.representative],
+            estimators=SELECTION.representative.ids,
         ),
     message:
         "Describing the columns of the tables"
@@ -195,7 +195,7 @@ rule make_explorer:
             page=[text_hash(source) for source in SOURCES],
             pairs=lambda wildcards: wanted_pairs(),
             parents=PARENTS,
-            estimators=entries(RUN.chosen),
+            estimators=entries(SELECTION.chosen),
             models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
             tasks=lambda wildcards: RUN.task_labels,
             run=CONFIG.run,
@@ -232,7 +232,7 @@ rule tell_findings:
     params:
         **settings(
             "tell_findings.py",
-            estimators=entries(RUN.chosen),
+            estimators=entries(SELECTION.chosen),
             settings=PLAN.findings(),
         ),
     message:

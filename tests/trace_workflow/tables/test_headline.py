@@ -280,7 +280,7 @@ def printed(tmp_path, *rows, **changes):
     row |= {"coverage": 0.0, "largest_group": 4, "other_splits": 0} | changes
     row["reason"] = (
         "12 of the 40 most confident answers tested first are incorrect, too few answers to tell; "
-        "about 257 groups like these would be enough"
+        "if more groups are like these, 257 will do"
     )
     settings = replace(
         SETTINGS, more=SETTINGS.more | {"headline": {"task": "svamp", "error_rate": 0.3}}

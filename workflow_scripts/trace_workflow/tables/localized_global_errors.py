@@ -119,7 +119,7 @@ def _column(column: Shown, values: Values) -> Column:
 
 
 def _unsupported(column: Shown, values: Values) -> bool:
-    """Whether TRACE+ is better than the named baseline, and the interval contains zero."""
+    """Whether TRACE+ is better than the prespecified baseline, and the interval contains zero."""
     gain = values[GAIN, column.slice, column.metric]
     if not _compared(column.slice, values):
         return False
@@ -158,7 +158,7 @@ def _empty(largest: Largest) -> Iterator[str]:
 
 
 def _gains(shown: Sequence[Shown], values: Values, settings: Settings) -> Iterator[str]:
-    """By how much TRACE+ exceeds the named baseline, with a bootstrap interval."""
+    """By how much TRACE+ exceeds the prespecified baseline, with a bootstrap interval."""
     areas = [column.slice for column in shown if column.metric == "auroc"]
     gains = {part: values[GAIN, part, "auroc"] for part in areas}
     stated = [
@@ -177,8 +177,8 @@ def _gains(shown: Sequence[Shown], values: Values, settings: Settings) -> Iterat
         )
     if any(_unsupported(column, values) for column in shown):
         yield (
-            f"{UNSUPPORTED} TRACE+ is better than the named baseline, but the interval of the "
-            "difference does not lie above zero."
+            f"{UNSUPPORTED} TRACE+ is better than the prespecified baseline, but the interval of "
+            "the difference does not lie above zero."
         )
 
 

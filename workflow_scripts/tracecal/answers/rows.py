@@ -123,9 +123,11 @@ def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
 # The answer that a row holds.
 
 
-# The settings of a request that can change probabilities, and the values at which they do not.
+# The settings of a request that can change probabilities, and the values at which they do not. No
+# server divides by a temperature of 0: it takes the likeliest token, and states what 1 would give
+# (https://github.com/standardcompletions/rfcs/issues/11; vLLM, SGLang and llama.cpp do so).
 NEUTRAL: dict[str, tuple[object, ...]] = {
-    "temperature": (1,),
+    "temperature": (0, 1),
     "top_p": (1,),
     "top_k": (0, -1),
     "min_p": (0,),
@@ -197,7 +199,7 @@ def _request(row: Row, body: Row) -> Row:
 
 def _neutral(request: Row) -> bool:
     """Whether nothing in a request changes the probabilities, so that processed ones are raw."""
-    return request.get("temperature") == 1 and all(
+    return request.get("temperature") is not None and all(
         request.get(name) is None or request[name] in values for name, values in NEUTRAL.items()
     )
 

@@ -114,7 +114,7 @@ class Card:
 
 
 class Calibrator:
-    """Probabilities that answers are correct, with error rates that hold: a calibrator's file.
+    """Probabilities that answers are correct, and guaranteed error rates: a calibrator's file.
 
     It is made by `calibrate` or read by `Calibrator.load`, and holds the fits of all estimators
     that need only an answer's trace, of which one is ``recommended``.
@@ -189,7 +189,7 @@ class Calibrator:
         return cls(stored_in(path), str(path), custom_scores(estimators))
 
     def save(self, path: str | Path) -> None:
-        """Write the file that ``tracecal calibrate --output`` writes: whole, or not at all.
+        """Write the file that ``tracecal calibrate --output`` writes, completely or not at all.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class Calibrator:
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
         promise : str, optional
-            In its place a promise about a cascade, such as ``"below:0.02"``, of a calibrator that
+            In its place a guarantee of a cascade, such as ``"below:0.02"``, of a calibrator that
             `cascade` made.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
@@ -288,7 +288,7 @@ class Calibrator:
         -------
         polars.DataFrame
             A row per answer in their order: ``example_id``, ``probability``, its bounds ``lower``
-            and ``upper`` for unlisted tokens, ``keep`` at the error rate or by the promise, and
+            and ``upper`` for unlisted tokens, ``keep`` at the error rate or promise, and
             ``reason``, why one of them is null. Of parts: ``example_id``, the list ``parts`` of
             such, and ``reason``.
 

@@ -1,4 +1,4 @@
-"""What two models are worth together, from the labelled answers of both."""
+"""What escalating to a large model is worth, by labelled answers of both."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from tracecal.estimators.registry import ESTIMATORS, entries
 from tracecal.io.files import atomic_write
 
 SHOWN = {
-    PICKED: "picked baseline",
+    PICKED: "selected baseline",
     BEST: "best baseline",
     TRACE_PLUS: "TRACE+",
     RANDOM: "random",
@@ -32,7 +32,7 @@ class Cascade:
     """What escalating a small model's answers to a large one is worth.
 
     `table` has a row per ``router`` and ``metric``, with intervals. `calibrator` is the small
-    model's, by whose promises `Calibrator.score` keeps answers. Its text, by `str`, is what
+    model's, by whose guarantees `Calibrator.score` keeps answers (``promise``). Its text, by `str`, is what
     `tracecal cascade` prints.
     """
 
@@ -75,7 +75,7 @@ def cascade(
     large_price: Price | None = None,
     **reading: Any,
 ) -> Cascade:
-    """Tell what asking a large model again is worth, as ``tracecal cascade``.
+    """Say what escalating to a large model is worth, as ``tracecal cascade``.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def cascade(
     task : str
         A name for the task.
     config : path or mapping, optional
-        As of `calibrate`; ``risk_control.cascades`` are the promises to test.
+        As of `calibrate`; ``risk_control.cascades`` are the guarantees to test.
     large_model : str, optional
         The large model's name; by default as its answers state it.
     small_price, large_price : pair of float, optional
@@ -96,7 +96,7 @@ def cascade(
     Returns
     -------
     tracecal.api.cascade.Cascade
-        Its ``table``, the small model's ``calibrator`` with the promises, and ``picture``.
+        Its ``table``, the small model's ``calibrator`` with the guarantees, and ``picture``.
 
     Raises
     ------
@@ -167,8 +167,8 @@ def _summary(cascaded: Cascade) -> str:
         "",
         "area: mean accuracy over all shares escalated; gain: share of the large model's, – where",
         f"that is less than {100 * LEAST_GAIN:g} points; needed: share escalated within "
-        f"{100 * BELOW:g} point of it; best:",
-        "in hindsight",
+        f"{100 * BELOW:g} point of it;",
+        "selected: on the calibration data; best: in hindsight, which nobody could have chosen",
         "",
         f"Thresholds on {LABELS[recommended]} with confidence {promised['confidence']:g}:",
     ]
@@ -176,7 +176,7 @@ def _summary(cascaded: Cascade) -> str:
 
 
 def _told(entry: Mapping[str, Any]) -> str:
-    """A promise and its threshold in one sentence."""
+    """A guarantee and its threshold in one sentence."""
     what = (
         f"at most {entry['promised']:g} below the large model's accuracy"
         if entry["promise"] == "below"

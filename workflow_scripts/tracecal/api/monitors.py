@@ -16,8 +16,8 @@ from tracecal.monitoring import traffic
 class Monitors:
     """Say when answers are no longer like the calibration's, as ``tracecal watch``.
 
-    Alarms are valid however often one looks; the state is a file, and goes on where it was. What
-    they assume of neighbouring answers is in docs/guides/watch.md.
+    Alarms hold however often you look. The state is a file: given again, it goes on where it ended.
+    What alarms assume of neighbouring answers is in docs/guides/watch.md.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Monitors:
         return told
 
     def judge(self, labels: str | Path | Mapping[str, bool]) -> traffic.Added:
-        """Judge kept answers by labels; those of answers that were not seen yet wait for them.
+        """Add labels of kept answers; a label waits until its answer is seen.
 
         Parameters
         ----------

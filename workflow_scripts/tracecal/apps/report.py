@@ -47,7 +47,7 @@ class Found(NamedTuple):
     `stored` is its file's content, `estimator` the recommended one; `predicted` are the
     probabilities of `Labelled.cross_fitted`, `measured` and `certified` the tables of `quality` and
     `guarantees`, `pictures` what the page draws, `level` that of its intervals; `outlook` says what
-    a promise would need, null where every error rate has one.
+    a guarantee would need, null where every error rate has one.
     """
 
     stored: Mapping[str, Any]

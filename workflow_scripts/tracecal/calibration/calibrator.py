@@ -143,7 +143,7 @@ class _Labels(dict[str, str]):
 
 
 LABELS = _Labels({entry.id: entry.label for entry in ESTIMATORS})
-# What answers are kept by: an error rate, or a promise about a cascade, such as 'below:0.02'.
+# What answers are kept by: an error rate, or a guarantee of a cascade, such as 'below:0.02'.
 Target = float | str
 
 
@@ -167,9 +167,9 @@ class Fitted:
     """One estimator's calibrator.
 
     `inputs` are its columns, in the order of the fits. `final` is fitted on all labelled answers
-    and gives the probability. `thresholds` (by target, null where none could be certified) hold for
+    and gives the probability. `thresholds` (by target, null where none has the guarantee) hold for
     the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
-    null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
+    null. Guarantees of a cascade are about the model `large`. Where the fits are `by_part`, their
     last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
     `reference` are values of answers that `certified` has not seen. `custom` defines those inputs
     that are estimators of a user's own. `held_out` are probabilities of the labelled answers, by
@@ -216,7 +216,7 @@ class Fitted:
     def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
         """Whether answers with inputs x [n, d] are kept at a target, bool [n].
 
-        Null where no threshold could be certified for it, see `why_not`. Raises `InputError` where
+        Null where no threshold guarantees it, see `why_not`. Raises `InputError` where
         the calibrator was not tested for it.
         """
         self.require_tested(target)
@@ -226,7 +226,7 @@ class Fitted:
         return self.certified.predict(x) >= threshold
 
     def why_not(self, target: Target) -> str | None:
-        """Why no threshold could be certified for a tested target; null where one was."""
+        """Why no threshold guarantees a tested target; null where one does."""
         self.require_tested(target)
         return self.reasons.get(target)
 
@@ -237,7 +237,7 @@ class Fitted:
         promises = [one for one in self.thresholds if isinstance(one, str)]
         if isinstance(target, str):
             raise InputError(
-                f"the calibrator of {self.estimator} holds no promise {target!r}; it has: "
+                f"the calibrator of {self.estimator} has no guarantee {target!r}; it has: "
                 f"{', '.join(promises) or 'none'}. Choose one of these, or make a calibrator with "
                 "'tracecal cascade --output'."
             )
@@ -393,7 +393,7 @@ def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:
     """Why there is no threshold for an error rate, from its entry of `risk_control`."""
     about = f"about {entry['enough']:,}" if entry.get("enough") else "far more"
     return (
-        f"no threshold could be certified for an error rate of {entry['error_rate']:g} with "
+        f"no threshold guarantees an error rate of {entry['error_rate']:g} with "
         f"confidence {control['confidence']:g}: {control['groups']} questions were tested, and "
         f"{about} would be needed"
     )
@@ -504,8 +504,8 @@ def other_entropies(kind: str, top_k: int | None, fitted_on: FittedOn) -> str | 
         return None
     fitted, found = _entropies(fitted_on.entropy, fitted_on.top_k), _entropies(kind, top_k)
     return (
-        f"the threshold was certified for {fitted}, and this answer has {found}: calibrate on "
-        "answers like it"
+        f"the threshold was tested on answers with {fitted}, and this one has {found}: calibrate "
+        "on answers like it"
     )
 
 
@@ -532,15 +532,19 @@ def other_kinds(answers: pl.DataFrame, fitted_on: FittedOn) -> str | None:
     """How many of the labelled `answers` have entropies that no threshold decides about; null where
     none has.
     """
-    by_size = answers["top_k"].drop_nulls().value_counts(sort=True).sort("top_k")
-    without = sum(why is not None for why in undecided(answers, NEED_ENTROPY, fitted_on))
+    known = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    of_kind = known.group_by("kind", "top_k").len().sort("kind", "top_k").rows()
+    without = sum(
+        count for *kind, count in of_kind if other_entropies(*kind, fitted_on) is not None
+    )
     if not without:
         return None
-    sizes = ", ".join(f"{size} ({count} answers)" for size, count in by_size.iter_rows())
+    counts = ", ".join(f"{_entropies(*kind)} ({count} answers)" for *kind, count in of_kind)
+    margin = f", give or take {TOP_K_MARGIN}" if fitted_on.top_k else ""
     return (
-        f"the labelled answers' entropies are from different numbers of listed tokens: {sizes}. "
-        f"Thresholds on entropies hold for {fitted_on.top_k}, give or take {TOP_K_MARGIN}: the "
-        f"{without} other labels enter the fits, and not the tests of thresholds"
+        f"the labelled answers have entropies of several kinds: {counts}. Thresholds on entropies "
+        f"hold for {_entropies(fitted_on.entropy, fitted_on.top_k)}{margin}: the {without} other "
+        "labels enter the fits, and not the tests of thresholds"
     )
 
 
@@ -591,12 +595,17 @@ def run_on(answers: pl.DataFrame) -> str | None:
     )
 
 
+def spellings(model: str) -> set[str]:
+    """A model's name, and that without its owner, in small letters."""
+    return {model.lower(), model.lower().rsplit("/", 1)[-1]}
+
+
 def _require_model(models: list[str], fitted_on: FittedOn) -> None:
     if fitted_on.model is None or not models:
         return
     names = {name.lower() for name in (fitted_on.model, *fitted_on.known_as)}
     for model in models:
-        if not names & {model.lower(), model.lower().rsplit("/", 1)[-1]}:
+        if not names & spellings(model):
             raise InputError(
                 f"the calibrator was fitted on answers of {fitted_on.model!r}, but some answers "
                 f"are by {model!r}: calibrate on that model's answers. If both names mean the "

@@ -14,10 +14,12 @@ from tracecal.answers.record import ENTROPY_KIND
 from tracecal.calibration.calibrator import (
     DEFAULT,
     LABELS,
+    QUESTIONS,
     FittedOn,
     default_estimator,
     fingerprints,
     other_kinds,
+    spellings,
     undecided,
 )
 from tracecal.calibration.cascades import answer_costs, cascade, routed
@@ -74,7 +76,7 @@ class Labelled(NamedTuple):
 
     @property
     def first_split(self) -> pl.DataFrame:
-        """The split whose fit is certified."""
+        """The split whose fit has the guarantees."""
         return self.splits.filter(pl.col("split") == 0)
 
     def fits(self) -> dict[str, OwnFit]:
@@ -131,20 +133,19 @@ def calibrate_answers(
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     split = _tested(known.first_split)
+    # Of answers that no threshold is tested on, as it decides which ones are.
+    untested = usable.join(split.filter(part="calibration"), on="example_id", how="semi")
+    (entropy, top_k), (model, *known_as) = usual_entropies(untested), _models(usable)
     fitted_on = FittedOn(
-        model=_one(usable, "model", "models"),
+        model=model,
+        known_as=known_as,
         revision=revision,
         task=task,
-        stop_token=_one(usable.filter(pl.col("stop_token") != "none"), "stop_token", "kinds")
-        or "none",
-        processed=_one(usable, "processed", "kinds") or "unknown",
+        stop_token=_known(usable.filter(pl.col("stop_token") != "none"), "stop_token", "none"),
+        processed=_known(usable, "processed", "unknown"),
         reasoning=_one(usable, "reasoning", "kinds") or "none",
-        entropy=_one_entropy_kind(usable),
-        # Of answers that no threshold is tested on, as it decides which ones are.
-        top_k=usable.join(split.filter(part="calibration"), on="example_id", how="semi")["top_k"]
-        .drop_nulls()
-        .mode()
-        .min(),
+        entropy=entropy,
+        top_k=top_k,
         vocabulary=vocabulary,
         n=usable.height,
         groups=known.frame["group_id"].n_unique(),
@@ -355,14 +356,13 @@ def mean_interval(
     return mean, mean - reach, mean + reach
 
 
-def _one_entropy_kind(answers: pl.DataFrame) -> str:
-    kinds = set(answers.select(ENTROPY_KIND).to_series()) - {"none"}
-    if len(kinds) > 1:
-        raise InputError(
-            "some answers have exact entropies and others those of the likeliest tokens, but a "
-            "calibrator is for one kind: split the file, or replay all answers."
-        )
-    return next(iter(kinds), "none")
+def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
+    """The kind of entropies that most of the answers with any have, as in `FittedOn`, and the usual
+    number of listed tokens among these.
+    """
+    known = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    kind = known["kind"].mode().min() or "none"
+    return kind, known.filter(kind=kind)["top_k"].drop_nulls().mode().min()
 
 
 def _computable(
@@ -394,6 +394,31 @@ def _one(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
             f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
         )
     return values[0] if values else None
+
+
+def _models(answers: pl.DataFrame) -> list[str | None]:
+    """The model's name, null where none is known, then its longer spellings. Raises `InputError`
+    for several models.
+    """
+    names = answers["model"].drop_nulls().unique().sort().to_list()
+    for name in names:
+        if all(name.lower() in spellings(other) for other in names):
+            return [name, *(other for other in names if other != name)]
+    return [_one(answers, "model", "models")]
+
+
+def _known(answers: pl.DataFrame, column: str, none: str) -> str:
+    """As `_one`, of those values of a column that are known: an unknown one counts as equal, as it
+    does where answers are scored. `none` where it has no value at all.
+    """
+    unknown = pl.col(column) == "unknown"
+    known = answers.filter(~unknown)
+    if known.height and (count := answers.filter(unknown).height):
+        LOGGER.warning(
+            "of %d of %d labelled answers it is not known %s: they count as the others (%s)",
+            *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
+        )
+    return _one(known if known.height else answers, column, "kinds") or none
 
 
 # The cascade of two models, from two files of labelled answers: its worth and its thresholds.

@@ -31,7 +31,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class CascadePromises(Strict):
-    """Promises about a cascade of two models, each of which gets a threshold."""
+    """Guarantees of the accuracy of a cascade of two models, each with a threshold."""
 
     below: tuple[Share, ...] = Field(
         (0.01, 0.02, 0.05), description="ε: right at most so much less often than the large model"
@@ -44,7 +44,7 @@ class CascadePromises(Strict):
         return tuple(sorted(set(values)))
 
     def listed(self) -> list[tuple[str, float]]:
-        """Each promise's kind and number."""
+        """Each guarantee's kind and number."""
         return [(kind, value) for kind, values in self for value in values]
 
 

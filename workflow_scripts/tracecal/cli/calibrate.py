@@ -41,8 +41,8 @@ def calibrate(
 ) -> None:
     """Fit a calibrator on labelled answers.
 
-    Prints how well each estimator predicts, and which error rates its thresholds guarantee. Answers
-    whose entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
+    Prints how well each estimator predicts, and which error rates are guaranteed. Answers whose
+    entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
     """
     from tracecal.api import calibrator as api
     from tracecal.api.answers import answers_in

@@ -1,4 +1,4 @@
-"""`tracecal cascade`: what two models are worth together, from two files of labelled answers."""
+"""`tracecal cascade`: what escalating to a large model is worth, by labelled answers of both."""
 
 from typing import Annotated
 
@@ -44,11 +44,11 @@ def cascade(
     small_price: Price = None,
     large_price: Price = None,
 ) -> None:
-    """Tell what escalating a small model's answers to a large one is worth.
+    """Say what escalating a small model's answers to a large one is worth.
 
-    Both files hold labelled answers to the same questions, with the same ids. Prints a table and
-    the thresholds from which to keep the small model's answers. How the files are read, such as
-    where their ids are: 'tracecal reading'.
+    Both files hold labelled answers to the same questions, with the same ids. Prints a table, and
+    the thresholds from which the small model's answers are kept, with what each guarantees. How
+    files are read, such as where their ids are: 'tracecal reading'.
     """
     if picture:
         require_installed("--picture", "pictures", "matplotlib")

@@ -38,9 +38,9 @@ def watch(
 ) -> None:
     """Say when traffic is no longer like the calibration's.
 
-    Monitors may be looked at after every answer; their state goes on where it was. They take it
-    that the answers watched are independent of one another: --one-per and --block are for traffic
-    whose neighbours are alike. Rows that cannot be read are left out.
+    You may look after every answer; with the same state the next call goes on where this one
+    ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
+    use --one-per or --block. Rows that cannot be read are left out.
     """
     from tracecal.api.monitors import Monitors
 

@@ -54,7 +54,7 @@ TASK = ["example_id", "group_id", "language", "question", "context", "references
 LABEL = ["example_id", "prediction", "correct", "error_kind"]
 PREDICTION = ["example_id", "estimator", "split", "probability"]
 PROBABILITY, HELD_OUT, SCORE = "probability.", "held_out.", "score."
-# The split whose held-out answers the overview shows: the one that thresholds are certified on.
+# The split whose held-out answers the overview shows: the one that thresholds are tested on.
 SPLIT = 0
 
 # Which of the explorer's answers a cascade's threshold would keep, and which it would escalate.
@@ -67,7 +67,7 @@ def cascaded(
     model's label; `kept`: of each answer whether each of these keeps it.
 
     The latter is null where the answer calibrated the fit that the thresholds are for. An answer
-    without a probability is not kept, nor any where no threshold is certified.
+    without a probability is not kept, nor any where there is no threshold.
     """
     told: dict[str, list[dict[str, Any]]] = {}
     for row in promises.iter_rows(named=True) if promises is not None else ():

@@ -138,11 +138,9 @@ class Scorer(Unscored):
 def asked_processing(request: Object) -> Known:
     """Whether a request changes probabilities: by temperature, penalties or truncation.
 
-    Unknown where it leaves the temperature to the server, or chooses the likeliest token (0).
+    Unknown where it leaves the temperature to the server.
     """
     stated = {name: request[name] for name in NEUTRAL if request.get(name) is not None}
-    if stated.get("temperature") == 0:
-        del stated["temperature"]
     if any(value not in NEUTRAL[name] for name, value in stated.items()):
         return "yes"
     return "no" if "temperature" in stated else "unknown"
