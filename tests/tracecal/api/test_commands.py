@@ -91,7 +91,7 @@ def test_score_by_a_promise(files):
     assert with_digits(scored).equals(pl.read_parquet("s.parquet"))
     for row, expected in zip(rows("new.jsonl"), scored["keep"], strict=True):
         assert calibrator.score_response(row, promise="below:0.05").keep == expected
-    with pytest.raises(tracecal.InputError, match="holds no promise 'below:0.3'"):
+    with pytest.raises(tracecal.InputError, match="has no guarantee 'below:0.3'"):
         calibrator.score("new.jsonl", promise="below:0.3")
     with pytest.raises(tracecal.InputError, match="answers are kept by one of them"):
         calibrator.score("new.jsonl", promise="below:0.05", error_rate=0.3)

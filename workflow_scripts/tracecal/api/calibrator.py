@@ -40,8 +40,8 @@ from tracecal.calibration.parts import (
 from tracecal.calibration.score import Confidence
 from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.errors import InputError
-from tracecal.estimators.custom import Given, custom_scores
 from tracecal.estimators.of_traces import NO_CUSTOM, Custom
+from tracecal.estimators.registry import Given, custom_scores
 from tracecal.io.files import write_json, write_text
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER

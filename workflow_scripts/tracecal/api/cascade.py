@@ -32,7 +32,7 @@ class Cascade:
     """What escalating a small model's answers to a large one is worth.
 
     `table` has a row per ``router`` and ``metric``, with intervals. `calibrator` is the small
-    model's, by whose guarantees `Calibrator.score` keeps answers (``promise``). Its text, by `str`, is what
+    model's, by whose guarantees `Calibrator.score` keeps answers (``promise``). `str` gives what
     `tracecal cascade` prints.
     """
 

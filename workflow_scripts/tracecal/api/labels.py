@@ -16,8 +16,10 @@ from tracecal.apps.explorer import of_file
 from tracecal.apps.explorer.page import page
 from tracecal.calibration import labelling, planning
 from tracecal.calibration.calibrator import Fitted, FittedOn
+from tracecal.calibration.fit import FitSettings
 from tracecal.calibration.parts import part_answers
 from tracecal.calibration.settings import EXPLORED, SEED
+from tracecal.errors import InputError
 from tracecal.io.files import write_text
 
 
@@ -373,11 +375,17 @@ def plan(
     >>> tracecal.plan(0.3, accuracy=0.9, auroc=0.8, most=50, draws=5).table.height
     1
     """
-    whole = None if calibrator is None else calibrator_in(calibrator)
-    known = ({}, "") if whole is None else (whole.content, whole.where)
-    population, share = planning.population(*known, accuracy, auroc)
-    table = planning.planned(population, share, error_rate, confidence, most, draws, seed)
-    text = planning.printed(population, table, error_rate, confidence)
+    known: planning.Population
+    if calibrator is not None and accuracy is None and auroc is None:
+        whole = calibrator_in(calibrator)
+        known = planning.at_hand(whole.content, whole.where)
+    elif calibrator is None and accuracy is not None and auroc is not None:
+        known = planning.Guessed(accuracy, auroc)
+    else:
+        raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
+    share = FitSettings().splits.calibration_share
+    table = planning.planned(known, share, error_rate, confidence, most, draws, seed)
+    text = planning.printed(known, table, error_rate, confidence)
     return Plan(table, error_rate, confidence, text)
 
 

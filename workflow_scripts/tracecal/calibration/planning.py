@@ -21,7 +21,7 @@ from tracecal.calibration.guarantees import (
     error_level,
     threshold_sequence,
 )
-from tracecal.calibration.settings import DRAWS, MOST, Splits
+from tracecal.calibration.settings import DRAWS, MOST
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
@@ -367,21 +367,6 @@ text.told { fill: #9A5B00; font-weight: bold; }
 <text x="257" y="284" text-anchor="middle">line: median of the draws; band: 80 % of them</text>
 </svg>
 """
-
-
-def population(
-    stored: Mapping[str, Any], where: str, accuracy: float | None, auroc: float | None
-) -> tuple[Population, float]:
-    """Where labelled questions come from, and the share of them that calibrates.
-
-    `stored` is the content of a calibrator's file, named `where`; empty without one. Raises
-    `InputError` unless there are either held-out probabilities in it or both guesses.
-    """
-    guesses = accuracy is not None and auroc is not None
-    if (not stored) != guesses or (stored and (accuracy, auroc) != (None, None)):
-        raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
-    known = Guessed(accuracy, auroc) if not stored else at_hand(stored, where)
-    return known, Splits().calibration_share
 
 
 def at_hand(stored: Mapping[str, Any], where: str) -> AtHand:
