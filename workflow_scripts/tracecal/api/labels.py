@@ -375,7 +375,7 @@ def plan(
     >>> tracecal.plan(0.3, accuracy=0.9, auroc=0.8, most=50, draws=5).table.height
     1
     """
-    known: planning.Population
+    known: Any
     if calibrator is not None and accuracy is None and auroc is None:
         whole = calibrator_in(calibrator)
         known = planning.at_hand(whole.content, whole.where)

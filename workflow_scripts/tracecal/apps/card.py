@@ -24,8 +24,6 @@ from tracecal.errors import InputError
 from tracecal.io.checksums import beside
 from tracecal.io.settings import parse
 
-PAGE = Path(__file__).parent / "card.html"
-
 
 class _Open(BaseModel):
     """Keys that a later version may add are ignored."""
@@ -226,7 +224,7 @@ def text(stored: Mapping[str, Any], where: str) -> str:
 
 def page(stored: Mapping[str, Any], where: str) -> str:
     """The card as a page that loads nothing and runs nothing."""
-    return written(PAGE, title=title(stored), sections=sections(stored, where))
+    return written("card.html", title(stored), sections=sections(stored, where))
 
 
 def compared(one: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, str]) -> str:
