@@ -165,6 +165,7 @@ def sections(stored: Mapping[str, Any], where: str) -> list[Section]:
         f"model: {on.model or 'not known'}{also}{revision}",
         f"kind of traces: {', '.join(kinds_of(on))}",
     ]
+    told += [f"given: {_dates(on)}"] if on.dates else []
     told += [f"parts of answers: {', '.join(on.parts.names)}"] if on.parts else []
     others = len(stored) - 2
     recommended = [f"{LABELS[name]} ({name}), of {', '.join(fits['features'])}"]
@@ -176,6 +177,11 @@ def sections(stored: Mapping[str, Any], where: str) -> list[Section]:
         *_of_cascade(fits.get("cascade")),
         Section("Not to be used for", list(unfit_for(on))),
     ]
+
+
+def _dates(on: FittedOn) -> str:
+    """When the answers were given."""
+    return f"from {on.dates[0]} to {on.dates[1]} (UTC)" if on.dates else "not known when"
 
 
 def _of_control(control: Mapping[str, Any] | None) -> list[Section]:
@@ -254,7 +260,7 @@ def _each(pair: Any, what: str = "") -> list[str]:
 
 
 # Fields of `FittedOn` that are told otherwise, or are no data.
-TOLD = {"answers", "not_for", "ranking", "estimator", "gain", "parts"}
+TOLD = {"answers", "not_for", "ranking", "estimator", "gain", "parts", "dates"}
 
 
 def _data(one: FittedOn, other: FittedOn) -> list[str]:
@@ -262,6 +268,7 @@ def _data(one: FittedOn, other: FittedOn) -> list[str]:
     for name in FittedOn.model_fields:
         if name not in TOLD:
             lines += _each((getattr(one, name), getattr(other, name)), f"{name}: ")
+    lines += _each(map(_dates, (one, other)), "given: ")
     parts = [", ".join(on.parts.names) if on.parts else "whole answers" for on in (one, other)]
     lines += _each(parts, "parts: ")
     if one.answers != other.answers:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,9 @@ from tracecal.io.settings import Strict, parse
 FEATURE_VERSION = 1
 # Of the file's form: `apps/card.schema.json` describes it. Files without one are of this form, too.
 CARD_VERSION = 1
+
+
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class FittedOn(Strict):
@@ -53,13 +56,16 @@ class FittedOn(Strict):
         "interval; null where it is the default, or where that could not be used",
     )
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
+    dates: tuple[Day, Day] | None = Field(
+        None, description="the first and the last day (UTC) of these answers; null: not known"
+    )
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
     not_for: tuple[str, ...] = Field((), repr=False, description="`unfit_for`, for readers")
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
         usual = {"estimator": None, "gain": None, "parts": None, "reasoning": "none"}
-        usual |= {"groups": None}
+        usual |= {"groups": None, "dates": None}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         told = self.model_copy(update={"not_for": unfit_for(self)})
         return told.model_dump(mode="json", by_alias=True, exclude=left_out)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,6 +152,7 @@ def calibrate_answers(
         groups=known.frame["group_id"].n_unique(),
         base_rate=float(usable["correct"].mean()),
         answers=tuple(fingerprints(usable).drop_nulls()),
+        dates=_days(usable["created"]),
         parts=parts,
     )
     if told := other_kinds(usable, fitted_on):
@@ -363,6 +365,15 @@ def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
     known = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
     kind = known["kind"].mode().min() or "none"
     return kind, known.filter(kind=kind)["top_k"].drop_nulls().mode().min()
+
+
+def _days(created: pl.Series) -> tuple[str, str] | None:
+    """The first and the last day (UTC) of answers; null where a time is not known."""
+    if created.null_count():
+        return None
+    ends = (datetime.fromtimestamp(time, UTC) for time in (created.min(), created.max()))
+    first, last = (f"{end:%Y-%m-%d}" for end in ends)
+    return first, last
 
 
 def _computable(

@@ -52,7 +52,7 @@ def calibrate(
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
     given = answers_in(answers, dict(reading), with_rows=bool(report))
     fit = {"config": config, "parts": parts, "estimators": estimators, "revision": revision}
-    calibrator = api.calibrate(given, task, **fit, vocabulary=reading.vocabulary)
+    calibrator = api.calibrate(given, task, **fit, **dict(reading))
     calibrator.save(output)
     found = calibrator.report()
     own_task = given.metadata.get("task")
