@@ -1,5 +1,6 @@
 """CPU seconds of pieces of work, paired with those of an alternative."""
 
+import os
 import resource
 import statistics
 import subprocess
@@ -42,6 +43,17 @@ def cpu_seconds_of(command: Sequence[str], **options: object) -> float:
     subprocess.run(command, check=True, capture_output=True, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def used(*command: object) -> tuple[float, float]:
+    """CPU seconds and peak resident MB of a program; raises where it fails."""
+    process = subprocess.Popen(
+        [str(one) for one in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, spent = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{command} failed")
+    return spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 1024
 
 
 def paired(
