@@ -7,8 +7,10 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 REPEATS = 5
+SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,12 @@ def cpu_seconds_of(command: Sequence[str], **options: object) -> float:
 
 
 def used(*command: object) -> tuple[float, float]:
-    """CPU seconds and peak resident MB of a program; raises where it fails."""
+    """CPU seconds and peak resident MB of a program that may import ours; raises where it fails."""
     process = subprocess.Popen(
-        [str(one) for one in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [str(one) for one in command],
+        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     _, status, spent = os.wait4(process.pid, 0)
     if status:
