@@ -170,7 +170,7 @@ rule make_explorer:
     input:
         traces=pairs(TRACES),
         # Parts are shown within their answers.
-        wholes=lambda wildcards: [
+        parents=lambda wildcards: [
             PLAN.path(TRACES, model=model, task=PARENTS.get(task, task))
             for model, task in wanted_pairs()
         ],

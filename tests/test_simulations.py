@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import bdtr
+from sklearn.metrics import cohen_kappa_score
 
 from simulations import (
     alarm_streams,
@@ -15,6 +16,7 @@ from simulations import (
     group_labels,
     guarantees,
     intervals,
+    judges,
     parts,
 )
 from simulations.claims import Claim
@@ -103,8 +105,23 @@ def test_as_many_labels_as_are_planned_do_in_about_as_many_draws_as_said():
 
 
 def test_thresholds_hold_for_the_kinds_of_answers_that_they_decide_about():
-    (claim,) = alternatives.claims(5)
-    assert claim.holds, claim
+    for claim in alternatives.claims(5):
+        assert claim.holds, claim
+
+
+def test_a_useful_judge_keeps_more_answers_and_a_bad_one_costs_next_to_nothing():
+    found = judges.outcomes("weak trace", 25, 1)
+    kept = {kind: np.mean([one.kept for one in of_runs]) for kind, of_runs in found.items()}
+    assert kept["useful"] > kept["none"] + 0.2
+    assert kept["inverse"] == pytest.approx(kept["none"], abs=0.02)
+    assert sum(one.wrong > judges.RATE for runs in found.values() for one in runs) < 20
+
+
+def test_a_judge_has_the_kappa_that_is_asked_for():
+    rng = np.random.default_rng(0)
+    correct = rng.random(200_000) < 0.7
+    said = rng.random(200_000) < np.where(correct, *judges.says_right("useful", 0.7))
+    assert cohen_kappa_score(correct, said) == pytest.approx(judges.KAPPA, abs=0.01)
 
 
 def test_guarantees_are_given_where_they_can_be_kept():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.made import answers, stored
 from tracecal.answers.as_traces import entropies_of
 from tracecal.answers.settings import Reading
+from tracecal.calibration import calibrator as calibrator_file
 from tracecal.calibration import fit
 from tracecal.calibration.calibrator import (
     DEFAULT,
@@ -401,7 +402,7 @@ def of_one_token(n, seed, values):
 
 def test_a_constant_is_never_recommended(few_estimators, monkeypatch):
     """One token has no slope, whose fit gives every answer one probability."""
-    monkeypatch.setattr(fit, "DEFAULT", "entropy_slope")
+    monkeypatch.setattr(calibrator_file, "DEFAULT", "entropy_slope")
     held = stored(of_one_token(200, 1, np.linspace(0, 1.5, 40)))
     chosen = held["fitted_on"]
     assert chosen["estimator"] not in ("entropy_slope", "token_prob_slope")
@@ -433,9 +434,9 @@ def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_inte
         surprisal=pl.Series(rng.gamma(1.0, 0.5, (1000, 3)).tolist(), dtype=pl.List(pl.Float32)),
         correct=pl.Series(rng.random(1000) < np.exp(-1.2 * entropy[:, 1])),
     )
-    monkeypatch.setattr(fit, "DEFAULT", "last_k_entropy")
+    monkeypatch.setattr(calibrator_file, "DEFAULT", "last_k_entropy")
     assert stored(frame)["fitted_on"]["estimator"] == "last_k_entropy", "the mean, as good as any"
-    monkeypatch.setattr(fit, "DEFAULT", "first_token_prob")
+    monkeypatch.setattr(calibrator_file, "DEFAULT", "first_token_prob")
     chosen = stored(frame)["fitted_on"]
     assert chosen["estimator"] == chosen["ranking"][0] != "first_token_prob"
     gain, low, high = chosen["gain"]

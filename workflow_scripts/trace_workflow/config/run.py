@@ -366,10 +366,6 @@ class Config(Strict):
         """Whether a model's answers come from files, so that only their traces exist."""
         return any(entry.slug == model and entry.source.answers for entry in self.models)
 
-    def of_parts(self, task: str) -> bool:
-        """Whether a task is made of parts of another's answers."""
-        return self.study.parts is not None and task in self.study.parts.tasks
-
     def cascades(self) -> list[tuple[str, str]]:
         """(small, large): the pairs that `study.cascades` names, or those of `escalations`.
 

@@ -109,8 +109,8 @@ class Selection:
             return
         if lack := self._lack(*self.chosen):
             raise InputError(f"config: {lack}.")
-        for model, task in self.config.study.pairs():
-            if self.config.of_parts(task) and not self.computed(model, task):
+        for model, task in self.pairs:
+            if self.tasks[task].source.parts_of and not self.computed(model, task):
                 raise InputError(
                     f"config: 'estimators' names none that can be computed for {task!r}: parts of "
                     "answers have traces and labels alone; name another estimator."
@@ -121,6 +121,11 @@ class Selection:
                     f"'study.cross.broader: false' computes none for model {model!r}; set it to "
                     "true, or name another estimator."
                 )
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The (model, task) pairs that the studies need, sorted."""
+        return self.config.study.pairs()
 
     @cached_property
     def available(self) -> Estimators:
@@ -141,7 +146,7 @@ class Selection:
         found: dict[str, str] = {}
         if self.config.estimators is not None:
             return found
-        all_given = all(self.config.answered(model) for model, _ in self.config.study.pairs())
+        all_given = all(self.config.answered(model) for model, _ in self.pairs)
         for e in self.available:
             if bases := [name for name in e.built_on if name in found]:
                 found[e.id] = f"{bases[0]} is left out"
@@ -168,7 +173,7 @@ class Selection:
                 lacking.setdefault(needed, []).append(e.id)
         missing = "; ".join(f"{', '.join(ids)} (need {what})" for what, ids in lacking.items())
         study = self.config.study
-        given = sorted({model for model, _ in study.pairs() if self.config.answered(model)})
+        given = sorted({model for model, _ in self.pairs if self.config.answered(model)})
         told = [f"{model}'s answers come from files" for model in given]
         parts = study.parts.tasks if study.parts else ()
         told += [f"{task} is made of parts of answers" for task in parts]
@@ -249,8 +254,9 @@ class Selection:
         """Whether only what traces give is computed for a model's answers to a task: those from
         files, parts of answers, and answers that are there for their parts alone.
         """
-        apart = (model, task) not in self.config.study.pairs() or self.config.of_parts(task or "")
-        return self.config.answered(model) or (task is not None and apart)
+        if task is None or self.config.answered(model):
+            return self.config.answered(model)
+        return (model, task) not in self.pairs or self.tasks[task].source.parts_of is not None
 
     def _users(self, encoder: str, *among: Estimator) -> list[str]:
         by_samples = encoder == "entailment" and self.config.sampling.equivalence == "nli"
@@ -284,7 +290,7 @@ class Selection:
     def _learned_from(self) -> dict[str, list[str]]:
         """By model for which supervised estimators are computed: its tasks."""
         found: dict[str, list[str]] = {}
-        for model, task in self.config.study.pairs():
+        for model, task in self.pairs:
             if self._wants_broader(model) and not self._traces_alone(model, task):
                 found.setdefault(model, []).append(task)
         return found

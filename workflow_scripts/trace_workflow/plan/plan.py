@@ -97,8 +97,7 @@ class Plan:
 
         Only answers from files, and parts of answers, may lack some.
         """
-        config = self.run.config
-        some = config.answered(model) or config.of_parts(task)
+        some = self.run.config.answered(model) or task in self.run.parents
         return f"work/answered/{model}" if some else "tasks"
 
     def files(self, result: Result, finished: Pairs, **wildcards: str) -> dict[str, object]:

@@ -12,7 +12,7 @@ from trace_workflow.analyses.localized_errors import GAIN, GAINER
 from trace_workflow.tables import notes
 from trace_workflow.tables.captions import listed
 from trace_workflow.tables.improved import UNSUPPORTED
-from trace_workflow.tables.notes import BEST_OF_COLUMN, by, frame_of, marked, method
+from trace_workflow.tables.notes import BEST_OF_COLUMN, frame_of, marked, method, rows_by
 from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table, number, ranked
 
@@ -54,7 +54,7 @@ class Shown(NamedTuple):
 def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequence[Shown]) -> Table:
     """The table `name` of an analysis of localized errors: a row per estimator, TRACE's last."""
     analysis, missing = frames[name], notes.fewer(frames, settings)
-    values = by(analysis, "estimator", "slice", "metric")
+    values = rows_by(analysis, "estimator", "slice", "metric")
     model, pooled = analysis.select("model", "tasks").row(0)
     present = [entry for entry in settings.estimators if entry.id in set(analysis["estimator"])]
     largest = {column.slice: most(values, column.slice) for column in shown}

@@ -24,10 +24,10 @@ from tracecal.calibration.calibrator import (
     default_estimator,
     fingerprints,
     from_stored,
+    reading_for,
     run_on,
     stored_in,
     target_of,
-    vocabulary_for,
 )
 from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
 from tracecal.calibration.parts import (
@@ -245,9 +245,10 @@ class Calibrator:
         return other
 
     def reading(self, reading: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of reading, with the vocabulary that the calibrator was fitted with."""
-        size = vocabulary_for(self.fitted_on, reading.get("vocabulary"))
-        return dict(reading) | {"vocabulary": size}
+        """Options of reading, with the vocabulary and the further columns that the calibrator was
+        fitted with.
+        """
+        return reading_for(self.fitted_on, reading)
 
     def score(
         self,
@@ -325,6 +326,7 @@ class Calibrator:
         promise: str | None = None,
         estimator: str | None = None,
         part: str | None = None,
+        also: Mapping[str, float | None] | None = None,
     ) -> Confidence:
         """Give one answer its confidence by its trace, in a fraction of a millisecond.
 
@@ -336,6 +338,9 @@ class Calibrator:
             As of `score`.
         part : str, optional
             The name of the part of an answer whose tokens they are, by a calibrator of parts.
+        also : mapping, optional
+            The values of the further columns that it was calibrated with, by their names; without
+            one there is no probability.
 
         Returns
         -------
@@ -355,7 +360,7 @@ class Calibrator:
         True
         """
         fitted, target = self._for(estimator, entropy is not None), target_of(error_rate, promise)
-        return score.score_answer(fitted, surprisal, entropy, target, part=part)
+        return score.score_answer(fitted, surprisal, entropy, target, part=part, also=also or {})
 
     def score_response(
         self,
@@ -579,7 +584,9 @@ def calibrate(
     progress : bool
         Whether to show bars.
     **reading
-        Options of reading; ``vocabulary`` is kept in the calibrator.
+        Options of reading. ``vocabulary`` is kept in the calibrator, and so is ``also``: further
+        columns by name, each the path in a row of a number or verdict that says how far to trust
+        the answer, larger: more. The recommended fit takes them beside the trace.
 
     Returns
     -------

@@ -166,6 +166,10 @@ def sections(stored: Mapping[str, Any], where: str) -> list[Section]:
         f"kind of traces: {', '.join(kinds_of(on))}",
     ]
     told += [f"given: {_dates(on)}"] if on.dates else []
+    told += [
+        f"further column: {name} (at {path} in a row), larger: more trustworthy"
+        for name, path in on.columns.items()
+    ]
     told += [f"parts of answers: {', '.join(on.parts.names)}"] if on.parts else []
     others = len(stored) - 2
     recommended = [f"{LABELS[name]} ({name}), of {', '.join(fits['features'])}"]

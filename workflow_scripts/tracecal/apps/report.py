@@ -15,10 +15,17 @@ from scipy.special import betaincinv, expit, logit, ndtri
 
 from tracecal.answers.settings import Reading
 from tracecal.calibration import planning, resampling
-from tracecal.calibration.calibrator import DEFAULT, LABELS, default_estimator
+from tracecal.calibration.calibrator import (
+    DEFAULT,
+    LABELS,
+    default_estimator,
+    default_of,
+    resting_on,
+)
 from tracecal.calibration.fit import FitSettings, Labelled
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
+from tracecal.estimators.registry import LOG_RIDGE_ALSO
 
 # Intervals come from fewer resamples where they would draw more answers than this.
 MOST_DRAWN, FEWEST_RESAMPLES = 4_000_000, 200
@@ -181,11 +188,11 @@ def summary(found: Found, typed: Sequence[tuple[str, str]]) -> str:
         "",
         f"By the {found.measured['n'].max()} of them that no estimator was chosen by:",
         "",
-        f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>20}{'ECE':>8}",
+        f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>22}{'ECE':>8}",
     ]
     lines += [
         f"{LABELS[row['estimator']]:34}{_with_ends(row, 'brier'):>20}"
-        f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>20}{_number(row['ece']):>8}"
+        f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>22}{_number(row['ece']):>8}"
         + "".join(f"  {note}" for note in notes(row, estimator))
         for row in found.measured.iter_rows(named=True)
     ]
@@ -227,7 +234,24 @@ def recommendation(found: Found) -> list[str]:
             f"{wrong} {fixed}. Each guarantee holds by itself: take the rate that your use asks "
             "for, not the strictest of several that happen to be guaranteed."
         )
-    return [headline, more, advice(fitted_on), *([found.outlook] if found.outlook else [])]
+    return [
+        headline,
+        more,
+        advice(fitted_on, default_of(found.stored)),
+        *_resting_on(found),
+        *([found.outlook] if found.outlook else []),
+    ]
+
+
+def _resting_on(found: Found) -> list[str]:
+    """What the recommended fit needs beside the trace, in a paragraph; none where it needs none."""
+    also = [one["name"] for one in found.stored["fitted_on"].get("also", ())]
+    if not also or found.estimator != LOG_RIDGE_ALSO.id:
+        return []
+    return [
+        f"Its probabilities and guarantees rest on {resting_on(also)}: an answer that lacks one of "
+        "them has no probability."
+    ]
 
 
 def recommended(certified: pl.DataFrame) -> float | None:
@@ -274,6 +298,7 @@ def commands(
         ("look at the labelled answers", explored),
     ]
     if not fitted_on.get("parts"):
+        served = found.estimator != LOG_RIDGE_ALSO.id  # servers give no columns of a user's own
         state = f"{Path(calibrator).stem}.db"
         watch = ["watch", "--answers", new, *of_new, *by, *named, *kept, "--state", state]
         of_server = {
@@ -282,7 +307,7 @@ def commands(
         serve = ["serve", "--upstream", "http://localhost:8000", *by, *kept, *flags(of_server)]
         rows += [
             ("hear when new answers are no longer like these", watch),
-            ("a proxy that adds the probability to a server's answers", serve),
+            *[("a proxy that adds the probability to a server's answers", serve)] * served,
         ]
     return [(what, shlex.join(["tracecal", *words])) for what, words in rows]
 
@@ -322,12 +347,12 @@ def notes(row: Mapping[str, Any], estimator: str) -> list[str]:
     return recommended + (["few different values"] if 2 * row["distinct"] < row["n"] else [])
 
 
-def advice(fitted_on: Mapping[str, Any]) -> str:
-    """Which estimator to use, and why that one."""
+def advice(fitted_on: Mapping[str, Any], default: str = DEFAULT) -> str:
+    """Which estimator to use, and why that one and not the `default`."""
     estimator, gain = fitted_on["estimator"], fitted_on.get("gain")
     use = f"Use {LABELS[estimator]}, as 'tracecal score' does (--estimator {estimator})"
-    usual = LABELS[DEFAULT]
-    if estimator == DEFAULT:
+    usual = LABELS[default]
+    if estimator == default:
         return f"{use}: it was fixed beforehand, and no other is better by more than its interval."
     if gain is None:
         return f"{use}: {usual} gives these answers one probability, or cannot be computed."

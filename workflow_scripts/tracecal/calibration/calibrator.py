@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,8 +16,8 @@ from tracecal.answers.record import ENTROPY_KIND, Known, Reasoning, StopToken
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
-from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.of_traces import ALSO, NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
+from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.io.checksums import beside, digest, read_sum
 from tracecal.io.settings import Strict, parse
 
@@ -25,6 +25,13 @@ from tracecal.io.settings import Strict, parse
 FEATURE_VERSION = 1
 # Of the file's form: `apps/card.schema.json` describes it. Files without one are of this form, too.
 CARD_VERSION = 1
+
+
+class FurtherColumn(Strict):
+    """A column of the user's own, a number or a verdict, larger: more trustworthy."""
+
+    name: str
+    path: str = Field(description="where it is in a row")
 
 
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -60,12 +67,18 @@ class FittedOn(Strict):
         None, description="the first and the last day (UTC) of these answers; null: not known"
     )
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
+    also: tuple[FurtherColumn, ...] = Field((), description="taken beside the trace")
     not_for: tuple[str, ...] = Field((), repr=False, description="`unfit_for`, for readers")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The paths of the further columns, by name."""
+        return {one.name: one.path for one in self.also}
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
         usual = {"estimator": None, "gain": None, "parts": None, "reasoning": "none"}
-        usual |= {"groups": None, "dates": None}
+        usual |= {"groups": None, "also": (), "dates": None}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         told = self.model_copy(update={"not_for": unfit_for(self)})
         return told.model_dump(mode="json", by_alias=True, exclude=left_out)
@@ -81,6 +94,10 @@ def unfit_for(fitted_on: FittedOn) -> tuple[str, ...]:
         f"Answers to another task than {fitted_on.task}, or to its questions drawn in another way.",
         "Answers to changed prompts, or decoded with other settings.",
         f"Other kinds of traces than these: {', '.join(kinds_of(fitted_on))}.",
+        *(
+            f"Answers whose {name} was made in another way than that of the labelled answers."
+            for name in fitted_on.columns
+        ),
         "Parts of answers: it is of whole ones."
         if whole
         else "Whole answers, and other parts than those it names.",
@@ -137,6 +154,13 @@ def fitted_on(
 
 # What `calibrate` recommends unless another is shown to be better; fixed before labels are seen.
 DEFAULT = "log_ridge"
+
+
+def default_of(estimators: Container[str]) -> str:
+    """DEFAULT; where columns of a user's own are given, that with them, which is then there."""
+    return LOG_RIDGE_ALSO.id if LOG_RIDGE_ALSO.id in estimators else DEFAULT
+
+
 # For calibrators that do not say which one to use: the workflow's and older ones.
 UNNAMED, FALLBACK = "trace_plus", ("seq_logp", "len_norm_logp")
 
@@ -148,7 +172,7 @@ class _Labels(dict[str, str]):
         return name
 
 
-LABELS = _Labels({entry.id: entry.label for entry in ESTIMATORS})
+LABELS = _Labels({entry.id: entry.label for entry in OF_FILES})
 # What answers are kept by: an error rate, or a guarantee of a cascade, such as 'below:0.02'.
 Target = float | str
 
@@ -198,6 +222,11 @@ class Fitted:
     reference: Reference = field(default_factory=Reference)
     custom: Custom = field(default_factory=dict)
     held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def also(self) -> list[str]:
+        """Those of the inputs that are columns of the user's own, by their names."""
+        return [name.removeprefix(ALSO) for name in self.inputs if name.startswith(ALSO)]
 
     def with_part(self, x: np.ndarray, parts: Sequence[str]) -> np.ndarray:
         """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
@@ -337,7 +366,10 @@ def default_estimator(stored: Mapping[str, Any], entropies: bool = True) -> str:
     """
     fitted_on = stored["fitted_on"]
     usual, *others = (fitted_on.get("estimator") or UNNAMED, *fitted_on.get("ranking", ()))
-    inputs = {entry.id: entry.inputs for entry in ESTIMATORS if entry.id in stored}
+    inputs = {entry.id: entry.inputs for entry in OF_FILES if entry.id in stored}
+    if LOG_RIDGE_ALSO.id in inputs:
+        features = stored[LOG_RIDGE_ALSO.id]["features"]
+        inputs[LOG_RIDGE_ALSO.id] = [f"features.{name}" for name in features]
     if entropies and usual in inputs:
         return usual
     for name in (usual, *others, *FALLBACK):
@@ -370,7 +402,7 @@ def from_stored(
     return Fitted(
         estimator=estimator,
         by_part=by_part,
-        inputs=tuple(_inputs(estimator, features, fits, custom)),
+        inputs=tuple(_inputs(estimator, features, fits, custom, fitted_on.columns)),
         final=from_json(fits["final"]),
         certified=from_json(tested) if tested else None,
         thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]}
@@ -406,7 +438,11 @@ def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:
 
 
 def _inputs(
-    estimator: str, features: list[str], fits: Mapping[str, Any], custom: Custom
+    estimator: str,
+    features: list[str],
+    fits: Mapping[str, Any],
+    custom: Custom,
+    also: Iterable[str],
 ) -> list[str]:
     """An estimator's inputs with their folders, which a calibrator's file leaves out."""
     if (definition := fits.get("definition")) is not None:
@@ -420,13 +456,27 @@ def _inputs(
                 "again, or give the file as it was."
             )
         return [f"scores.{estimator}"]
-    known = {entry.id: entry.inputs for entry in ESTIMATORS}
+    known = {entry.id: entry.inputs for entry in OF_FILES}
+    known[LOG_RIDGE_ALSO.id] = also_inputs(
+        [name for name in known[DEFAULT] if name.split(".", 1)[1] in features], also
+    )
     if [name.split(".", 1)[1] for name in known.get(estimator, ())] != features:
         raise InputError(
             f"the calibrator of {estimator!r} needs {', '.join(features)}, which are not this "
             "estimator's inputs in this version; calibrate it again."
         )
     return known[estimator]
+
+
+def resting_on(also: Iterable[str]) -> str:
+    """What probabilities and guarantees rest on where there are columns of the user's own."""
+    *others, last = also
+    return f"{', '.join(['the trace', *others])} and {last}, made as for the labelled answers"
+
+
+def also_inputs(of_trace: Iterable[str], also: Iterable[str]) -> list[str]:
+    """The inputs of the fit with columns of the user's own: those `of_trace`, then the columns."""
+    return [*of_trace, *(f"{ALSO}{name}" for name in also)]
 
 
 # Whether answers match the model, task and kind of trace that a calibrator was fitted on.
@@ -497,6 +547,21 @@ def vocabulary_for(fitted_on: FittedOn, given: int | None) -> int | None:
             f"{given}; leave out --vocabulary, or calibrate with {given}."
         )
     return given or fitted_on.vocabulary
+
+
+def reading_for(fitted_on: FittedOn, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `Reading` for answers to be scored: as `given`, with what the calibrator knows
+    of the vocabulary and of further columns. Raises `InputError` where they are others.
+    """
+    known = fitted_on.columns
+    also = known | dict(given.get("also") or {})
+    if more := [name for name in also if name not in known]:
+        raise InputError(
+            f"the calibrator was not fitted on the further column {more[0]!r}; it has: "
+            f"{', '.join(known) or 'none'}. "
+            "Leave it out, or calibrate with it (--also)."
+        )
+    return {**given, "vocabulary": vocabulary_for(fitted_on, given.get("vocabulary")), "also": also}
 
 
 def other_entropies(kind: str, top_k: int | None, fitted_on: FittedOn) -> str | None:

@@ -20,6 +20,7 @@ DISTRIBUTION = "tracecal"
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
 READ += ("weights", "escalate_calibrator", "estimators")
 WRITTEN = ("output", "report", "explorer", "picture", "promise_file", "state", "watch")
+EXAMPLES = {"columns": "answer=output.text", "also": "judge=scores.judge"}
 MAY_SHARE = (("state", "answers"), ("output", "labels"))
 
 
@@ -101,7 +102,7 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
         require_apart(given)
         for name, model in models.items():
             values = {one.name: given.pop(one.name) for one in options[name]}
-            given[name] = parse(model, _with_columns(values), "options")
+            given[name] = parse(model, _with_pairs(values, model), "options")
         with suppress(BrokenPipeError):  # the reader of the output, such as `head`, has enough
             function(**given)
 
@@ -109,14 +110,19 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _with_columns(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with `columns`, which are given as COLUMN=PATH, as a mapping."""
-    if "columns" not in values:
-        return values
-    pairs = [pair.partition("=") for pair in values["columns"]]
-    if wrong := [name for name, equals, path in pairs if not (name and equals and path)]:
-        raise InputError(f"--columns {wrong[0]}: expected COLUMN=PATH, such as answer=output.text.")
-    return values | {"columns": {name: path for name, _, path in pairs}}
+def _with_pairs(values: dict[str, Any], model: type[Strict]) -> dict[str, Any]:
+    """The values with those that are given as COLUMN=PATH as mappings."""
+    found = dict(values)
+    for name in values:
+        if get_origin(model.model_fields[name].annotation) is not dict:
+            continue
+        pairs = [pair.partition("=") for pair in values[name]]
+        if wrong := [key for key, equals, path in pairs if not (key and equals and path)]:
+            raise InputError(
+                f"--{name} {wrong[0]}: expected COLUMN=PATH, such as {EXAMPLES[name]}."
+            )
+        found[name] = {key: path for key, _, path in pairs}
+    return found
 
 
 # Options of several commands.

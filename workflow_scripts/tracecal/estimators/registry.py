@@ -108,6 +108,11 @@ ESTIMATORS = (
     variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
 )  # fmt: skip
 
+# Log ridge with a user's own columns (--also), which answers of a file have and those of a run do not;
+# its inputs are those of Log ridge that the answers have, then the columns.
+LOG_RIDGE_ALSO = variant("log_ridge_also", "Log ridge + own columns", fit="ridge")
+OF_FILES = (*ESTIMATORS, LOG_RIDGE_ALSO)
+
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
 # The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
@@ -185,7 +190,7 @@ def custom_entries(given: Given) -> dict[str, CustomEntry]:
     else:
         expected = "id: {'label': 'Name', 'score': a Polars expression}"
         where, declared = str(given), declared_in(given, "ESTIMATORS", expected)
-    if taken := [name for name in declared if name in IDS]:
+    if taken := [name for name in declared if name in {one.id for one in OF_FILES}]:
         raise InputError(f"{where}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
     return {name: parse(CustomEntry, entry, f"{where}: {name}") for name, entry in declared.items()}
 

@@ -575,10 +575,15 @@ def summary(store: Store, told: Added, judged: Added) -> str:
         )
     limit = state.settings.limit
     for name, one in state.monitors.items():
-        lines.append(f"{name}: evidence {one.total:,.3g} of {limit:,.3g}")
+        lines.append(f"{NAMES.get(name, name)}: {_evidence(one.total, limit)}")
     if state.settings.error_rate is not None:
         enough = 1 / state.settings.chance
-        lines.append(f"{ERROR}: evidence {state.errors.total:,.3g} of {enough:,.3g}")
+        lines.append(f"{ERROR}: {_evidence(state.errors.total, enough)}")
     lines += [f"WARNING: {warning}"] if (warning := alike(store)) else []
     lines += [f"ALARM: {one}" for one in sentences(state)] or ["no alarm"]
     return "\n".join(lines)
+
+
+def _evidence(found: float, limit: float) -> str:
+    shown = f"{found:,.1f}" if found < 1e6 else f"{found:.1e}"
+    return f"evidence {shown}, alarm at {limit:,.0f}"

@@ -19,15 +19,17 @@ PLACE = {
 }
 NO_PLACE = {name: pl.lit(None, dtype) for name, dtype in PLACE.items()}
 # What a part's row leaves to its whole answer.
-OF_WHOLE = ("prompt", "tokens", "surprisal", "entropy")
+OF_PARENT = ("prompt", "tokens", "surprisal", "entropy")
 ANSWER = ("model", "task", "example_id")
 PEAK = window_start(pl.col("entropy"), WINDOW).cast(pl.Int32)
 
 
-def apart(answers: pl.DataFrame, wholes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """`answers` (with the columns PLACE) without the tokens that their wholes hold, and where each
-    is: the row of an answer, that of its whole, its name and its tokens [start, end); these three
-    are null of a whole answer itself.
+def split_tokens(
+    answers: pl.DataFrame, parents: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """`answers` (with the columns PLACE) without the tokens that their parent answers hold, and
+    where these are: the row of an answer, that of its parent, the part's name, and its tokens
+    [start, end) there. The last three are null of a parent answer itself.
     """
     own = answers.with_row_index("row").select(
         "row",
@@ -38,11 +40,11 @@ def apart(answers: pl.DataFrame, wholes: pl.DataFrame) -> tuple[pl.DataFrame, di
         task=pl.coalesce("parent_task", "task"),
         example_id=pl.coalesce("parent_id", "example_id"),
     )
-    numbered = wholes.select(ANSWER).with_row_index("whole")
+    numbered = parents.select(ANSWER).with_row_index("parent")
     found = own.join(numbered, on=ANSWER, maintain_order="left")
     elsewhere = pl.int_range(pl.len()).is_in(found["row"].implode())
-    places = found.select("row", "whole", "part", "start", "end")
-    left = [pl.when(~elsewhere).then(name).alias(name) for name in OF_WHOLE]
+    places = found.select("row", "parent", "part", "start", "end")
+    left = [pl.when(~elsewhere).then(name).alias(name) for name in OF_PARENT]
     return answers.with_columns(left), places.to_dict(as_series=False)
 
 
@@ -104,7 +106,7 @@ def contents(
     total: int,
     main: str | None = None,
     split: int | None = SPLIT,
-    wholes: pl.DataFrame | None = None,
+    parents: pl.DataFrame | None = None,
     promises: pl.DataFrame | None = None,
     use: str | None = None,
 ) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def contents(
     lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
     slugs to labels, in the order in which they are listed; `total` is the number of answers chosen
     from, `main` the model whose answers the page opens on; `split` the one that held answers out,
-    null for the answers of a file; `wholes` those that parts are of (`read_wholes`); `promises`
+    null for the answers of a file; `parents` those that parts are of (`read_parents`); `promises`
     those about cascades (`cascaded`); `use` is the estimator that the page begins with, null:
     TRACE+.
     """
@@ -127,9 +129,9 @@ def contents(
     shades = {name: darkest(answers[name]) for name in ("surprisal", "entropy")}
     places: dict[str, Any] = {}
     held: dict[str, Any] = {}
-    if wholes is not None:
-        answers, places = apart(answers, wholes)
-        held = {name: _plain(wholes[name]) for name in wholes.columns if name not in ANSWER}
+    if parents is not None:
+        answers, places = split_tokens(answers, parents)
+        held = {name: _plain(parents[name]) for name in parents.columns if name not in ANSWER}
     # Each passage is stored once, however many questions and models share it.
     contexts = sorted(set(answers["context"].drop_nulls()))
     return {
@@ -149,7 +151,7 @@ def contents(
         ],
         "contexts": contexts,
         "darkest": shades,
-        "wholes": held,
+        "parents": held,
         "places": places,
         "cascades": cascaded(answers, promises, models),
         "answers": {

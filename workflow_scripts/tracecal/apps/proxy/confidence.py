@@ -62,7 +62,14 @@ class Scorer(Unscored):
     watcher: "Watcher | None" = None
 
     def __post_init__(self) -> None:
-        """Raises `InputError` where the calibrator was not tested for the target."""
+        """Raises `InputError` where the calibrator was not tested for the target, or takes columns
+        that a server's answers do not have.
+        """
+        if self.fitted.also:
+            raise InputError(
+                f"the calibrator takes {' and '.join(self.fitted.also)} beside the trace (--also), "
+                "and a server's answers have none: calibrate without, for the proxy."
+            )
         if self.target is not None:
             self.fitted.require_tested(self.target)
 
@@ -111,10 +118,11 @@ class Scorer(Unscored):
         if refused:
             return Confidence(None, reason=refused), None
         needs_entropy = not NEED_ENTROPY.isdisjoint(self.fitted.inputs)
-        if record.surprisal is None or (record.entropy is None and needs_entropy):
+        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
+        lacking = record.surprisal is None or (record.entropy is None and needs_entropy)
+        if lacking and not (of_parts and record.partial):
             return Confidence(None, reason=record.lacks), None
         doubts = [*_doubts(answer, record, request), *questions]
-        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
         of_each = None
         if of_parts or asked:
             parts, why = record_parts(self.fitted, record, self.target, asked)
