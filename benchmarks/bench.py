@@ -1,8 +1,9 @@
 """What the workflow's work costs, beside an alternative and the least it could cost.
 
 `make bench` runs it, or `make bench AREAS=operators` one area. An area is a module of this folder
-whose function `rows` yields `Row`s; it is named in `AREAS`. One thread throughout; the table is
-printed, and each run is kept as JSON in results/bench.
+whose function `rows` yields `Row`s; it is named in `AREAS`. Behind a colon may stand sizes that
+`rows` takes: `AREAS=commands:100000`. One thread throughout; the table is printed, and each run is
+kept as JSON in results/bench.
 """
 
 import importlib
@@ -19,6 +20,7 @@ AREAS = (
     "polygraph",
     "operators",
     "calibration",
+    "commands",
     "parts",
     "workflow",
     "growth",
@@ -43,7 +45,9 @@ def main(areas: list[str]) -> None:
     print(_line(COLUMNS))
     for area in areas or AREAS:
         results[area] = []
-        for row in importlib.import_module(f"benchmarks.{area}").rows():
+        name, _, sizes = area.partition(":")
+        own = importlib.import_module(f"benchmarks.{name}")
+        for row in own.rows(*map(int, filter(None, sizes.split(",")))):
             print(_line(_cells(row)), flush=True)
             results[area].append(asdict(row))
     run = {

@@ -1,13 +1,16 @@
 """CPU seconds of pieces of work, paired with those of an alternative."""
 
+import os
 import resource
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 REPEATS = 5
+SCRIPTS = Path(__file__).resolve().parents[1] / "workflow_scripts"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,20 @@ def cpu_seconds_of(command: Sequence[str], **options: object) -> float:
     subprocess.run(command, check=True, capture_output=True, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def used(*command: object) -> tuple[float, float]:
+    """CPU seconds and peak resident MB of a program that may import ours; raises where it fails."""
+    process = subprocess.Popen(
+        [str(one) for one in command],
+        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, spent = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{command} failed")
+    return spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 1024
 
 
 def paired(

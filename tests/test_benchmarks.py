@@ -13,6 +13,7 @@ from scipy.stats import ks_2samp
 from benchmarks import (
     alarms,
     calibration,
+    commands,
     decoding,
     growth,
     mapie,
@@ -37,6 +38,7 @@ FEW = dict(list(calibration.ESTIMATORS.items())[:2])
     ("area", "small"),
     [
         (calibration, {"SIZES": (60,), "ESTIMATORS": FEW}),
+        (commands, {"SIZES": (60,), "SCORED": 60, "SHOWN": 60}),
         (decoding, {"SIZES": ((300, 32, 1, 2),), "ANSWERS": 4, "LONGEST": 3, "NEW": 3}),
         (operators, {"SIZES": (50,)}),
         (parts, {"SIZES": (50,)}),

@@ -4,6 +4,7 @@ from tracecal.api.answers import trace_features as trace_features
 from tracecal.api.answers import trace_score as trace_score
 from tracecal.api.calibrator import Calibrator as Calibrator
 from tracecal.api.calibrator import calibrate as calibrate
+from tracecal.api.cascade import cascade as cascade
 from tracecal.api.labels import LabelSearch as LabelSearch
 from tracecal.api.labels import agree as agree
 from tracecal.api.labels import explore as explore

@@ -14,10 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 import polars as pl
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from tracecal.api.answers import answers_in, traces_in
 from tracecal.calibration.few_labels import EITHER_SIGN, MEMBERS, RIDGE, Member, fit_mixtures
@@ -25,6 +21,17 @@ from tracecal.calibration.fits import Fit, Method, fit_all
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import KNOWN, inputs
 from tracecal.estimators.registry import ESTIMATORS
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+    from sklearn.utils import Tags, check_random_state
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise InputError(
+        f"tracecal.sklearn needs {error.name}, which is not installed: pip install "
+        "'tracecal[sklearn]'"
+    ) from error
 
 __all__ = ["LogRidgeClassifier", "StackOfSixClassifier", "TraceFeatures", "TracePlusClassifier"]
 

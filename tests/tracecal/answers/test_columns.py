@@ -273,3 +273,25 @@ def test_a_verdict_at_a_path_that_envelope_and_answer_both_have_must_agree(read)
 )
 def test_a_servers_answer_is_labelled_beside_or_in_its_own_object(read, row):
     assert read(row).frame["correct"].to_list() == [True]
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds"),
+    [
+        (1795333618, 1795333618.0),
+        ("1795333618.5", 1795333618.5),
+        ("2026-11-22T07:46:58Z", 1795333618.0),
+        ("2026-11-22 08:46:58+01:00", 1795333618.0),
+        ("2026-11-22T07:46:58.500000000Z", 1795333618.5),
+        ("2026-11-22T07:46:58", 1795333618.0),
+        *((none, None) for none in (0, 1, 12.9, 1795333618000, True, "soon", "", "20261122", [1])),
+    ],
+)
+def test_the_time_of_an_answer_is_read_where_it_is_one(read, time, seconds):
+    own = {"id": "a", "logprobs": [-0.5]}
+    rows = [own | {"created": time}, {**own, "created": 0, "timestamp": time}]
+    rows += [{"id": "a", "startTime": time, "response": own | {"created": 0}}]
+    for row in rows:
+        assert read(row).frame["created"].to_list() == [seconds]
+    mapped = {"id": "id", "logprobs": "logprobs", "created": "at.end"}
+    assert read(own | {"at": {"end": time}}, columns=mapped).frame["created"].item() == seconds

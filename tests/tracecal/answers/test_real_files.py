@@ -75,3 +75,14 @@ def test_lm_evaluation_harness_gives_prompts_texts_and_labels():
     assert found.wrong == ["line 4: the answer is empty"]
     assert found.frame["prompt"].str.ends_with("\nAnswer:").all()
     assert found.frame["correct"].to_list() == [False] * 5
+
+
+def test_times_are_those_that_the_programs_state():
+    began = {
+        "vllm.jsonl": 1795333092,
+        "inspect.eval": 1795333060.61279,
+        "llama_cpp.jsonl": 1795333618,
+    }
+    for name, first in began.items():
+        assert read(name).frame["created"].min() == pytest.approx(first)
+    assert read("samples_facts.jsonl", wrong_rows="skip").frame["created"].count() == 0

@@ -1,5 +1,9 @@
-"""The functions of `import tracecal` give what the commands of the same names write and print."""
+"""The functions of `import tracecal` give what the commands of the same names write and print.
 
+A command parses its options, calls one of them, and prints or writes what it gives.
+"""
+
+import ast
 import json
 from pathlib import Path
 
@@ -8,9 +12,10 @@ import pytest
 
 import tracecal
 from support.log_rows import write
-from support.made import answers
+from support.made import answers, pair
+from support.running import REPOSITORY
 from tracecal.calibration.score import with_digits
-from tracecal.cli.main import main
+from tracecal.cli.main import COMMANDS, main
 
 CALIBRATE = ["calibrate", "--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
 
@@ -46,6 +51,8 @@ def test_calibrate(files, capsys):
     pages = [Path(name).read_text(encoding="utf-8") for name in ("own.html", "page.html")]
     own, its = (page.split("<h2>Guarantees")[1] for page in pages)
     assert own == its and "What to type next" not in pages[0]
+    report.save("both.html", "labelled.jsonl", vocabulary=100_000)
+    assert Path("both.answers.html").read_bytes() == Path("page.answers.html").read_bytes()
     loaded = tracecal.Calibrator.load("C.json")
     assert loaded.report(answers(120), config="config.yaml").text == report.text
     with pytest.raises(tracecal.InputError, match="needs the labelled answers"):
@@ -72,6 +79,66 @@ def test_score(files, caplog):
         assert caplog.messages == told
         assert with_digits(scored).equals(pl.read_parquet("s.parquet")), source
         assert calibrator.score(pl.read_ndjson(source), **options).equals(scored)
+
+
+def test_score_by_a_promise(files):
+    tracecal.cascade(*pair(), config={"splits": {"count": 2}}).calibrator.save("P.json")
+    command = ["score", "--answers", "new.jsonl", "--calibrator", "P.json", "--output", "s.parquet"]
+    assert main([*command, "--promise", "below:0.05"]) == 0
+    calibrator = tracecal.Calibrator.load("P.json")
+    scored = calibrator.score("new.jsonl", promise="below:0.05")
+    assert 0 < scored["keep"].sum() < 40
+    assert with_digits(scored).equals(pl.read_parquet("s.parquet"))
+    for row, expected in zip(rows("new.jsonl"), scored["keep"], strict=True):
+        assert calibrator.score_response(row, promise="below:0.05").keep == expected
+    with pytest.raises(tracecal.InputError, match="has no guarantee 'below:0.3'"):
+        calibrator.score("new.jsonl", promise="below:0.3")
+    with pytest.raises(tracecal.InputError, match="answers are kept by one of them"):
+        calibrator.score("new.jsonl", promise="below:0.05", error_rate=0.3)
+
+
+def test_cascade(files, capsys):
+    for name, frame in zip(("small", "large"), pair(120), strict=True):
+        frame.write_ndjson(f"{name}.jsonl")
+    (files / "config.yaml").write_text("splits: {count: 2}\nbootstrap: {resamples: 40}\n")
+    command = ["cascade", "--small", "small.jsonl", "--large", "large.jsonl"]
+    prices = ["--small-price", "1", "2", "--large-price", "10", "20"]
+    given = ["--config", "config.yaml", "--vocabulary", "9000", "--large-model", "q", *prices]
+    assert main([*command, *given, "--output", "P.json", "--picture", "p.svg"]) == 0
+    found = tracecal.cascade(
+        "small.jsonl",
+        "large.jsonl",
+        config={"splits": {"count": 2}, "bootstrap": {"resamples": 40}},
+        large_model="q",
+        small_price=(1, 2),
+        large_price=(10, 20),
+        vocabulary=9000,
+    )
+    assert capsys.readouterr().out == f"{found}\n"
+    found.calibrator.save("own.json")
+    found.picture("own.svg")
+    for own, its in (("own.json", "P.json"), ("own.svg", "p.svg")):
+        assert Path(own).read_bytes() == Path(its).read_bytes()
+    frames = [tracecal.read_answers(frame) for frame in pair(120)]
+    assert (
+        "below:0.05"
+        in tracecal.cascade(*frames, config="config.yaml").calibrator.fitted().thresholds
+    )
+    with pytest.raises(tracecal.InputError, match="expected a name that ends in .svg, .pdf, .png"):
+        found.picture("own.gif")
+
+
+def test_card(files, capsys):
+    assert main([*CALIBRATE]) == 0
+    one, other = (tracecal.Calibrator.load("C.json") for _ in range(2))
+    capsys.readouterr()
+    assert main(["card", "C.json", "--output", "card.html"]) == 0
+    card = one.card()
+    assert capsys.readouterr().out == f"{card}\n"
+    card.save("own.html")
+    assert Path("own.html").read_bytes() == Path("card.html").read_bytes()
+    assert main(["card", "C.json", "C.json"]) == 0
+    assert capsys.readouterr().out == f"{one.compare(other)}\n" == f"{one.compare('C.json')}\n"
 
 
 def test_estimators_of_ones_own(files):
@@ -157,8 +224,9 @@ def test_parts(files):
 def test_pick(files):
     command = ["pick", "--answers", "labelled.jsonl", "--number", "30", "--output", "pick.jsonl"]
     assert main(command) == 0
-    drawn = tracecal.pick("labelled.jsonl", 30)
+    drawn = tracecal.pick("labelled.jsonl", 30, output="own.jsonl")
     assert drawn.equals(tracecal.read_answers("pick.jsonl"))
+    assert Path("own.jsonl").read_bytes() == Path("pick.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize("calibrator", [None, "C.json"])
@@ -231,3 +299,36 @@ def test_watch(files, capsys, caplog):
     assert plain == [line.split(" evidence ")[0] for line in printed.rstrip("\n").split("\n")]
     with pytest.raises(tracecal.InputError, match="watches another calibrator, or with other"):
         tracecal.Monitors("C.json", "own.db")
+
+
+# Commands alone: a page and a proxy that are served, a model that is loaded, and help.
+ALONE = {"serve", "reading", "settings"}
+# What is no work of a command: its options, its messages, what is read of them, and servers.
+AROUND = {"tracecal.cli.options", "tracecal.errors", "tracecal.answers.settings"}
+AROUND |= {"tracecal.calibration.settings"}
+
+
+def imported(name):
+    path = REPOSITORY / f"workflow_scripts/tracecal/cli/{name}.py"
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("tracecal"):
+            yield node.module
+
+
+@pytest.mark.parametrize(
+    "name", sorted({one.run.__name__ for several in COMMANDS.values() for one in several} - ALONE)
+)
+def test_a_command_is_a_thin_shape_around_the_api(name):
+    """Beside it each has a test here, which compares what the two give."""
+    modules = {*imported(name)} - AROUND
+    work = {one for one in modules if not one.startswith(("tracecal.api", "tracecal.io"))}
+    own = {
+        "calibrate": {"tracecal.apps.report"},  # which commands to type next
+        "card": {"tracecal.apps.card"},  # --check, of a file that may be no calibrator
+        "label": {"tracecal.apps.label_page", "tracecal.answers.annotations"},  # serves a page
+        "replay": {"tracecal.capture.replay"},  # is what the API gives
+        "score": {"tracecal.calibration.score"},  # how many digits are written
+    }
+    assert work <= own.get(name, set())
+    tested = (REPOSITORY / "tests/tracecal/capture/test_replay.py", Path(__file__))
+    assert any(f"def test_{name}" in one.read_text(encoding="utf-8") for one in tested)

@@ -12,20 +12,20 @@ import pyarrow as pa
 import pytest
 
 import tracecal
-from support.made import answers
+from support.made import answers, pair
 from support.running import REPOSITORY
 
 SCRIPTS = REPOSITORY / "workflow_scripts"
 NAMES = {
     *("read_answers", "trace_features", "trace_score"),
-    *("calibrate", "Calibrator", "InputError", "__version__"),
+    *("calibrate", "cascade", "Calibrator", "InputError", "__version__"),
     *("pick", "LabelSearch", "agree", "plan", "explore"),
     *("Monitors", "replay"),
 }
 METHODS = {
     "Calibrator": {
         *("load", "save", "score", "score_trace", "score_response", "score_response_parts"),
-        *("report", "fitted", "reading"),
+        *("card", "compare", "report", "fitted", "reading"),
     },
     "LabelSearch": {"state", "run"},
     "Monitors": {"watch", "judge", "alarms", "summary", "close"},
@@ -38,6 +38,8 @@ def files(tmp_path, monkeypatch, content):
     monkeypatch.chdir(tmp_path)
     answers(120).write_ndjson("labelled.jsonl")
     answers(6, seed=1).with_columns(correct=None).write_ndjson("new.jsonl")
+    for name, frame in zip(("small", "large"), pair(40), strict=True):
+        frame.write_ndjson(f"{name}.jsonl")
     known = content | {"fitted_on": content["fitted_on"] | {"vocabulary": 100_000}}
     tracecal.Calibrator(known).save("C.json")
     return tmp_path

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
+from support.log_rows import write
 from support.made import answers, stored
 from tracecal.apps import card
 from tracecal.calibration.calibrator import DEFAULT, fitted_on, stored_in, unfit_for
@@ -118,6 +120,28 @@ def test_a_card_is_made_byte_for_byte_from_the_same_answers_in_any_order(tmp_pat
         made = calibrate_answers(rows, "t", FitSettings(splits={"count": 2}))
         write_json(made, tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_it_holds_the_first_and_the_last_day_of_its_answers(tmp_path, content, capsys):
+    assert "dates" not in content["fitted_on"] and "given: " not in card.text(content, "C.json")
+    began = datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC).timestamp()
+    frame = answers(90).with_columns(created=began + pl.int_range(pl.len()) * 3600.0)
+    rows = [row | {"created": int(row["created"])} for row in frame.iter_rows(named=True)]
+    write(tmp_path / "a.jsonl", rows)
+    made = ["calibrate", "--answers", str(tmp_path / "a.jsonl"), "--task", "t", "--output"]
+    assert main([*made, str(tmp_path / "C.json")]) == 0
+    stored = stored_in(tmp_path / "C.json")
+    assert stored["fitted_on"]["dates"] == ["2026-03-01", "2026-03-05"]
+    assert Draft202012Validator(SCHEMA).is_valid(stored)
+    capsys.readouterr()
+    assert main(["card", str(tmp_path / "C.json")]) == 0
+    assert "  given: from 2026-03-01 to 2026-03-05 (UTC)\n" in capsys.readouterr().out
+    one, other = (calibrate_answers(frame, "t", FitSettings()) for frame in (frame, answers(90)))
+    assert "dates" not in other["fitted_on"]
+    told = card.compared(one, other, ("C.json", "D.json"))
+    assert "  given: from 2026-03-01 to 2026-03-05 (UTC) -> not known when\n" in told
+    some = frame.with_columns(created=pl.when(pl.int_range(pl.len()) > 0).then("created"))
+    assert "dates" not in calibrate_answers(some, "t", FitSettings())["fitted_on"]
 
 
 def test_risk_against_coverage_is_counted_group_by_group():

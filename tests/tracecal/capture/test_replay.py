@@ -1,12 +1,16 @@
 """Replayed answers have the traces that decoding gave them."""
 
+import json
+
 import polars as pl
 import pytest
 
+import tracecal
 from trace_workflow.models.decoding import decode
 from tracecal.answers.record import Record, as_frame
 from tracecal.capture.context import StopStrings
 from tracecal.capture.replay import replay_answers, tokenisation
+from tracecal.cli.main import main
 from tracecal.errors import InputError
 
 
@@ -84,3 +88,22 @@ def test_other_columns_are_kept(make_model, tokenizer):
     kept = ["example_id", "answer", "prompt", "correct", "group_id", "model"]
     assert found.select(kept).equals(given.select(kept))
     assert isinstance(found, pl.DataFrame)
+
+
+def test_replay_of_the_api_gives_what_the_command_writes(
+    make_model, tokenizer, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    make_model().save_pretrained("weights")
+    tokenizer.save_pretrained("weights")
+    row = {"id": "a", "prompt": "Capital of France?", "answer": " Paris."}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    command = ["replay", "--answers", "a.jsonl", "--weights", "weights", "--output", "a.arrow"]
+    assert main([*command, "--end-token", "--revision", "r"]) == 0
+    read = tracecal.read_answers("a.jsonl")
+    options = {"end_token": True, "output": "own/a.arrow"}
+    found = tracecal.replay(read.with_columns(revision=pl.lit("r")), "weights", **options)
+    assert (tmp_path / "own/a.arrow").read_bytes() == (tmp_path / "a.arrow").read_bytes()
+    again = tracecal.read_answers("a.arrow")
+    assert again.equals(found) and found["model"].item() == "weights"

@@ -2,11 +2,10 @@
 
 import json
 
-import numpy as np
 import polars as pl
 import pytest
 
-from support.made import answers
+from support.made import answers, pair
 from tracecal.calibration.calibrator import DEFAULT, LABELS, from_stored
 from tracecal.calibration.fit import FitSettings, cascade_answers
 from tracecal.cli.main import main
@@ -14,14 +13,6 @@ from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
 
 SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
-
-
-def pair(n=300):
-    """Answers of two models to the same questions; the large one is right on nine of ten."""
-    small = answers(n)
-    right = np.random.default_rng(7).random(n) < 0.9
-    large = answers(n, seed=5, model="l").with_columns(correct=pl.Series(right))
-    return small, large
 
 
 @pytest.fixture(scope="module")

@@ -70,12 +70,19 @@ def test_answers_are_kept_where_they_can_be_relied_on(answered, page):
 
 def test_programs_score_answers(answered, capsys):
     names = {}
-    calibrating, responding, formula, generating, fitting = programs()
+    for name, model in (("small", "s"), ("large", "l")):
+        text = (answered / "labelled.jsonl").read_text(encoding="utf-8")
+        text = re.sub(r'"model":"[^"]+"', f'"model":"{model}"', text)
+        (answered / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    calibrating, responding, escalating, formula, generating, fitting = programs()
     exec(calibrating.replace("151936", "1500"), names)
     token = {"token": "51", "logprob": -0.2, "top_logprobs": [{"token": "51", "logprob": -0.2}]}
     choice = {"message": {"content": "51"}, "logprobs": {"content": [token]}, "stop_reason": 0}
     names |= {"response": {"choices": [choice]}, "request": {"temperature": 1}}
     exec(responding, names)
+    cascade = escalating.replace("151936", "1500").replace("new.jsonl", "small.jsonl")
+    exec(cascade, names)
+    assert names["kept"].height == 400
     exec(formula, names)
     tokenizer = train_tokenizer()
     inputs = tokenizer("What is 1 + 1?", return_tensors="pt", return_token_type_ids=False)

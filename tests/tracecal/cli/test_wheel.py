@@ -67,6 +67,9 @@ tracecal.explore("answers.jsonl", "page.html", calibrator=calibrator)
 tracecal.plan(0.3, accuracy=0.8, auroc=0.8, most=50, draws=2).picture()
 with tracecal.Monitors(calibrator, "state.db") as monitors:
     monitors.watch("answers.jsonl")
+"""
+OF_SKLEARN = """
+import tracecal
 from tracecal.sklearn import StackOfSixClassifier, TraceFeatures
 answers = tracecal.read_answers("answers.jsonl")
 matrix = TraceFeatures("stack_of_six").fit_transform(answers)
@@ -78,6 +81,15 @@ NEEDS = {
 }
 
 
+def interpreter(name):
+    """One on the path, or of pyenv, which puts only chosen ones there; null where none runs."""
+    of_pyenv = Path.home().glob(f".pyenv/versions/*/bin/{name}")
+    for found in filter(None, (shutil.which(name), *map(str, of_pyenv))):
+        if subprocess.run([found, "--version"], capture_output=True).returncode == 0:
+            return found
+    return None
+
+
 @pytest.mark.wheel
 @pytest.mark.parametrize("versions", ["newest", "lowest"])
 @pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13"])
@@ -85,13 +97,14 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
     """The lowest versions have no wheels for the newest Python; that pairing is left out."""
     if versions == "lowest" and python != "python3.11":
         pytest.skip("lowest versions are tried with the lowest Python")
-    found = shutil.which(python)
-    if found is None or subprocess.run([found, "--version"], capture_output=True).returncode:
+    found = interpreter(python)
+    if found is None:
         pytest.skip(f"there is no {python}")
     _, wheel = installed
     subprocess.run([found, "-m", "venv", str(tmp_path / "env")], check=True)
     own = tmp_path / "env" / "bin"
-    lowest = [re.sub(">=", "==", one) for one in PROJECT["dependencies"]]
+    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["sklearn"]]
+    lowest = [re.sub(">=", "==", one) for one in needed]
     (tmp_path / "versions.txt").write_text("\n".join(lowest if versions == "lowest" else []))
     pip = [str(own / "python"), "-m", "pip", "-q", "--disable-pip-version-check", "install"]
     subprocess.run([*pip, "-c", str(tmp_path / "versions.txt"), str(wheel)], check=True)
@@ -108,6 +121,12 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
     assert (tmp_path / "own.json").read_bytes() == (tmp_path / "C.json").read_bytes()
     assert ran(tracecal, "score", *read, "--calibrator", "C.json").returncode == 0
     assert ran(tracecal, "--version").stdout == f"tracecal {PROJECT['version']}\n"
+    told = ran(str(own / "python"), "-c", OF_SKLEARN)
+    assert told.stderr.endswith("not installed: pip install 'tracecal[sklearn]'\n"), told.stderr
+    further = [*pip, "-c", str(tmp_path / "versions.txt"), f"{wheel}[sklearn]"]
+    subprocess.run(further, check=True)
+    used = ran(str(own / "python"), "-c", OF_SKLEARN)
+    assert used.returncode == 0, used.stderr
     for extra, commands in NEEDS.items():
         for command in commands:
             told = ran(tracecal, *command.split())
@@ -121,6 +140,7 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
         ("apps.label_page", "serve", ["aiohttp"]),
         ("apps.figure_style", "pictures", ["matplotlib"]),
         ("capture.replay", "replay", ["transformers"]),
+        ("sklearn", "sklearn", ["sklearn", "sklearn.base"]),
     ],
 )
 def test_an_extra_that_is_missing_is_said_where_it_is_loaded(module, extra, libraries):

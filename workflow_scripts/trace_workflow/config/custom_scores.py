@@ -3,8 +3,8 @@
 import polars as pl
 
 from trace_workflow.config.custom import require_unedited
-from tracecal.estimators.custom import custom_scores
 from tracecal.estimators.of_traces import OF_TRACE, scored
+from tracecal.estimators.registry import custom_scores
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluated, read_traces
 

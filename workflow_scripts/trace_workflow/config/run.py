@@ -25,8 +25,7 @@ from trace_workflow.config.models import Dtype, Model
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.errors import InputError, here
-from tracecal.estimators.custom import custom_estimators
-from tracecal.estimators.registry import ESTIMATORS, IDS
+from tracecal.estimators.registry import ESTIMATORS, IDS, custom_estimators
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Slug, Strict, parse, unknown
 

@@ -11,9 +11,14 @@ import yaml
 from trace_workflow.config.run import Config, load_config, load_tasks
 from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
-from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.entry import Estimator
-from tracecal.estimators.registry import ESTIMATORS, IDS, ON_LOGARITHMS, REPRESENTATIVE
+from tracecal.estimators.registry import (
+    ESTIMATORS,
+    IDS,
+    ON_LOGARITHMS,
+    REPRESENTATIVE,
+    custom_estimators,
+)
 
 # What to call the artefacts that estimators need, where their names do not say it.
 ARTEFACT_NAMES = {

@@ -78,6 +78,7 @@ def keep(connection: sqlite3.Connection, rows: Mapping[str, bytes], most: int) -
 
 
 LISTED = 10
+THE_DATA = "the data"  # answers that are of no file
 HEADER = "header.json"
 MOST_UNPACKED, LARGEST_RATIO = 2**28, 100  # bytes; of larger logs, those to a packed one
 # What holds of all the workflow's own traces.
@@ -101,7 +102,7 @@ class Answers:
 
     `metadata` says how the file was made, where it says so itself. `of_parts` holds, by the
     answer's id, the labels of parts of answers; `rows` the records' own rows, as the file has them
-    or what was made of them, where these were asked for.
+    or what was made of them, where these were asked for. `where` is the file, in messages.
     """
 
     frame: pl.DataFrame
@@ -109,6 +110,7 @@ class Answers:
     metadata: dict[str, str]
     of_parts: dict[str, PartLabels] = field(default_factory=dict)
     rows: Sequence[Any] = ()
+    where: str = THE_DATA
 
 
 def read_answers(
@@ -139,7 +141,7 @@ def answers_of(
 ) -> Answers:
     """The answers of rows as a file of JSON Lines would hold them; otherwise as `read_answers`."""
     shown = tqdm(rows, "Reading", unit=" rows", disable=not progress)
-    return _read(_numbered(shown), {}, "the data", reading, None, with_rows)
+    return _read(_numbered(shown), {}, THE_DATA, reading, None, with_rows)
 
 
 def _read(
@@ -185,7 +187,7 @@ def _read(
         )
     if not records:
         raise InputError(f"{where} holds no usable answer. {listed(wrong)}")
-    return Answers(as_frame(records.values()), wrong, metadata, of_parts, kept)
+    return Answers(as_frame(records.values()), wrong, metadata, of_parts, kept, where)
 
 
 def listed(wrong: list[str]) -> str:

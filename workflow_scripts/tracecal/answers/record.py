@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ RECORDS = {
     "model": pl.String,
     "group_id": pl.String,
     "correct": pl.Boolean,
+    "created": pl.Float64,
     "lacks": pl.String,
     "partial": pl.Struct(dict.fromkeys(TRACE, FLOATS)),
     "also": pl.List(pl.Struct({"name": pl.String, "path": pl.String, "value": pl.Float64})),
@@ -50,7 +52,7 @@ class Details:
     `processed` whether its probabilities are those after temperature, penalties or truncation.
     `reasoning` says whether it precedes the answer, and of which tokens the trace then is: of the
     answer ('apart'), of the reasoning ('alone') or of both ('within'). Answers to variants of one
-    question share a `group_id`.
+    question share a `group_id`. `created` is when it was given, in seconds since 1970.
     """
 
     answer: str | None = None
@@ -65,6 +67,7 @@ class Details:
     model: str | None = None
     group_id: str | None = None
     correct: bool | None = None
+    created: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,31 @@ def also_in(answers: pl.DataFrame) -> dict[str, str]:
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     """The columns of `RECORDS`, a row per record, in their order."""
     return pl.DataFrame([vars(record) for record in records], schema=RECORDS)
+
+
+# When an answer was given.
+
+
+CENTURY = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def moment(value: Any) -> float | None:
+    """A time in seconds since 1970: such a number, or as ISO 8601, which without an offset is UTC.
+
+    Null for anything else, and for times outside this century, which are placeholders or durations.
+
+    >>> moment("2026-03-01T12:00:00Z"), moment(0)
+    (1772366400.0, None)
+    """
+    try:
+        if isinstance(value, datetime | str) and not str(value).replace(".", "").isdecimal():
+            when = datetime.fromisoformat(str(value))
+            seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        else:
+            seconds = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return seconds if CENTURY[0].timestamp() <= seconds < CENTURY[1].timestamp() else None
 
 
 # The answer that a format's reader returns.

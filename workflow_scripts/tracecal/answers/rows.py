@@ -16,7 +16,7 @@ from tracecal.answers.evaluations import (
     read_lm_eval,
     verdict,
 )
-from tracecal.answers.record import TRACE, Details, RawAnswer, Record, with_kept
+from tracecal.answers.record import TRACE, Details, RawAnswer, Record, moment, with_kept
 from tracecal.answers.servers import (
     first_choice,
     read_chat,
@@ -190,6 +190,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 }
 LABELS = ("correct", "label")
 IDS = ("custom_id", "example_id", "id", "doc_id")
+TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 
 
 def read_row(row: Any, reading: Reading) -> Record:
@@ -219,6 +220,8 @@ def read_row(row: Any, reading: Reading) -> Record:
     raw = replace(raw, correct=_label(row, body, reading, raw.correct))
     if isinstance(row.get("group_id"), str | int):
         raw = replace(raw, group_id=str(row["group_id"]))
+    times = (moment(source.get(name)) for source in (body, row) for name in TIMES)
+    raw = replace(raw, created=next((time for time in times if time is not None), None))
     answer = record(_id(row, body, reading), raw, reading)
     if reading.also:
         answer = replace(answer, also=_also(row, body, reading.also))

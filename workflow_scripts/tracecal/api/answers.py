@@ -69,7 +69,11 @@ def read_answers(answers: Answers, *, progress: bool = False, **reading: Any) ->
     >>> tracecal.read_answers(rows)["surprisal"].to_list()
     [[0.25, 0.5]]
     """
-    known = answers_in(answers, reading, progress=progress)
+    return frame_of(answers_in(answers, reading, progress=progress))
+
+
+def frame_of(known: read.Answers) -> pl.DataFrame:
+    """Answers with what their source says of them, as columns; see `read_answers`."""
     stated = {name: pl.lit(known.metadata.get(name)) for name in STATED if name in known.metadata}
     frame = known.frame.with_columns(**stated)
     if not known.of_parts:
@@ -89,19 +93,17 @@ def _plain(labels: PartLabels | None) -> dict[str, Any] | None:
 def answers_in(
     answers: Answers,
     reading: Mapping[str, Any],
-    vocabulary: int | None = None,
     with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
     progress: bool = False,
 ) -> read.Answers:
-    """The answers with all that their source says; `vocabulary` counts where `reading` names none.
+    """The answers with all that their source says; what was read by this is given back.
 
     A frame that has been read takes no options, save a vocabulary, which changes nothing of it, and
     further columns, each a column of the frame or one that it was read with.
     """
     if isinstance(answers, read.Answers):
         return answers
-    options = {"vocabulary": vocabulary} | dict(reading)
-    settings = parse(Reading, options, "options of reading")
+    settings = parse(Reading, dict(reading), "options of reading")
     if isinstance(answers, str | Path):
         found = read.read_answers(answers, settings, with_rows=with_rows, progress=progress)
     elif (frame := _polars(answers)) is None:
@@ -116,7 +118,7 @@ def answers_in(
     else:
         found = read.answers_of(frame.iter_rows(named=True), settings, with_rows, progress)
     if found.wrong:
-        LOGGER.warning("%s: left out %s", name_of(answers), read.listed(found.wrong))
+        LOGGER.warning("%s: left out %s", found.where, read.listed(found.wrong))
     return found
 
 
@@ -188,8 +190,9 @@ def _labels(told: Mapping[str, Any]) -> PartLabels:
     return PartLabels(named, spans and [tuple(span) for span in spans])
 
 
-def name_of(answers: Answers) -> str:
-    return Path(answers).name if isinstance(answers, str | Path) else "the data"
+def name_of(answers: read.Answers) -> str:
+    """The name of their file."""
+    return Path(answers.where).name
 
 
 def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:

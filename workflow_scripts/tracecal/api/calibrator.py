@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,8 +11,11 @@ from tqdm import tqdm
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.settings import Reading
-from tracecal.api.answers import Answers, answers_in
+from tracecal.api.answers import Answers, answers_in, name_of
+from tracecal.apps import card as cards
 from tracecal.apps import report as reports
+from tracecal.apps.explorer import of_file
+from tracecal.apps.explorer.page import page
 from tracecal.calibration import score
 from tracecal.calibration.calibrator import (
     LABELS,
@@ -24,6 +27,7 @@ from tracecal.calibration.calibrator import (
     reading_for,
     run_on,
     stored_in,
+    target_of,
 )
 from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
 from tracecal.calibration.parts import (
@@ -34,9 +38,10 @@ from tracecal.calibration.parts import (
     score_response_parts,
 )
 from tracecal.calibration.score import Confidence
+from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.errors import InputError
-from tracecal.estimators.custom import Given, custom_scores
 from tracecal.estimators.of_traces import NO_CUSTOM, Custom
+from tracecal.estimators.registry import Given, custom_scores
 from tracecal.io.files import write_json, write_text
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
@@ -47,15 +52,58 @@ from tracecal.io.settings import parse
 class Report:
     """How well each estimator predicts, and which error rates are guaranteed.
 
-    `text` is what `tracecal calibrate` prints (as does `str`), `html` the page of its `--report`.
-    `estimators` has a row per estimator, smallest Brier score first, with the ends of intervals;
-    `guarantees` one per target error rate, with the share of answers kept.
+    `text` is what `tracecal calibrate` prints (as does `str`), `html` the page of its `--report`,
+    both with the commands to type next where these are `typed`. `estimators` has a row per
+    estimator, smallest Brier score first, with the ends of intervals; `guarantees` one per target
+    error rate, with the share of answers kept.
     """
 
+    found: reports.Found = field(repr=False)
+    records: pl.DataFrame = field(repr=False)  # of the labelled answers, or of their parts
+    typed: Sequence[tuple[str, str]] = ()
+
+    @property
+    def text(self) -> str:
+        return reports.summary(self.found, self.typed)
+
+    @property
+    def html(self) -> str:
+        return reports.render(self.found, self.typed)
+
+    @property
+    def estimators(self) -> pl.DataFrame:
+        return self.found.measured
+
+    @property
+    def guarantees(self) -> pl.DataFrame:
+        return self.found.error_rates
+
+    def __str__(self) -> str:
+        return self.text
+
+    def save(self, path: str | Path, answers: Answers | None = None, **reading: Any) -> None:
+        """Write the page; and for the labelled `answers` beside it one that shows them, as the
+        command does, each with the probability of fits that had not seen it (`.answers.html`).
+        """
+        if answers is None:
+            write_text(self.html, path)
+            return
+        stored, shown = self.found.stored, Path(path).with_suffix(".answers.html")
+        on, known = stored["fitted_on"], answers_in(answers, reading, with_rows=True)
+        parts = Parts.model_validate(on["parts"]) if "parts" in on else None
+        fits = of_file.fits(stored, "the calibrator")
+        fits = of_file.unseen(fits, self.found.predicted, self.records)
+        about = fits, EXPLORED, SEED, on["task"], parts
+        write_text(page(of_file.page_data(known, name_of(known), *about)), shown)
+        write_text(reports.render(self.found, self.typed, shown.name), path)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a calibrator's file holds, in plain words: `text` (as `str`), and the page `html`."""
+
     text: str
-    html: str
-    estimators: pl.DataFrame
-    guarantees: pl.DataFrame
+    html: str = field(repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -207,6 +255,7 @@ class Calibrator:
         answers: Answers,
         *,
         error_rate: float | None = None,
+        promise: str | None = None,
         estimator: str | None = None,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
@@ -221,6 +270,9 @@ class Calibrator:
             As of `read_answers`.
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
+        promise : str, optional
+            In its place a guarantee of a cascade, such as ``"below:0.02"``, of a calibrator that
+            `cascade` made.
         estimator : str, optional
             One of `estimators`; by default the recommended one, or for answers without entropies
             the best that needs none.
@@ -237,13 +289,15 @@ class Calibrator:
         -------
         polars.DataFrame
             A row per answer in their order: ``example_id``, ``probability``, its bounds ``lower``
-            and ``upper`` for unlisted tokens, ``keep`` at the error rate, and ``reason``, why one
-            of them is null. Of parts: ``example_id``, the list ``parts`` of such, and ``reason``.
+            and ``upper`` for unlisted tokens, ``keep`` at the error rate or promise, and
+            ``reason``, why one of them is null. Of parts: ``example_id``, the list ``parts`` of
+            such, and ``reason``.
 
         Raises
         ------
         InputError
-            Where the answers are of another model, task or kind of trace.
+            Where the answers are of another model, task or kind of trace, or the calibrator was
+            not tested for the error rate or promise.
 
         Examples
         --------
@@ -253,14 +307,14 @@ class Calibrator:
         >>> calibrator.score([row]).height
         1
         """
-        self.fitted(estimator)
+        target, _ = target_of(error_rate, promise), self.fitted(estimator)
         known = answers_in(answers, self.reading(reading), progress=progress)
         fitted = self._for(estimator, known.frame["entropy"].count() > 0)
         task = task or known.metadata.get("task")
         if of_parts := parts_in(parts) or fitted.fitted_on.parts:
-            return score_parts(known.frame, fitted, error_rate, task, of_parts)
-        scored = score.score_answers(known.frame, fitted, error_rate, task)
-        score.tell_missing(scored, decided=error_rate is not None)
+            return score_parts(known.frame, fitted, target, task, of_parts)
+        scored = score.score_answers(known.frame, fitted, target, task)
+        score.tell_missing(scored, decided=target is not None)
         return scored
 
     def score_trace(
@@ -269,6 +323,7 @@ class Calibrator:
         entropy: Sequence[float] | None = None,
         *,
         error_rate: float | None = None,
+        promise: str | None = None,
         estimator: str | None = None,
         part: str | None = None,
         also: Mapping[str, float | None] | None = None,
@@ -279,7 +334,7 @@ class Calibrator:
         ----------
         surprisal, entropy : list of float
             A number per token, in nats; entropies may be null where the estimator needs none.
-        error_rate, estimator
+        error_rate, promise, estimator
             As of `score`.
         part : str, optional
             The name of the part of an answer whose tokens they are, by a calibrator of parts.
@@ -304,9 +359,8 @@ class Calibrator:
         >>> calibrator.score_trace([0.05, 0.4], [0.2, 0.9]).probability > 0.5
         True
         """
-        fitted = self._for(estimator, entropy is not None)
-        own = {"part": part, "also": also or {}}
-        return score.score_answer(fitted, surprisal, entropy, error_rate, **own)
+        fitted, target = self._for(estimator, entropy is not None), target_of(error_rate, promise)
+        return score.score_answer(fitted, surprisal, entropy, target, part=part, also=also or {})
 
     def score_response(
         self,
@@ -314,6 +368,7 @@ class Calibrator:
         request: Mapping[str, Any] | None = None,
         *,
         error_rate: float | None = None,
+        promise: str | None = None,
         estimator: str | None = None,
         **reading: Any,
     ) -> Confidence:
@@ -325,7 +380,7 @@ class Calibrator:
             Of OpenAI's client, or of any format of docs/reference/formats.md.
         request : mapping, optional
             The settings that were sent; without them they are unknown.
-        error_rate, estimator, **reading
+        error_rate, promise, estimator, **reading
             As of `score`.
 
         Returns
@@ -352,7 +407,7 @@ class Calibrator:
         fitted.require_parts(False)
         record = score.read_response(fitted, response, request, settings)
         fitted = self._for(estimator, record.entropy is not None or record.surprisal is None)
-        return score.score_record(fitted, record, error_rate)
+        return score.score_record(fitted, record, target_of(error_rate, promise))
 
     def score_response_parts(
         self,
@@ -360,6 +415,7 @@ class Calibrator:
         request: Mapping[str, Any] | None = None,
         *,
         error_rate: float | None = None,
+        promise: str | None = None,
         estimator: str | None = None,
         **reading: Any,
     ) -> dict[str, Confidence]:
@@ -367,7 +423,7 @@ class Calibrator:
 
         Parameters
         ----------
-        response, request, error_rate, estimator, **reading
+        response, request, error_rate, promise, estimator, **reading
             As of `score_response`.
 
         Returns
@@ -390,7 +446,8 @@ class Calibrator:
         """
         fitted, settings = self.fitted(estimator), parse(Reading, dict(reading), "options")
         fitted.require_parts(True)
-        return score_response_parts(fitted, response, request, error_rate, settings)
+        target = target_of(error_rate, promise)
+        return score_response_parts(fitted, response, request, target, settings)
 
     def report(
         self, answers: Answers | None = None, *, config: Any = None, **reading: Any
@@ -430,12 +487,54 @@ class Calibrator:
                     "that it was fitted on."
                 )
         found = reports.found(self.content, known, settings)
-        return Report(
-            text=reports.summary(found, []),
-            html=reports.render(found, []),
-            estimators=found.measured,
-            guarantees=found.error_rates,
-        )
+        return Report(found, frame)
+
+    def card(self) -> Card:
+        """Say what it was fitted on, what it guarantees and what it must not be used for.
+
+        Returns
+        -------
+        tracecal.api.calibrator.Card
+
+        Raises
+        ------
+        InputError
+            Where its content does not fit the schema of calibration cards.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> print(str(tracecal.Calibrator.load("C.json").card()).splitlines()[0])
+        Calibration card: m for t
+        """
+        told = self.content, self.where
+        return Card(cards.text(*told), cards.page(*told))
+
+    def compare(self, other: "str | Path | Calibrator") -> str:
+        """Say how another calibrator differs from it, as ``tracecal card`` with two files.
+
+        Parameters
+        ----------
+        other : path or Calibrator
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InputError
+            As `card`, of both.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> print(tracecal.Calibrator.load("C.json").compare("C.json").splitlines()[0])
+        C.json -> C.json
+        """
+        second = calibrator_in(other)
+        names = self.where, second.where
+        return cards.compared(self.content, second.content, names)
 
     def _labels(
         self, answers: Answers | None, config: Any, reading: Mapping[str, Any]
@@ -449,8 +548,8 @@ class Calibrator:
             return self._labelled
         known, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
         if parts is None:
-            return known.frame, _settings(config), None
-        return part_answers(known.frame, parts, known.of_parts)[0], _settings(config), parts
+            return known.frame, settings_in(config), None
+        return part_answers(known.frame, parts, known.of_parts)[0], settings_in(config), parts
 
 
 def calibrate(
@@ -506,7 +605,7 @@ def calibrate(
     <Calibrator of m for t: 120 labelled answers, 35 estimators, log_ridge recommended>
     >>> calibrator.save("C.json")
     """
-    settings, custom = _settings(config), custom_scores(estimators)
+    settings, custom = settings_in(config), custom_scores(estimators)
     with tqdm(total=2, desc="Calibrating", unit=" steps", disable=not progress) as bar:
         known = answers_in(answers, reading, progress=progress)
         bar.update()
@@ -522,7 +621,8 @@ def calibrate(
     return calibrator
 
 
-def _settings(config: str | Path | Mapping[str, Any] | None) -> FitSettings:
+def settings_in(config: str | Path | Mapping[str, Any] | None) -> FitSettings:
+    """The settings of a file, or of what it would hold; raises `InputError`."""
     if isinstance(config, str | Path):
         return parse(FitSettings, read_yaml(config) or {}, str(config))
     return parse(FitSettings, config or {}, "config")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +10,27 @@ import polars as pl
 
 from tracecal.answers import read
 from tracecal.answers.part_spec import Parts
-from tracecal.answers.record import RECORDS
-from tracecal.api.answers import Answers, answers_in, name_of, read_answers
+from tracecal.api.answers import Answers, answers_in, frame_of, name_of
 from tracecal.api.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.apps.explorer import of_file
 from tracecal.apps.explorer.page import page
 from tracecal.calibration import labelling, planning
-from tracecal.calibration.calibrator import Fitted
+from tracecal.calibration.calibrator import Fitted, FittedOn
 from tracecal.calibration.fit import FitSettings
 from tracecal.calibration.parts import part_answers
+from tracecal.calibration.settings import EXPLORED, SEED
+from tracecal.errors import InputError
 from tracecal.io.files import write_text
 
-SEED = 2026
 
-
-def pick(answers: Answers, number: int, *, seed: int = SEED, **reading: Any) -> pl.DataFrame:
+def pick(
+    answers: Answers,
+    number: int,
+    *,
+    output: str | Path | None = None,
+    seed: int = SEED,
+    **reading: Any,
+) -> pl.DataFrame:
     """Draw answers to label at random, those to one question together, as ``tracecal pick``.
 
     Parameters
@@ -32,6 +39,8 @@ def pick(answers: Answers, number: int, *, seed: int = SEED, **reading: Any) -> 
         As of `read_answers`.
     number : int
         Answers to draw, at least; a larger number goes on where a smaller one ended.
+    output : path, optional
+        A file for the rows drawn, as they were given: JSON Lines.
     seed : int
         Of the draw.
     **reading
@@ -53,10 +62,77 @@ def pick(answers: Answers, number: int, *, seed: int = SEED, **reading: Any) -> 
     >>> tracecal.pick("labelled.jsonl", 20)["example_id"].n_unique()
     20
     """
-    frame = read_answers(answers, **reading)
-    rows = list(frame.select("example_id").with_row_index("place").iter_rows(named=True))
-    drawn = labelling.picked(read.Answers(frame.select(*RECORDS), [], {}, {}, rows), number, seed)
-    return frame[[row["place"] for row in drawn]]
+    known = answers_in(answers, reading, with_rows=output is not None)
+    drawn = labelling.picked(known.frame, number, seed)
+    if output is not None:
+        rows = dict(zip(known.frame["example_id"], known.rows, strict=True))
+        chosen = [labelling.with_metadata(rows[name], known.metadata) for name in drawn]
+        write_text(labelling.as_lines(chosen), output)
+    order = pl.DataFrame({"example_id": drawn})
+    return order.join(frame_of(known), on="example_id", how="left", maintain_order="left")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Answers with their rows, and what is shown of them: the fits of a calibrator by estimator,
+    none without one; their task; and which parts of them, null for whole answers.
+    """
+
+    answers: read.Answers
+    fits: Mapping[str, Fitted]
+    task: str | None
+    parts: Parts | None
+
+    @property
+    def fitted_on(self) -> FittedOn | None:
+        """Of the calibrator."""
+        return next((one.fitted_on for one in self.fits.values()), None)
+
+    def page_data(self, number: int | None = None, seed: int = 0) -> dict[str, Any]:
+        """Of a page that shows at most `number` of them."""
+        about = self.fits, number, seed, self.task, self.parts
+        return of_file.page_data(self.answers, name_of(self.answers), *about)
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """Of a page that shows all of them."""
+        return self.page_data()
+
+    @cached_property
+    def judged(self) -> pl.DataFrame:
+        """What gets a verdict: the answers, or their parts."""
+        frame = self.answers.frame
+        return frame if self.parts is None else part_answers(frame, self.parts)[0]
+
+    def to_judge(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The row of each that gets a verdict and, of parts, its name, by its id."""
+        rows = dict(zip(self.answers.frame["example_id"], self.answers.rows, strict=True))
+        if self.parts is None:
+            return rows, {}
+        ids, answers, names = self.judged.select("example_id", "parent_id", "name")
+        own = {one: rows[answer] for one, answer in zip(ids, answers, strict=True)}
+        return own, dict(zip(ids, names, strict=True))
+
+
+def shown_in(
+    answers: Answers,
+    calibrator: str | Path | Calibrator | None,
+    task: str | None,
+    parts: str | Path | Mapping[str, Any] | None,
+    reading: Mapping[str, Any],
+) -> Shown:
+    """Answers in any form as they are shown; what was made by this is given back."""
+    if isinstance(answers, Shown):
+        return answers
+    fits: dict[str, Fitted] = {}
+    if calibrator is not None:
+        whole = calibrator_in(calibrator)
+        fits = of_file.fits(whole.content, whole.where)
+        reading = whole.reading(reading)
+    known = answers_in(answers, reading, with_rows=True)
+    own = next((one.fitted_on.parts for one in fits.values()), None)
+    task = task or known.metadata.get("task")
+    return Shown(known, fits, task, parts_in(parts) or own)
 
 
 class LabelSearch:
@@ -126,20 +202,16 @@ class LabelSearch:
         promise_file: str | Path | None = None,
         **reading: Any,
     ) -> None:
-        known, fits, task, of_parts = _shown(answers, calibrator, task, parts, reading)
-        judged = known.frame
-        if of_parts is not None:
-            judged = part_answers(judged, of_parts, known.of_parts)[0]
-        data = of_file.page_data(known, name_of(answers), fits, task=task, parts=of_parts)
-        recommended = next((one.fitted_on.estimator for one in fits.values()), None)
-        estimator, values = of_file.scores(data, estimator, recommended)
+        shown = shown_in(answers, calibrator, task, parts, reading)
+        recommended = None if shown.fitted_on is None else shown.fitted_on.estimator
+        estimator, values = of_file.scores(shown.data, estimator, recommended)
         wanted = labelling.Wanted(
             estimator, error_rate, confidence, population, largest_group, seed
         )
-        self._query = labelling.LabelQuery(judged, values, wanted)
-        self._file = None
+        query = labelling.LabelQuery(shown.judged, values, wanted)
+        self.query: labelling.LabelQuery | labelling.Recorded = query
         if promise_file is not None:
-            self._file = labelling.Recorded(self._query, Path(promise_file))
+            self.query = labelling.Recorded(query, Path(promise_file))
 
     def state(self, labels: Mapping[str, bool | None]) -> dict[str, Any]:
         """How the search stands by the labels so far, by the answers' ids; null counts as wrong.
@@ -164,7 +236,7 @@ class LabelSearch:
         0
         """
         given = {name: labelling.Verdict(correct) for name, correct in labels.items()}
-        return self._query.record(given) if self._file is None else self._file.record(given)
+        return self.query.record(given)
 
     def run(
         self,
@@ -196,24 +268,6 @@ class LabelSearch:
         while (found := self.state(known))["next"] is not None:
             known[found["next"]] = judge(found["next"])
         return found
-
-
-def _shown(
-    answers: Answers,
-    calibrator: str | Path | Calibrator | None,
-    task: str | None,
-    parts: str | Path | Mapping[str, Any] | None,
-    reading: Mapping[str, Any],
-) -> tuple[read.Answers, dict[str, Fitted], str | None, Parts | None]:
-    """Answers with their rows, the fits of a calibrator, the task, and the parts to show."""
-    fits: dict[str, Fitted] = {}
-    if calibrator is not None:
-        whole = calibrator_in(calibrator)
-        fits = of_file.fits(whole.content, whole.where)
-        reading = whole.reading(reading)
-    known = answers_in(answers, reading, with_rows=True)
-    own = next((one.fitted_on.parts for one in fits.values()), None)
-    return known, fits, task or known.metadata.get("task"), parts_in(parts) or own
 
 
 def agree(
@@ -321,14 +375,17 @@ def plan(
     >>> tracecal.plan(0.3, accuracy=0.9, auroc=0.8, most=50, draws=5).table.height
     1
     """
-    if isinstance(calibrator, Calibrator):
-        population: Any = planning.at_hand(calibrator.content, calibrator.where)
-        share = FitSettings().splits.calibration_share
+    known: Any
+    if calibrator is not None and accuracy is None and auroc is None:
+        whole = calibrator_in(calibrator)
+        known = planning.at_hand(whole.content, whole.where)
+    elif calibrator is None and accuracy is not None and auroc is not None:
+        known = planning.Guessed(accuracy, auroc)
     else:
-        where = calibrator if calibrator is None else str(calibrator)
-        population, share = planning.population(where, accuracy, auroc)
-    table = planning.planned(population, share, error_rate, confidence, most, draws, seed)
-    text = planning.printed(population, table, error_rate, confidence)
+        raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
+    share = FitSettings().splits.calibration_share
+    table = planning.planned(known, share, error_rate, confidence, most, draws, seed)
+    text = planning.printed(known, table, error_rate, confidence)
     return Plan(table, error_rate, confidence, text)
 
 
@@ -337,7 +394,7 @@ def explore(
     output: str | Path,
     *,
     calibrator: str | Path | Calibrator | None = None,
-    number: int = 10_000,
+    number: int = EXPLORED,
     seed: int = SEED,
     task: str | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
@@ -370,6 +427,5 @@ def explore(
     >>> import tracecal
     >>> tracecal.explore("new.jsonl", "answers.html", calibrator="C.json")
     """
-    known, fits, task, of_parts = _shown(answers, calibrator, task, parts, reading)
-    data = of_file.page_data(known, name_of(answers), fits, number, seed, task, of_parts)
-    write_text(page(data), output)
+    shown = shown_in(answers, calibrator, task, parts, reading)
+    write_text(page(shown.page_data(number, seed)), output)

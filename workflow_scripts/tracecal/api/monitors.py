@@ -1,6 +1,7 @@
 """Monitors of answers and labels."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -57,13 +58,19 @@ class Monitors:
         self._calibrator = calibrator_in(calibrator)
         self._fitted = self._calibrator.fitted(estimator)
         self._settings = parse(traffic.Watching, watching, "options")
-        self._error_rate = error_rate
+        self._state, self._error_rate = state, error_rate
         for warning in traffic.without_reference(self._fitted, self._settings):
             LOGGER.warning("%s", warning)
-        alarms = traffic.alarm_settings(self._fitted, self._settings, error_rate)
-        known = traffic.identity(self._fitted, error_rate)
-        self.store = traffic.Store(state, known, alarms, self._fitted.reference)
+        self._alarms = traffic.alarm_settings(self._fitted, self._settings, error_rate)
         self._told, self._judged = traffic.Added(), traffic.Added()
+        if Path(state).exists():
+            _ = self._store  # refuses another's
+
+    @cached_property
+    def _store(self) -> traffic.Store:
+        """The state, which is made when the first answers or labels have been read."""
+        known = traffic.identity(self._fitted, self._error_rate)
+        return traffic.Store(self._state, known, self._alarms, self._fitted.reference)
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +80,8 @@ class Monitors:
 
     def close(self) -> None:
         """Close the state."""
-        self.store.close()
+        if "_store" in vars(self):
+            self._store.close()
 
     def watch(self, answers: Answers, *, task: str | None = None, **reading: Any) -> traffic.Added:
         """Watch answers in their order; those of known ids are left out and counted.
@@ -117,7 +125,7 @@ class Monitors:
         task = task or found.metadata.get("task")
         batch = traffic.watched(found.frame, self._fitted, self._error_rate, task)
         ids = found.frame["example_id"].to_list()
-        told = self.store.add_in_parts(ids, batch, found.rows)
+        told = self._store.add_in_parts(ids, batch, found.rows)
         self._told += told
         return told
 
@@ -146,15 +154,15 @@ class Monitors:
             pairs, wrong = traffic.read_labels(labels)
             if wrong:
                 LOGGER.warning("%s: left out %s", labels, read.listed(wrong))
-        told = self.store.add_labels(pairs)
+        told = self._store.add_labels(pairs)
         self._judged += told
         return told
 
     @property
     def alarms(self) -> list[str]:
         """What each alarm says, a sentence each; empty where there is none."""
-        return list(traffic.sentences(self.store.state))
+        return list(traffic.sentences(self._store.state))
 
     def summary(self) -> str:
         """What the command prints, of all that these monitors were given."""
-        return traffic.summary(self.store, self._told, self._judged)
+        return traffic.summary(self._store, self._told, self._judged)

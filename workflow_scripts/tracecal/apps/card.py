@@ -24,8 +24,6 @@ from tracecal.errors import InputError
 from tracecal.io.checksums import beside
 from tracecal.io.settings import parse
 
-PAGE = Path(__file__).parent / "card.html"
-
 
 class _Open(BaseModel):
     """Keys that a later version may add are ignored."""
@@ -167,6 +165,7 @@ def sections(stored: Mapping[str, Any], where: str) -> list[Section]:
         f"model: {on.model or 'not known'}{also}{revision}",
         f"kind of traces: {', '.join(kinds_of(on))}",
     ]
+    told += [f"given: {_dates(on)}"] if on.dates else []
     told += [
         f"further column: {name} (at {path} in a row), larger: more trustworthy"
         for name, path in on.columns.items()
@@ -182,6 +181,11 @@ def sections(stored: Mapping[str, Any], where: str) -> list[Section]:
         *_of_cascade(fits.get("cascade")),
         Section("Not to be used for", list(unfit_for(on))),
     ]
+
+
+def _dates(on: FittedOn) -> str:
+    """When the answers were given."""
+    return f"from {on.dates[0]} to {on.dates[1]} (UTC)" if on.dates else "not known when"
 
 
 def _of_control(control: Mapping[str, Any] | None) -> list[Section]:
@@ -230,7 +234,7 @@ def text(stored: Mapping[str, Any], where: str) -> str:
 
 def page(stored: Mapping[str, Any], where: str) -> str:
     """The card as a page that loads nothing and runs nothing."""
-    return written(PAGE, title=title(stored), sections=sections(stored, where))
+    return written("card.html", title(stored), sections=sections(stored, where))
 
 
 def compared(one: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, str]) -> str:
@@ -260,7 +264,7 @@ def _each(pair: Any, what: str = "") -> list[str]:
 
 
 # Fields of `FittedOn` that are told otherwise, or are no data.
-TOLD = {"answers", "not_for", "ranking", "estimator", "gain", "parts"}
+TOLD = {"answers", "not_for", "ranking", "estimator", "gain", "parts", "dates"}
 
 
 def _data(one: FittedOn, other: FittedOn) -> list[str]:
@@ -268,6 +272,7 @@ def _data(one: FittedOn, other: FittedOn) -> list[str]:
     for name in FittedOn.model_fields:
         if name not in TOLD:
             lines += _each((getattr(one, name), getattr(other, name)), f"{name}: ")
+    lines += _each(map(_dates, (one, other)), "given: ")
     parts = [", ".join(on.parts.names) if on.parts else "whole answers" for on in (one, other)]
     lines += _each(parts, "parts: ")
     if one.answers != other.answers:

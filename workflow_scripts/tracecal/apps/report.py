@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from scipy.special import betaincinv, expit, logit, ndtri
 
 from tracecal.answers.settings import Reading
@@ -379,7 +379,6 @@ def _with_ends(row: Mapping[str, Any], metric: str) -> str:
 BINS, FEWEST_IN_BIN, MOST_BINS = 20, 12, 10
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 236, 40, 10, 12, 38
 RATES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # of wrong answers, at which an axis may end
-PAGE, STYLE = (Path(__file__).parent / name for name in ("report.html", "page.css"))
 
 
 def pictures(
@@ -457,10 +456,12 @@ def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None 
     answers' own page.
     """
     control, drawn = found.stored[found.estimator]["risk_control"], found.pictures
+    fitted_on = found.stored["fitted_on"]
     quarters = (0, 0.25, 0.5, 0.75, 1)
     return written(
-        PAGE,
-        fitted_on=found.stored["fitted_on"],
+        "report.html",
+        f"Calibrator of {fitted_on['model'] or 'an unnamed model'} for {fitted_on['task']}",
+        fitted_on=fitted_on,
         estimator=found.estimator,
         recommendation=recommendation(found),
         explorer=explorer,
@@ -482,8 +483,11 @@ def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None 
     )
 
 
-def written(template: Path, **values: Any) -> str:
-    """A page by its template, in the style of all pages of calibrators."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    page = environment.from_string(template.read_text(encoding="utf-8"))
-    return page.render(style=STYLE.read_text(encoding="utf-8"), **values)
+def written(template: str, title: str, **values: Any) -> str:
+    """A page by its template, with the head that all pages of calibrators have."""
+    environment = Environment(
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        loader=FileSystemLoader(Path(__file__).parent),
+    )
+    return environment.get_template(template).render(title=title, **values)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,9 @@ class FurtherColumn(Strict):
     path: str = Field(description="where it is in a row")
 
 
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
 class FittedOn(Strict):
     """The answers that a calibrator was fitted on."""
 
@@ -60,6 +63,9 @@ class FittedOn(Strict):
         "interval; null where it is the default, or where that could not be used",
     )
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
+    dates: tuple[Day, Day] | None = Field(
+        None, description="the first and the last day (UTC) of these answers; null: not known"
+    )
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
     also: tuple[FurtherColumn, ...] = Field((), description="taken beside the trace")
     not_for: tuple[str, ...] = Field((), repr=False, description="`unfit_for`, for readers")
@@ -72,7 +78,7 @@ class FittedOn(Strict):
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
         usual = {"estimator": None, "gain": None, "parts": None, "reasoning": "none"}
-        usual |= {"groups": None, "also": ()}
+        usual |= {"groups": None, "also": (), "dates": None}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         told = self.model_copy(update={"not_for": unfit_for(self)})
         return told.model_dump(mode="json", by_alias=True, exclude=left_out)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from tracecal.calibration.guarantees import (
 )
 from tracecal.calibration.labelling import grouped
 from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
-from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.calibration.settings import SEED, Bootstrap, Calibration, RiskControl, Splits
 from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
 from tracecal.estimators.entry import PICKED, TRACE_PLUS, OwnFit
@@ -60,7 +61,7 @@ FEWEST_VALUES, MOST_ALIKE = 5, 0.9
 class FitSettings(Strict):
     """How a calibrator is fitted; the keys are the configuration's own."""
 
-    seed: int = Field(default=2026, description="of splits, resamples and draws")
+    seed: int = Field(default=SEED, description="of splits, resamples and draws")
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
     risk_control: RiskControl = RiskControl()
@@ -157,6 +158,7 @@ def calibrate_answers(
         groups=known.frame["group_id"].n_unique(),
         base_rate=float(usable["correct"].mean()),
         answers=tuple(fingerprints(usable).drop_nulls()),
+        dates=_days(usable["created"]),
         parts=parts,
         also=tuple(FurtherColumn(name=name, path=path) for name, path in also.items()),
     )
@@ -379,6 +381,15 @@ def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
     known = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
     kind = known["kind"].mode().min() or "none"
     return kind, known.filter(kind=kind)["top_k"].drop_nulls().mode().min()
+
+
+def _days(created: pl.Series) -> tuple[str, str] | None:
+    """The first and the last day (UTC) of answers; null where a time is not known."""
+    if created.null_count():
+        return None
+    ends = (datetime.fromtimestamp(time, UTC) for time in (created.min(), created.max()))
+    first, last = (f"{end:%Y-%m-%d}" for end in ends)
+    return first, last
 
 
 def _computable(

@@ -12,7 +12,7 @@ import polars as pl
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tracecal.answers.read import OF_TRACES, Answers
+from tracecal.answers.read import OF_TRACES
 from tracecal.calibration import resampling
 from tracecal.calibration.guarantees import error_level, sufficing
 from tracecal.errors import InputError
@@ -83,22 +83,20 @@ def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     ).sort("place", "example_id")
 
 
-def picked(answers: Answers, number: int, seed: int) -> list[dict[str, Any]]:
-    """The rows of the first groups of `random_order` that hold `number` answers, in that order.
+def picked(answers: pl.DataFrame, number: int, seed: int) -> list[str]:
+    """The ids of the answers in the first groups of `random_order` that hold `number` of them, in
+    that order.
 
     Raises `InputError` where there are fewer answers than `number`.
     """
-    frame = answers.frame
-    if not 1 <= number <= frame.height:
+    if not 1 <= number <= answers.height:
         raise InputError(
-            f"--number {number}: the file holds {frame.height} answers; ask for 1 to "
-            f"{frame.height}."
+            f"--number {number}: the file holds {answers.height} answers; ask for 1 to "
+            f"{answers.height}."
         )
-    order = random_order(frame, seed)
+    order = random_order(answers, seed)
     last = order["place"][number - 1]
-    chosen = order.filter(pl.col("place") <= last)["example_id"]
-    rows = dict(zip(frame["example_id"], answers.rows, strict=True))
-    return [with_metadata(rows[example], answers.metadata) for example in chosen]
+    return order.filter(pl.col("place") <= last)["example_id"].to_list()
 
 
 def with_metadata(row: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[str, Any]:

@@ -211,7 +211,7 @@ class ScoredPart(NamedTuple):
 def record_parts(
     fitted: Fitted,
     record: Record,
-    error_rate: float | None = None,
+    error_rate: Target | None = None,
     asked: Sequence[str] = (),
 ) -> tuple[list[ScoredPart], str | None]:
     """The parts of one answer in the order of its text, and why it has none; null where it has.
@@ -260,7 +260,7 @@ def score_response_parts(
     fitted: Fitted,
     response: Any,
     request: Mapping[str, Any] | None = None,
-    error_rate: float | None = None,
+    error_rate: Target | None = None,
     reading: Reading | None = None,
 ) -> dict[str, Confidence]:
     """By name, such as `address.city`: the confidence of each part of a response, as

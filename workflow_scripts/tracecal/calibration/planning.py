@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
-from tracecal.calibration.calibrator import default_estimator, stored_in
+from tracecal.calibration.calibrator import default_estimator
 from tracecal.calibration.guarantees import (
     Evidence,
     Part,
@@ -21,7 +21,7 @@ from tracecal.calibration.guarantees import (
     error_level,
     threshold_sequence,
 )
-from tracecal.calibration.settings import DRAWS, MOST, Splits
+from tracecal.calibration.settings import DRAWS, MOST
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
@@ -367,23 +367,6 @@ text.told { fill: #9A5B00; font-weight: bold; }
 <text x="257" y="284" text-anchor="middle">line: median of the draws; band: 80 % of them</text>
 </svg>
 """
-
-
-def population(
-    calibrator: str | None, accuracy: float | None, auroc: float | None
-) -> tuple[Population, float]:
-    """Where labelled questions come from, and the share of them that calibrates.
-
-    Raises `InputError` unless there is either a calibrator with held-out probabilities or both
-    guesses.
-    """
-    guesses = accuracy is not None and auroc is not None
-    if (calibrator is None) != guesses or (calibrator and (accuracy, auroc) != (None, None)):
-        raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
-    if calibrator is None:
-        return Guessed(accuracy, auroc), Splits().calibration_share
-    stored = stored_in(calibrator)
-    return at_hand(stored, calibrator), Splits().calibration_share
 
 
 def at_hand(stored: Mapping[str, Any], where: str) -> AtHand:

@@ -260,7 +260,7 @@ def score_response(
     fitted: Fitted,
     response: Any,
     request: Mapping[str, Any] | None = None,
-    error_rate: float | None = None,
+    error_rate: Target | None = None,
     reading: Reading | None = None,
 ) -> Confidence:
     """The confidence of an OpenAI client's response, or of a dict in a format that is read.
@@ -279,7 +279,7 @@ def score_response(
     )
 
 
-def score_record(fitted: Fitted, record: Record, error_rate: float | None = None) -> Confidence:
+def score_record(fitted: Fitted, record: Record, error_rate: Target | None = None) -> Confidence:
     """The confidence of an answer of the calibrator's kind (`require_same_kind`), as read."""
     if record.surprisal is None:
         return Confidence(None, reason=record.lacks)

@@ -10,6 +10,7 @@ from polars import CompatLevel
 from tracecal.answers.as_traces import NOT_REPLAYABLE, as_traces
 from tracecal.answers.record import RECORDS
 from tracecal.errors import InputError
+from tracecal.io.log import LOGGER
 from tracecal.io.traces import write_table
 
 try:
@@ -40,6 +41,7 @@ def replay(
     dtype: Literal["float32", "bfloat16", "float16"] = "float32",
     batch_size: int = 32,
     end_token: bool = False,
+    output: str | Path | None = None,
 ) -> pl.DataFrame:
     """Read answers once with the model that gave them, for exact traces, as ``tracecal replay``.
 
@@ -59,6 +61,8 @@ def replay(
         Answers processed together.
     end_token : bool
         Whether to append it to answers of text.
+    output : path, optional
+        An ``.arrow`` file of them, for ``tracecal score`` and ``calibrate``.
 
     Returns
     -------
@@ -70,11 +74,19 @@ def replay(
     InputError
         Where an answer has no prompt or no token, or tokens that the model does not know.
     """
+    if revision is None and "revision" in answers.columns:
+        revision = answers["revision"].drop_nulls().first()
+    given = answers.select(*RECORDS)
+    told = tokenisation(given, end_token)
+    LOGGER.info("%s", told)
     loaded, tokenizer = load_model(weights, dtype), load_tokenizer(weights)
-    traces = replay_answers(loaded, tokenizer, answers.select(*RECORDS), batch_size, end_token)
+    traces = replay_answers(loaded, tokenizer, given, batch_size, end_token)
     name = model or Path(weights).resolve().name
-    stated = {"revision": pl.lit(revision)} if revision else {}
-    return traces.with_columns(pl.col("model").fill_null(name), **stated)
+    traces = traces.with_columns(pl.col("model").fill_null(name))
+    if output is not None:
+        metadata = {"model": name} | ({"revision": revision} if revision else {})
+        write_replayed(traces, metadata | {"dtype": dtype, "tokenisation": told}, output)
+    return traces.with_columns(revision=pl.lit(revision)) if revision else traces
 
 
 def replay_answers(
@@ -209,6 +221,6 @@ def tokenisation(answers: pl.DataFrame, end_token: bool) -> str:
     )
 
 
-def write_replayed(answers: pl.DataFrame, metadata: dict[str, str], path: str) -> None:
+def write_replayed(answers: pl.DataFrame, metadata: dict[str, str], path: str | Path) -> None:
     """Write replayed answers as a sealed Arrow IPC file with `metadata` on their making."""
     write_table(answers.to_arrow(compat_level=CompatLevel.oldest()), metadata, path)

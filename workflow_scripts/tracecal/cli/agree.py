@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from tracecal.cli.options import SEED, AsRead, command, read_given
+from tracecal.calibration.settings import SEED
+from tracecal.cli.options import AsRead, command
 from tracecal.io.log import printable
 
 
@@ -25,7 +26,6 @@ def agree(
     Prints the share of equal verdicts and Cohen's kappa with intervals, and the answers on which
     they disagree. Unsure does not count as a verdict.
     """
-    from tracecal.calibration.labelling import agreement, format_agreement
+    from tracecal.api import labels
 
-    first, other = (read_given(path, reading).frame for path in (answers, second))
-    print(printable(format_agreement(agreement(first, other, seed))))
+    print(printable(f"{labels.agree(answers, second, seed=seed, **dict(reading))}"))

@@ -1,25 +1,22 @@
 """`tracecal calibrate`: a calibrator fitted on labelled answers."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracecal.cli.options import (
-    MOST,
     PARTS,
-    SEED,
     AnswersFile,
     AsRead,
     Config,
     Custom,
     command,
     ending,
-    read_given,
     require_apart,
 )
 from tracecal.io.log import LOGGER, printable
-from tracecal.io.settings import parse
 
 
 @command(
@@ -47,36 +44,21 @@ def calibrate(
     Prints how well each estimator predicts, and which error rates are guaranteed. Answers whose
     entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
     """
-    from tracecal.apps import report as pages
-    from tracecal.apps.explorer.of_file import fits, page_data, unseen
-    from tracecal.apps.explorer.page import page
-    from tracecal.calibration.calibrator import run_on
-    from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
-    from tracecal.calibration.parts import labelled_parts
-    from tracecal.estimators.custom import custom_scores
-    from tracecal.io.files import write_json, write_text
-    from tracecal.io.input_files import read_yaml
+    from tracecal.api import calibrator as api
+    from tracecal.api.answers import answers_in
+    from tracecal.apps.report import commands
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
-    settings = parse(FitSettings, (read_yaml(config) if config else None) or {}, config)
-    custom = custom_scores(estimators)
-    given = read_given(answers, reading, with_rows=bool(explorer))
-    if warning := run_on(given.frame):
-        LOGGER.warning("%s", warning)
-    frame, of_parts = labelled_parts(given, parts)
-    revision = revision or given.metadata.get("revision")
-    stored = calibrate_answers(
-        frame, task, settings, revision, reading.vocabulary, of_parts, custom
-    )
-    write_json(stored, output)
-    found = pages.found(stored, labelled(frame, task, settings, of_parts, custom), settings)
+    given = answers_in(answers, dict(reading), with_rows=bool(report))
+    fit = {"config": config, "parts": parts, "estimators": estimators, "revision": revision}
+    calibrator = api.calibrate(given, task, **fit, **dict(reading))
+    calibrator.save(output)
+    found = calibrator.report()
     own_task = given.metadata.get("task")
-    typed = pages.commands(found, answers, output, reading.model_dump(), explorer, own_task)
-    print(printable(pages.summary(found, typed)))
-    if explorer:
-        shown = unseen(fits(stored, output), found.predicted, frame)
-        name = Path(answers).name
-        write_text(page(page_data(given, name, shown, MOST, SEED, task, of_parts)), explorer)
-        write_text(pages.render(found, typed, Path(explorer).name), report)
+    typed = commands(found.found, answers, output, dict(reading), explorer, own_task)
+    found = replace(found, typed=typed)
+    print(printable(found.text))
+    if report:
+        found.save(report, given)
         LOGGER.info("open %s in a browser; %s shows the answers", report, explorer)

@@ -29,23 +29,19 @@ def card(
     What it was fitted on, what it guarantees, and what it must not be used for. --check ends with
     1 where the file is no calibrator, or was changed.
     """
-    from tracecal.apps import card as cards
-    from tracecal.calibration.calibrator import stored_in
+    from tracecal.api.calibrator import Calibrator
+    from tracecal.apps.card import checked
     from tracecal.errors import InputError
-    from tracecal.io.files import write_text
 
     if second and output:
         raise InputError("--output is the page of one card: leave out the other file.")
+    sound = [checked(path) for path in (calibrator, second) if path]
     if check:
-        for path in filter(None, (calibrator, second)):
-            print(printable(cards.checked(path)))
+        print(printable("\n".join(sound)))
         return
-    stored = stored_in(calibrator)
-    if second:
-        told = cards.compared(stored, stored_in(second), (calibrator, second))
-    else:
-        told = cards.text(stored, calibrator)
-    print(printable(told))
+    one = Calibrator.load(calibrator)
+    told = one.compare(second) if second else one.card()
+    print(printable(f"{told}"))
     if output:
-        write_text(cards.page(stored, calibrator), output)
+        told.save(output)
         LOGGER.info("open %s in a browser", output)

@@ -1,20 +1,17 @@
 """`tracecal explore`: a page that shows the answers of a file."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.cli.options import (
-    MOST,
     PARTS,
-    SEED,
     AnswersFile,
     AsRead,
     TaskName,
     command,
     ending,
-    read_with_calibrator,
 )
 
 CHOICE = "What is shown"
@@ -34,7 +31,7 @@ def explore(
     task: TaskName = None,
     number: Annotated[
         int, typer.Option(help="answers to show, at most", rich_help_panel=CHOICE)
-    ] = MOST,
+    ] = EXPLORED,
     seed: Annotated[
         int, typer.Option(help="of the choice of more answers", rich_help_panel=CHOICE)
     ] = SEED,
@@ -50,11 +47,7 @@ def explore(
 
     It is the page that a run of the workflow makes: one file, which loads nothing else.
     """
-    from tracecal.apps.explorer.of_file import page_data
-    from tracecal.apps.explorer.page import page
-    from tracecal.io.files import write_text
+    from tracecal.api import labels
 
-    given = read_with_calibrator(answers, reading, calibrator, task, parts)
-    name = Path(answers).name
-    data = page_data(given.answers, name, given.fits, number, seed, given.task, given.parts)
-    write_text(page(data), output)
+    chosen = {"number": number, "seed": seed, "parts": parts}
+    labels.explore(answers, output, calibrator=calibrator, task=task, **chosen, **dict(reading))

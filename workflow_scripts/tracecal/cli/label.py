@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tracecal.calibration.settings import SEED
 from tracecal.cli.options import (
     FILE,
     PARTS,
-    SEED,
     AsRead,
     TaskName,
     command,
-    read_with_calibrator,
     require_apart,
     require_installed,
 )
@@ -95,53 +94,41 @@ def label(
     Started again, it goes on where it was.
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
-    from tracecal.apps.explorer.of_file import page_data, scores
-    from tracecal.apps.label_page import (
-        Labelling,
-        Verdicts,
-        calibrating,
-        in_order,
-        serve,
-    )
-    from tracecal.calibration.labelling import LabelQuery, Recorded, Wanted
-    from tracecal.calibration.parts import part_answers
+    from tracecal.api import labels as api
+    from tracecal.apps.label_page import Labelling, Verdicts, calibrating, in_order, serve
 
     output = output or str(Path(answers).with_suffix(".labelled.jsonl"))
     outcome = Path(output).with_suffix(".promise.json")
     files = {"answers": answers, "calibrator": calibrator, "parts": parts, "labels": labels}
     require_apart(files | {"output": output, "promise_file": outcome})
-    given = read_with_calibrator(answers, reading, calibrator, task, parts)
-    judged, names = given.answers.frame, {}
-    rows = dict(zip(judged["example_id"], given.answers.rows, strict=True))
-    if given.parts is not None:
-        judged = part_answers(judged, given.parts)[0]
-        names = dict(judged.select("example_id", "name").iter_rows())
-        rows = {
-            one: rows[answer] for one, answer in judged.select("example_id", "parent_id").rows()
-        }
-    data, query = {}, None
-    if error_rate is not None or not labels:
-        name = Path(answers).name
-        data = page_data(given.answers, name, given.fits, task=given.task, parts=given.parts)
+    shown = api.shown_in(answers, calibrator, task, parts, dict(reading))
+    search = None
     if error_rate is not None:
-        recommended = next((one.fitted_on.estimator for one in given.fits.values()), None)
-        estimator, values = scores(data, estimator, recommended)
-        wanted = Wanted(estimator, error_rate, confidence, population, largest_group, seed)
-        query = Recorded(LabelQuery(judged, values, wanted), outcome)
+        search = api.LabelSearch(
+            shown,
+            error_rate,
+            estimator=estimator,
+            confidence=confidence,
+            population=population,
+            largest_group=largest_group,
+            seed=seed,
+            promise_file=outcome,
+        )
+    rows, names = shown.to_judge()
     verdicts = Verdicts(output, rows, names)
     if labels:
         _take(verdicts, labels, question, reading.wrong_rows == "skip")
     else:
-        own_task = next((one.fitted_on.task for one in given.fits.values()), task)
-        options = reading.model_dump() | {"parts": parts}
-        then = calibrating(output, own_task or Path(answers).stem, options)
-        serve(Labelling(data, verdicts, query.ask if query else in_order([*rows]), then), port)
+        own_task = shown.fitted_on.task if shown.fitted_on else task or Path(answers).stem
+        then = calibrating(output, own_task, dict(reading) | {"parts": parts})
+        ask = search.query.ask if search else in_order([*rows])
+        serve(Labelling(shown.data, verdicts, ask, then), port)
         LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
         LOGGER.info("next: %s", then)
-    if query:
-        following, said = query.ask(verdicts.given)
+    if search:
+        following, said = search.query.ask(verdicts.given)
         then = "" if following is None else f"; the next label needed is that of {following!r}"
-        LOGGER.info("%s: %s%s", query.path, said, then)
+        LOGGER.info("%s: %s%s", outcome, said, then)
 
 
 def _take(verdicts: "Verdicts", labels: str, question: str | None, skip: bool) -> None:

@@ -6,24 +6,16 @@ from contextlib import suppress
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
 
 from tracecal.answers.settings import Reading
 from tracecal.errors import InputError
-from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict, parse
 
-if TYPE_CHECKING:  # slow to load, which every start of the command would take
-    from tracecal.answers.part_spec import Parts
-    from tracecal.answers.read import Answers
-    from tracecal.calibration.calibrator import Fitted
-
 DISTRIBUTION = "tracecal"
-SEED = 2026
-MOST = 10_000  # answers in an explorer
 # All commands' options that name a file or folder which is read, and a file which is written.
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
 READ += ("weights", "escalate_calibrator", "estimators")
@@ -225,48 +217,3 @@ def require_installed(what: str, extra: str, *modules: str) -> None:
             f"{what} needs {missing[0]}, which is not installed: pip install "
             f"'{DISTRIBUTION}[{extra}]'"
         )
-
-
-def read_given(
-    path: str,
-    reading: Reading,
-    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
-) -> "Answers":
-    """The answers of a file, `with_rows` as in `read_answers`; raises `InputError`."""
-    from tracecal.answers.read import listed, read_answers
-
-    answers = read_answers(path, reading, with_rows=with_rows)
-    if answers.wrong:
-        LOGGER.warning("%s: left out %s", path, listed(answers.wrong))
-    return answers
-
-
-class WithCalibrator(NamedTuple):
-    """The `fits` of a calibrator, answers with their rows, their task, and the parts to show."""
-
-    fits: dict[str, "Fitted"]
-    answers: "Answers"
-    task: str | None
-    parts: "Parts | None"
-
-
-def read_with_calibrator(
-    path: str, reading: Reading, calibrator: str | None, task: str | None, parts: str | None
-) -> WithCalibrator:
-    """A file of answers, for which a calibrator may be given, and parts, else those of it."""
-    from tracecal.apps.explorer.of_file import fits
-    from tracecal.calibration.calibrator import reading_for, stored_in
-    from tracecal.calibration.parts import given_parts
-
-    fitted = fits(stored_in(calibrator), calibrator) if calibrator else {}
-    of = next((one.fitted_on for one in fitted.values()), None)
-    if of:
-        reading = reading.model_copy(update=reading_for(of, reading.model_dump()))
-    answers = read_given(path, reading, with_rows=True)
-    own = of.parts if of else None
-    return WithCalibrator(
-        fitted,
-        answers,
-        task or answers.metadata.get("task"),
-        given_parts(parts) if parts else own,
-    )

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from tracecal.cli.options import SEED, AnswersFile, AsRead, command, read_given
+from tracecal.calibration.settings import SEED
+from tracecal.cli.options import AnswersFile, AsRead, command
 from tracecal.io.log import LOGGER
 
 
@@ -24,9 +25,7 @@ def pick(
     Answers to one question stay together. The first 50 of 200 are a random sample too, so labelling
     may stop anywhere; a larger number goes on where a smaller one ended.
     """
-    from tracecal.calibration.labelling import as_lines, picked
-    from tracecal.io.files import write_text
+    from tracecal.api import labels
 
-    rows = picked(read_given(answers, reading, with_rows=True), number, seed)
-    write_text(as_lines(rows), output)
-    LOGGER.info("%s holds %d answers; label them from the first on", output, len(rows))
+    drawn = labels.pick(answers, number, output=output, seed=seed, **dict(reading))
+    LOGGER.info("%s holds %d answers; label them from the first on", output, drawn.height)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from tracecal.calibration.settings import DRAWS, MOST
-from tracecal.cli.options import SEED, command, ending
+from tracecal.calibration.settings import DRAWS, MOST, SEED
+from tracecal.cli.options import command, ending
 
 GUESSES = "Without a calibrator"
 SIMULATION = "Simulation"
@@ -43,11 +43,14 @@ def plan(
     By simulation: from the labelled answers of a calibrator, or from guesses of --accuracy and
     --auroc. No question counts with more answers than in the calibrator's guarantees.
     """
-    from tracecal.calibration import planning
+    from tracecal.api import labels
     from tracecal.io.files import write_text
 
-    population, share = planning.population(calibrator, accuracy, auroc)
-    planned = planning.planned(population, share, error_rate, confidence, most, draws, seed)
-    print(planning.printed(population, planned, error_rate, confidence))
+    guesses = {"accuracy": accuracy, "auroc": auroc}
+    simulation = {"most": most, "draws": draws, "seed": seed}
+    planned = labels.plan(
+        error_rate, calibrator=calibrator, confidence=confidence, **guesses, **simulation
+    )
+    print(planned)
     if picture:
-        write_text(planning.picture(planned, error_rate, confidence), picture)
+        write_text(planned.picture(), picture)

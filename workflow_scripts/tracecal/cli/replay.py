@@ -1,6 +1,5 @@
 """`tracecal replay`: exact traces of answers made elsewhere."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -10,10 +9,8 @@ from tracecal.cli.options import (
     AsRead,
     command,
     ending,
-    read_given,
     require_installed,
 )
-from tracecal.io.log import LOGGER
 
 MODEL = "The model"
 
@@ -49,20 +46,9 @@ def replay(
     Each answer is read once with the model that gave it; nothing is generated.
     """
     require_installed("'tracecal replay'", "replay", "torch", "transformers", "safetensors")
-    import polars as pl
+    from tracecal.api.answers import read_answers
+    from tracecal.capture.replay import replay
 
-    from tracecal.capture.model import load_model, load_tokenizer
-    from tracecal.capture.replay import replay_answers, tokenisation, write_replayed
-
-    given = read_given(answers, reading)
-    model, tokenizer = load_model(weights, dtype), load_tokenizer(weights)
-    metadata = {
-        "model": reading.model or Path(weights).resolve().name,
-        "revision": revision or given.metadata.get("revision"),
-        "dtype": dtype,
-        "tokenisation": tokenisation(given.frame, end_token),
-    }
-    LOGGER.info("%s", metadata["tokenisation"])
-    traces = replay_answers(model, tokenizer, given.frame, batch_size, end_token)
-    traces = traces.with_columns(pl.col("model").fill_null(metadata["model"]))
-    write_replayed(traces, {name: value for name, value in metadata.items() if value}, output)
+    of_model = {"revision": revision, "model": reading.model, "dtype": dtype}
+    how = {"batch_size": batch_size, "end_token": end_token, "output": output}
+    replay(read_answers(answers, **dict(reading)), weights, **of_model, **how)

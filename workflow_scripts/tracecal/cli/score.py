@@ -16,7 +16,6 @@ from tracecal.cli.options import (
     Custom,
     TaskName,
     command,
-    read_given,
 )
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
@@ -78,51 +77,30 @@ def score(
 
     Rows keep their order. A text in .csv that a spreadsheet would execute begins with '.
     """
-    from tracecal.calibration.calibrator import (
-        LABELS,
-        default_estimator,
-        from_stored,
-        reading_for,
-        stored_in,
-        target_of,
-    )
-    from tracecal.calibration.parts import given_parts, score_parts
-    from tracecal.calibration.score import score_answers, tell_missing
-    from tracecal.estimators.custom import custom_scores
+    from tracecal.api.answers import answers_in
+    from tracecal.api.calibrator import Calibrator
 
-    target, stored = target_of(error_rate, promise), stored_in(calibrator)
-    wanted, custom = estimator or default_estimator(stored), custom_scores(estimators)
-    fitted = from_stored(stored, wanted, calibrator, custom)
-    known = reading_for(fitted.fitted_on, reading.model_dump())
-    given = read_given(answers, reading.model_copy(update=known))
-    frame = given.frame
-    if estimator is None and frame["entropy"].is_null().all():
-        fitted = from_stored(stored, default_estimator(stored, entropies=False), calibrator)
-    if fitted.estimator != wanted:
-        names = LABELS.get(wanted, wanted), LABELS.get(fitted.estimator, fitted.estimator)
-        LOGGER.warning("without entropies %s is not defined; using %s", *names)
-    task = task or given.metadata.get("task")
-    of_parts = given_parts(parts) if parts else fitted.fitted_on.parts
+    fitted = Calibrator.load(calibrator, estimators=estimators)
+    of_parts = parts or fitted.fitted_on.parts
     if beside and of_parts:
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
-    if of_parts:
-        write_scored(score_parts(frame, fitted, target, task, of_parts), output)
-        return
-    if beside and frame["surprisal"].is_null().all():
+    given = answers_in(answers, fitted.reading(dict(reading)))
+    if beside and given.frame["surprisal"].is_null().all():
+        lacking = given.frame["lacks"].drop_nulls().unique().sort()
         raise InputError(
             f"{answers}: no answer has log-probabilities, so none has a confidence to write "
-            f"({'; '.join(frame['lacks'].drop_nulls().unique().sort())}). Replay the answers with "
-            "'tracecal replay', or have them kept where they are made (docs/guides/evaluators.md)."
+            f"({'; '.join(lacking)}). Replay the answers with 'tracecal replay', or have them kept "
+            "where they are made (docs/guides/evaluators.md)."
         )
-    scored = score_answers(frame, fitted, target, task)
+    target = {"error_rate": error_rate, "promise": promise}
+    scored = fitted.score(given, **target, estimator=estimator, task=task, parts=parts)
     if beside:
-        rows = read_given(beside, reading, with_rows=True)
+        rows = answers_in(beside, dict(reading), with_rows=True)
         without = write_beside(scored, rows.frame["example_id"].to_list(), rows.rows, output)
         if without:
             LOGGER.warning("%d rows of %s are not in %s", without, beside, answers)
     else:
         write_scored(scored, output)
-    tell_missing(scored, decided=target is not None)
 
 
 def write_scored(scored: "pl.DataFrame", output: str | None) -> None:

@@ -13,9 +13,8 @@ from tracecal.cli.options import (
     Shown,
     TaskName,
     command,
-    read_given,
 )
-from tracecal.io.log import LOGGER, printable
+from tracecal.io.log import printable
 
 ALARMS = {"False alarms": tuple(Watching.model_fields)}
 
@@ -43,29 +42,12 @@ def watch(
     ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
     use --one-per or --block. Rows that cannot be read are left out.
     """
-    from tracecal.answers.read import listed
-    from tracecal.calibration.calibrator import load, reading_for
-    from tracecal.monitoring import traffic
+    from tracecal.api.monitors import Monitors
 
-    fitted = load(calibrator, estimator)
-    one_per = watching.one_per
-    given = read_given(
-        answers,
-        reading.model_copy(update=reading_for(fitted.fitted_on, reading.model_dump())),
-        lambda name, row: (traffic.choice_of(name, row), traffic.key_of(row, one_per)),
-    )
-    if one_per is not None:
-        traffic.require_keys([key for _, key in given.rows], one_per)
-    batch = traffic.watched(given.frame, fitted, error_rate, task or given.metadata.get("task"))
-    judged, wrong = traffic.read_labels(labels) if labels else ([], [])
-    if wrong:
-        LOGGER.warning("%s: left out %s", labels, listed(wrong))
-    for warning in traffic.without_reference(fitted, watching):
-        LOGGER.warning("%s", warning)
-    alarms = traffic.alarm_settings(fitted, watching, error_rate)
-    store = traffic.Store(state, traffic.identity(fitted, error_rate), alarms, fitted.reference)
-    try:
-        told = store.add_in_parts(given.frame["example_id"].to_list(), batch, given.rows)
-        print(printable(traffic.summary(store, told, store.add_labels(judged))))
-    finally:
-        store.close()
+    with Monitors(
+        calibrator, state, error_rate=error_rate, estimator=estimator, **dict(watching)
+    ) as monitors:
+        monitors.watch(answers, task=task, **dict(reading))
+        if labels:
+            monitors.judge(labels)
+        print(printable(monitors.summary()))
