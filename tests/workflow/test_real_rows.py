@@ -31,8 +31,8 @@ def real(finished, shared_data):
         },
         sampling={"answers": 3, "equivalence": "exact"},
         study={
-            "main": {"model": "linked", "tasks": ["truthfulqa"]},
-            "cross": {"models": ["linked"], "tasks": list(ROWS), "broader": False},
+            "main": {"model": "linked", "tasks": list(ROWS)},
+            "cross": {"models": ["linked"], "tasks": list(ROWS)},
         },
     )
     finished.snakemake(config=config)
