@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures examples notebooks test test-faults test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures examples notebooks test test-runs test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,8 +42,8 @@ test: .venv/installed ## run the tests
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # Apart from the other tests, which take ten minutes without these; CI runs both.
-test-faults: .venv/installed ## kill, damage and restart whole runs of the workflow
-	$(BIN)/python -m pytest -m faults -n 2 --dist loadfile tests/workflow
+test-runs: .venv/installed ## make further runs of the workflow, and kill, damage and restart some
+	$(BIN)/python -m pytest -m runs -n 3 --dist loadfile --no-loadscope-reorder tests/workflow
 
 # Thousands of data sets for each claim.
 validate: .venv/installed ## simulate the guarantees that tables state; minutes
@@ -64,7 +64,7 @@ test-lowest: .venv-lowest/installed ## make the smoke run with the lowest versio
 test-wheel: .venv/installed ## install the package into empty environments and use it there; minutes
 	$(BIN)/python -m pytest -m wheel tests/tracecal/cli
 
-# Applies every recipe of CONTRIBUTING.md to one copy, and runs the quick tests there.
+# Applies every recipe of CONTRIBUTING.md to one copy, and runs the tests there that they can break.
 test-recipes: .venv/installed ## try the recipes of CONTRIBUTING.md together
 	$(BIN)/python -m pytest -m recipes tests/test_contributing.py --timeout 1500
 

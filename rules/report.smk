@@ -178,7 +178,7 @@ rule make_explorer:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         scores=pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
-        promises=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
+        guarantees=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
     output:
         report(
             "<results>/explorer.html",

@@ -104,6 +104,13 @@ def test_as_many_labels_as_are_planned_do_in_about_as_many_draws_as_said():
     assert len(found) >= 5 and 0.7 < found.mean() < 0.95
 
 
+@pytest.mark.parametrize("name", forecasts.POPULATIONS)
+def test_labels_are_planned_for_every_population(name):
+    source, rate = forecasts.POPULATIONS[name]
+    found = forecasts.table(source, rate, 10, 0)["guaranteed"]
+    assert found[0] < 0.5 < found[-1]
+
+
 def test_thresholds_hold_for_the_kinds_of_answers_that_they_decide_about():
     for claim in alternatives.claims(5):
         assert claim.holds, claim

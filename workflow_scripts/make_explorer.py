@@ -33,6 +33,6 @@ with job(snakemake):
         answers.height,
         params.main,
         parents=read_parents(shown, parents),
-        promises=read_parquet(inputs.promises[0]) if inputs.promises else None,
+        guarantees=read_parquet(inputs.guarantees[0]) if inputs.guarantees else None,
     )
     write_text(page(data), snakemake.output[0])

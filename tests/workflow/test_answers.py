@@ -14,7 +14,7 @@ from tests.tracecal.apps.explorer.test_page import unpacked
 from tracecal.calibration.calibrator import load
 from tracecal.io.traces import arrow_metadata
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.runs]
 
 RESULTS = "results/smoke"
 # Where estimators of one's own stand by name, whether they win or not.
@@ -225,7 +225,7 @@ def test_own_estimators_and_rules_run(broken):
     config = broken.variant(
         "own",
         tasks=[{"slug": "arithmetic", "file": "near.yaml"}, {"slug": "extractive"}],
-        estimators=["seq_logp", "trace", "trace_plus"],
+        estimators=["seq_logp", "trace", "trace_plus", "brevity", "late_entropy"],
         custom_estimators="examples/custom_estimators.py",
         custom_rules="examples/custom_rules.py",
     )

@@ -77,7 +77,7 @@ def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
     # The thresholds are on the probabilities of the fit that left answers to test on, whose
     # results are those told.
     at = by_promise["below:0.05"]
-    assert (kept == (fitted.certified.predict(x) >= at)).all()
+    assert (kept == (fitted.tested_fit.predict(x) >= at)).all()
     assert 1 - kept.mean() == pytest.approx(told[-1]["escalated"], abs=0.1)
     with pytest.raises(
         InputError, match="no guarantee 'below:0.3'; it has: below:0.01, below:0.02"

@@ -76,7 +76,7 @@ class Report:
 
     @property
     def guarantees(self) -> pl.DataFrame:
-        return self.found.certified
+        return self.found.error_rates
 
     def __str__(self) -> str:
         return self.text

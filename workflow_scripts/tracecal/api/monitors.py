@@ -61,7 +61,7 @@ class Monitors:
         self._state, self._error_rate = state, error_rate
         for warning in traffic.without_reference(self._fitted, self._settings):
             LOGGER.warning("%s", warning)
-        self._promise = traffic.promised(self._fitted, self._settings, error_rate)
+        self._alarms = traffic.alarm_settings(self._fitted, self._settings, error_rate)
         self._told, self._judged = traffic.Added(), traffic.Added()
         if Path(state).exists():
             _ = self._store  # refuses another's
@@ -70,7 +70,7 @@ class Monitors:
     def _store(self) -> traffic.Store:
         """The state, which is made when the first answers or labels have been read."""
         known = traffic.identity(self._fitted, self._error_rate)
-        return traffic.Store(self._state, known, self._promise, self._fitted.reference)
+        return traffic.Store(self._state, known, self._alarms, self._fitted.reference)
 
     def __enter__(self) -> Self:
         return self

@@ -76,7 +76,7 @@ class Control(_Open):
     )
 
 
-class Promised(_Open):
+class CascadeThreshold(_Open):
     """One guarantee of the accuracy of a cascade of two models."""
 
     promise: Literal["below", "at_least"]
@@ -90,7 +90,7 @@ class Cascade(_Open):
 
     large: str | None
     confidence: Share
-    thresholds: list[Promised]
+    thresholds: list[CascadeThreshold]
 
 
 class Fits(_Open):

@@ -198,12 +198,12 @@ class Fitted:
 
     `inputs` are its columns, in the order of the fits. `final` is fitted on all labelled answers
     and gives the probability. `thresholds` (by target, null where none has the guarantee) hold for
-    the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
-    null. Guarantees of a cascade are about the model `large`. Where the fits are `by_part`, their
-    last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
-    `reference` are values of answers that `certified` has not seen. `custom` defines those inputs
-    that are estimators of a user's own. `held_out` are probabilities of the labelled answers, by
-    their `fingerprints`, of fits that had not seen them.
+    the probabilities of `tested_fit`, the fit that left answers to test on; `reasons` say why one
+    is null. Guarantees of a cascade are about the model `large`. Where the fits are `by_part`,
+    their last input, after `inputs`, is which part of an answer it is (see
+    `calibration.few_labels`). `reference` are values of answers that `tested_fit` has not seen.
+    `custom` defines those inputs that are estimators of a user's own. `held_out` are probabilities
+    of the labelled answers, by their `fingerprints`, of fits that had not seen them.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")
     >>> fitted.estimator, sorted(fitted.thresholds)
@@ -213,7 +213,7 @@ class Fitted:
     estimator: str
     inputs: tuple[str, ...]
     final: Fit
-    certified: Fit | None
+    tested_fit: Fit | None
     thresholds: Mapping[Target, float | None]
     reasons: Mapping[Target, str]
     fitted_on: FittedOn
@@ -256,9 +256,9 @@ class Fitted:
         """
         self.require_tested(target)
         threshold = self.thresholds[target]
-        if threshold is None or self.certified is None:
+        if threshold is None or self.tested_fit is None:
             return None
-        return self.certified.predict(x) >= threshold
+        return self.tested_fit.predict(x) >= threshold
 
     def why_not(self, target: Target) -> str | None:
         """Why no threshold guarantees a tested target; null where one does."""
@@ -404,7 +404,7 @@ def from_stored(
         by_part=by_part,
         inputs=tuple(_inputs(estimator, features, fits, custom, fitted_on.columns)),
         final=from_json(fits["final"]),
-        certified=from_json(tested) if tested else None,
+        tested_fit=from_json(tested) if tested else None,
         thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]}
         | {promise: entry["threshold"] for promise, entry in promised.items()},
         reasons={

@@ -464,13 +464,13 @@ def picture(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
 
 
 def outlook(
-    stored: Mapping[str, Any], certified: pl.DataFrame, share: float, seed: int
+    stored: Mapping[str, Any], error_rates: pl.DataFrame, share: float, seed: int
 ) -> str | None:
     """What the largest error rate needs that could not be guaranteed; null where all could be.
 
-    `certified` are `report.guarantees` of the default estimator.
+    `error_rates` are `report.guarantees` of the default estimator.
     """
-    missing = certified.filter(pl.col("threshold").is_null())["error_rate"].to_list()
+    missing = error_rates.filter(pl.col("threshold").is_null())["error_rate"].to_list()
     if not missing:
         return None
     rate, population = max(missing), at_hand(stored, "the calibrator")

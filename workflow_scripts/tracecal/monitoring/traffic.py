@@ -395,12 +395,12 @@ def watched(
 def of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, keep: np.ndarray) -> Batch:
     """What is watched of answers with inputs x [n, d] (NaN: not known), a length and a `keep` [n].
 
-    The probability is that of the certified fit, as the reference's is, and not the one of all
+    The probability is that of the tested fit, as the reference's is, and not the one of all
     labels that users get: answers that a fit has seen are unlike any new ones.
     """
     known = ~np.isnan(x).any(1)
     probability = np.full(len(x), np.nan)
-    probability[known] = (fitted.certified or fitted.final).predict(x[known])
+    probability[known] = (fitted.tested_fit or fitted.final).predict(x[known])
     return Batch(probability, np.where(known, length, np.nan), keep)
 
 
@@ -432,7 +432,7 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
     """What tells a calibrator and its threshold from others, in hexadecimal digits."""
     told = {
         "estimator": fitted.estimator,
-        "fit": as_json_of_fits(fitted.certified or fitted.final),
+        "fit": as_json_of_fits(fitted.tested_fit or fitted.final),
         "error_rate": error_rate,
         "threshold": None if error_rate is None else fitted.thresholds[error_rate],
     }
@@ -442,7 +442,7 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
 NAMES = {"kept": "share kept", "unknown": "share without confidence"}  # of monitors, where longer
 
 
-def promised(fitted: Fitted, watching: Watching, error_rate: float | None) -> AlarmSettings:
+def alarm_settings(fitted: Fitted, watching: Watching, error_rate: float | None) -> AlarmSettings:
     """What is watched of a calibrator; raises `InputError` where it was not tested for the rate, or
     is not of whole answers.
     """

@@ -63,16 +63,16 @@ SPLIT = 0
 
 
 def cascaded(
-    answers: pl.DataFrame, promises: pl.DataFrame | None, models: Mapping[str, str]
+    answers: pl.DataFrame, guarantees: pl.DataFrame | None, models: Mapping[str, str]
 ) -> dict[str, Any]:
-    """`told`: by 'model/task' the `promises`, rows of `analyse.cascade_promises`, with the large
+    """`told`: by 'model/task' the `guarantees`, rows of `analyse.cascade_promises`, with the large
     model's label; `kept`: of each answer whether each of these keeps it.
 
     The latter is null where the answer calibrated the fit that the thresholds are for. An answer
     without a probability is not kept, nor any where there is no threshold.
     """
     told: dict[str, list[dict[str, Any]]] = {}
-    for row in promises.iter_rows(named=True) if promises is not None else ():
+    for row in guarantees.iter_rows(named=True) if guarantees is not None else ():
         words = "at most {:g} below" if row["promise"] == "below" else "at least {:g}"
         shown = {"large": models[row["large"]], "promise": words.format(row["promised"])}
         own = told.setdefault(f"{row['small']}/{row['task']}", [])
@@ -84,8 +84,8 @@ def cascaded(
     for model, task, held_out, mean in answers.select(columns).iter_rows():
         thresholds = [one["threshold"] for one in told.get(f"{model}/{task}", ())]
         seen = held_out is None and mean is not None
-        certified = [held_out is not None and t is not None and held_out >= t for t in thresholds]
-        kept.append(None if seen else certified)
+        kept_at = [held_out is not None and t is not None and held_out >= t for t in thresholds]
+        kept.append(None if seen else kept_at)
     return {"told": told, "kept": kept}
 
 
@@ -107,7 +107,7 @@ def contents(
     main: str | None = None,
     split: int | None = SPLIT,
     parents: pl.DataFrame | None = None,
-    promises: pl.DataFrame | None = None,
+    guarantees: pl.DataFrame | None = None,
     use: str | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
@@ -116,7 +116,7 @@ def contents(
     lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
     slugs to labels, in the order in which they are listed; `total` is the number of answers chosen
     from, `main` the model whose answers the page opens on; `split` the one that held answers out,
-    null for the answers of a file; `parents` those that parts are of (`read_parents`); `promises`
+    null for the answers of a file; `parents` those that parts are of (`read_parents`); `guarantees`
     those about cascades (`cascaded`); `use` is the estimator that the page begins with, null:
     TRACE+.
     """
@@ -153,7 +153,7 @@ def contents(
         "darkest": shades,
         "parents": held,
         "places": places,
-        "cascades": cascaded(answers, promises, models),
+        "cascades": cascaded(answers, guarantees, models),
         "answers": {
             **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
             **{name: _plain(answers[name]) for name in answer_columns},

@@ -21,11 +21,11 @@ from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.monitoring.traffic import (
     Store,
+    alarm_settings,
     alike,
     identity,
     key_of,
     of_inputs,
-    promised,
     sentences,
 )
 
@@ -60,7 +60,7 @@ class Watcher:
     def __init__(self, fitted: Fitted, error_rate: float | None, settings: Settings) -> None:
         self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
         options = {name: getattr(settings, name) for name in Watching.model_fields}
-        self.alarm_settings = promised(fitted, Watching(**options), error_rate)
+        self.alarm_settings = alarm_settings(fitted, Watching(**options), error_rate)
         self.keep_texts = settings.keep_texts
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
