@@ -25,7 +25,7 @@ from tracecal.calibration.calibrator import (
     run_on,
     stored_in,
 )
-from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
+from tracecal.calibration.fit import FitSettings, Labelled, calibrate_answers, labelled
 from tracecal.calibration.parts import (
     given_parts,
     labelled_parts,
@@ -100,7 +100,7 @@ class Calibrator:
         """
         self.content, self.where, self._custom = content, where, custom
         self._fitted: dict[str, Fitted] = {}
-        self._labelled: tuple[pl.DataFrame, FitSettings, Parts | None] | None = None
+        self._labelled: tuple[Labelled, FitSettings] | None = None
         self.recommended: str = default_estimator(content)
         self.estimators: tuple[str, ...] = tuple(name for name in content if name != "fitted_on")
         self.fitted_on: FittedOn = self.fitted().fitted_on
@@ -420,15 +420,7 @@ class Calibrator:
         >>> str(report).splitlines()[0]
         '120 labelled answers of m to t, 54.2% correct; entropies: exact'
         """
-        frame, settings, parts = self._labels(answers, config, reading)
-        known = labelled(frame, self.fitted_on.task, settings, parts, self._custom)
-        if answers is not None:
-            own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")
-            if tuple(fingerprints(own.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
-                raise InputError(
-                    f"{self.where} was not fitted on these labelled answers: a report is of those "
-                    "that it was fitted on."
-                )
+        known, settings = self._labels(answers, config, reading)
         found = reports.found(self.content, known, settings)
         return Report(
             text=reports.summary(found, []),
@@ -439,7 +431,8 @@ class Calibrator:
 
     def _labels(
         self, answers: Answers | None, config: Any, reading: Mapping[str, Any]
-    ) -> tuple[pl.DataFrame, FitSettings, Parts | None]:
+    ) -> tuple[Labelled, FitSettings]:
+        """What it was fitted on, and how; raises `InputError` where that is not what is given."""
         if answers is None:
             if self._labelled is None:
                 raise InputError(
@@ -447,10 +440,17 @@ class Calibrator:
                     "those that it was fitted on."
                 )
             return self._labelled
-        known, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
-        if parts is None:
-            return known.frame, _settings(config), None
-        return part_answers(known.frame, parts, known.of_parts)[0], _settings(config), parts
+        read, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
+        frame = part_answers(read.frame, parts, read.of_parts)[0] if parts else read.frame
+        settings = _settings(config)
+        known = labelled(frame, self.fitted_on.task, settings, parts, self._custom)
+        own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")
+        if tuple(fingerprints(own.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
+            raise InputError(
+                f"{self.where} was not fitted on these labelled answers: a report is of those "
+                "that it was fitted on."
+            )
+        return known, settings
 
 
 def calibrate(
@@ -515,10 +515,12 @@ def calibrate(
         frame, of_parts = labelled_parts(known, None if parts is None else _text_of(parts))
         revision = revision or known.metadata.get("revision")
         vocabulary = reading.get("vocabulary")
-        content = calibrate_answers(frame, task, settings, revision, vocabulary, of_parts, custom)
+        rows = labelled(frame, task, settings, of_parts, custom)
+        fit = settings, revision, vocabulary, of_parts, custom, rows
+        content = calibrate_answers(frame, task, *fit)
         bar.update()
     calibrator = Calibrator(json.loads(json.dumps(content)), custom=custom)
-    calibrator._labelled = frame, settings, of_parts
+    calibrator._labelled = rows, settings
     return calibrator
 
 

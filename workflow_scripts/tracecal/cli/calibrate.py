@@ -45,11 +45,10 @@ def calibrate(
     """Fit a calibrator on labelled answers.
 
     Prints how well each estimator predicts, and which error rates its thresholds guarantee. Answers
-    whose entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
+    whose entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'. With
+    --also judge=PATH the fit takes a further number or verdict of each row beside the trace.
     """
     from tracecal.apps import report as pages
-    from tracecal.apps.explorer.of_file import fits, page_data, unseen
-    from tracecal.apps.explorer.page import page
     from tracecal.calibration.calibrator import run_on
     from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
     from tracecal.calibration.parts import labelled_parts
@@ -66,15 +65,19 @@ def calibrate(
         LOGGER.warning("%s", warning)
     frame, of_parts = labelled_parts(given, parts)
     revision = revision or given.metadata.get("revision")
+    known = labelled(frame, task, settings, of_parts, custom)
     stored = calibrate_answers(
-        frame, task, settings, revision, reading.vocabulary, of_parts, custom
+        frame, task, settings, revision, reading.vocabulary, of_parts, custom, known
     )
     write_json(stored, output)
-    found = pages.found(stored, labelled(frame, task, settings, of_parts, custom), settings)
+    found = pages.found(stored, known, settings)
     own_task = given.metadata.get("task")
     typed = pages.commands(found, answers, output, reading.model_dump(), explorer, own_task)
     print(printable(pages.summary(found, typed)))
     if explorer:
+        from tracecal.apps.explorer.of_file import fits, page_data, unseen
+        from tracecal.apps.explorer.page import page
+
         shown = unseen(fits(stored, output), found.predicted, frame)
         name = Path(answers).name
         write_text(page(page_data(given, name, shown, MOST, SEED, task, of_parts)), explorer)
