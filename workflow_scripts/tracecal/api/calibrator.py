@@ -10,6 +10,7 @@ import polars as pl
 from tqdm import tqdm
 
 from tracecal.answers.part_spec import Parts
+from tracecal.answers.record import with_partial
 from tracecal.answers.settings import Reading
 from tracecal.api.answers import Answers, answers_in
 from tracecal.apps import report as reports
@@ -255,9 +256,11 @@ class Calibrator:
         """
         self.fitted(estimator)
         known = answers_in(answers, self.reading(reading), progress=progress)
-        fitted = self._for(estimator, known.frame["entropy"].count() > 0)
+        of_parts = parts_in(parts) or self.fitted_on.parts
+        frame = with_partial(known.frame) if of_parts else known.frame
+        fitted = self._for(estimator, frame["entropy"].count() > 0)
         task = task or known.metadata.get("task")
-        if of_parts := parts_in(parts) or fitted.fitted_on.parts:
+        if of_parts:
             return score_parts(known.frame, fitted, error_rate, task, of_parts)
         scored = score.score_answers(known.frame, fitted, error_rate, task)
         score.tell_missing(scored, decided=error_rate is not None)
@@ -305,8 +308,9 @@ class Calibrator:
         True
         """
         fitted = self._for(estimator, entropy is not None)
-        own = {"part": part, "also": also or {}}
-        return score.score_answer(fitted, surprisal, entropy, error_rate, **own)
+        return score.score_answer(
+            fitted, surprisal, entropy, error_rate, part=part, also=also or {}
+        )
 
     def score_response(
         self,

@@ -78,6 +78,7 @@ def score(
 
     Rows keep their order. A text in .csv that a spreadsheet would execute begins with '.
     """
+    from tracecal.answers.record import with_partial
     from tracecal.calibration.calibrator import (
         LABELS,
         default_estimator,
@@ -93,16 +94,17 @@ def score(
     target, stored = target_of(error_rate, promise), stored_in(calibrator)
     wanted, custom = estimator or default_estimator(stored), custom_scores(estimators)
     fitted = from_stored(stored, wanted, calibrator, custom)
-    known = reading_for(fitted.fitted_on, reading.model_dump())
-    given = read_given(answers, reading.model_copy(update=known))
+    reading = reading.model_copy(update=reading_for(fitted.fitted_on, reading.model_dump()))
+    given = read_given(answers, reading)
     frame = given.frame
-    if estimator is None and frame["entropy"].is_null().all():
+    of_parts = given_parts(parts) if parts else fitted.fitted_on.parts
+    known = with_partial(frame) if of_parts else frame
+    if estimator is None and known["entropy"].is_null().all():
         fitted = from_stored(stored, default_estimator(stored, entropies=False), calibrator)
     if fitted.estimator != wanted:
         names = LABELS.get(wanted, wanted), LABELS.get(fitted.estimator, fitted.estimator)
         LOGGER.warning("without entropies %s is not defined; using %s", *names)
     task = task or given.metadata.get("task")
-    of_parts = given_parts(parts) if parts else fitted.fitted_on.parts
     if beside and of_parts:
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
     if of_parts:
