@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
 from tracecal.answers.evaluations import without_part_labels
@@ -454,6 +455,10 @@ def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path
     frame = read_answers(tmp_path / "gaps.jsonl", reading).frame
     assert frame["partial"].is_null().to_list() == [True, False, False]
     fitted = load("C.json", "log_ridge")
+    (alone,) = tracecal.Calibrator.load("C.json").score([made[1]], vocabulary=1000)["parts"]
+    assert {one["probability"] for one in alone} == {
+        one["probability"] for one in score_parts(frame[1:2], fitted)["parts"][0]
+    }
     whole, other, own = score_parts(frame, fitted)["parts"].to_list()
     assert all(one["probability"] is not None for one in whole)
     assert other == whole and own[0] == whole[0]

@@ -10,6 +10,7 @@ import polars as pl
 from tqdm import tqdm
 
 from tracecal.answers.part_spec import Parts
+from tracecal.answers.record import with_partial
 from tracecal.answers.settings import Reading
 from tracecal.api.answers import Answers, answers_in, name_of
 from tracecal.apps import card as cards
@@ -29,7 +30,7 @@ from tracecal.calibration.calibrator import (
     stored_in,
     target_of,
 )
-from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
+from tracecal.calibration.fit import FitSettings, Labelled, calibrate_answers, labelled
 from tracecal.calibration.parts import (
     given_parts,
     labelled_parts,
@@ -148,7 +149,7 @@ class Calibrator:
         """
         self.content, self.where, self._custom = content, where, custom
         self._fitted: dict[str, Fitted] = {}
-        self._labelled: tuple[pl.DataFrame, FitSettings, Parts | None] | None = None
+        self._labelled: tuple[pl.DataFrame, Labelled, FitSettings] | None = None
         self.recommended: str = default_estimator(content)
         self.estimators: tuple[str, ...] = tuple(name for name in content if name != "fitted_on")
         self.fitted_on: FittedOn = self.fitted().fitted_on
@@ -309,9 +310,11 @@ class Calibrator:
         """
         target, _ = target_of(error_rate, promise), self.fitted(estimator)
         known = answers_in(answers, self.reading(reading), progress=progress)
-        fitted = self._for(estimator, known.frame["entropy"].count() > 0)
+        of_parts = parts_in(parts) or self.fitted_on.parts
+        frame = with_partial(known.frame) if of_parts else known.frame
+        fitted = self._for(estimator, frame["entropy"].count() > 0)
         task = task or known.metadata.get("task")
-        if of_parts := parts_in(parts) or fitted.fitted_on.parts:
+        if of_parts:
             return score_parts(known.frame, fitted, target, task, of_parts)
         scored = score.score_answers(known.frame, fitted, target, task)
         score.tell_missing(scored, decided=target is not None)
@@ -477,15 +480,7 @@ class Calibrator:
         >>> str(report).splitlines()[0]
         '120 labelled answers of m to t, 54.2% correct; entropies: exact'
         """
-        frame, settings, parts = self._labels(answers, config, reading)
-        known = labelled(frame, self.fitted_on.task, settings, parts, self._custom)
-        if answers is not None:
-            own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")
-            if tuple(fingerprints(own.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
-                raise InputError(
-                    f"{self.where} was not fitted on these labelled answers: a report is of those "
-                    "that it was fitted on."
-                )
+        frame, known, settings = self._labels(answers, config, reading)
         found = reports.found(self.content, known, settings)
         return Report(found, frame)
 
@@ -538,7 +533,8 @@ class Calibrator:
 
     def _labels(
         self, answers: Answers | None, config: Any, reading: Mapping[str, Any]
-    ) -> tuple[pl.DataFrame, FitSettings, Parts | None]:
+    ) -> tuple[pl.DataFrame, Labelled, FitSettings]:
+        """What it was fitted on, and how; raises `InputError` where that is not what is given."""
         if answers is None:
             if self._labelled is None:
                 raise InputError(
@@ -546,10 +542,17 @@ class Calibrator:
                     "those that it was fitted on."
                 )
             return self._labelled
-        known, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
-        if parts is None:
-            return known.frame, settings_in(config), None
-        return part_answers(known.frame, parts, known.of_parts)[0], settings_in(config), parts
+        read, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
+        frame = part_answers(read.frame, parts, read.of_parts)[0] if parts else read.frame
+        settings = settings_in(config)
+        known = labelled(frame, self.fitted_on.task, settings, parts, self._custom)
+        own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")
+        if tuple(fingerprints(own.sort("example_id")).drop_nulls()) != self.fitted_on.answers:
+            raise InputError(
+                f"{self.where} was not fitted on these labelled answers: a report is of those "
+                "that it was fitted on."
+            )
+        return frame, known, settings
 
 
 def calibrate(
@@ -614,10 +617,12 @@ def calibrate(
         frame, of_parts = labelled_parts(known, None if parts is None else _text_of(parts))
         revision = revision or known.metadata.get("revision")
         vocabulary = reading.get("vocabulary")
-        content = calibrate_answers(frame, task, settings, revision, vocabulary, of_parts, custom)
+        rows = labelled(frame, task, settings, of_parts, custom)
+        fit = settings, revision, vocabulary, of_parts, custom, rows
+        content = calibrate_answers(frame, task, *fit)
         bar.update()
     calibrator = Calibrator(json.loads(json.dumps(content)), custom=custom)
-    calibrator._labelled = frame, settings, of_parts
+    calibrator._labelled = frame, rows, settings
     return calibrator
 
 

@@ -126,17 +126,19 @@ def calibrate_answers(
     vocabulary: int | None = None,
     parts: Parts | None = None,
     custom: Custom = NO_CUSTOM,
+    known: Labelled | None = None,
 ) -> dict[str, object]:
     """The calibrators of all estimators that need only a trace, as plain JSON; `custom` ones too,
     which are never the recommended one, as what reads the file may not know them. The recommended
-    one takes further columns, with which answers were read (`also`), as inputs.
+    one takes further columns, with which answers were read (`also`), as inputs. `known` are what
+    `labelled` makes of the answers, where that is there already.
 
     `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
     `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
     `InputError` where too few remain, where they mix models or kinds of trace, or where equal
     answers have different labels.
     """
-    known, also = labelled(answers, task, settings, parts, custom), also_in(answers)
+    known, also = known or labelled(answers, task, settings, parts, custom), also_in(answers)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     split = _tested(known.first_split)
