@@ -4,7 +4,7 @@ PYTHON ?= python3
 CORES ?= $(shell nproc)
 BIN := .venv/bin
 
-.PHONY: help demo run report pictures examples notebooks test test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
+.PHONY: help demo run report pictures examples notebooks test test-runs test-real validate test-slurm test-lowest test-wheel test-recipes test-vllm test-evaluators soak bench docs lint format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -36,9 +36,14 @@ notebooks: export PYTHONPATH = $(CURDIR)/workflow_scripts
 notebooks: .venv-notebooks/installed ## execute the notebooks of examples/ in place
 	.venv-notebooks/bin/python examples/notebooks.py
 
-# A file's tests stay together in one of three processes, which wait now and then.
+# A file's tests stay together in one of three processes, which wait now and then; the longest
+# files, which have few tests, come first.
 test: .venv/installed ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+# Apart from the other tests, which take ten minutes without these; CI runs both.
+test-runs: .venv/installed ## make further runs of the workflow, and kill, damage and restart some
+	$(BIN)/python -m pytest -m runs -n 3 --dist loadfile --no-loadscope-reorder tests/workflow
 
 # Thousands of data sets for each claim.
 validate: .venv/installed ## simulate the guarantees that tables state; minutes
@@ -53,13 +58,13 @@ test-slurm: .venv-slurm/installed ## submit the workflow to a SLURM on this mach
 
 # A smoke run, and what it plans after changes; the suite does the same with the newest version.
 test-lowest: .venv-lowest/installed ## make the smoke run with the lowest version of Snakemake
-	.venv-lowest/bin/python -m pytest -m lowest -o cache_dir=.venv-lowest/cache
+	.venv-lowest/bin/python -m pytest -m lowest -o cache_dir=.venv-lowest/cache tests/workflow
 
 # From the index; with the lowest versions that pyproject.toml allows too, and on other Pythons there.
 test-wheel: .venv/installed ## install the package into empty environments and use it there; minutes
 	$(BIN)/python -m pytest -m wheel tests/tracecal/cli
 
-# Applies every recipe of CONTRIBUTING.md to one copy, and runs the quick tests there.
+# Applies every recipe of CONTRIBUTING.md to one copy, and runs the tests there that they can break.
 test-recipes: .venv/installed ## try the recipes of CONTRIBUTING.md together
 	$(BIN)/python -m pytest -m recipes tests/test_contributing.py --timeout 1500
 

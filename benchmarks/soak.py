@@ -26,9 +26,10 @@ from pathlib import Path
 
 from support import attempt
 from support import kills as under_traffic
+from support.checkout import killed
 from tracecal.errors import InputError
 from tracecal.io.files import read_checked, read_sealed
-from workflow.small import EDITS, RESULTS, START, Small, kill
+from workflow.small import EDITS, RESULTS, START, Small
 
 ROUNDS = ("change", "kill", "edit while it runs", "flip", "restore", "touch")
 
@@ -44,7 +45,7 @@ def disturb(small: Small, kind: str, rng: random.Random) -> str | None:
     if kind == "kill":
         process = small.begin()
         pause(process, rng.uniform(1, 60))
-        kill(process)
+        killed(process)
     elif kind == "edit while it runs":
         process, name = small.begin(), rng.choice(sorted(EDITS))
         pause(process, rng.uniform(1, 40))

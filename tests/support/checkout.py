@@ -4,10 +4,12 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from filelock import FileLock
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMOKE = "config/smoke.yaml"
 MADE_FROM = ("Snakefile", "config", "envs", "profiles", "report", "rules", "workflow_scripts")
+# Python keeps what it compiled, whatever the machine's setting is.
+KEEPING = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
 # Rules of several kinds of jobs: the message that ends in a job's kind, and the job's name here.
 KINDS = {
     "estimate_family": (r"Scoring .+: (\w+)", "estimate_{}"),
@@ -53,6 +57,17 @@ class Checkout:
         if check and process.returncode:
             pytest.fail(f"the run ended with {process.returncode}:\n{process.stdout[-6000:]}")
         return process
+
+    def begin(self, *arguments: str, config: str | Path = SMOKE) -> subprocess.Popen:
+        """Start Snakemake and do not wait for it; `killed` ends it."""
+        return subprocess.Popen(
+            command(*arguments, config=config),
+            cwd=self.root,
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=KEEPING,
+        )
 
     def doubted(self, *targets: str, config: str | Path = SMOKE) -> set[str]:
         """The results that a run with --verify makes again, below the run's folder."""
@@ -107,6 +122,21 @@ class Checkout:
 
     def smoke(self) -> dict:
         return yaml.safe_load((self.root / "config/smoke.yaml").read_text(encoding="utf-8"))
+
+
+def killed(process: subprocess.Popen) -> None:
+    """End a run and all its jobs at once, as a power cut does."""
+    with suppress(ProcessLookupError):  # it has ended by itself, with all its jobs
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 300) -> None:
+    """Wait until `condition()` holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.02)
 
 
 def repository_files() -> list[str]:

@@ -244,8 +244,9 @@ def run(clients, seconds, folder, seed=1, escalates=False, more=()):
             warm_up(url)
             before = sockets(process.pid)
             rss = asyncio.run(load.run(url, process.pid))
-            time.sleep(4)  # idle connections to the server are kept for two seconds
-            after = sockets(process.pid)
+            until = time.monotonic() + 4  # idle connections to the server are kept for two seconds
+            while (after := sockets(process.pid)) > before and time.monotonic() < until:
+                time.sleep(0.1)
         return load, (before, after), rss, log.read_text()
 
 

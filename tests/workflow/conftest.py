@@ -20,6 +20,14 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return copied_repository(tmp_path_factory.mktemp("fresh"))
 
 
+@pytest.fixture(scope="module")
+def extended(finished: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A copy of the finished checkout that a file of tests may add to."""
+    copy = tmp_path_factory.mktemp("extended") / "copy"
+    shutil.copytree(finished.root, copy, symlinks=True)
+    return Checkout(copy)
+
+
 @pytest.fixture
 def broken(finished: Checkout, tmp_path: Path) -> Checkout:
     """A copy of the finished checkout that a test may break."""

@@ -1,21 +1,17 @@
 """A small run on a local model and local rows, in a checkout of its own: for faults and edits."""
 
-import itertools
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import yaml
 from safetensors.torch import load_file, save_file
 
-from support.checkout import Checkout, command, copied_repository
+from support.checkout import Checkout, copied_repository
 from support.tiny import initialise_model, train_tokenizer
 
 RESULTS = Path("results/small")
@@ -39,8 +35,6 @@ EDITS = {
     ),
 }
 # What a run depends on; 0 is how it starts. What is given in place keeps its size and its time.
-# Python keeps what it compiled, whatever the machine's setting is.
-KEEPING = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
 START = dict.fromkeys([*EDITS, "rows", "weights", "splits"], 0)
 State = Mapping[str, int]
 
@@ -114,14 +108,7 @@ class Small:
 
     def begin(self) -> subprocess.Popen:
         """Start a run and do not wait for it."""
-        return subprocess.Popen(
-            command(*TARGETS, "--nolock", config="small.yaml"),
-            cwd=self.root,
-            start_new_session=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=KEEPING,
-        )
+        return self.checkout.begin(*TARGETS, "--nolock", config="small.yaml")
 
     def finish(self, *how: str, attempts: int = 6) -> str:
         """Run until all is made, doing what the errors say; everything that was said.
@@ -153,21 +140,6 @@ class Small:
         """Leave nothing of any run."""
         for folder in ("results", ".snakemake"):
             shutil.rmtree(self.root / folder, ignore_errors=True)
-
-
-def kill(process: subprocess.Popen) -> None:
-    """End a run and all its jobs at once, as a power cut does."""
-    with suppress(ProcessLookupError):  # it has ended by itself, with all its jobs
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def wait_for(condition, seconds: float = 300) -> None:
-    """Wait until `condition()` holds."""
-    deadline = time.monotonic() + seconds
-    for _ in itertools.takewhile(lambda _: not condition(), itertools.count()):
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.05)
 
 
 def _replace(path: Path, content: bytes) -> None:

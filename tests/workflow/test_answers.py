@@ -1,17 +1,20 @@
 """A study of models: some decoded, one replayed, and the main one read from a file, without any
-entropies.
+entropies. Its labels, file names and answers are attacks: text is text, and reaches no shell,
+template, page or typesetter.
 """
 
 import json
+import re
 
 import polars as pl
 import pytest
+import yaml
 
 from tests.tracecal.apps.explorer.test_page import unpacked
 from tracecal.calibration.calibrator import load
 from tracecal.io.traces import arrow_metadata
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.runs]
 
 RESULTS = "results/smoke"
 # Where estimators of one's own stand by name, whether they win or not.
@@ -21,6 +24,23 @@ SHOW_OWN = set(
     "performance_overview".split()
 )
 LEFT_OUT = 3  # of the answers that are read
+ATTACKS = [
+    "$(touch pwned)",
+    "`touch pwned`",
+    "; touch pwned #",
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "{wildcards.model}",
+    "</script><script>document.title='pwned'</script>",
+    "<img src=x onerror=alert(1)>",
+    "\\input{/etc/passwd}",
+    "\\immediate\\write18{touch pwned}",
+    "../../pwned",
+    "%PDF & # _ ^ ~ $x$",
+    "\u202eright to left\x07",
+]
+TASK = "Arithmetic \\input{x} <b>{{ 7*7 }}</b> {wildcards.task}"
+MODEL = "Model \\write18{touch pwned} <b onclick=alert(1)> {{ 7*7 }} {threads}"
 
 
 def given(root):
@@ -32,9 +52,11 @@ def given(root):
     )
     logprobs = pl.col("surprisal").list.eval(-pl.element())
     read = answers.select("example_id", "answer", logprobs=logprobs).to_dicts()[LEFT_OUT - 1 :]
+    for place, row in enumerate(read):
+        row["answer"] = f"{ATTACKS[place % len(ATTACKS)]} {row['answer']}"
     read[0]["logprobs"][0] = 3.0
     texts = {
-        "read": "".join(json.dumps(row) + "\n" for row in read),
+        "$(touch pwned) read": "".join(json.dumps(row) + "\n" for row in read),
         "replayed": answers.select("example_id", "prompt_token_ids", "token_ids").write_ndjson(),
     }
     (root / "logs").mkdir()
@@ -43,30 +65,42 @@ def given(root):
     return answers.sort("example_id")
 
 
-@pytest.fixture
-def mixed(broken):
-    """The configuration, and the answers that its files hold."""
-    answers, smoke = given(broken.root), broken.smoke()
-    read = {"answers": "logs/read-{task}.jsonl", "reading": {"wrong_rows": "skip"}}
+@pytest.fixture(scope="module")
+def mixed(extended):
+    """The checkout with the study's run, its configuration, and the answers that its files hold."""
+    answers, smoke = given(extended.root), extended.smoke()
+    read = {
+        "answers": "logs/$(touch pwned) read-{task}.jsonl",
+        "reading": {"wrong_rows": "skip"},
+    }
     replayed = {"answers": "logs/replayed-{task}.jsonl", "path": f"{RESULTS}/models/demo-medium"}
-    models = [{"slug": "read", "source": read}, {"slug": "replayed", "source": replayed}]
+    models = [
+        {"slug": "read", "source": read},
+        {"slug": "replayed", "label": MODEL, "source": replayed},
+    ]
+    spec = yaml.safe_load((extended.root / "config/tasks/arithmetic.yaml").read_text())
+    spec = yaml.safe_dump(spec | {"label": TASK})
+    (extended.root / "attack.yaml").write_text(spec, encoding="utf-8")
     smoke["study"]["main"] = {"model": "read", "tasks": ["arithmetic"]}
     smoke["study"]["cross"]["models"] += ["read", "replayed"]
-    config = broken.variant(
+    config = extended.variant(
         "mixed",
         models=smoke["models"] + models,
+        tasks=[{"slug": "arithmetic", "file": "attack.yaml"}, {"slug": "extractive"}],
         study=smoke["study"],
         custom_estimators="examples/custom_estimators.py",
     )
-    return config, answers
+    extended.snakemake(config=config)
+    return extended, config, answers
 
 
-def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
-    config, answers = mixed
-    broken.snakemake(config=config)
-    results = broken.root / RESULTS
+def counted(results):
+    return pl.read_parquet(results / "analyses/accuracy.parquet")
 
-    # Replay gives back the traces that decoding gave.
+
+def test_replay_gives_back_the_traces_that_decoding_gave(mixed):
+    checkout, _, answers = mixed
+    results = checkout.root / RESULTS
     path = results / "traces/replayed/arithmetic.arrow"
     replayed = pl.read_ipc(path)
     for column in ("token_ids", "tokens", "answer"):
@@ -76,15 +110,16 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
         far = replayed[column].explode() - answers[column].explode()
         assert far.abs().max() < 1e-4
     assert list((results / "work/journals/replayed/replayed/arithmetic").glob("*/*.arrow"))
+    told = load(results / "calibrators/replayed/arithmetic.json").fitted_on
+    assert (told.n, told.entropy, told.processed) == (answers.height, "exact", "no")
+    rates = dict(counted(results).filter(task="arithmetic").select("model", "accuracy").iter_rows())
+    assert told.base_rate == rates["replayed"] == rates["demo-medium"]
 
-    # What the file leaves out is counted, and what needs entropies is null.
-    counted = pl.read_parquet(results / "analyses/accuracy.parquet")
-    counts = counted.filter(model="read")
 
-    def accuracy(model):
-        return counted.filter(model=model, task="arithmetic")["accuracy"].item()
-
-    n = answers.height - LEFT_OUT
+def test_what_a_file_leaves_out_is_counted_and_what_needs_entropies_is_null(mixed):
+    checkout, _, answers = mixed
+    results, n = checkout.root / RESULTS, answers.height - LEFT_OUT
+    counts = counted(results).filter(model="read")
     assert counts.select("n", "unanswered", "without_entropy").row(0) == (n, LEFT_OUT, n)
     scores = pl.read_parquet(results / "scores/read/arithmetic.parquet")
     assert scores.height == n
@@ -97,29 +132,87 @@ def test_answers_from_files_run_to_the_end_beside_decoded_ones(broken, mixed):
     known = dict(brier.group_by("estimator").agg(pl.col("n").min()).iter_rows())
     assert known["seq_logp"] > known["trace"] == known["trace_plus"] == 0
     table = (results / "tables/cross_model.tex").read_text(encoding="utf-8")
-    assert f"leave out questions: read on Arithmetic ({LEFT_OUT} of {answers.height})" in table
-    assert f"are answers: read on Arithmetic ({n} of {n})" in table
-    shown = {path.stem for path in results.glob("tables/*.tex") if "Brevity" in path.read_text()}
-    shown |= {path.stem for path in results.glob("figures/*.svg") if "Brevity" in path.read_text()}
-    assert shown >= SHOW_OWN
+    left_out = rf"leave out questions: read on Arithmetic.* \({LEFT_OUT} of {answers.height}\)"
+    assert re.search(left_out, table)
+    assert re.search(rf"are answers: read on Arithmetic.* \({n} of {n}\)", table)
     bridge = pl.read_csv(results / "tables/bridge.csv")
     assert {"trace", "trace_plus"} <= set(bridge.filter(pl.col("brier").is_null())["estimator"])
     figures = [results / f"figures/{name}.svg" for name in ("framework", "spike_evidence")]
     assert all("No answer in the main study has" in path.read_text() for path in figures)
     told = load(results / "calibrators/read/arithmetic.json", "seq_logp").fitted_on
     assert (told.n, told.entropy, told.processed) == (n, "none", "unknown")
-    told = load(results / "calibrators/replayed/arithmetic.json").fitted_on
-    assert (told.n, told.entropy, told.processed) == (answers.height, "exact", "no")
-    assert told.base_rate == accuracy("replayed") == accuracy("demo-medium")
+
+
+def test_own_estimators_and_all_models_are_shown(mixed):
+    checkout, _, answers = mixed
+    results = checkout.root / RESULTS
+    shown = {path.stem for path in results.glob("tables/*.tex") if "Brevity" in path.read_text()}
+    shown |= {path.stem for path in results.glob("figures/*.svg") if "Brevity" in path.read_text()}
+    assert shown >= SHOW_OWN
     shown = unpacked((results / "explorer.html").read_text(encoding="utf-8"))
     names = [one["id"] for one in shown["named"]["model"]]
     assert names == ["demo-medium", "demo-small", "read", "replayed"]
-    assert shown["answers"]["model"].count(names.index("read")) == n
-    broken.snakemake("--report", str(broken.root / "report.html"), config=config)
+    assert shown["answers"]["model"].count(names.index("read")) == answers.height - LEFT_OUT
 
-    assert broken.scheduled(config) == {}
-    with broken.edited("logs/read-arithmetic.jsonl", "3.0", "-3.0"):
-        scheduled = broken.scheduled(config)
+
+def test_attacks_are_shown_as_text_and_none_is_executed(mixed):
+    checkout, config, _ = mixed
+    tables = checkout.root / RESULTS / "tables"
+    for path in tables.glob("*.tex"):
+        text = path.read_text(encoding="utf-8")
+        assert "\\write18" not in text and "\\input{" not in text, path
+    for path in tables.glob("*.html"):
+        assert "<b onclick" not in path.read_text(encoding="utf-8"), path
+    html = (tables / "cross_model.html").read_text(encoding="utf-8")
+    assert "&lt;b onclick" in html
+    assert "{{ 7*7 }}" in html
+    assert "49" not in html.split("7*7")[1][:40]
+    report = checkout.root / "report.html"
+    checkout.snakemake("--report", str(report), config=config)
+    text = report.read_text(encoding="utf-8")
+    assert "<script>document.title" not in text
+    assert "onerror=alert(1)>" not in text
+    assert not list(checkout.root.rglob("pwned*"))
+    assert not (checkout.root.parent / "pwned").exists()
+
+
+def test_attacks_are_asked_as_any_question(extended):
+    rows = [
+        {"q": f"{ATTACKS[i % len(ATTACKS)]} What is {i} + 1?", "a": [str(i + 1), ATTACKS[i % 13]]}
+        for i in range(60)
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (extended.root / "rows $(touch pwned).jsonl").write_text(lines, encoding="utf-8")
+    spec = {
+        "label": TASK,
+        "source": {"path": "rows $(touch pwned).jsonl"},
+        "fields": {"question": "q", "references": "a"},
+        "correctness": "numeric",
+        "max_new_tokens": 8,
+    }
+    (extended.root / "hostile_task.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    source = {"path": f"{RESULTS}/models/demo-small"}
+    config = extended.variant(
+        "hostile",
+        run="hostile",
+        models=[{"slug": "hostile", "label": MODEL, "source": source}],
+        tasks=[{"slug": "hostile", "file": "hostile_task.yaml"}],
+        study={"main": {"model": "hostile", "tasks": ["hostile"]}},
+        estimators=["seq_logp", "trace"],
+    )
+    extended.snakemake("results/hostile/labels/hostile/hostile.parquet", config=config)
+    prompts = pl.read_ipc(extended.root / "results/hostile/traces/hostile/hostile.arrow")["prompt"]
+    for attack in ATTACKS[:-1]:
+        assert any(attack in prompt for prompt in prompts)
+    assert not list(extended.root.rglob("pwned*"))
+    assert not (extended.root.parent / "pwned").exists()
+
+
+def test_an_edited_file_of_answers_is_read_again_and_nothing_else(mixed):
+    checkout, config, _ = mixed
+    assert checkout.scheduled(config) == {}
+    with checkout.edited("logs/$(touch pwned) read-arithmetic.jsonl", "3.0", "-3.0"):
+        scheduled = checkout.scheduled(config)
     assert {"read_answers", "label_answers", "calibrate", "make_explorer"} <= set(scheduled)
     assert {scheduled.get(rule) for rule in ("read_answers", "calibrate", "measure")} == {1}
     assert not {"replay_answers", "generate", "audit_traces"} & set(scheduled)
@@ -129,12 +222,13 @@ def test_own_estimators_and_rules_run(broken):
     arithmetic = (broken.root / "config/tasks/arithmetic.yaml").read_text(encoding="utf-8")
     own = arithmetic.replace("correctness: numeric", "correctness: custom.within_one")
     (broken.root / "near.yaml").write_text(own, encoding="utf-8")
-    tasks = [{"slug": "arithmetic", "file": "near.yaml"}, {"slug": "extractive"}]
-    files = {
-        "custom_estimators": "examples/custom_estimators.py",
-        "custom_rules": "examples/custom_rules.py",
-    }
-    config = broken.variant("own", tasks=tasks, **files)
+    config = broken.variant(
+        "own",
+        tasks=[{"slug": "arithmetic", "file": "near.yaml"}, {"slug": "extractive"}],
+        estimators=["seq_logp", "trace", "trace_plus", "brevity", "late_entropy"],
+        custom_estimators="examples/custom_estimators.py",
+        custom_rules="examples/custom_rules.py",
+    )
     pair = "demo-small/arithmetic.parquet"
     before = pl.read_parquet(broken.root / RESULTS / "labels" / pair)["correct"]
     names = [f"{RESULTS}/{folder}/{pair}" for folder in ("labels", "scores", "predictions")]

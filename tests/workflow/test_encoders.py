@@ -10,9 +10,10 @@ from transformers import (
     BertForTokenClassification,
 )
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.runs]
 
 SEMANTIC = ["token_sar", "mars", "semantic_entropy", "selfcheckgpt"]
+PAIR = "demo-small/extractive"
 RELATIONS = ["entailment", "neutral", "contradiction"]
 
 
@@ -35,9 +36,10 @@ def save(folder, tokenizer, model_class, labels):
 
 
 @pytest.fixture(scope="module")
-def run(finished, tmp_path_factory):
-    folders = tmp_path_factory.mktemp("encoders")
-    tokenizer = AutoTokenizer.from_pretrained(finished.root / "results/smoke/world/tokenizer")
+def run(extended, tmp_path_factory):
+    """The finished run with other encoders: its answers and its samples are there."""
+    folders, results = tmp_path_factory.mktemp("encoders"), extended.root / "results/smoke"
+    tokenizer = AutoTokenizer.from_pretrained(results / "world/tokenizer")
     tokenizer.padding_side, tokenizer.model_max_length = "right", 128
     sequence, token = BertForSequenceClassification, BertForTokenClassification
     encoders = {
@@ -47,25 +49,16 @@ def run(finished, tmp_path_factory):
         ),
         "entailment": save(folders / "entailment", tokenizer, sequence, RELATIONS),
     }
-    config = finished.variant(
-        "encoders",
-        run="encoders",
-        models=[{"slug": "linked", "source": {"path": "results/smoke/models/demo-small"}}],
-        tasks=[{"slug": "extractive"}],
-        study={"main": {"model": "linked", "tasks": ["extractive"]}},
-        encoders=encoders,
-        sampling={"answers": 3, "equivalence": "nli"},
-        estimators=SEMANTIC,
-    )
-    finished.snakemake("results/encoders/scores/linked/extractive.parquet", config=config)
-    return finished.root / "results/encoders"
+    config = extended.variant("encoders", encoders=encoders, estimators=SEMANTIC)
+    extended.snakemake(f"results/smoke/scores/{PAIR}.parquet", config=config)
+    return results
 
 
 def test_every_semantic_score_is_there_and_defined(run):
-    scores = pl.read_parquet(run / "scores/linked/extractive.parquet")
+    scores = pl.read_parquet(run / f"scores/{PAIR}.parquet")
     named = scores.select(SEMANTIC)
     assert scores.height == 60
-    answers = pl.read_ipc(run / "traces/linked/extractive.arrow").select("example_id", "answer")
+    answers = pl.read_ipc(run / f"traces/{PAIR}.arrow").select("example_id", "answer")
     unscored = scores.filter(pl.any_horizontal(pl.col(named.columns).is_null()))
     said = unscored.join(answers, on="example_id")["answer"].str.strip_chars()
     assert (said == "").all(), "undefined for an answer without text alone"
@@ -74,14 +67,14 @@ def test_every_semantic_score_is_there_and_defined(run):
 
 
 def test_its_arithmetic_can_be_redone_from_what_is_kept(run):
-    scores = pl.read_parquet(run / "scores/linked/extractive.parquet")
-    weights = pl.read_ipc(run / "weights/token_sar/linked/extractive.arrow")
-    traces = pl.read_ipc(run / "traces/linked/extractive.arrow")
+    scores = pl.read_parquet(run / f"scores/{PAIR}.parquet")
+    weights = pl.read_ipc(run / f"weights/token_sar/{PAIR}.arrow")
+    traces = pl.read_ipc(run / f"traces/{PAIR}.arrow")
     kept = weights.join(traces, on="example_id").join(scores, on="example_id")
     for row in kept.drop_nulls("token_sar").head(20).iter_rows(named=True):
         risk = sum(w * s for w, s in zip(row["weight"], row["surprisal"], strict=True))
         assert row["token_sar"] == pytest.approx(2.718281828459045**-risk, rel=1e-5)
-    compared = pl.read_ipc(run / "comparisons/linked/extractive.arrow")
+    compared = pl.read_ipc(run / f"comparisons/{PAIR}.arrow")
     assert compared.height == 60 * (3 * 2 + 3)
     sums = compared.select(pl.sum_horizontal(RELATIONS)).to_series()
     assert (sums - 1).abs().max() < 1e-5

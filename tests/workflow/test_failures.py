@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import yaml
 
+from support.checkout import killed, wait_for
 from tracecal.io.traces import arrow_metadata, read_table, write_table
 
 pytestmark = pytest.mark.workflow
@@ -117,8 +118,10 @@ def test_a_key_that_is_given_twice_stops_the_run_with_its_line(checkout):
 
 DAMAGED = ["features/demo-small/arithmetic", "scores/demo-small/extractive"]
 DAMAGED += ["predictions/demo-medium/arithmetic"]  # one for each pair: its readers still begin
+READER = "results/smoke/features/demo-small/arithmetic.parquet"  # of a trace
 
 
+@pytest.mark.runs
 def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
     paths = [broken.root / f"results/smoke/{name}.parquet" for name in DAMAGED]
     whole = [path.read_bytes() for path in paths]
@@ -137,7 +140,7 @@ def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
     trace = broken.root / "results/smoke/traces/demo-small/arithmetic.arrow"
     content = trace.read_bytes()
     trace.write_bytes(content[:1000])
-    process = broken.snakemake("results/smoke/metrics.parquet", check=False)
+    process = broken.snakemake(READER, check=False)
     assert process.returncode == 1
     assert (
         "error: results/smoke/traces/demo-small/arithmetic.arrow cannot be read" in process.stdout
@@ -145,13 +148,12 @@ def test_damaged_files_are_named_and_mended_by_the_commands_they_name(broken):
     told = re.search(r"snakemake --cores all (--force \S+)", process.stdout)[1]
     broken.snakemake(*told.split())
     assert trace.read_bytes() == content
-    broken.snakemake("results/smoke/metrics.parquet")
-    planned = broken.snakemake("--dry-run", "results/smoke/metrics.parquet").stdout
+    broken.snakemake(READER)
+    planned = broken.snakemake("--dry-run", READER).stdout
     assert "Nothing to be done" in planned
 
 
 OTHER, OWN = (f"traces/{model}/arithmetic.arrow" for model in ("demo-medium", "demo-small"))
-READER = "results/smoke/features/demo-small/arithmetic.parquet"
 
 
 def test_another_models_file_is_refused_by_name(broken):
@@ -162,11 +164,27 @@ def test_another_models_file_is_refused_by_name(broken):
     assert f"{OWN} is in the wrong place: it was made as {OTHER}" in process.stdout
 
 
+def test_a_run_killed_while_it_decodes_goes_on_from_what_is_finished(broken):
+    """`make test-runs` does so with all of a model's steps."""
+    trace = broken.root / "results/smoke" / OWN
+    before, journals = trace.read_bytes(), broken.root / "results/smoke/work/journals/traces"
+    shutil.rmtree(journals)
+    process = broken.begin("--force", str(trace.relative_to(broken.root)))
+    wait_for(lambda: [*journals.glob("*/*/*/*.arrow")])
+    killed(process)
+    broken.snakemake("--unlock")
+    said = broken.snakemake(str(trace.relative_to(broken.root))).stdout
+    assert "are finished already" in said
+    assert trace.read_bytes() == before
+
+
+@pytest.mark.runs
 def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     run = broken.root / "results/smoke"
     # Sealed as its own, so that only the replay can tell.
     write_table(read_table(run / OTHER), arrow_metadata(run / OTHER), run / OWN)
-    process = broken.snakemake(check=False)
+    audit = "results/smoke/audits/demo-small/arithmetic.json"
+    process = broken.snakemake(audit, check=False)
     assert process.returncode == 1
     assert "audit: largest" in process.stdout
     assert "more than the tolerance 0.001" in process.stdout
@@ -179,9 +197,10 @@ def test_a_trace_the_model_did_not_make_stops_the_run(broken):
     assert "the folder of this model and task in work/journals/traces/" in process.stdout
     shutil.rmtree(batches)
     (run / OWN).unlink()
-    broken.snakemake("results/smoke/audits/demo-small/arithmetic.json")
+    broken.snakemake(audit)
 
 
+@pytest.mark.runs
 def test_available_tabulates_what_is_finished(broken):
     smoke = broken.smoke()
     third = smoke["models"][0] | {"slug": "third", "label": "Third"}
@@ -250,11 +269,3 @@ def test_calibrators_are_plain_json(finished):
     promised = calibrators["trace_plus"]["risk_control"]
     assert str(promised["split"]) in calibrators["trace_plus"]["splits"]
     assert [one["error_rate"] for one in promised["thresholds"]] == [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
-
-
-def test_the_report_shows_every_table_and_figure(finished, tmp_path):
-    report = tmp_path / "report.html"
-    finished.snakemake("--report", str(report))
-    text = report.read_text(encoding="utf-8")
-    for name in ("main_comparison.html", "cross_model.html", "performance_overview.svg"):
-        assert name in text

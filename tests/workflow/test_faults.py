@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shutil
-import signal
 import subprocess
 import time
 
@@ -11,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from support.checkout import command
+from support.checkout import command, killed, wait_for
 from tracecal.io.traces import read_arrow
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.runs]
 
 
 def digests(folder):
@@ -61,19 +60,9 @@ def test_a_run_killed_outright_goes_on_and_ends_in_the_same_bytes(finished):
     config = finished.variant("again", run="again")
     run = finished.root / "results/again"
     target = "results/again/calibrators/demo-small/extractive.json"
-    process = subprocess.Popen(
-        command(target, config=config),
-        cwd=finished.root,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 300
-    while not list((run / "work/journals").glob("traces/*/*/*/*.arrow")):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process = finished.begin(target, config=config)
+    wait_for(lambda: [*(run / "work/journals").glob("traces/*/*/*/*.arrow")])
+    killed(process)
     finished.snakemake("--unlock", config=config)
     said = finished.snakemake(target, "--forcerun", "generate", config=config).stdout
     assert "are finished already" in said
@@ -90,19 +79,12 @@ def test_a_run_killed_outright_goes_on_and_ends_in_the_same_bytes(finished):
 def test_what_a_killed_run_was_making_is_found_though_nothing_else_needs_it(broken):
     averages = broken.root / "results/smoke/analyses/averages.parquet"
     before = averages.read_bytes()
-    run = subprocess.Popen(
-        command("--force", str(averages.relative_to(broken.root))),
-        cwd=broken.root,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    run = broken.begin("--force", str(averages.relative_to(broken.root)))
     marks = broken.root / ".snakemake/incomplete"
     while not any(path.is_file() for path in marks.rglob("*")):
         assert run.poll() is None
         time.sleep(0.001)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
+    killed(run)
     assert not averages.exists(), "Snakemake deletes it before its job starts"
     # What follows from it is as it was, so that nothing asks for it: docs/background/failures.md reports it.
     assert "averages" not in broken.scheduled()
@@ -113,25 +95,14 @@ def test_what_a_killed_run_was_making_is_found_though_nothing_else_needs_it(brok
 
 
 def test_a_second_run_in_the_same_folder_says_so(broken):
-    first = subprocess.Popen(
-        command("--forcerun", "generate"),
-        cwd=broken.root,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    first, locks = broken.begin("--forcerun", "generate"), broken.root / ".snakemake/locks"
     try:
-        locks = broken.root / ".snakemake/locks"
-        deadline = time.monotonic() + 120
-        while not (locks.exists() and any(locks.iterdir())):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_for(lambda: [*locks.glob("*")])
         second = broken.snakemake(check=False)
         assert second.returncode == 1
         assert "Directory cannot be locked" in second.stdout
     finally:
-        os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
+        killed(first)
 
 
 def test_results_from_the_future_rerun_nothing_and_take_additions(broken):

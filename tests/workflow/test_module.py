@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from support.checkout import REPOSITORY, Checkout, copied_repository
+from support.checkout import REPOSITORY, SMOKE, Checkout, copied_repository
 
 pytestmark = pytest.mark.workflow
 
@@ -17,10 +17,9 @@ use rule * from trace{renamed}
 """
 
 
-def test_the_working_directory_can_be_another_folder(tmp_path):
+def test_the_working_directory_can_be_another_folder(checkout, tmp_path):
     folder, target = tmp_path / "else where {x}", "results/smoke/tables/trace_plus_features.csv"
-    outer = Checkout(REPOSITORY)
-    outer.snakemake(target, "--directory", str(folder))
+    checkout.snakemake(target, "--directory", str(folder))
     assert "decayed_entropy_conf_2" in (folder / target).read_text(encoding="utf-8")
 
 
@@ -34,7 +33,7 @@ def outer_workflow(folder, snakefile, renamed="", more=""):
     """A workflow that uses this one, with the smoke configuration as its own."""
     folder.mkdir()
     (folder / "Snakefile").write_text(OUTER.format(snakefile=snakefile, renamed=renamed) + more)
-    (folder / "config.yaml").write_bytes((REPOSITORY / "config/smoke.yaml").read_bytes())
+    (folder / "config.yaml").write_bytes((REPOSITORY / SMOKE).read_bytes())
     return Checkout(folder)
 
 
@@ -45,8 +44,9 @@ def run_some(outer):
 
 
 @pytest.mark.parametrize("renamed", ["", " as trace_*"])
-def test_rules_of_the_module_run_and_write_below_the_outer_workflow(tmp_path, renamed):
-    outer = outer_workflow(tmp_path / "my workflow", repr(str(REPOSITORY / "Snakefile")), renamed)
+def test_rules_of_the_module_run_and_write_below_the_outer_workflow(checkout, tmp_path, renamed):
+    snakefile = repr(str(checkout.root / "Snakefile"))
+    outer = outer_workflow(tmp_path / "my workflow", snakefile, renamed)
     run_some(outer)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     assert f"{renamed.strip().removeprefix('as ').removesuffix('*')}calibrate" in listed
@@ -59,8 +59,8 @@ rule all:
 """
 
 
-def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(tmp_path):
-    snakefile = repr(str(REPOSITORY / "Snakefile"))
+def test_the_outer_workflow_can_ask_for_all_that_the_module_makes(checkout, tmp_path):
+    snakefile = repr(str(checkout.root / "Snakefile"))
     outer = outer_workflow(tmp_path / "outer", snakefile, " as trace_*", ALL)
     listed = outer.snakemake("--dry-run", config="config.yaml").stdout
     jobs = dict(re.findall(r"^trace_(\w+) +(\d+)$", listed, re.M))

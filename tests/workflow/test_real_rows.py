@@ -5,7 +5,7 @@ import pytest
 
 from tracecal.estimators.registry import ESTIMATORS
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.runs]
 
 ROWS = {"svamp": "svamp/{split}.jsonl", "truthfulqa": "truthfulqa/generation_817.jsonl"}
 
@@ -31,8 +31,8 @@ def real(finished, shared_data):
         },
         sampling={"answers": 3, "equivalence": "exact"},
         study={
-            "main": {"model": "linked", "tasks": list(ROWS)},
-            "cross": {"models": ["linked"], "tasks": list(ROWS)},
+            "main": {"model": "linked", "tasks": ["truthfulqa"]},
+            "cross": {"models": ["linked"], "tasks": list(ROWS), "broader": False},
         },
     )
     finished.snakemake(config=config)

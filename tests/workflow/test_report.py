@@ -42,6 +42,13 @@ def test_pages_are_questions_in_the_order_of_the_contents(told):
     assert sorted(shown) == sorted(told["results"])
 
 
+def test_every_table_and_figure_is_shown(told, finished):
+    folder = finished.root / "results/smoke"
+    made = [*folder.glob("tables/*.html"), *folder.glob("figures/*.svg")]
+    assert {"main_comparison", "performance_overview"} <= {path.stem for path in made}
+    assert {str(path.relative_to(finished.root)) for path in made} <= told["results"].keys()
+
+
 def test_every_result_has_a_label_and_a_caption(told):
     for path, result in told["results"].items():
         assert result["labels"]["result"], path

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from support.checkout import Checkout
-from workflow.small import EDITS, RESULTS, START, TARGETS, Small, wait_for
+from support.checkout import Checkout, wait_for
+from workflow.small import EDITS, RESULTS, START, TARGETS, Small
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.runs]
 
 
 @pytest.fixture(scope="module")

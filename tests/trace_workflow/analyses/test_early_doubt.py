@@ -16,6 +16,7 @@ from trace_workflow.figures import doubt_by_tokens as figure
 from trace_workflow.tables import columns
 from trace_workflow.tables import early_doubt as table
 from trace_workflow.tables.settings import Settings
+from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators import entropy, likelihood, of_traces, trace, trajectory
 from tracecal.estimators.reading import family_scores
@@ -77,22 +78,40 @@ def test_a_score_after_one_token_is_that_tokens():
     assert (seen["features.log_length"] == 0).all()
 
 
-def test_the_auroc_is_that_of_scikit_learn(found):
+def of_scikit_learn(tokens):
+    """AUROC of the sequence's log-probability after so many tokens [1 + RESAMPLES], the first of
+    the sample: an answer counts as often as it was drawn, and a split as often."""
     whole = answered("t")
     splits = make_splits(whole.select("example_id", "group_id"), "t", 1, 3, 0.35)
-    seen = first_tokens(whole, 3).with_columns(score=-pl.col("surprisal").list.sum())
-    areas = []
+    seen = first_tokens(whole, tokens).with_columns(score=-pl.col("surprisal").list.sum())
+    drawn = draw_counts(whole.sort("example_id")["group_id"].to_list(), 2, RESAMPLES)
+    counts = np.vstack([np.ones(len(whole)), drawn])
+    counted = pl.DataFrame({"example_id": whole["example_id"].sort(), "drawn": counts.T})
+    areas = np.full((3, 1 + RESAMPLES), np.nan)
     for split in range(3):
         part = splits.filter(split=split, part="evaluation")
-        held = seen.join(part, on="example_id", how="semi")
-        areas.append(roc_auc_score(held["correct"], held["score"]))
+        held = seen.join(part, on="example_id", how="semi").join(counted, on="example_id")
+        for one, weights in enumerate(held["drawn"].to_numpy().T):
+            if held.filter(weights > 0)["correct"].n_unique() == 2:
+                right = held["correct"], held["score"]
+                areas[split, one] = roc_auc_score(*right, sample_weight=weights)
+    counting = np.where(np.isnan(areas), 0, draw_splits(3, "t", 2, RESAMPLES))
+    return (counting * np.nan_to_num(areas)).sum(axis=0) / counting.sum(axis=0)
+
+
+def test_the_auroc_and_the_ends_of_its_intervals_are_those_of_scikit_learn(found):
     key = {"task": "t", "prefix": "3", "metric": "auroc", "estimator": "seq_logp"}
     row = found.row(
         by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in key.items()), named=True
     )
-    assert row["value"] == pytest.approx(np.mean(areas))
-    assert row["low"] < row["value"] < row["high"]
-    assert row["tokens"] == np.minimum(whole["surprisal"].list.len(), 3).mean()
+    areas, whole = of_scikit_learn(3), of_scikit_learn(99)
+    assert row["value"] == pytest.approx(areas[0])
+    assert [row["low"], row["high"]] == pytest.approx(np.quantile(areas[1:], [0.05, 0.95]))
+    lost = whole - areas
+    assert row["lost"] == pytest.approx(lost[0])
+    ends = [row["lost_low"], row["lost_high"]]
+    assert ends == pytest.approx(np.quantile(lost[1:], [0.05, 0.95]))
+    assert row["tokens"] == np.minimum(answered("t")["surprisal"].list.len(), 3).mean()
 
 
 def test_nothing_is_lost_or_saved_with_all_tokens(found):

@@ -21,6 +21,7 @@ from trace_workflow.figures import labels_needed as figure
 from trace_workflow.tables import few_labels as table
 from trace_workflow.tables.settings import Settings
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
 from tracecal.io.files import write_parquet
@@ -122,28 +123,61 @@ def test_every_size_is_evaluated_on_the_same_answers_and_groups_stay_whole():
     assert (calibrating.height, set(calibrating["rank"])) == (20, {0, 1})
 
 
-@pytest.mark.parametrize("size", [20, 50])
-@pytest.mark.parametrize("estimator", ["seq_logp", "trace_plus"])
-def test_values_are_those_of_scikit_learn(found, size, estimator):
+def of_scikit_learn(size, estimator):
+    """By split of task `t`: the ids evaluated, whether they are correct, their probabilities and
+    what ranks them."""
     answers, splits = drawn(N, 5)
-    briers, areas = [], []
+    columns = ESTIMATORS[estimator]
     for split in range(SPLITS):
         parts = at_size(splits.drop("part").filter(split=split), size, 50)
         fitted, held = (
             answers.join(parts.filter(part=part), on="example_id", how="semi")
             for part in ("calibration", "evaluation")
         )
-        columns = ESTIMATORS[estimator]
         scaler = StandardScaler().fit(fitted.select(columns).to_numpy())
         x, y = (scaler.transform(part.select(columns).to_numpy()) for part in (fitted, held))
         model = LogisticRegression(tol=1e-10).fit(x, fitted["correct"].to_numpy())
-        probability, correct = model.predict_proba(y)[:, 1], held["correct"].to_numpy()
-        briers.append(brier_score_loss(correct, probability))
+        probability = model.predict_proba(y)[:, 1]
         ranking = probability if estimator == "trace_plus" else held[columns[0]].to_numpy()
+        yield held["example_id"], held["correct"].to_numpy(), probability, ranking
+
+
+@pytest.mark.parametrize("size", [20, 50])
+@pytest.mark.parametrize("estimator", ["seq_logp", "trace_plus"])
+def test_values_are_those_of_scikit_learn(found, size, estimator):
+    briers, areas = [], []
+    for _, correct, probability, ranking in of_scikit_learn(size, estimator):
+        briers.append(brier_score_loss(correct, probability))
         areas.append(roc_auc_score(correct, ranking))
     own = found.filter(labels=size, task="t", estimator=estimator)
     assert own.filter(metric="brier")["value"].item() == pytest.approx(np.mean(briers), abs=1e-6)
     assert own.filter(metric="auroc")["value"].item() == pytest.approx(np.mean(areas), abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["brier", "auroc"])
+def test_the_ends_of_intervals_are_those_of_scikit_learn_on_the_same_resamples(found, metric):
+    """An answer counts as often as it was drawn, and a split as often."""
+    resamples = SETTINGS["resamples"]
+    answers, _ = drawn(N, 5)
+    counts = draw_counts(answers["group_id"].to_list(), SETTINGS["seed"], resamples)
+    counted = dict(zip(answers["example_id"], counts.T, strict=True))
+    in_resample = draw_splits(SPLITS, "t", SETTINGS["seed"], resamples)[:, 1:]
+
+    def values(estimator):
+        by_split = np.zeros((SPLITS, resamples))
+        for split, (ids, correct, *scores) in enumerate(of_scikit_learn(50, estimator)):
+            for one in range(resamples):
+                weights = [counted[name][one] for name in ids]
+                measure = {"brier": brier_score_loss, "auroc": roc_auc_score}[metric]
+                own = scores[metric == "auroc"]
+                by_split[split, one] = measure(correct, own, sample_weight=weights)
+        return (in_resample * by_split).sum(axis=0) / in_resample.sum(axis=0)
+
+    sign = {"brier": -1, "auroc": 1}[metric]
+    differences = sign * (values("trace_plus") - values("seq_logp"))
+    own = found.filter(labels=50, task="t", estimator="seq_logp", metric=metric)
+    ends = [own["low"].item(), own["high"].item()]
+    assert ends == pytest.approx(np.quantile(differences, [0.025, 0.975]), abs=1e-6)
 
 
 def test_a_task_counts_at_the_sizes_that_are_half_of_its_answers_at_most(found):

@@ -18,7 +18,7 @@ from trace_workflow.analyses.part_scores import (
     lowest_wrong,
     reviewed,
 )
-from tracecal.calibration.resampling import Bootstrap
+from tracecal.calibration.resampling import Bootstrap, draw_counts
 from tracecal.io.traces import read_traces
 
 PAIRS = [["m", "facts"]]
@@ -242,8 +242,14 @@ def test_the_score_of_a_part_and_that_of_its_answer(tmp_path):
     assert value("seq_logp", WHOLE, "auroc") > 0.5
     assert found.filter(estimator="trace_plus", scored=WHOLE).is_empty()
     assert set(found["n"]) == {180}
-    bounds = found.filter(metric="auroc", scored=PART).row(0, named=True)
-    assert bounds["low"] < bounds["value"] < bounds["high"]
+    bounds = found.filter(estimator="seq_logp", metric="auroc", scored=PART)
+    seed, resamples, level = BOOTSTRAP
+    areas = [
+        roc_auc_score(parts["correct"], noisy, sample_weight=weights)
+        for weights in draw_counts(parts["group_id"].to_list(), seed, resamples)
+    ]
+    ends = np.quantile(areas, [(1 - level) / 2, (1 + level) / 2])
+    assert bounds.select("low", "high").row(0) == pytest.approx(tuple(ends))
 
 
 def test_entropies_that_are_unknown_leave_surprisals(tmp_path):

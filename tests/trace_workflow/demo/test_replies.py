@@ -151,8 +151,7 @@ def test_no_question_is_both_learnt_and_checked(world):
     assert not set(shown["question"]) & set(held_out["question"])
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_entailment_is_judged_on_unseen_questions(tokenizer_folder, tmp_path, seed):
+def test_entailment_is_judged_on_unseen_questions(tokenizer_folder, tmp_path):
     made = FAMILIES["misconceptions"](
         2, Sizes(corpus=800, evaluation=40, training=80, discussions=300)
     )
@@ -161,7 +160,7 @@ def test_entailment_is_judged_on_unseen_questions(tokenizer_folder, tmp_path, se
     )
     told = [("misconceptions", one) for one in made.discussions]
     told += [("closed_book", one) for one in other.discussions]
-    settings = EncoderSettings(2, 64, 3e-3, 6000, seed)
+    settings = EncoderSettings(2, 64, 3e-3, 6000, seed=1)
     share = train_entailment(discussion_frame(told), tokenizer_folder, settings, tmp_path / "nli")
     assert share > 0.7  # by chance 1/3
     encoder = load_encoder(tmp_path / "nli", "sequence")

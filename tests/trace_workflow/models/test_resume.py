@@ -28,8 +28,8 @@ def start():
 
 
 def test_killed_at_random_moments_the_file_is_the_same(start, tmp_path):
-    """`make soak` kills it sixty times."""
-    assert killed(start, tmp_path, kills=6, resumed=3) >= 6
+    """One kill at least after a batch is kept; `make soak` kills it sixty times."""
+    assert killed(start, tmp_path, kills=2, resumed=1) >= 2
 
 
 def test_only_what_is_missing_is_decoded(tmp_path):

@@ -255,7 +255,7 @@ def test_why_there_is_no_guarantee_is_said():
     )
     eighth = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
     assert reason(seen, eighth, 0.2, LEVEL, 60).endswith(
-        "too few answers to tell; about 60 groups like these would be enough"
+        "too few answers to tell; if more groups are like these, 60 will do"
     )
     empty = single(np.array([]), np.array([], dtype=bool))
     assert reason(seen, empty, 0.2, LEVEL, None) == "no answer has been tested"

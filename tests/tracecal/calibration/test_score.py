@@ -318,7 +318,7 @@ def test_a_threshold_decides_about_entropies_of_its_own_kind_only(fitted_with, s
     assert found["probability"].null_count() == 0
     assert found["reason"].is_null().all() == decides
     if not decides:
-        assert found["reason"].str.contains("the threshold was certified for").all()
+        assert found["reason"].str.contains("the threshold was tested on answers with").all()
 
 
 def test_in_a_mixed_file_only_answers_of_the_calibrators_kind_are_decided(calibrator):
@@ -343,7 +343,7 @@ def test_an_answer_that_was_fitted_on_is_not_decided(calibrator):
     assert frame.height == 10
 
 
-def test_an_error_rate_that_cannot_be_certified_says_why():
+def test_an_error_rate_that_cannot_be_guaranteed_says_why():
     few = from_stored(stored(answers(40)), "trace_plus", "x")
     found = score_answers(answers(3, seed=1), few, 0.05)
     assert found["keep"].null_count() == 3
@@ -466,7 +466,7 @@ def mixed(n, seed=0, rest=10):
     )
 
 
-def test_thresholds_are_certified_on_what_they_decide_about(few_estimators, caplog):
+def test_thresholds_are_tested_on_what_they_decide_about(few_estimators, caplog):
     caplog.set_level("WARNING", "tracecal")
     frame = mixed(600)
     held = stored(frame, risk_control={"error_rates": [0.2, 0.4]})

@@ -1,4 +1,4 @@
-"""Thresholds on TRACE+ certified to keep the error rate of what they keep, for each pair."""
+"""Thresholds on TRACE+ that guarantee the error rate of what they keep, for each pair."""
 
 from collections.abc import Sequence
 
@@ -87,8 +87,8 @@ def _footnotes(
         notes.append(f"No threshold guarantees an error rate of {listed(left)} anywhere.")
     if thresholds.filter(pl.col("error_rate").is_in(kept))["threshold"].null_count():
         notes.append(
-            f"{NONE} (m): no threshold guarantees this rate with these answers; about m groups "
-            "like them would have been enough (no m: not even 14 times as many). The CSV says why. "
+            f"{NONE} (m): no threshold guarantees this rate with these answers; if more groups "
+            "are like them, m will do (no m: not even 14 times as many). The CSV says why. "
             f"{ABSENT}: nothing kept."
         )
     if thresholds["other_splits"].max():

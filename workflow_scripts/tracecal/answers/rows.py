@@ -279,8 +279,11 @@ def _id(row: Row, body: Row, reading: Reading) -> str:
 
 
 def _label(row: Row, body: Row, reading: Reading, own: bool | None) -> bool | None:
-    """The verdict of `tracecal label`, unsure or not, whatever else the row says; or that at
-    `label`; without one that of the answer or those beside it. All that are looked at must agree.
+    """The first of three sources that a row has; the verdicts of one source must agree.
+
+    1. The verdict of `tracecal label`, which may be unsure.
+    2. That at the path `label`, else the answer's `own`.
+    3. Without `label`: `own`, and those under the names LABELS in the row and in the answer.
     """
     if isinstance(given := row.get("labelled"), dict):
         return verdict(given.get("correct"))

@@ -67,7 +67,7 @@ class Report:
 
 
 class Calibrator:
-    """Probabilities that answers are correct, with error rates that hold: a calibrator's file.
+    """Probabilities that answers are correct, and guaranteed error rates: a calibrator's file.
 
     It is made by `calibrate` or read by `Calibrator.load`, and holds the fits of all estimators
     that need only an answer's trace, of which one is ``recommended``.
@@ -142,7 +142,7 @@ class Calibrator:
         return cls(stored_in(path), str(path), custom_scores(estimators))
 
     def save(self, path: str | Path) -> None:
-        """Write the file that ``tracecal calibrate --output`` writes: whole, or not at all.
+        """Write the file that ``tracecal calibrate --output`` writes, completely or not at all.
 
         Parameters
         ----------
@@ -430,7 +430,7 @@ class Calibrator:
             text=reports.summary(found, []),
             html=reports.render(found, []),
             estimators=found.measured,
-            guarantees=found.certified,
+            guarantees=found.error_rates,
         )
 
     def _labels(

@@ -167,7 +167,7 @@ class _Labels(dict[str, str]):
 
 
 LABELS = _Labels({entry.id: entry.label for entry in OF_FILES})
-# What answers are kept by: an error rate, or a promise about a cascade, such as 'below:0.02'.
+# What answers are kept by: an error rate, or a guarantee of a cascade, such as 'below:0.02'.
 Target = float | str
 
 
@@ -191,13 +191,13 @@ class Fitted:
     """One estimator's calibrator.
 
     `inputs` are its columns, in the order of the fits. `final` is fitted on all labelled answers
-    and gives the probability. `thresholds` (by target, null where none could be certified) hold for
-    the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
-    null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
-    last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
-    `reference` are values of answers that `certified` has not seen. `custom` defines those inputs
-    that are estimators of a user's own. `held_out` are probabilities of the labelled answers, by
-    their `fingerprints`, of fits that had not seen them.
+    and gives the probability. `thresholds` (by target, null where none has the guarantee) hold for
+    the probabilities of `tested_fit`, the fit that left answers to test on; `reasons` say why one
+    is null. Guarantees of a cascade are about the model `large`. Where the fits are `by_part`,
+    their last input, after `inputs`, is which part of an answer it is (see
+    `calibration.few_labels`). `reference` are values of answers that `tested_fit` has not seen.
+    `custom` defines those inputs that are estimators of a user's own. `held_out` are probabilities
+    of the labelled answers, by their `fingerprints`, of fits that had not seen them.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")
     >>> fitted.estimator, sorted(fitted.thresholds)
@@ -207,7 +207,7 @@ class Fitted:
     estimator: str
     inputs: tuple[str, ...]
     final: Fit
-    certified: Fit | None
+    tested_fit: Fit | None
     thresholds: Mapping[Target, float | None]
     reasons: Mapping[Target, str]
     fitted_on: FittedOn
@@ -245,17 +245,17 @@ class Fitted:
     def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
         """Whether answers with inputs x [n, d] are kept at a target, bool [n].
 
-        Null where no threshold could be certified for it, see `why_not`. Raises `InputError` where
+        Null where no threshold guarantees it, see `why_not`. Raises `InputError` where
         the calibrator was not tested for it.
         """
         self.require_tested(target)
         threshold = self.thresholds[target]
-        if threshold is None or self.certified is None:
+        if threshold is None or self.tested_fit is None:
             return None
-        return self.certified.predict(x) >= threshold
+        return self.tested_fit.predict(x) >= threshold
 
     def why_not(self, target: Target) -> str | None:
-        """Why no threshold could be certified for a tested target; null where one was."""
+        """Why no threshold guarantees a tested target; null where one does."""
         self.require_tested(target)
         return self.reasons.get(target)
 
@@ -266,7 +266,7 @@ class Fitted:
         promises = [one for one in self.thresholds if isinstance(one, str)]
         if isinstance(target, str):
             raise InputError(
-                f"the calibrator of {self.estimator} holds no promise {target!r}; it has: "
+                f"the calibrator of {self.estimator} has no guarantee {target!r}; it has: "
                 f"{', '.join(promises) or 'none'}. Choose one of these, or make a calibrator with "
                 "'tracecal cascade --output'."
             )
@@ -398,7 +398,7 @@ def from_stored(
         by_part=by_part,
         inputs=tuple(_inputs(estimator, features, fits, custom, fitted_on.columns)),
         final=from_json(fits["final"]),
-        certified=from_json(tested) if tested else None,
+        tested_fit=from_json(tested) if tested else None,
         thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]}
         | {promise: entry["threshold"] for promise, entry in promised.items()},
         reasons={
@@ -425,7 +425,7 @@ def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:
     """Why there is no threshold for an error rate, from its entry of `risk_control`."""
     about = f"about {entry['enough']:,}" if entry.get("enough") else "far more"
     return (
-        f"no threshold could be certified for an error rate of {entry['error_rate']:g} with "
+        f"no threshold guarantees an error rate of {entry['error_rate']:g} with "
         f"confidence {control['confidence']:g}: {control['groups']} questions were tested, and "
         f"{about} would be needed"
     )
@@ -569,8 +569,8 @@ def other_entropies(kind: str, top_k: int | None, fitted_on: FittedOn) -> str | 
         return None
     fitted, found = _entropies(fitted_on.entropy, fitted_on.top_k), _entropies(kind, top_k)
     return (
-        f"the threshold was certified for {fitted}, and this answer has {found}: calibrate on "
-        "answers like it"
+        f"the threshold was tested on answers with {fitted}, and this one has {found}: calibrate "
+        "on answers like it"
     )
 
 

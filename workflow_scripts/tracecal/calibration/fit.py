@@ -81,7 +81,7 @@ class Labelled(NamedTuple):
 
     @property
     def first_split(self) -> pl.DataFrame:
-        """The split whose fit is certified."""
+        """The split whose fit has the guarantees."""
         return self.splits.filter(pl.col("split") == 0)
 
     def fits(self) -> dict[str, OwnFit]:

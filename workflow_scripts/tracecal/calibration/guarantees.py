@@ -155,7 +155,7 @@ GROWTH, STEPS = 1.25, 12
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A certified threshold on the probability (null: there is none) and its test results.
+    """A threshold on the probability with a guarantee (null: there is none) and its test results.
 
     Of the `n` tested answers `kept` have a probability of at least `threshold`, and `wrong` of
     these are wrong. `coverage` and `error` are kept / n and wrong / kept, with groups counting as
@@ -284,7 +284,7 @@ def threshold_sequence(
     A group counts with at most `most` answers. The tested groups are taken to weigh what those of
     `seen` do on average: their own sizes may go with their errors, and are not looked at.
 
-    The first should be the easiest to certify by the `seen` labels: of those that keep at least
+    The first should be the easiest to guarantee by the `seen` labels: of those that keep at least
     START times as many groups as suffice where no answer is wrong, it has the largest
     share kept * KL(observed error rate, `error_rate`), the rate at which evidence grows; and where
     the observed error rate of none is below the target, the lowest one. Each following threshold
@@ -370,7 +370,7 @@ def reason(
         return f"{found}, which does not show an error rate of at most {error_rate:g}"
     if suffice is None:
         return f"{found}, too many for an error rate of {error_rate:g}"
-    return f"{found}, too few answers to tell; about {suffice} groups like these would be enough"
+    return f"{found}, too few answers to tell; if more groups are like these, {suffice} will do"
 
 
 def risk_control(
@@ -486,7 +486,7 @@ def parts(
 # Thresholds from which a small model's answer is kept, with a guarantee about a cascade's accuracy.
 
 
-Promise = Literal["below", "at_least"]
+Bound = Literal["below", "at_least"]  # what is guaranteed of a cascade's accuracy
 
 
 @dataclass(frozen=True)
@@ -496,8 +496,8 @@ class PairedPart(Grouped):
     small: np.ndarray
     large: np.ndarray
 
-    def lost(self, thresholds: np.ndarray, promise: Promise, most: int) -> np.ndarray:
-        """Weighted sum in each group of what a promise bounds at thresholds [t]: [groups, t]."""
+    def lost(self, thresholds: np.ndarray, promise: Bound, most: int) -> np.ndarray:
+        """Weighted sum in each group of what a guarantee bounds at thresholds [t]: [groups, t]."""
         kept = self.over(thresholds)
         small, large = (one.astype(float)[:, None] for one in (self.small, self.large))
         if promise == "below":
@@ -507,13 +507,13 @@ class PairedPart(Grouped):
 
 @dataclass(frozen=True)
 class CascadeGuarantee:
-    """A certified threshold (null: there is none, and `reason` says why) and its test results.
+    """A threshold with a guarantee (null: there is none, see `reason`) and its test results.
 
     `promised` is ε or r. `escalated` and the accuracies are estimates by the `groups` tested ones,
     of which each counts with at most `largest_group` answers; without a threshold all is escalated.
     """
 
-    promise: Promise
+    promise: Bound
     promised: float
     threshold: float | None
     n: int
@@ -544,7 +544,7 @@ def paired_parts(answers: pl.DataFrame) -> tuple[PairedPart, PairedPart]:
 def cascade_guarantee(
     seen: PairedPart,
     tested: PairedPart,
-    promise: Promise,
+    promise: Bound,
     promised: float,
     level: float,
     largest: int | None = None,
@@ -589,7 +589,7 @@ def _reason(weights: np.ndarray, rate: float, level: float) -> str:
     )
 
 
-def cascade_thresholds(seen: PairedPart, promise: Promise, rate: float, most: int) -> np.ndarray:
+def cascade_thresholds(seen: PairedPart, promise: Bound, rate: float, most: int) -> np.ndarray:
     """Thresholds in the order of their tests, falling: quantiles of the `seen` probabilities.
 
     The first has the largest ratio of -ΣZ to sqrt(ΣZ²), with one group that is lost as a whole

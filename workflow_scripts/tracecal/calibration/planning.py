@@ -1,4 +1,4 @@
-"""How many labels a guarantee needs: simulated with the code that certifies, and told."""
+"""How many labels a guarantee needs: simulated with the code that tests guarantees."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ POWER, BESIDE = 0.8, (0.5, 0.95)
 PRECISION = np.array([0.01, 2.5**-2])
 MOST_ALIKE = 0.9
 DRAWN = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
-# How many draws are certified at once, which is faster than one by one.
+# How many draws are tested at once, which is faster than one by one.
 AT_ONCE = 50
 
 
@@ -241,7 +241,7 @@ def coverages(
     none; of its first threshold with `first_only`.
 
     All pairs have equally many groups, each of which counts with at most `largest` answers (null:
-    as many as the largest of the seen part has). They are certified at once, as bets on many
+    as many as the largest of the seen part has). They are tested at once, as bets on many
     thresholds cost little more than on few.
     """
     evidence, weights = [], []
@@ -481,13 +481,13 @@ def picture(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
 
 
 def outlook(
-    stored: Mapping[str, Any], certified: pl.DataFrame, share: float, seed: int
+    stored: Mapping[str, Any], error_rates: pl.DataFrame, share: float, seed: int
 ) -> str | None:
     """What the largest error rate needs that could not be guaranteed; null where all could be.
 
-    `certified` are `report.guarantees` of the default estimator.
+    `error_rates` are `report.guarantees` of the default estimator.
     """
-    missing = certified.filter(pl.col("threshold").is_null())["error_rate"].to_list()
+    missing = error_rates.filter(pl.col("threshold").is_null())["error_rate"].to_list()
     if not missing:
         return None
     rate, population = max(missing), at_hand(stored, "the calibrator")

@@ -58,9 +58,9 @@ def score_answers(
 
     Where the calibrator is one of parts of answers, `answers` are such, with the column `part`.
     `probability` lies in [`lower`, `upper`], as would that of exact entropies. `reason` says why
-    `probability`, or `keep` at a target (`error_rate`, or a promise), is null. Raises `InputError`
-    where the answers are not of the calibrator's model, task and kind of trace, or where it needs
-    more than traces.
+    `probability`, or `keep` at a target (`error_rate`, or a guarantee of a cascade), is null.
+    Raises `InputError` where the answers are not of the calibrator's model, task and kind of trace,
+    or where it needs more than traces.
     """
     fitted.require_parts("part" in answers.columns)
     require_same_kind(answers, fitted.fitted_on, task)

@@ -44,8 +44,8 @@ def calibrate(
 ) -> None:
     """Fit a calibrator on labelled answers.
 
-    Prints how well each estimator predicts, and which error rates its thresholds guarantee. Answers
-    whose entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'. With
+    Prints how well each estimator predicts, and which error rates are guaranteed. Answers whose
+    entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'. With
     --also judge=PATH the fit takes a further number or verdict of each row beside the trace.
     """
     from tracecal.apps import report as pages

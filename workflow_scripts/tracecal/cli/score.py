@@ -45,7 +45,7 @@ def score(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="JSON Lines of the same answers, read as they are: write its rows with confidence",
+            help="JSON Lines of the same answers, whose rows are written with a confidence added",
         ),
     ] = None,
     error_rate: Annotated[
@@ -54,8 +54,8 @@ def score(
     promise: Annotated[
         str | None,
         typer.Option(
-            help="keep answers by this promise about a cascade, such as below:0.02; the calibrator "
-            "is of 'tracecal cascade'",
+            help="guarantee of a cascade by which answers are kept, such as below:0.02; the "
+            "calibrator is of 'tracecal cascade'",
             rich_help_panel=KEPT,
         ),
     ] = None,

@@ -31,7 +31,7 @@ def custom_estimators(given: Given) -> list[Estimator]:
     Raises `InputError` where a file does not run or an id is another estimator's.
     """
     return [
-        Estimator(name, entry.label, "custom", "baseline", entry.citation)
+        Estimator(name, entry.label, "custom", "baseline", entry.citation, ("traces", "features"))
         for name, entry in custom_entries(given).items()
     ]
 

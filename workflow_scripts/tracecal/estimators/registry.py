@@ -58,13 +58,13 @@ ESTIMATORS = (
     Estimator("beam_ratio", "Beam-Ratio", "beam", "baseline", "flores2025improving", ("beams",)),
     Estimator("beam_tail_thinness", "Beam-TailThinness", "beam", "baseline", "flores2025improving", ("beams",)),
     Estimator("beam_entropy", "Beam Entropy", "beam", "baseline", "flores2025improving", ("beams",)),
-    Estimator("token_sar", "TokenSAR", "token_sar", "baseline", "duan2024shifting", ("traces", "weights"), shown_as="semantic"),
-    Estimator("mars", "MARS", "mars", "baseline", "bakman2024mars", ("traces", "weights"), shown_as="semantic"),
+    Estimator("token_sar", "TokenSAR", "token_sar", "baseline", "duan2024shifting", ("traces", "similarity"), shown_as="semantic"),
+    Estimator("mars", "MARS", "mars", "baseline", "bakman2024mars", ("traces", "importance"), shown_as="semantic"),
     Estimator("trace", "TRACE", "trace", "trace", "xu2026trace", ("features",)),
     Estimator(
         "trace_plus", "TRACE+", "trace", "trace", "xu2026trace", ("traces", "labels"), TRACE_PLUS_FEATURES
     ),
-    Estimator("semantic_entropy", "Semantic Entropy", "semantic_entropy", "broader", "kuhn2023semantic", ("samples",), assumes={"same": "no", "semantic": "yes"}, shown_as="sampling"),
+    Estimator("semantic_entropy", "Semantic Entropy", "semantic_entropy", "broader", "kuhn2023semantic", ("samples", "meanings"), assumes={"same": "no", "semantic": "yes"}, shown_as="sampling"),
     Estimator("selfcheckgpt", "SelfCheckGPT", "selfcheckgpt", "broader", "manakul2023selfcheckgpt", ("traces", "samples"), assumes={"semantic": "partly"}, shown_as="sampling"),
     Estimator("lars", "LARS", "lars", "broader", "yaldiz2025", ("traces", "labels"), assumes={"semantic": "yes"}, shown_as="supervised"),
     Estimator("internal_probe", "Internal-state probe", "internal_probe", "broader", "ji2024", ("hidden", "labels"), shown_as="supervised"),
@@ -110,7 +110,6 @@ IDS = tuple(estimator.id for estimator in ESTIMATORS)
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 # The fits beyond the paper that stand beside TRACE+.
 ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
-FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
 # Families whose formulas share a module.
 SHARED = {
     **dict.fromkeys(("internal_probe", "lars"), "supervised"),

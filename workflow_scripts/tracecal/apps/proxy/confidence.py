@@ -98,9 +98,9 @@ class Scorer(Unscored):
 
     def _plain(self, confidence: Confidence, parts: Sequence[ScoredPart] | None) -> Object:
         """As plain JSON; with the parts where there may be any or the calibrator is of such."""
-        promised = isinstance(self.target, str)
-        plain = vars(confidence) | {"error_rate": None if promised else self.target}
-        plain |= {"promise": self.target} if promised else {}
+        of_cascade = isinstance(self.target, str)
+        plain = vars(confidence) | {"error_rate": None if of_cascade else self.target}
+        plain |= {"promise": self.target} if of_cascade else {}
         if parts is None and self.fitted.fitted_on.parts is None:
             return plain
         shown = [one._asdict() for one in parts or ()]
