@@ -42,8 +42,8 @@ def calibrate(
     """Fit a calibrator on labelled answers.
 
     Prints how well each estimator predicts, and which error rates are guaranteed. Answers whose
-    entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'. With --also
-    judge=PATH the fit takes a further number or verdict of each row beside the trace.
+    entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'. With
+    --also judge=PATH the fit takes a further number or verdict of each row beside the trace.
     """
     from tracecal.api import calibrator as api
     from tracecal.api.answers import answers_in
