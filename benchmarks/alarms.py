@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from simulations.alarm_streams import first_alarms
 from tracecal.calibration.calibrator import Reference
-from tracecal.monitoring.monitors import Batch, Promise
+from tracecal.monitoring.monitors import AlarmSettings, Batch
 
 STREAMS, KNOWN, BEFORE, AFTER, BLOCK = 200, 300, 300, 700, 20
 WINDOW, STEP = 100, 10
@@ -43,7 +43,7 @@ def drawn(shift: float, seed: int) -> tuple[Reference, Batch]:
 def monitors(streams: list[tuple[Reference, Batch]], block: int = 1) -> np.ndarray:
     """The place of the first alarm of any monitor [streams]; infinite: none."""
     references, batches = zip(*streams, strict=True)
-    found = np.stack([*first_alarms(references, batches, Promise(block=block)).values()])
+    found = np.stack([*first_alarms(references, batches, AlarmSettings(block=block)).values()])
     return np.where(found > 0, found, np.inf).min(axis=0)
 
 

@@ -1,16 +1,16 @@
-"""What a cascade costs at an equal guarantee: the certificate of docs/guides/cascades.md beside bargain.
+"""What a cascade costs at an equal guarantee: the guarantee of docs/guides/cascades.md beside bargain.
 
     pip install bargain==0.1.3    # in an environment that has this project's requirements
     PYTHONPATH=workflow_scripts:tests python -m benchmarks.cascades
 
-Draws pairs of a small and a large model. Both ways promise, with a confidence of 90 %, that the cascade
+Draws pairs of a small and a large model. Both ways guarantee, with a confidence of 90 %, that the cascade
 is right at most a share ε less often than the large model: `tracecal.calibration.guarantees` for
 further questions, learned from 500, 1,000 and 2,000 questions with references and both models' answers;
 and `BARGAIN_A` (Zeighami et al. 2026) for the 4,000 questions of a batch, without any reference, where
 its accuracy target of 1 - ε is of answers that agree with the large model's. Prints the mean share
 escalated of such a batch (with bargain those that it asks the large model for to learn its threshold
 count too), how much less often than the large model the cascade is right, and in how many draws the
-promise was broken against the references.
+guarantee was broken against the references.
 """
 
 import sys
@@ -25,7 +25,7 @@ from simulations.cascades import (
     Answers,
     Population,
     always,
-    certified,
+    guaranteed,
     rising,
     true_loss,
 )
@@ -53,7 +53,7 @@ class Pair(Population):
 
 
 def pairs(promised: float) -> dict[str, Pair]:
-    """By name, at a promised ε."""
+    """By name, at a guaranteed ε."""
     told = {
         "right on the same questions": (rising(0.2, 0.97), always(0.97), 0.9),
         "the small model knows": (rising(0.3, 0.95), always(0.9), 0.0),
@@ -67,9 +67,9 @@ def pairs(promised: float) -> dict[str, Pair]:
 
 
 def ours(pair: Pair, labelled: int, seed: int, reference: Answers) -> tuple[float, float, bool]:
-    """Share escalated, loss, and whether the promise is broken, for further questions."""
+    """Share escalated, loss, and whether the guarantee is broken, for further questions."""
     drawn = pair.draw(np.random.default_rng([seed, 1]), labelled)
-    calibrator, threshold = certified(drawn, seed, pair)
+    calibrator, threshold = guaranteed(drawn, seed, pair)
     if threshold is None:
         return 1.0, 0.0, False
     probability = calibrator.predict(reference.score[:, None])

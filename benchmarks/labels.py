@@ -7,7 +7,7 @@ Draws made-up tasks of 4,000 answers, asks for 100, 200 and 400 labels at a targ
 and a confidence of 90 %, and prints the mean coverage (the answers above the threshold, with those
 labelled right and without those labelled wrong) and in how many draws the guarantee was broken: for
 `tracecal.calibration.labelling`, for `BARGAIN_P` of bargain (Zeighami et al. 2026) on the same answers and
-scores, and for as many random labels that are divided, fitted and certified as `tracecal calibrate`
+scores, and for as many random labels that are divided, fitted and tested as `tracecal calibrate`
 does; and the gain of the first over each other, with its 95 % interval over draws. On the first
 three tasks the numbers of `asking` were chosen, on the others nothing was.
 """
@@ -98,7 +98,7 @@ def asked(score: np.ndarray, wrong: np.ndarray, most: int, seed: int) -> tuple[f
 def random_labels(
     score: np.ndarray, wrong: np.ndarray, most: int, seed: int
 ) -> tuple[float, float]:
-    """The same of a random sample, divided and certified as for a calibrator."""
+    """The same of a random sample, divided and tested as for a calibrator."""
     drawn = np.random.default_rng([seed, 2]).permutation(len(score))[:most]
     part = Part(np.arange(most), score[drawn], ~wrong[drawn])
     found = guarantee(*divided(part, round(SHARE * most)), TARGET, DELTA)

@@ -3,7 +3,7 @@
     make bench AREAS=mapie    # some ten minutes; installs MAPIE in an environment of its own
 
 Thresholds: from so many labels drawn at random of tasks of some 4,000 answers, at a target error rate
-of 10 % and a confidence of 90 %. Ours divides, fits and certifies as `tracecal calibrate` does.
+of 10 % and a confidence of 90 %. Ours divides, fits and tests as `tracecal calibrate` does.
 `BinaryClassificationController` controls the precision of the answers kept, as its documentation
 shows, by Bonferroni-Holm (its default) on all labels, and by a fixed sequence of thresholds that is
 learned from 30 % of the labels (its advice for precision). The tasks are those of `benchmarks.labels`, others
@@ -39,7 +39,7 @@ from simulations.guarantees import Population, by_size, flat
 from tracecal.calibration.calibrator import Reference
 from tracecal.calibration.guarantees import Part, guarantee
 from tracecal.calibration.planning import divided
-from tracecal.monitoring.monitors import ABOVE, Batch, Promise, bet
+from tracecal.monitoring.monitors import ABOVE, AlarmSettings, Batch, bet
 
 TARGET, DELTA, SHARE = labels.TARGET, labels.DELTA, labels.SHARE
 LABELS, DRAWS = (100, 200, 400, 1000), 200
@@ -262,8 +262,8 @@ def stream(turn: tuple[float, float], seed: int) -> Stream:
 
 def of_traffic(streams: list[Stream]) -> np.ndarray:
     """The place of our first alarm without labels [streams]; infinite: none."""
-    promise = Promise(answers_per_alarm=round((BEFORE + AFTER) / (2 * CHANCE)))
-    found = first_alarms([one[0] for one in streams], [one[1] for one in streams], promise)
+    settings = AlarmSettings(answers_per_alarm=round((BEFORE + AFTER) / (2 * CHANCE)))
+    found = first_alarms([one[0] for one in streams], [one[1] for one in streams], settings)
     places = np.stack([*found.values()])
     return np.where(places > 0, places, np.inf).min(0)
 

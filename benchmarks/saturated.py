@@ -2,21 +2,27 @@
 
     PYTHONPATH=workflow_scripts:tests python -m benchmarks.saturated
 
-Draws SETS of 1,200 answers of each kind and prints TRACE+'s Brier score and AUROC at 20, 50, 100 and
+Makes SETS of 1,200 answers of each kind and prints TRACE+'s Brier score and AUROC at 20, 50, 100 and
 200 labels, and TRACE+ minus each other fit, as the analysis `few_labels` finds them, here as means
-over the sets of a kind; * where the interval excludes zero. Minutes.
+over the sets of a kind; * where the interval excludes zero. Draws docs/saturated.svg. Minutes.
 """
 
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from scipy.special import entr, expit, logit
 
 from benchmarks.few_labels import cell
 from trace_workflow.analyses import few_labels
+from trace_workflow.figures.labels_needed import MARKERS
 from trace_workflow.tables.few_labels import LABELS
+from tracecal.apps import figure_style
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
 from tracecal.estimators.of_traces import inputs
@@ -27,6 +33,8 @@ BASELINES = ("seq_logp", "len_norm_logp", "mean_token_entropy", "length_alone")
 FITS = ("trace_plus", *ON_LOGARITHMS, "trace_profile")
 SHOWN = [*FITS, "seq_logp", "length_alone", PICKED]
 USED = {one.id: one for one in ESTIMATORS if one.id in (*FITS, *BASELINES)}
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "saturated.svg"
+DRAWN = [*ON_LOGARITHMS, PICKED]
 
 
 def drawn(
@@ -124,6 +132,86 @@ def line(kind: str, found: pl.DataFrame, metric: str) -> str:
     return f"| {kind} | {' | '.join(cells)} |"
 
 
+# The picture: how much better than TRACE+ others are, on three of the kinds.
+
+
+PANELS = {
+    "one token, saturated": "Saturated: small\ndoubts say something",
+    "one token, by its probability alone": "Saturated: small\ndoubts say nothing",
+    "up to 30 tokens, ordinary": "Ordinary answers,\nup to 30 tokens",
+}
+CAPTION = (
+    "On three kinds of made-up answers, by the number of labelled answers: the Brier score of TRACE+ "
+    "minus that of three fits on logarithms and of the baseline selected on the same labels, with "
+    "95 % intervals. Above 0, the other is better than TRACE+."
+)
+APART = 1.07  # the factor between neighbours at one number of labels
+
+
+def picture(found: Mapping[str, pl.DataFrame], labels: Mapping[str, str]) -> Figure:
+    """A panel for each of PANELS, from the rows of `measured`: TRACE+'s Brier score minus that of
+    the fits on logarithms and of the selected baseline, with intervals.
+    """
+    gains = {kind: gained(found[kind]) for kind in PANELS}
+    colors = [look.color for look in figure_style.FAMILIES.values()]
+    looks = {
+        name: figure_style.Look(color, MARKERS.get(name, "o"))
+        for name, color in zip(
+            DRAWN, (colors[0], figure_style.TRACE.color, colors[4]), strict=False
+        )
+    } | {PICKED: figure_style.OTHER}
+    with figure_style.applied():
+        figure = Figure(figsize=(figure_style.TEXT_WIDTH, 3.2))
+        panels = figure.subplots(1, len(PANELS), sharey=True)
+        for axes, letter, (kind, title) in zip(panels, "abc", PANELS.items(), strict=True):
+            _panel(axes, gains[kind], looks)
+            figure_style.panel_title(axes, letter, title)
+        panels[0].set_ylabel("Brier score: better\nthan TRACE+ by")
+        keys = [figure_style.key(f" {labels[name]}", looks[name], "-") for name in DRAWN]
+        figure_style.legend(figure, keys)
+        figure_style.message(figure, told(gains, labels))
+    return figure
+
+
+def gained(rows: pl.DataFrame) -> pl.DataFrame:
+    """By how much each of DRAWN has a smaller Brier score than TRACE+: `gain`, `low`, `high`."""
+    means = rows.filter(pl.col("task").is_null(), metric="brier")
+    return means.filter(pl.col("estimator").is_in(DRAWN)).select(
+        "estimator", "labels", gain=-pl.col("difference"), low=-pl.col("high"), high=-pl.col("low")
+    )
+
+
+def told(gains: Mapping[str, pl.DataFrame], labels: Mapping[str, str]) -> str:
+    """What the picture says: how the best fit for the first of PANELS does there, and in the second."""
+    first, second = (gains[kind].filter(labels=200) for kind in list(PANELS)[:2])
+    fits = first.filter(pl.col("estimator").is_in(ON_LOGARITHMS))
+    best = fits.sort("gain", "estimator").row(-1, named=True)
+    there = second.filter(estimator=best["estimator"])["gain"].item()
+    return (
+        f"On saturated answers {labels[best['estimator']].lower()} {_against(best['gain'])} TRACE+ by "
+        f"{abs(best['gain']):.3f} with 200 labels; where small doubts say nothing it "
+        f"{_against(there)} it by {abs(there):.3f}"
+    )
+
+
+def _against(gain: float) -> str:
+    return "beats" if gain > 0 else "loses to"
+
+
+def _panel(axes: Axes, gains: pl.DataFrame, looks: Mapping[str, figure_style.Look]) -> None:
+    axes.axhline(0, color=figure_style.MUTED, lw=0.8)
+    for place, (name, look) in enumerate(looks.items()):
+        own = gains.filter(estimator=name).sort("labels")
+        across = own["labels"] * APART ** (place - (len(looks) - 1) / 2)
+        axes.vlines(across, own["low"], own["high"], color=look.color, lw=1)
+        axes.plot(across, own["gain"], ls="-", **figure_style.point(look))
+    axes.set_xscale("log")
+    axes.set_xticks(few_labels.SIZES, map(str, few_labels.SIZES))
+    axes.minorticks_off()
+    axes.grid(axis="y")
+    axes.set_xlabel("labelled answers", fontsize=figure_style.SMALL, color=figure_style.MUTED)
+
+
 def main() -> int:
     labels = {name: one.label for name, one in USED.items()} | LABELS
     found = {kind: measured(kind) for kind in KINDS}
@@ -131,6 +219,10 @@ def main() -> int:
         print(f"\n| {metric} | TRACE+ | {' | '.join(labels[name] for name in SHOWN[1:])} |")
         print("|---" * (len(SHOWN) + 1) + "|")
         print("\n".join(line(kind, rows, metric) for kind, rows in found.items()))
+    with tempfile.TemporaryDirectory() as folder:
+        pdf = Path(folder) / "drawn.pdf"
+        figure_style.save(picture(found, labels), pdf, PICTURE, "Saturated models", CAPTION)
+    print(f"\ndrawn in {PICTURE}")
     return 0
 
 

@@ -1,8 +1,9 @@
 """Make the files of this folder: `make examples` runs its three steps and a run between them.
 
 `questions` writes public facts as questions: some to choose a task by, and others. `tune` says
-which task promises most on the first. `answers` writes the answers to the others, in the format of
-each program; the probabilities of the likeliest tokens are recomputed by a teacher-forced pass.
+which task has the best guarantee on the first. `answers` writes the answers to the others, in the
+format of each program; the probabilities of the likeliest tokens are recomputed by a teacher-forced
+pass.
 """
 
 import copy
@@ -94,20 +95,20 @@ def cities_of_states() -> list[Subject]:
 
 def tune() -> None:
     """Say of each task which error rate nine of ten seeds guarantee on the rows for tuning, and how
-    many answers are kept at it; stop where another than CHOSEN promises most.
+    many answers are kept at it; stop where another than CHOSEN has the best.
     """
     LOGGER.setLevel(logging.ERROR)
-    promised = {}
+    guaranteed = {}
     for task in TRIED:
         rows = answered(f"{task}_tuning")
         path = RUN / f"{task}_tuning.jsonl"
         forms.write_lines(path, map(forms.columns, rows))
         rate, coverage = strictest(path)
-        promised[task] = (rate, -coverage)
+        guaranteed[task] = (rate, -coverage)
         right = mean(row["correct"] for row in rows)
         print(f"{task}: {right:.0%} right; at most {rate:.0%} wrong of the {coverage:.0%} kept")
-    if min(promised, key=promised.__getitem__) != CHOSEN:
-        sys.exit(f"Another task than {CHOSEN} promises most: ask that one (config/examples.yaml).")
+    if min(guaranteed, key=guaranteed.__getitem__) != CHOSEN:
+        sys.exit(f"Not {CHOSEN} has the best guarantee: ask the best (config/examples.yaml).")
 
 
 def strictest(path: Path, reading: Reading | None = None) -> tuple[float, float]:

@@ -55,7 +55,7 @@ rule resample:
     params:
         **settings(
             "resample.py",
-            estimators=[estimator.id for estimator in [*RUN.compared, *RUN.beyond_paper]],
+            estimators=[*SELECTION.compared.ids, *SELECTION.beyond_paper.ids],
             seed=CONFIG.seed,
             resamples=CONFIG.bootstrap.resamples,
         ),

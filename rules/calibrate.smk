@@ -4,7 +4,6 @@
 # writes  predictions/, picked/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task},
 #         metrics.parquet, analyses/languages.parquet, config.yaml; the same below subset/
 
-from trace_workflow.config.run import resolved_yaml
 from tracecal.io.checksums import hash_of
 
 # The parts that one calibrator of their task tells apart.
@@ -46,10 +45,10 @@ rule calibrate:
     params:
         **settings(
             "calibrate.py",
-            estimators=lambda wildcards: {e.id: e.inputs for e in chosen(wildcards)},
+            estimators=lambda wildcards: chosen(wildcards).inputs,
             **CALIBRATION,
-            own_fits=lambda wildcards: {e.id: e.fit for e in chosen(wildcards) if e.fit},
-            baselines=lambda wildcards: [e.id for e in chosen(wildcards) if e.role == "baseline"],
+            own_fits=lambda wildcards: chosen(wildcards).own_fits,
+            baselines=lambda wildcards: chosen(wildcards).baselines.ids,
         ),
     message:
         "Calibrating {wildcards.model} on {wildcards.task}"
@@ -74,7 +73,7 @@ rule measure:
     params:
         **settings(
             "measure.py",
-            estimators=lambda wildcards: [e.id for e in chosen(wildcards)],
+            estimators=lambda wildcards: chosen(wildcards).ids,
             ece_bins=CONFIG.calibration.ece_bins,
         ),
     message:
@@ -112,7 +111,7 @@ rule resolve_config:
     params:
         **settings(
             "resolve_config.py",
-            digest=hash_of(resolved_yaml(CONFIG, TASKS, [e.id for e in RUN.chosen])),
+            digest=hash_of(RUN.resolved),
         ),
     message:
         "Writing the resolved configuration"
@@ -155,7 +154,7 @@ use rule join_scores as join_scores_of_subset with:
     input:
         families=lambda wildcards: expand(
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
-            family=sorted({e.family for e in RUN.on_subset if not e.features}),
+            family=SELECTION.on_subset.families,
         ),
         task=subset,
     output:
@@ -163,7 +162,7 @@ use rule join_scores as join_scores_of_subset with:
     log:
         "<logs>/join_scores_of_subset/{model}/{task}.log",
     params:
-        **settings("join_scores.py", order=[e.id for e in RUN.on_subset if not e.features]),
+        **settings("join_scores.py", order=SELECTION.on_subset.scored.ids),
 
 
 use rule calibrate as calibrate_on_subset with:
@@ -184,9 +183,9 @@ use rule calibrate as calibrate_on_subset with:
         **settings(
             "calibrate.py",
             **CALIBRATION,
-            estimators={e.id: e.inputs for e in RUN.on_subset},
-            own_fits={e.id: e.fit for e in RUN.on_subset if e.fit},
-            baselines=[e.id for e in RUN.on_subset if e.role == "baseline"],
+            estimators=SELECTION.on_subset.inputs,
+            own_fits=SELECTION.on_subset.own_fits,
+            baselines=SELECTION.on_subset.baselines.ids,
         ),
     message:
         "Calibrating {wildcards.model} on a subset of {wildcards.task}"
@@ -207,7 +206,7 @@ use rule measure as measure_on_subset with:
     params:
         **settings(
             "measure.py",
-            estimators=[e.id for e in RUN.on_subset],
+            estimators=SELECTION.on_subset.ids,
             ece_bins=CONFIG.calibration.ece_bins,
         ),
     message:

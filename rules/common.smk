@@ -5,7 +5,6 @@ import re
 from functools import partial
 
 from trace_workflow.config.models import job_requests
-from trace_workflow.config.selection import chosen_for
 from trace_workflow.jobs.code_hash import code_version
 from trace_workflow.jobs.code_hash import settings_hash
 from tracecal.io.checksums import text_hash
@@ -21,7 +20,7 @@ MODELS = {model.slug: model for model in CONFIG.models}
 ANSWERED_MODELS = sorted(slug for slug, model in MODELS.items() if model.source.answers)
 DECODED_MODELS = sorted({*MODELS} - {*ANSWERED_MODELS})
 # Tasks of parts of answers, each with the task whose answers those are.
-PARENTS = {slug: task.source.parts_of for slug, task in TASKS.items() if task.source.parts_of}
+PARENTS = RUN.parents
 WHOLE_TASKS = sorted({*TASKS} - {*PARENTS})
 JOURNALS = f"{FOLDER}/work/journals"  # finished batches, by step, model and task
 # The models and tasks of the studies; others in the configuration are ignored.
@@ -147,7 +146,7 @@ def modules_of(results, wildcard):
 
 def chosen(wildcards):
     """The estimators that are computed for a model on a task."""
-    return chosen_for(wildcards.model, RUN.chosen, CONFIG, wildcards.task)
+    return SELECTION.computed(wildcards.model, wildcards.task)
 
 
 def audit(wildcards):

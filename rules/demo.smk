@@ -40,7 +40,7 @@ rule make_world:
             world=lambda wildcards: WORLD,
         ),
     message:
-        "Making the world of public facts"
+        "Making the demo data from public facts"
     script:
         "../workflow_scripts/make_world.py"
 

@@ -123,7 +123,7 @@ rule join_scores:
     input:
         families=lambda wildcards: expand(
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
-            family=sorted({e.family for e in chosen(wildcards) if not e.features}),
+            family=chosen(wildcards).families,
         ),
         task=questions,
     output:
@@ -135,7 +135,7 @@ rule join_scores:
     params:
         **settings(
             "join_scores.py",
-            order=lambda wildcards: [e.id for e in chosen(wildcards) if not e.features],
+            order=lambda wildcards: chosen(wildcards).scored.ids,
         ),
     message:
         "Joining the scores of {wildcards.model} on {wildcards.task}"

@@ -5,7 +5,6 @@
 #         work/rows/{task}/{rows}.parquet and .txt (the commit), `rows` a split[-language],
 #         work/needs.tsv (only for the target `needs`)
 
-from trace_workflow.config.estimators import users
 from trace_workflow.config.models import has_gpu
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.folders import checked_fingerprint
@@ -25,9 +24,7 @@ PACKED = sorted(slug for slug, model in MODELS.items() if model.source.package)
 GIVEN_MODELS = {
     f"model {slug!r}": MODELS[slug].source for slug in sorted(STUDIED.intersection(MODELS))
 } | {
-    f"encoder {name!r}": source
-    for name, source in ENCODER_SOURCES.items()
-    if {estimator.id for estimator in RUN.chosen}.intersection(users(CONFIG.sampling)[name])
+    f"encoder {name!r}": source for name, source in ENCODER_SOURCES.items() if SELECTION.users(name)
 }
 try:
     for named, source in GIVEN_MODELS.items():

@@ -108,7 +108,7 @@ rule describe_tables:
             meanings=text_hash(columns.COLUMNS),
             titles={name: WORDS[name]["title"] for name in PLAN.tables},
             tasks=RUN.task_labels,
-            estimators=[estimator.id for estimator in RUN.representative],
+            estimators=SELECTION.representative.ids,
         ),
     message:
         "Describing the columns of the tables"
@@ -170,7 +170,7 @@ rule make_explorer:
     input:
         traces=pairs(TRACES),
         # Parts are shown within their answers.
-        wholes=lambda wildcards: [
+        parents=lambda wildcards: [
             PLAN.path(TRACES, model=model, task=PARENTS.get(task, task))
             for model, task in wanted_pairs()
         ],
@@ -178,7 +178,7 @@ rule make_explorer:
         labels=pairs("<results>/labels/{model}/{task}.parquet"),
         scores=pairs("<results>/scores/{model}/{task}.parquet"),
         predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
-        promises=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
+        guarantees=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
     output:
         report(
             "<results>/explorer.html",
@@ -195,7 +195,7 @@ rule make_explorer:
             page=[text_hash(source) for source in SOURCES],
             pairs=lambda wildcards: wanted_pairs(),
             parents=PARENTS,
-            estimators=entries(RUN.chosen),
+            estimators=entries(SELECTION.chosen),
             models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
             tasks=lambda wildcards: RUN.task_labels,
             run=CONFIG.run,
@@ -232,7 +232,7 @@ rule tell_findings:
     params:
         **settings(
             "tell_findings.py",
-            estimators=entries(RUN.chosen),
+            estimators=entries(SELECTION.chosen),
             settings=PLAN.findings(),
         ),
     message:

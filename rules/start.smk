@@ -29,8 +29,6 @@ for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
     os.environ.setdefault(name, str(512 << 20))
 
 from trace_workflow.config.frozen import given_files
-from trace_workflow.config.selection import missing_from_files
-from trace_workflow.config.selection import missing_from_parts
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from trace_workflow.plan.plan import plan
@@ -52,18 +50,12 @@ CONFIG_FILES = given_files(sys.argv[1:])
 for file in filter(os.path.isfile, CONFIG_FILES):  # with --directory they lie elsewhere
     or_stop(read_yaml, file)
 RUN = or_stop(load_run, config, ", ".join(CONFIG_FILES) or "config", ROOT)
-CONFIG, TASKS = RUN.config, RUN.tasks
+CONFIG, TASKS, SELECTION = RUN.config, RUN.tasks, RUN.selection
 PLAN = or_stop(plan, RUN)
 FOLDER = f"results/{CONFIG.run}"
 
-for estimator, reason in RUN.left_out.items():
-    logger.warning(f"{estimator} is left out: {reason}")
-
-for model, missing in missing_from_files(CONFIG, RUN.chosen).items():
-    logger.warning(f"{model}'s answers come from files, which do not give {missing}")
-
-for task, missing in missing_from_parts(CONFIG, RUN.chosen).items():
-    logger.warning(f"{task} is made of parts of answers, which do not give {missing}")
+for warning in SELECTION.warnings:
+    logger.warning(warning)
 
 # What the files of models and rows hold is worked out once, by every process of the run.
 os.environ[REMEMBERED] = str(Path(f"{FOLDER}/work/digests").resolve())

@@ -6,7 +6,7 @@
 from trace_workflow.config.task_digests import task_digest
 from trace_workflow.config.tasks import Rows
 
-# The files of each task's rows: the user's own, staged ones, or the world's. Whether the user's own,
+# The files of each task's rows: the user's own, staged ones, or the demo data's. Whether the user's own,
 # or the code, changed is decided by the table that they make.
 TASK_ROWS = {}
 for slug, task in TASKS.items():

@@ -16,6 +16,7 @@ from simulations import (
     group_labels,
     guarantees,
     intervals,
+    judges,
     parts,
 )
 from simulations.claims import Claim
@@ -27,6 +28,7 @@ CLAIMS: dict[str, Callable[[int], Iterator[Claim]]] = {
     "parts": parts.claims,
     "alternatives": alternatives.claims,
     "asking": asking.claims,
+    "judges": judges.claims,
     "forecasts": forecasts.claims,
     "cascades": cascades.claims,
     "worth": lambda runs: cascades.intervals(runs // 10),

@@ -11,8 +11,8 @@ from tracecal.monitoring.monitors import (
     FOLLOWS,
     MONITORS,
     WINDOW,
+    AlarmSettings,
     Batch,
-    Promise,
     bins,
     detect,
     follow,
@@ -22,7 +22,10 @@ from tracecal.monitoring.monitors import (
 
 
 def first_alarms(
-    references: Sequence[Reference], streams: Sequence[Batch], promise: Promise, seed: int = 0
+    references: Sequence[Reference],
+    streams: Sequence[Batch],
+    settings: AlarmSettings,
+    seed: int = 0,
 ) -> dict[str, np.ndarray]:
     """By monitor, the place of the answer [streams] at its alarm, counted from 1; 0: none.
 
@@ -30,17 +33,20 @@ def first_alarms(
     """
     found = {}
     for name in MONITORS:
-        ranks, places = _ranks(name, references, streams, promise.block, seed)
+        ranks, places = _ranks(name, references, streams, settings.block, seed)
         _, evidence = detect(np.zeros((len(ranks), len(BETS))), ranks)
-        found[name] = _first(evidence, places, promise.limit)
+        found[name] = _first(evidence, places, settings.limit)
     return found
 
 
 def first_warnings(
-    references: Sequence[Reference], streams: Sequence[Batch], promise: Promise, seed: int = 0
+    references: Sequence[Reference],
+    streams: Sequence[Batch],
+    settings: AlarmSettings,
+    seed: int = 0,
 ) -> np.ndarray:
     """As `first_alarms`, the places at which neighbours are found to be alike."""
-    ranks, places = _ranks("probability", references, streams, promise.block, seed)
+    ranks, places = _ranks("probability", references, streams, settings.block, seed)
     last = np.full((len(ranks), WINDOW + 1), 0.5)
     wealth = follow(np.ones((len(ranks), len(FOLLOWS))), last, ranks)
     return _first(wealth.mean(2), places, ALIKE)

@@ -19,7 +19,15 @@ from scipy.special import expit, ndtri
 from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
 from tracecal.calibration.calibrator import Reference
-from tracecal.monitoring.monitors import ABOVE, Batch, Promise, bet, block_length, start, watch
+from tracecal.monitoring.monitors import (
+    ABOVE,
+    AlarmSettings,
+    Batch,
+    bet,
+    block_length,
+    start,
+    watch,
+)
 
 # At each length, how many of the runs that other claims are tried on are made.
 LENGTHS = {10**3: 0.5, 10**4: 0.1, 10**5: 0.02, 10**6: 0.01}
@@ -61,7 +69,9 @@ POPULATIONS = {
 FIRST = next(iter(POPULATIONS))
 
 
-def alarmed(population: Population, length: int, runs: Sequence[int], promise: Promise) -> int:
+def alarmed(
+    population: Population, length: int, runs: Sequence[int], settings: AlarmSettings
+) -> int:
     """In how many of the runs, numbered, some monitor raises an alarm within `length` answers."""
     references, streams = [], []
     for run in runs:
@@ -70,15 +80,15 @@ def alarmed(population: Population, length: int, runs: Sequence[int], promise: P
         given = known.probability[~np.isnan(known.probability)]
         references.append(Reference(given, known.length))
         streams.append(population.draw(rng, length))
-    found = first_alarms(references, streams, promise, seed=runs[0])
+    found = first_alarms(references, streams, settings, seed=runs[0])
     return int(np.any([*found.values()], axis=0).sum())
 
 
 def false_alarms(population: Population, length: int, runs: int) -> int:
-    promise = Promise(answers_per_alarm=round(length / WATCHED))
+    settings = AlarmSettings(answers_per_alarm=round(length / WATCHED))
     size = max(1, CHUNK // length)
     return sum(
-        alarmed(population, length, range(first, min(first + size, runs)), promise)
+        alarmed(population, length, range(first, min(first + size, runs)), settings)
         for first in range(0, runs, size)
     )
 
@@ -146,8 +156,8 @@ def alarms_of_constants(length: int, runs: int) -> int:
     token, sure, kept) raise an alarm of any kind.
     """
     constant = Batch(np.full(length, 0.99), np.ones(length), np.ones(length))
-    promise = Promise(answers_per_alarm=round(length / WATCHED))
-    return sum(bool(watch(start(promise), constant).alarms) for _ in range(runs))
+    settings = AlarmSettings(answers_per_alarm=round(length / WATCHED))
+    return sum(bool(watch(start(settings), constant).alarms) for _ in range(runs))
 
 
 def in_runs(
@@ -225,8 +235,8 @@ def alarms_of_alike(name: str, runs: int, block: int | None = None) -> int:
         for run in np.flatnonzero(np.array(lengths) == length):
             rng = np.random.default_rng([run, 2])
             streams.append(as_answers(ALIKE[name](rng, THEN_WATCHED), rng))
-        promise = Promise(answers_per_alarm=round(THEN_WATCHED / 0.3), block=length)
-        found = first_alarms([Reference()] * len(streams), streams, promise)
+        settings = AlarmSettings(answers_per_alarm=round(THEN_WATCHED / 0.3), block=length)
+        found = first_alarms([Reference()] * len(streams), streams, settings)
         raised += int(np.any([*found.values()], axis=0).sum())
     return raised
 
@@ -262,8 +272,8 @@ def alarms_of_days(block: int, spread: float, runs: int, most: int) -> int:
     rng = np.random.default_rng([block, round(100 * spread)])
     raised = 0
     for run in range(runs):  # one by one, as days differ in length
-        promise = Promise(answers_per_alarm=most, block=block)
-        found = first_alarms([Reference()], [daily(rng, spread)], promise, run)
+        settings = AlarmSettings(answers_per_alarm=most, block=block)
+        found = first_alarms([Reference()], [daily(rng, spread)], settings, run)
         raised += any(places[0] > 0 for places in found.values())
     return raised
 
@@ -283,12 +293,12 @@ def of_days(runs: int) -> Iterator[Claim]:
 def warnings(population: Population, runs: int) -> int:
     """In how many runs of independent answers it is said that neighbours are alike."""
     streams = [population.draw(np.random.default_rng([run, 4]), FIRST_SEEN) for run in range(runs)]
-    return int((first_warnings([Reference()] * runs, streams, Promise()) > 0).sum())
+    return int((first_warnings([Reference()] * runs, streams, AlarmSettings()) > 0).sum())
 
 
 def of_neighbours(runs: int, names: Sequence[str] = tuple(ALIKE)) -> Iterator[Claim]:
     """What is claimed of traffic whose neighbours are alike, and of what says so."""
-    chance, few = Promise().chance, max(20, runs // 20)
+    chance, few = AlarmSettings().chance, max(20, runs // 20)
     claim = "no alarm within 3,000 answers that are all of one token"
     yield Claim(claim, few, alarms_of_constants(3000, few), WATCHED / 2)
     for name, population in POPULATIONS.items():
@@ -303,7 +313,7 @@ def of_neighbours(runs: int, names: Sequence[str] = tuple(ALIKE)) -> Iterator[Cl
 
 
 def claims(runs: int, lengths: Sequence[int] = tuple(LENGTHS)) -> Iterator[Claim]:
-    chance = Promise().chance
+    chance = AlarmSettings().chance
     for length in lengths:
         tries = max(10, round(runs * LENGTHS[length]))
         for name, population in POPULATIONS.items():

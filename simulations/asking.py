@@ -63,7 +63,7 @@ def file_of(kinds: tuple[Kind, ...], groups: np.ndarray) -> Answers:
 def threshold(
     drawn: Answers, rate: float, whom: Whom, largest: int, most: int, rng: np.random.Generator
 ) -> float | None:
-    """The threshold that is certified after at most so many labels."""
+    """The threshold that is guaranteed after at most so many labels."""
     order, seen = order_of_tests(drawn.group, whom, largest, rng), set()
 
     def wrong(answer: int) -> bool:

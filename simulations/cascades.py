@@ -1,8 +1,8 @@
-"""Do the promises about cascades hold, from drawn splits over the fit to the threshold, and do the
+"""Do the guarantees of cascades hold, from drawn splits over the fit to the threshold, and do the
 intervals of what a cascade is worth cover it?
 
 Each population says how a group comes about and how often either model is right by the small one's
-score. A promise is broken where the true expectation of what it bounds is above the promised rate.
+score. A guarantee is broken where the true expectation of what it bounds is above the guaranteed rate.
 Most populations are unfavourable: it is just missed where much is kept, so that most guarantees that
 reach so far are false ones.
 """
@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from simulations.claims import MISSED, Claim
 from tracecal.calibration.cascades import cascade, routed
 from tracecal.calibration.fits import Fit, fit
-from tracecal.calibration.guarantees import Promise, cascade_guarantee, error_level, paired_parts
+from tracecal.calibration.guarantees import Bound, cascade_guarantee, error_level, paired_parts
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 
@@ -60,7 +60,7 @@ class Population:
     sizes: tuple[int, ...]
     small: Chance
     large: Chance
-    promise: Promise
+    promise: Bound
     promised: float
     alike: float = 0.0
     score: Chance = lambda x: x
@@ -136,9 +136,9 @@ POPULATIONS = {
 
 
 def true_loss(
-    reference: Answers, probability: np.ndarray, threshold: float, of: Promise, most: int
+    reference: Answers, probability: np.ndarray, threshold: float, of: Bound, most: int
 ) -> float:
-    """What the promise bounds, of groups that count with at most so many answers."""
+    """What the guarantee bounds, of groups that count with at most so many answers."""
     weight = 1 / np.maximum(np.bincount(reference.group)[reference.group], most)
     kept = probability >= threshold  # never where there is no score
     lost = (
@@ -149,8 +149,8 @@ def true_loss(
     return float((weight * lost).sum() / weight.sum())
 
 
-def certified(drawn: Answers, seed: int, population: Population) -> tuple[Fit, float | None, int]:
-    """The calibrator of a split of the drawn answers, the certified threshold, and with how many
+def guaranteed(drawn: Answers, seed: int, population: Population) -> tuple[Fit, float | None, int]:
+    """The calibrator of a split of the drawn answers, the threshold with its guarantee, and with how many
     answers a group counts at most.
     """
     ids = [f"{place:05}" for place in range(len(drawn.group))]
@@ -168,7 +168,7 @@ def certified(drawn: Answers, seed: int, population: Population) -> tuple[Fit, f
 
 
 def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
-    """In how many of the runs a promise is made, and in how many a false one."""
+    """In how many of the runs there is a guarantee, and in how many a false one."""
     rng = np.random.default_rng(seed)
     reference = population.draw(rng, REFERENCE)
     promise, promised = population.promise, population.promised
@@ -176,7 +176,7 @@ def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
     made = false = 0
     for run in range(runs):
         drawn = population.draw(rng, population.groups)
-        calibrator, threshold, most = certified(drawn, run, population)
+        calibrator, threshold, most = guaranteed(drawn, run, population)
         if threshold is not None:
             made += 1
             probability = calibrator.predict(reference.score[:, None])
@@ -189,7 +189,9 @@ def claims(runs: int, names: Sequence[str] = tuple(POPULATIONS)) -> Iterator[Cla
         population = POPULATIONS[name]
         made, false = broken(population, runs, seed)
         bound = "large − {:g}" if population.promise == "below" else "≥ {:g}"
-        claim = f"cascade {bound.format(population.promised)}: {name} ({made / runs:.0%} promised)"
+        claim = (
+            f"cascade {bound.format(population.promised)}: {name} ({made / runs:.0%} guaranteed)"
+        )
         yield Claim(claim, runs, false, 1 - CONFIDENCE)
 
 

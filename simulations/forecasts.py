@@ -8,6 +8,7 @@ in at least 70 %, and one that is to do in half of them in at most 70 %.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -36,7 +37,12 @@ SETS = 20  # runs for each set of labels, as a forecast takes long
 class Scored:
     """Answers of a simulated population with their scores."""
 
+    unknown: ClassVar[str] = "the true numbers are what is simulated"
     population: Population
+
+    @property
+    def largest(self) -> int | None:
+        return self.population.largest
 
     def draw(self, rng: np.random.Generator, groups: int) -> Part:
         drawn = self.population.draw(rng, groups)

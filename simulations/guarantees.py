@@ -167,8 +167,8 @@ def true_rate(
     return float((weight * reference.risk).sum() / weight.sum())
 
 
-def certified(drawn: Answers, seed: int, population: Population) -> tuple[Fit, float | None, int]:
-    """The calibrator of a split of the drawn answers, the threshold certified for its rate, and with
+def guaranteed(drawn: Answers, seed: int, population: Population) -> tuple[Fit, float | None, int]:
+    """The calibrator of a split of the drawn answers, the threshold for its rate, and with
     how many answers a group counts at most.
     """
     frame = pl.DataFrame(
@@ -196,7 +196,7 @@ def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
     made = false = 0
     for run in range(runs):
         drawn = population.draw(rng, population.groups)
-        calibrator, threshold, most = certified(drawn, run, population)
+        calibrator, threshold, most = guaranteed(drawn, run, population)
         if threshold is None:
             continue
         made += 1

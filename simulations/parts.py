@@ -71,7 +71,7 @@ POPULATIONS = {
 }
 
 
-def certified(
+def guaranteed(
     drawn: Answers, code: np.ndarray, seed: int, population: Population
 ) -> tuple[Fit, float | None, int]:
     """As in `guarantees`, of the drawn parts."""
@@ -99,7 +99,7 @@ def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:
     reference, codes = population.draw(rng, REFERENCE)
     made = false = 0
     for run in range(runs):
-        calibrator, threshold, most = certified(
+        calibrator, threshold, most = guaranteed(
             *population.draw(rng, population.answers), run, population
         )
         if threshold is None:

@@ -112,10 +112,14 @@ def test_no_script_hides_a_library():
         ), path
 
 
+# Of these a reader looks at one file at a time: one more makes the others no harder to hold.
+OF_A_KIND = {"analyses", "tables", "figures", "estimators", "cli"}
+
+
 def test_the_house_can_be_held():
-    modules = [path for path in MODULES if path.name != "__init__.py"]
+    known = [path for path in MODULES if path.parent.name not in OF_A_KIND]
     folders = {path.parent for path in SCRIPTS.rglob("*.py")}
-    assert len(modules) <= 245
-    assert len([*SCRIPTS.rglob("*.py")]) <= 320
+    assert len([path for path in known if path.name != "__init__.py"]) <= 145
+    assert len(ADAPTERS) <= 56
     assert len(folders) <= 26
     assert len([*ROOT.glob("rules/*.smk")]) <= 14

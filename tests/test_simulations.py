@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import bdtr
+from sklearn.metrics import cohen_kappa_score
 
 from simulations import (
     alarm_streams,
@@ -15,6 +16,7 @@ from simulations import (
     group_labels,
     guarantees,
     intervals,
+    judges,
     parts,
 )
 from simulations.claims import Claim
@@ -22,7 +24,7 @@ from tracecal.calibration import guarantees as guarantees_module
 from tracecal.calibration import labelling as ask
 from tracecal.calibration.calibrator import Reference
 from tracecal.calibration.guarantees import Part
-from tracecal.monitoring.monitors import Promise, start
+from tracecal.monitoring.monitors import AlarmSettings, start
 
 RUNS = 120
 
@@ -87,7 +89,7 @@ def test_claims_hold(claims):
         assert one.holds, one
 
 
-def test_promises_about_cascades_hold_and_are_made():
+def test_guarantees_of_cascades_hold_and_are_made():
     name = "single questions, the small model knows"
     unknown = "an accuracy, the small model alone knows what has no score"
     for claim in cascades.claims(40, [name, "groups of 1 to 20, alike, just missed", unknown]):
@@ -102,9 +104,31 @@ def test_as_many_labels_as_are_planned_do_in_about_as_many_draws_as_said():
     assert len(found) >= 5 and 0.7 < found.mean() < 0.95
 
 
+@pytest.mark.parametrize("name", forecasts.POPULATIONS)
+def test_labels_are_planned_for_every_population(name):
+    source, rate = forecasts.POPULATIONS[name]
+    found = forecasts.table(source, rate, 10, 0)["guaranteed"]
+    assert found[0] < 0.5 < found[-1]
+
+
 def test_thresholds_hold_for_the_kinds_of_answers_that_they_decide_about():
-    (claim,) = alternatives.claims(5)
-    assert claim.holds, claim
+    for claim in alternatives.claims(5):
+        assert claim.holds, claim
+
+
+def test_a_useful_judge_keeps_more_answers_and_a_bad_one_costs_next_to_nothing():
+    found = judges.outcomes("weak trace", 25, 1)
+    kept = {kind: np.mean([one.kept for one in of_runs]) for kind, of_runs in found.items()}
+    assert kept["useful"] > kept["none"] + 0.2
+    assert kept["inverse"] == pytest.approx(kept["none"], abs=0.02)
+    assert sum(one.wrong > judges.RATE for runs in found.values() for one in runs) < 20
+
+
+def test_a_judge_has_the_kappa_that_is_asked_for():
+    rng = np.random.default_rng(0)
+    correct = rng.random(200_000) < 0.7
+    said = rng.random(200_000) < np.where(correct, *judges.says_right("useful", 0.7))
+    assert cohen_kappa_score(correct, said) == pytest.approx(judges.KAPPA, abs=0.01)
 
 
 def test_guarantees_are_given_where_they_can_be_kept():
@@ -145,7 +169,7 @@ def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
 
 
 def test_groups_that_count_alike_are_noticed(monkeypatch):
-    """A promise about a mean group says nothing of all answers, where large groups are worse."""
+    """A guarantee of a mean group says nothing of all answers, where large groups are worse."""
     population = guarantees.POPULATIONS["groups of 1 and 7, the large ones worse"]
     totals = Part.totals
     monkeypatch.setattr(Part, "totals", lambda part, values, most: totals(part, values, 1))
@@ -187,7 +211,7 @@ def test_ranks_within_a_fixed_sample_are_noticed(monkeypatch):
 
 def test_one_seed_for_all_states_is_noticed(monkeypatch):
     """Answers of one token: evidence is then the same path in every state."""
-    monkeypatch.setattr(alarms, "start", lambda promise: start(promise, seed=2026))
+    monkeypatch.setattr(alarms, "start", lambda settings: start(settings, seed=2026))
     raised = alarms.alarms_of_constants(3000, 3)
     assert raised == 3
 
@@ -214,5 +238,5 @@ def test_alike_neighbours_that_are_watched_singly_are_noticed(name):
     for run in range(10):
         rng = np.random.default_rng([run, 5])
         given.append(alarms.as_answers(alarms.ALIKE[name](rng, 1000), rng))
-    told = alarm_streams.first_warnings([Reference()] * 10, given, Promise())
+    told = alarm_streams.first_warnings([Reference()] * 10, given, AlarmSettings())
     assert (told > 0).sum() >= 8

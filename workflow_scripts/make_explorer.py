@@ -3,7 +3,7 @@
 import polars as pl
 
 from trace_workflow.jobs.job import job
-from trace_workflow.tables.explorer import Files, read_answers, read_wholes
+from trace_workflow.tables.explorer import Files, read_answers, read_parents
 from tracecal.apps.explorer.contents import choose_answers, contents
 from tracecal.apps.explorer.page import page
 from tracecal.io.files import read_parquet, write_text
@@ -19,9 +19,9 @@ with job(snakemake):
         for (model, task), *paths in zip(params.pairs, *kinds, strict=True)
     )
     shown = choose_answers(answers, params.answers, params.seed)
-    wholes = {
+    parents = {
         (model, params.parents[task]): path
-        for (model, task), path in zip(params.pairs, inputs.wholes, strict=True)
+        for (model, task), path in zip(params.pairs, inputs.parents, strict=True)
         if task in params.parents
     }
     data = contents(
@@ -32,7 +32,7 @@ with job(snakemake):
         params.run,
         answers.height,
         params.main,
-        wholes=read_wholes(shown, wholes),
-        promises=read_parquet(inputs.promises[0]) if inputs.promises else None,
+        parents=read_parents(shown, parents),
+        guarantees=read_parquet(inputs.guarantees[0]) if inputs.guarantees else None,
     )
     write_text(page(data), snakemake.output[0])

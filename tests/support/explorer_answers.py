@@ -6,7 +6,7 @@ import polars as pl
 from tracecal.apps.explorer.contents import (
     ANSWER,
     HELD_OUT,
-    OF_WHOLE,
+    OF_PARENT,
     PEAK,
     PLACE,
     PROBABILITY,
@@ -92,7 +92,7 @@ def _of_pair(model, task, n, estimators, longest, random):
 
 
 def in_parts(whole, task="sums", seed=7):
-    """The answers with the columns of `PLACE`, with two parts each of a task's, and their wholes.
+    """The answers with the columns of `PLACE`, with two parts each of a task's, and their parents.
 
     The parts are neighbours, which share a token in every third answer.
     """
@@ -114,5 +114,5 @@ def in_parts(whole, task="sums", seed=7):
             told |= {"correct": bool(random.random() < 0.5), "error_kind": None}
             rows.append(row | cut | told | {PROBABILITY + "trace_plus": random.random()})
     parts = pl.DataFrame(rows, schema=own.schema).with_columns(peak=PEAK)
-    wholes = whole.filter(task=task).select(*ANSWER, *OF_WHOLE, "peak")
-    return pl.concat([own, parts]), wholes
+    parents = whole.filter(task=task).select(*ANSWER, *OF_PARENT, "peak")
+    return pl.concat([own, parts]), parents

@@ -26,7 +26,14 @@ from support.upstream import Background
 from tracecal.answers.read import read_answers
 from tracecal.calibration.calibrator import from_stored
 from tracecal.monitoring.monitors import Batch, as_json
-from tracecal.monitoring.traffic import Store, Watching, choice_of, identity, promised, watched
+from tracecal.monitoring.traffic import (
+    Store,
+    Watching,
+    alarm_settings,
+    choice_of,
+    identity,
+    watched,
+)
 
 RATE, CLIENTS, LONGEST_RUN = 0.3, 4, 1.5  # s
 PER_ALARM = 10**6  # answers: a monitor that raised its alarm no longer moves
@@ -163,7 +170,7 @@ def _written(log: Path) -> int:
 def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
     fitted = from_stored(content, None, "made up")
     watching = Watching(answers_per_alarm=PER_ALARM)
-    own = identity(fitted, RATE), promised(fitted, watching, RATE), fitted.reference
+    own = identity(fitted, RATE), alarm_settings(fitted, watching, RATE), fitted.reference
     killed = Store(folder / "state.db", *own)
     whole = Store(folder / "whole.db", *own, seed=killed.state.seed)
     told = killed.rows("SELECT id, probability, length, kept, place FROM answers ORDER BY place")

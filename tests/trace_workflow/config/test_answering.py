@@ -7,13 +7,17 @@ import pytest
 import yaml
 
 from trace_workflow.config.run import load_config, load_tasks
-from trace_workflow.config.selection import beyond_traces, choose, chosen_for, missing_from_files
+from trace_workflow.config.selection import Selection, beyond_traces
 from tracecal.errors import InputError
-from tracecal.estimators.registry import ESTIMATORS
 
 ROOT = Path(__file__).resolve().parents[3]
 SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
 TRACES = {"likelihood", "entropy", "trajectory", "trace"}
+
+
+def selection(source, alone=False):
+    given = config(source, alone)
+    return Selection(given, load_tasks(given, ROOT))
 
 
 def config(source, alone=False):
@@ -56,29 +60,28 @@ def test_what_may_not(source, sentence):
 
 
 def test_only_what_a_trace_gives_is_computed_for_such_a_model():
-    given = config({"answers": "logs/{task}.jsonl"})
-    chosen, _ = choose(given, load_tasks(given, ROOT))
-    found = chosen_for("elsewhere", chosen, given)
-    assert {"seq_logp", "trace", "trace_plus", "learned_dml"} <= {one.id for one in found}
+    made = selection({"answers": "logs/{task}.jsonl"})
+    found = made.computed("elsewhere")
+    assert {"seq_logp", "trace", "trace_plus", "learned_dml"} <= {*found.ids}
     assert {one.family for one in found} >= TRACES
     assert not any(beyond_traces(one) for one in found)
     assert not any("mars" in one.id or "token_sar" in one.id for one in found)
-    others = chosen_for("demo-small", chosen, given)
-    assert {"mars", "beam_ratio", "lars"} <= {one.id for one in others}
+    assert {"mars", "beam_ratio", "lars"} <= {*made.computed("demo-small").ids}
 
 
 def test_what_is_missing_is_named_with_its_reason():
-    given = config({"answers": "logs/{task}.jsonl"})
-    told = missing_from_files(given, ESTIMATORS)
-    assert list(told) == ["elsewhere"]
-    assert "beam_ratio, beam_tail_thinness, beam_entropy (need beams)" in told["elsewhere"]
-    assert "internal_probe (need labelled training answers)" in told["elsewhere"]
+    (told,) = selection({"answers": "logs/{task}.jsonl"}).warnings
+    assert told.startswith("elsewhere's answers come from files, which do not give ")
+    assert "beam_ratio, beam_tail_thinness, beam_entropy (need beams)" in told
+    assert "internal_probe (need labelled training answers)" in told
 
 
 def test_where_all_answers_come_from_files_the_others_are_left_out():
-    given = config({"answers": "logs/{task}.jsonl"}, alone=True)
-    chosen, left_out = choose(given, load_tasks(given, ROOT))
-    assert {one.family for one in chosen} >= TRACES | {"ces"}
-    assert not any(beyond_traces(one) for one in chosen)
-    assert left_out["beam_ratio"] == "it needs beams, and all answers come from files"
-    assert left_out["mars_with_trace"]
+    made = selection({"answers": "logs/{task}.jsonl"}, alone=True)
+    assert {one.family for one in made.chosen} >= TRACES | {"ces"}
+    assert not any(beyond_traces(one) for one in made.chosen)
+    reason = "it needs beams, and all answers come from files"
+    assert made.left_out["beam_ratio"] == reason
+    assert f"beam_ratio is left out: {reason}" in made.warnings
+    assert made.left_out["mars_with_trace"]
+    assert not any("which do not give" in sentence for sentence in made.warnings)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.run import load_config, load_tasks, resolved_yaml
-from trace_workflow.config.selection import choose, chosen_for, chosen_on_subset
+from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
 from tracecal.estimators.registry import IDS
 from tracecal.io.input_files import read_yaml
@@ -159,11 +159,11 @@ WRONG = {
     ),
     "an estimator without its encoder": (
         {"encoders": {}, "estimators": ["token_sar", "trace"]},
-        r"c: token_sar needs encoders\.similarity, which is not set; set it, or list 'estimators'",
+        r"config: token_sar needs encoders\.similarity, which is not set; set it, or list 'estimators'",
     ),
     "phrases without a word on how": (
         {"encoders": {}, "estimators": ["mars"]},
-        r"c: mars needs encoders\.importance, which is not set",
+        r"config: mars needs encoders\.importance, which is not set",
     ),
     "samples compared by no model": (
         {
@@ -171,7 +171,7 @@ WRONG = {
             "sampling": {"equivalence": "nli"},
             "estimators": ["semantic_entropy", "selfcheckgpt"],
         },
-        r"c: semantic_entropy and selfcheckgpt need encoders\.entailment.*'sampling\.equivalence: ex",
+        r"config: semantic_entropy and selfcheckgpt need encoders\.entailment.*'sampling\.equivalence: ex",
     ),
     "a single sample": ({"sampling": {"answers": 1}}, r"c: sampling\.answers: .*equal to 2"),
     "an encoder from nowhere": (
@@ -202,7 +202,7 @@ WRONG = {
 def test_what_is_wrong_is_said_in_a_sentence(case):
     changes, message = WRONG[case]
     with pytest.raises(InputError, match=message) as caught:
-        load_config(changed(**changes), "c")
+        load_run(changed(**changes), "c", ROOT)
     assert "\n" not in str(caught.value)
 
 
@@ -379,8 +379,7 @@ def test_a_run_reads_local_files_instead_of_the_hub():
 
 def test_the_resolved_configuration_does_not_depend_on_order():
     def resolved(value):
-        config = load_config(value, "c")
-        return resolved_yaml(config, load_tasks(config, ROOT), ["trace"])
+        return load_run(value, "c", ROOT).resolved
 
     reordered = {key: SMOKE[key] for key in reversed(SMOKE)}
     reordered = copy.deepcopy(reordered) | {
@@ -391,17 +390,18 @@ def test_the_resolved_configuration_does_not_depend_on_order():
     assert yaml.safe_load(resolved(SMOKE))["splits"] == {"count": 3, "calibration_share": 0.35}
 
 
-def chosen(**changes):
-    config = load_config(changed(**changes), "c")
-    estimators, left_out = choose(config, load_tasks(config, ROOT))
-    return {one.id for one in estimators}, left_out
+def selection(**changes):
+    return load_run(changed(**changes), "c", ROOT).selection
 
 
 def test_unnamed_estimators_are_all_that_the_configuration_allows():
-    assert chosen() == (set(IDS), {})
+    assert (*selection().chosen.ids,) == IDS
+    assert selection().warnings == []
     tasks = [{"slug": slug, "training_limit": 0} for slug in ("arithmetic", "extractive")]
-    ids, left_out = chosen(encoders={}, sampling={"equivalence": "exact"}, tasks=tasks)
+    made = selection(encoders={}, sampling={"equivalence": "exact"}, tasks=tasks)
+    ids, left_out = {*made.chosen.ids}, made.left_out
     assert set(IDS) - ids == set(left_out)
+    assert "mars_with_trace is left out: mars is left out" in made.warnings
     assert {"token_sar", "mars", "mars_with_trace", "lars", "internal_probe"} <= set(left_out)
     assert "needs encoders.similarity" in left_out["token_sar"]
     assert left_out["mars_with_trace"] == "mars is left out"
@@ -410,9 +410,9 @@ def test_unnamed_estimators_are_all_that_the_configuration_allows():
 
 def test_the_variant_of_semantic_entropy_that_is_configured_is_in_its_label():
     def label(**sampling):
-        config = load_config(changed(sampling={"answers": 3} | sampling), "c")
-        estimators, _ = choose(config, load_tasks(config, ROOT))
-        return next(one.label for one in estimators if one.id == "semantic_entropy")
+        made = selection(sampling={"answers": 3} | sampling)
+        (one,) = made.chosen.named(["semantic_entropy"])
+        return one.label
 
     assert label() == "Semantic Entropy"
     assert label(same_meaning="no_contradiction") == "Semantic Entropy (no contradiction)"
@@ -425,20 +425,20 @@ def test_models_of_the_cross_study_alone_may_do_without_broader_methods():
         "main": {"model": "demo-small", "tasks": ["extractive"]},
         "cross": {"models": ["demo-medium"], "tasks": ["arithmetic"], "broader": False},
     }
-    config = load_config(changed(tasks=tasks, study=study), "c")
+    made = selection(tasks=tasks, study=study)
     # Nothing could be trained on the other model's task, and nothing need be.
-    every, left_out = choose(config, load_tasks(config, ROOT))
-    assert not left_out
-    assert chosen_for("demo-small", every, config) == every
-    some = chosen_for("demo-medium", every, config)
+    every = made.chosen
+    assert not made.left_out
+    assert made.computed("demo-small") == every
+    some = made.computed("demo-medium")
     assert {one.role for one in every} - {one.role for one in some} == {"broader"}
-    left = {one.id for one in every} - {one.id for one in some}
+    left = {*every.ids} - {*some.ids}
     assert left == {one.id for one in every if one.role == "broader"}
     assert {"p_true", "lars", "internal_probe", "semantic_entropy", "trace_profile"} <= left
     with pytest.raises(InputError, match="computes none for model 'demo-medium'; set it to true"):
-        chosen(estimators=["p_true"], study=study)
+        selection(estimators=["p_true"], study=study)
     study["cross"]["broader"] = True
-    assert set(chosen(tasks=tasks, study=study)[1]) == {"lars", "internal_probe"}
+    assert set(selection(tasks=tasks, study=study).left_out) == {"lars", "internal_probe"}
 
 
 def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():
@@ -446,13 +446,12 @@ def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():
         "main": {"model": "demo-small", "tasks": ["extractive"]},
         "cross": {"models": ["demo-medium"], "tasks": ["extractive"]},
     }
-    whole = load_config(changed(study=study), "c")
-    every, _ = choose(whole, load_tasks(whole, ROOT))
-    assert chosen_on_subset(every, whole) == []
-    config = load_config(changed(study=study | {"broader": {"answers": 30}}), "c")
-    assert chosen_on_subset(every, config) == every
+    assert not selection(study=study).on_subset
+    made = selection(study=study | {"broader": {"answers": 30}})
+    assert made.on_subset == made.chosen
+    assert made.main == made.computed("demo-small", "extractive")
     for model in ("demo-small", "demo-medium"):
-        rest = {one.id for one in every} - {one.id for one in chosen_for(model, every, config)}
+        rest = {*made.chosen.ids} - {*made.computed(model).ids}
         assert rest == {
             *("beam_ratio", "beam_tail_thinness", "beam_entropy", "token_sar"),
             *("token_sar_with_trace", "trace_plus_with_token_sar"),
@@ -463,7 +462,17 @@ def test_what_costs_most_may_be_computed_on_a_subset_of_the_main_study_alone():
 def test_named_estimators_that_cannot_be_computed_are_an_error():
     tasks = [{"slug": slug, "training_limit": 0} for slug in ("arithmetic", "extractive")]
     with pytest.raises(InputError, match="lars must be trained on rows of role 'training'"):
-        chosen(estimators=["lars", "trace"], tasks=tasks)
+        selection(estimators=["lars", "trace"], tasks=tasks)
+
+
+def test_an_encoder_is_used_by_those_whose_needs_name_it():
+    made = selection()
+    assert made.users("similarity") == ["token_sar"]
+    assert made.users("importance") == ["mars"]
+    assert made.users("entailment") == ["semantic_entropy", "selfcheckgpt"]
+    assert made.users("lars") == ["lars"]
+    exact = selection(sampling={"equivalence": "exact"}, estimators=["semantic_entropy", "trace"])
+    assert exact.users("entailment") == exact.users("lars") == []
 
 
 def cascades(*models, **study):

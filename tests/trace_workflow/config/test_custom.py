@@ -9,8 +9,7 @@ import yaml
 
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.custom_scores import SCORES, answers
-from trace_workflow.config.run import load_config, load_tasks
-from trace_workflow.config.selection import choose
+from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.reading import family_scores
@@ -52,18 +51,16 @@ def test_the_example_computes_what_it_says(files):
 
 
 def test_they_are_chosen_like_any_baseline():
-    config = load_config(SMOKE | {"custom_estimators": str(EXAMPLE)}, "c")
-    chosen, _ = choose(config, load_tasks(config, ROOT))
-    own = [one for one in chosen if one.family == "custom"]
+    run = load_run(SMOKE | {"custom_estimators": str(EXAMPLE)}, "c", ROOT)
+    own = [one for one in run.selection.chosen if one.family == "custom"]
     assert [(one.id, one.role) for one in own] == [
         ("late_entropy", "baseline"),
         ("early_minus_late", "baseline"),
         ("brevity", "baseline"),
     ]
-    named = load_config(
-        SMOKE | {"custom_estimators": str(EXAMPLE), "estimators": ["trace", "brevity"]}, "c"
-    )
-    assert [one.id for one in choose(named, load_tasks(named, ROOT))[0]] == ["trace", "brevity"]
+    assert run.selection.custom == (*own,)
+    named = SMOKE | {"custom_estimators": str(EXAMPLE), "estimators": ["trace", "brevity"]}
+    assert load_run(named, "c", ROOT).selection.chosen.ids == ["trace", "brevity"]
 
 
 @pytest.mark.parametrize(

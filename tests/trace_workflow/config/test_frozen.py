@@ -7,7 +7,7 @@ import yaml
 from snakemake.utils import update_config
 
 from trace_workflow.config.frozen import freeze, given_files, merged
-from trace_workflow.config.run import load_config, load_tasks, resolved_yaml
+from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,8 +29,7 @@ def test_the_copies_resolve_to_the_same_settings(tmp_path, names):
     assert [path.name for path in copies[:-1]] == [f"{name}.yaml" for name in names]
 
     def resolved(settings):
-        config = load_config(settings, "config")
-        return resolved_yaml(config, load_tasks(config, ROOT), [])
+        return load_run(settings, "config", ROOT).resolved
 
     assert resolved(as_snakemake(copies)) == resolved(value)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trace_workflow.config.selection import chosen_for, load_run, missing_from_parts
+from trace_workflow.config.selection import load_run
 from trace_workflow.plan.plan import plan
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
@@ -33,17 +33,20 @@ def test_parts_stand_apart_from_the_studies_of_whole_answers():
 
 
 def test_of_a_part_there_is_what_a_trace_gives():
-    made = run()
-    found = {one.id for one in chosen_for("demo-small", made.chosen, made.config, "record_facts")}
+    selection = run().selection
+    found = {*selection.computed("demo-small", "record_facts").ids}
     assert {"seq_logp", "trace_plus", "stack_of_six"} <= found
     assert found.isdisjoint({"beam_ratio", "mars", "lars", "p_true", "semantic_entropy"})
-    assert {one.id for one in made.main_chosen} > found
+    assert {*selection.main.ids} > found
     # Of answers that are there for their parts alone: a trained estimator knows none of them.
-    whole = {one.id for one in chosen_for("demo-small", made.chosen, made.config, "records")}
-    assert whole == found
-    assert chosen_for("demo-small", made.chosen, made.config, "arithmetic") == made.main_chosen
-    told = missing_from_parts(made.config, made.chosen)["record_facts"]
+    assert {*selection.computed("demo-small", "records").ids} == found
+    assert selection.computed("demo-small", "arithmetic") == selection.main
+    (told,) = selection.warnings
+    assert told.startswith(
+        "record_facts is made of parts of answers, which do not give beam_ratio,"
+    )
     assert "beam_ratio, beam_tail_thinness, beam_entropy (need beams)" in told
+    assert {"seq_logp", "log_ridge"} <= {*selection.of_parts.ids} < found
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,22 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.estimators import Lars, require_training_rows
-from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.run import load_config
+from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
-from tracecal.estimators.registry import ESTIMATORS
 
 ROOT = Path(__file__).resolve().parents[3]
 SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
-PAIRS = [("small", "arithmetic"), ("small", "extractive"), ("large", "extractive")]
+STUDY = {
+    "main": {"model": "demo-small", "tasks": ["arithmetic", "extractive"]},
+    "cross": {"models": ["demo-medium"], "tasks": ["extractive"]},
+}
 
 
-def require(limits, chosen=("trace", "trace_plus", "lars", "internal_probe"), lars=None):
+def require(limits, chosen=("trace", "trace_plus", "lars", "internal_probe"), **changes):
     tasks = [{"slug": slug, "training_limit": limit} for slug, limit in limits.items()]
-    specs = load_tasks(load_config(SMOKE | {"tasks": tasks}, "c"), ROOT)
-    estimators = [one for one in ESTIMATORS if one.id in chosen]
-    require_training_rows(estimators, PAIRS, specs, lars or Lars())
+    own = {"tasks": tasks, "study": STUDY, "estimators": [*chosen]}
+    load_run(SMOKE | own | changes, "c", ROOT)
 
 
 def test_one_task_with_training_rows_serves_a_models_others():
@@ -29,7 +30,7 @@ def test_one_task_with_training_rows_serves_a_models_others():
 def test_a_model_without_any_is_named_with_what_wants_them():
     with pytest.raises(
         InputError,
-        match=r"^lars and internal_probe must .* no task of model 'large' \(extractive\) has any",
+        match=r"config: lars and internal_probe must .* of model 'demo-medium' \(extractive\) has any",
     ):
         require({"arithmetic": 5, "extractive": 0})
 
@@ -37,9 +38,9 @@ def test_a_model_without_any_is_named_with_what_wants_them():
 def test_what_is_not_chosen_or_is_trained_already_wants_none():
     none = {"arithmetic": 0, "extractive": 0}
     require(none, chosen=["trace", "trace_plus", "seq_logp"])
-    published = Lars(encoder={"source": {"path": "/models/lars"}, "trained": True})
+    published = {"encoder": {"source": {"path": "/models/lars"}, "trained": True}}
     require(none, chosen=["lars"], lars=published)
-    with pytest.raises(InputError, match="^internal_probe must"):
+    with pytest.raises(InputError, match="config: internal_probe must"):
         require(none, lars=published)
 
 

@@ -249,11 +249,13 @@ def test_an_svg_holds_text_and_both_formats_say_what_they_show(name, tmp_path):
 
 def test_every_family_keeps_its_colour():
     looks = {
-        entry.family: figure_style.look(entry) for entry in ENTRIES if entry.role == "baseline"
+        entry.family: figure_style.style_of(entry) for entry in ENTRIES if entry.role == "baseline"
     }
     assert len({look.color for look in looks.values()}) == len(looks)
     assert len({look.marker for look in looks.values()}) == len(looks)
-    assert figure_style.look(Entry("x", "X", "unheard of", "baseline", "")) == figure_style.OTHER
+    assert (
+        figure_style.style_of(Entry("x", "X", "unheard of", "baseline", "")) == figure_style.OTHER
+    )
 
 
 def test_fonts_stay_legible_and_widths_fit():

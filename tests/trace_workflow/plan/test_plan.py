@@ -191,7 +191,7 @@ def test_tables_of_what_costs_most_read_the_analyses_of_the_subset():
     assert shown >= {"p_true", "token_sar", "beam_ratio", "seq_logp", "trace_plus"}
     of_main = {one.id for one in main.estimators}
     assert not of_main & {"token_sar", "beam_ratio", "p_true"} and "mars" in of_main
-    assert not {one.id for one in made.run.compared} & {"token_sar", "beam_ratio"}
+    assert not {one.id for one in made.run.selection.compared} & {"token_sar", "beam_ratio"}
     assert made.families["token_sar"].inputs["task"] == "<results>/work/subsets/{task}.parquet"
     assert made.families["mars"].inputs["task"] == SMOKE.families["mars"].inputs["task"]
     assert SMOKE.tables["broader_uq"].inputs["averages"] == analysed("averages")

@@ -262,4 +262,4 @@ def test_every_comparison_tells_right_answers_and_whether_they_are_enough(name):
     columns = [column.keys for column in table.columns]
     assert told or ("right", "answers") in columns
     assert told or ("accuracy",) in columns
-    assert any(note.startswith("Sample too small for ") for note in table.notes)
+    assert any(note.startswith("Too few calibration answers for ") for note in table.notes)

@@ -57,7 +57,7 @@ def test_the_pair_with_the_largest_gain_is_told_of_with_its_interval():
         "sending them at random (mean accuracy +0.050, 95% interval +0.010 to +0.090)."
     )
     (unclear,) = cascades(pair(over_random_low=-0.01), MODELS)
-    assert "measurably neither more nor less of them right" in unclear.sentence
+    assert "measurably neither more nor fewer of them right" in unclear.sentence
     assert cascades(pair(right=0.405), MODELS) == [], "a pair that the table leaves out"
 
 

@@ -121,7 +121,7 @@ def test_the_cross_study_counts_wins_against_what_could_be_chosen():
     ]
     (found,) = over_models(improvements(*rows))
     assert found.sentence == (
-        "Over 9 pairs of model and task, TRACE+ has the better Brier score than the prespecified "
+        "Over 9 pairs of model and task, TRACE+ has a better Brier score than the prespecified "
         "baseline on 6 (2 with an interval above zero) and than the baseline selected on the "
         "calibration data on 4 (1 with an interval above zero)."
     )
@@ -162,7 +162,7 @@ def test_findings_tell_of_each_task_and_of_methods_of_other_families():
     assert overall.startswith("TRACE+ ranks")
     assert by_task.startswith("On SVAMP, TRACE+ ranks right above wrong answers about as well as")
     assert "0.100 worse, 95% interval -0.200 to +0.050" in by_task
-    assert others == "Methods of other families have an AUROC of LARS 0.65, P(True) 0.40."
+    assert others == "AUROC of methods of other families: LARS 0.65; P(True) 0.40."
     assert "no evidence for or against" in hindsight
 
 

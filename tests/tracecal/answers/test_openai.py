@@ -161,6 +161,8 @@ def test_without_a_vocabulary_there_is_a_lower_bound_alone(read):
     ("request_", "expected"),
     [
         ({"temperature": 1, "top_p": 1.0}, "no"),
+        ({"temperature": 0}, "no"),
+        ({"temperature": 0, "frequency_penalty": 0.5}, "unknown"),
         ({"temperature": 0.7}, "unknown"),
         ({"temperature": 1, "repetition_penalty": 1.3}, "unknown"),
         ({}, "unknown"),

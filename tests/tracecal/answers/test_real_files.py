@@ -2,8 +2,12 @@
 0.3.36, Inspect AI 0.3.285 and lm-evaluation-harness 0.4.13, all of SmolLM2-135M-Instruct.
 """
 
+import json
 from pathlib import Path
 from typing import get_args
+
+import polars as pl
+import pytest
 
 from tracecal.answers.read import read_answers
 from tracecal.answers.rows import FORMATS
@@ -31,13 +35,26 @@ def test_vllms_server_counts_what_ended_an_answer():
     assert (frame["entropy_lower"].list.min() >= 0).all()
 
 
+@pytest.mark.parametrize("name", ["vllm.jsonl", "llama_cpp.jsonl"])
+def test_servers_do_not_divide_by_a_temperature_of_0(name):
+    """The chosen token would have probability 1 and all others 0."""
+    lines = (REAL / name).read_text().splitlines()
+    rows = map(json.loads, lines)
+    asked = {row.get("id") or row["example_id"]: row.get("request", {}) for row in rows}
+    greedy = [example for example, one in asked.items() if one.get("temperature") == 0]
+    rows = read(name).frame.filter(pl.col("example_id").is_in(greedy)).drop_nulls("surprisal")
+    assert rows.height
+    assert set(rows["processed"]) == {"no"}
+    assert (rows["surprisal"].list.max() > 0.05).all()
+
+
 def test_llama_cpps_server_lists_what_it_says():
     frame = read("llama_cpp.jsonl").frame
     rows = {row["example_id"]: row for row in frame.iter_rows(named=True)}
     stops = {"fr": "included", "chat": "included", "sum": "absent", "text": "absent"}
     assert {name: rows[name]["stop_token"] for name in stops} == stops
     assert rows["text"]["tokens"] == rows["sum"]["tokens"] == [" ", "5"]
-    assert [rows[name]["processed"] for name in ("fr", "bent", "chat")] == ["no", "yes", "unknown"]
+    assert [rows[name]["processed"] for name in ("fr", "bent", "chat")] == ["no", "yes", "no"]
     # Of the three tokens that each star is made of the last alone is listed.
     assert rows["stars"]["surprisal"] is rows["stars"]["entropy"] is None
     assert rows["stars"]["lacks"] == "the log-probability of token 1 is not given"

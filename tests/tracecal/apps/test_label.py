@@ -287,7 +287,7 @@ def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
         assert not browser.complaints
         page = unpacked(httpx.get(address).text)
         # The shades of an answer are sent when all of its parts have a verdict.
-        assert [one is None for one in page["wholes"]["surprisal"]] == [False, True]
+        assert [one is None for one in page["parents"]["surprisal"]] == [False, True]
     with started(tmp_path, *given) as address:
         browser.visit(address)
         press(browser, "u", "3 of 3")

@@ -185,7 +185,7 @@ def test_a_threshold_certified_for_exact_entropies_decides_nothing_about_bounds(
     assert exact.keep is not None
     assert exact.reason is None
     assert bounded.keep is None
-    assert "certified for exact entropies, and this answer has entropies from the 5" in (
+    assert "tested on answers with exact entropies, and this one has entropies from the 5" in (
         bounded.reason
     )
     assert bounded.probability == exact.probability

@@ -1,4 +1,4 @@
-"""Thresholds of cascades with a promise; `make validate` simulates how often one is broken."""
+"""Thresholds of cascades with a guarantee; `make validate` simulates how often one fails."""
 
 import numpy as np
 import polars as pl

@@ -425,3 +425,54 @@ def test_one_call_gives_a_response_its_confidence_by_field(here):
     assert list(found) == list(NAMES)
     assert found["capital"].probability > found["currency"].probability
     assert score_response_parts(fitted, said("no JSON"), ASK, None, reading) == {}
+
+
+def with_gap(row, name, place, lists):
+    """The row under another name, in which a token lacks what `lists` hold of it."""
+    gaps = {of: [*row[of][:place], None, *row[of][place + 1 :]] for of in lists}
+    return row | gaps | {"id": name}
+
+
+def listed(row):
+    """The row with log-probabilities of three tokens in place of surprisals and entropies."""
+    top = [[-value, -value - 1.5, -value - 2.5] for value in (1.2 * np.ones(len(row["tokens"])))]
+    told = {"logprobs": [first for first, *_ in top], "top_logprobs": top}
+    return {name: row[name] for name in row if name not in ("surprisal", "entropy")} | told
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [("surprisal", "entropy"), ("surprisal",), ("entropy",), ("logprobs", "top_logprobs")],
+)
+def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path, lists):
+    """The first token is of no part, the eighth is the currency."""
+    row = next(rows(1, 7, labelled=False))
+    row = listed(row) if "logprobs" in lists else row
+    made = [row | {"id": "whole"}, with_gap(row, "other", 0, lists), with_gap(row, "own", 7, lists)]
+    write(tmp_path / "gaps.jsonl", made)
+    reading = Reading(vocabulary=1000)
+    frame = read_answers(tmp_path / "gaps.jsonl", reading).frame
+    assert frame["partial"].is_null().to_list() == [True, False, False]
+    fitted = load("C.json", "log_ridge")
+    whole, other, own = score_parts(frame, fitted)["parts"].to_list()
+    assert all(one["probability"] is not None for one in whole)
+    assert other == whole and own[0] == whole[0]
+    assert own[1]["probability"] is None
+    assert own[1]["reason"] == frame["lacks"][2] is not None
+    for name, expected in (("other", whole), ("own", own)):
+        one = next(one for one in made if one["id"] == name)
+        found = score_response_parts(fitted, one, reading=reading)
+        for part in expected:
+            assert found[part["name"]].probability == pytest.approx(part["probability"])
+            assert found[part["name"]].reason == part["reason"]
+
+
+def test_whole_answers_with_a_gap_are_read_as_before(here, tmp_path):
+    row = next(rows(1, 7, labelled=False))
+    write(tmp_path / "gap.jsonl", [with_gap(row, "a", 0, ["surprisal", "entropy"])])
+    frame = read_answers(tmp_path / "gap.jsonl").frame
+    assert frame.select("surprisal", "entropy").row(0) == (None, None)
+    assert frame["lacks"][0] == "the log-probability of token 1 is not given"
+    row = frame["partial"][0]
+    assert row["surprisal"][0] is row["entropy"][0] is None
+    assert None not in row["surprisal"][1:] + row["entropy"][1:]

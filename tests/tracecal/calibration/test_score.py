@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.made import answers, stored
 from tracecal.answers.as_traces import entropies_of
 from tracecal.answers.settings import Reading
+from tracecal.calibration import calibrator as calibrator_file
 from tracecal.calibration import fit
 from tracecal.calibration.calibrator import (
     DEFAULT,
@@ -181,13 +182,50 @@ def test_calibrating_on_probabilities_alone_leaves_out_what_needs_entropies(capl
         (pl.concat([answers(20), answers(20, model="b")]), "several models .model: b, m"),
         (pl.concat([answers(20), answers(20, stop_token="absent")]), "absent, included"),
         (answers(40, surprisal=None, entropy=None), "no answer has log-probabilities"),
-        (pl.concat([answers(20), bounded(answers(20))]), "some answers have exact entropies"),
     ],
 )
 def test_answers_that_cannot_be_calibrated_on_are_refused(frame, sentence):
     frame = frame.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String))
     with pytest.raises(InputError, match=sentence):
         calibrate_answers(frame, "t", FitSettings())
+
+
+@pytest.mark.parametrize(
+    ("usual", "other", "kind"),
+    [
+        (answers(90), bounded(answers(60, 1)), "exact"),
+        (bounded(answers(90)), answers(60, 1), "top-k"),
+    ],
+)
+def test_mixed_entropies_enter_the_fits_and_the_commonest_kind_the_tests(
+    few_estimators, caplog, usual, other, kind
+):
+    caplog.set_level("WARNING", "tracecal")
+    mixed = pl.concat([usual, other]).with_columns(
+        example_id=pl.int_range(pl.len()).cast(pl.String)
+    )
+    held = stored(mixed, splits={"count": 1})
+    assert (held["fitted_on"]["entropy"], held["fitted_on"]["n"]) == (kind, 150)
+    assert held["fitted_on"]["top_k"] == (5 if kind == "top-k" else None)
+    assert "the 60 other labels enter the fits, and not the tests" in caplog.text
+    tested = {
+        name: held[name]["risk_control"]["thresholds"][0]["n"]
+        for name in ("trace_plus", "seq_logp")
+    }
+    assert tested["trace_plus"] < tested["seq_logp"], "which needs none"
+    found = score_answers(mixed, from_stored(held, "trace_plus", "x"))
+    assert found["probability"].null_count() == 0
+
+
+def test_what_score_takes_as_equal_calibrate_does_too(few_estimators, caplog):
+    """Two spellings of a model, and a kind that is known of some answers alone."""
+    caplog.set_level("WARNING", "tracecal")
+    mixed = pl.concat([answers(60), answers(40, 1, model="owner/M", stop_token="unknown")])
+    mixed = mixed.with_columns(example_id=pl.int_range(pl.len()).cast(pl.String))
+    told = stored(mixed, splits={"count": 1})["fitted_on"]
+    assert (told["model"], told["known_as"]) == ("m", ["owner/M"])
+    assert told["stop_token"] == "included"
+    assert "of 40 of 100 labelled answers it is not known whether traces include" in caplog.text
 
 
 def test_answers_that_do_not_name_their_model_are_calibrated_on_with_a_warning(caplog):
@@ -280,7 +318,7 @@ def test_a_threshold_decides_about_entropies_of_its_own_kind_only(fitted_with, s
     assert found["probability"].null_count() == 0
     assert found["reason"].is_null().all() == decides
     if not decides:
-        assert found["reason"].str.contains("the threshold was certified for").all()
+        assert found["reason"].str.contains("the threshold was tested on answers with").all()
 
 
 def test_in_a_mixed_file_only_answers_of_the_calibrators_kind_are_decided(calibrator):
@@ -305,7 +343,7 @@ def test_an_answer_that_was_fitted_on_is_not_decided(calibrator):
     assert frame.height == 10
 
 
-def test_an_error_rate_that_cannot_be_certified_says_why():
+def test_an_error_rate_that_cannot_be_guaranteed_says_why():
     few = from_stored(stored(answers(40)), "trace_plus", "x")
     found = score_answers(answers(3, seed=1), few, 0.05)
     assert found["keep"].null_count() == 3
@@ -364,7 +402,7 @@ def of_one_token(n, seed, values):
 
 def test_a_constant_is_never_recommended(few_estimators, monkeypatch):
     """One token has no slope, whose fit gives every answer one probability."""
-    monkeypatch.setattr(fit, "DEFAULT", "entropy_slope")
+    monkeypatch.setattr(calibrator_file, "DEFAULT", "entropy_slope")
     held = stored(of_one_token(200, 1, np.linspace(0, 1.5, 40)))
     chosen = held["fitted_on"]
     assert chosen["estimator"] not in ("entropy_slope", "token_prob_slope")
@@ -396,9 +434,9 @@ def test_another_estimator_is_recommended_only_where_it_gains_more_than_its_inte
         surprisal=pl.Series(rng.gamma(1.0, 0.5, (1000, 3)).tolist(), dtype=pl.List(pl.Float32)),
         correct=pl.Series(rng.random(1000) < np.exp(-1.2 * entropy[:, 1])),
     )
-    monkeypatch.setattr(fit, "DEFAULT", "last_k_entropy")
+    monkeypatch.setattr(calibrator_file, "DEFAULT", "last_k_entropy")
     assert stored(frame)["fitted_on"]["estimator"] == "last_k_entropy", "the mean, as good as any"
-    monkeypatch.setattr(fit, "DEFAULT", "first_token_prob")
+    monkeypatch.setattr(calibrator_file, "DEFAULT", "first_token_prob")
     chosen = stored(frame)["fitted_on"]
     assert chosen["estimator"] == chosen["ranking"][0] != "first_token_prob"
     gain, low, high = chosen["gain"]
@@ -428,14 +466,13 @@ def mixed(n, seed=0, rest=10):
     )
 
 
-def test_thresholds_are_certified_on_what_they_decide_about(few_estimators, caplog):
+def test_thresholds_are_tested_on_what_they_decide_about(few_estimators, caplog):
     caplog.set_level("WARNING", "tracecal")
     frame = mixed(600)
     held = stored(frame, risk_control={"error_rates": [0.2, 0.4]})
     assert held["fitted_on"]["top_k"] == 8
-    assert (
-        "8 (400 answers), 10 (200 answers)" in caplog.text and "the 200 other labels" in caplog.text
-    )
+    assert "the 8 likeliest tokens (400 answers)" in caplog.text
+    assert "the 200 other labels" in caplog.text
     split = make_splits(frame.select("example_id", group_id="example_id"), "t", 2026, 1, 0.35)
     decided = frame.filter(top_k=8).join(split.filter(part="evaluation"), on="example_id")
     strict, lax = held["trace_plus"]["risk_control"]["thresholds"]
@@ -450,7 +487,7 @@ def test_thresholds_are_certified_on_what_they_decide_about(few_estimators, capl
     assert every == split.filter(part="evaluation").height
     caplog.clear()
     stored(mixed(60, rest=9))
-    assert "listed tokens" not in caplog.text
+    assert "several kinds" not in caplog.text
 
 
 def test_answers_to_another_task_are_refused(calibrator):

@@ -86,9 +86,11 @@ def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
     # The thresholds are on the probabilities of the fit that left answers to test on, whose
     # results are those told.
     at = by_promise["below:0.05"]
-    assert (kept == (fitted.certified.predict(x) >= at)).all()
+    assert (kept == (fitted.tested_fit.predict(x) >= at)).all()
     assert 1 - kept.mean() == pytest.approx(told[-1]["escalated"], abs=0.1)
-    with pytest.raises(InputError, match="no promise 'below:0.3'; it has: below:0.01, below:0.02"):
+    with pytest.raises(
+        InputError, match="no guarantee 'below:0.3'; it has: below:0.01, below:0.02"
+    ):
         fitted.require_tested("below:0.3")
     with pytest.raises(InputError, match="tested: 0.05, 0.1, 0.2, 0.3, 0.4, 0.5[.]"):
         fitted.require_tested(0.33)
@@ -172,6 +174,6 @@ def test_answers_are_kept_by_a_promise_about_a_cascade(tmp_path, monkeypatch, ca
     assert pl.read_ndjson("s.jsonl")["keep"].to_list() == kept.tolist()
     assert 0 < kept.sum() < 80
     assert main([*score, "--promise", "below:0.3"]) == 1
-    assert "no promise 'below:0.3'" in caplog.text
+    assert "no guarantee 'below:0.3'" in caplog.text
     assert main([*score, "--promise", "below:0.05", "--error-rate", "0.1"]) == 1
     assert "answers are kept by one of them" in caplog.text

@@ -21,7 +21,7 @@ from tracecal.calibration.splits import make_splits
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json
-from tracecal.monitoring.monitors import Batch, Promise, as_json, start, watch
+from tracecal.monitoring.monitors import AlarmSettings, Batch, as_json, start, watch
 from tracecal.monitoring.traffic import Store, choice_of, key_of, watched
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
@@ -111,15 +111,15 @@ def test_the_reference_is_one_answer_of_each_group_at_random():
 
 
 def test_the_state_is_that_of_the_monitors(tmp_path):
-    store, promise = Store(tmp_path / "s.db", "x", Promise(), seed=7), Promise()
+    store, settings = Store(tmp_path / "s.db", "x", AlarmSettings(), seed=7), AlarmSettings()
     whole = batch(90)
     for first in (0, 30, 60):
         assert store.add_answers(names(30, first), whole[first : first + 30]).new == 30
-    assert as_json(store.state) == as_json(watch(start(promise, seed=7), whole))
+    assert as_json(store.state) == as_json(watch(start(settings, seed=7), whole))
 
 
 def test_each_state_draws_a_seed_and_keeps_it(tmp_path):
-    seeds = [Store(tmp_path / name, "x", Promise()).state.seed for name in ("a", "b", "a")]
+    seeds = [Store(tmp_path / name, "x", AlarmSettings()).state.seed for name in ("a", "b", "a")]
     assert seeds[0] == seeds[2] != seeds[1]
 
 
@@ -129,23 +129,23 @@ def test_a_state_of_an_earlier_version_is_refused_with_what_makes_it_anew(tmp_pa
         old = {"identity": "x", "state": {"promise": {"seed": 2026}, "answers": 3, "monitors": {}}}
         connection.execute("INSERT INTO state VALUES (1, ?)", (json.dumps(old),))
     with pytest.raises(InputError, match="of an earlier version.*tracecal watch --answers LOG"):
-        Store(tmp_path / "old.db", "x", Promise())
+        Store(tmp_path / "old.db", "x", AlarmSettings())
 
 
 def test_of_a_requests_choices_the_first_is_watched_whichever_comes_first(tmp_path):
-    store = Store(tmp_path / "s.db", "x", Promise(), seed=7)
+    store = Store(tmp_path / "s.db", "x", AlarmSettings(), seed=7)
     ids, keys, choices = ["a#1", "a", "b", "b#1", "c#2"], ["a", "a", "b", "b", "c"], [1, 0, 0, 1, 2]
     whole = batch(5)
     added = store.add_answers(ids[:2], whole[:2], keys[:2], choices[:2])
     assert (added.new, added.watched) == (2, 1)
     assert store.add_answers(ids, whole, keys, choices).watched == 1
     assert (store.state.answers, store.state.seen) == (2, 5)
-    expected = watch(start(Promise(), seed=7), whole[np.array([1, 2])])
+    expected = watch(start(AlarmSettings(), seed=7), whole[np.array([1, 2])])
     assert store.state.monitors["length"].total == expected.monitors["length"].total
 
 
 def test_of_answers_that_share_a_key_the_first_is_watched_and_its_first_label_counts(tmp_path):
-    store = Store(tmp_path / "s.db", "x", Promise(error_rate=0.2))
+    store = Store(tmp_path / "s.db", "x", AlarmSettings(error_rate=0.2))
     keys = ["u", "u", "a2", "v", "u"]
     store.add_labels([("a4", False), ("a1", True)])
     assert store.add_answers(names(5), batch(5), keys).watched == 3
@@ -163,7 +163,7 @@ def test_labels_of_one_file_are_judged_in_the_order_of_their_answers(tmp_path):
     order = {"as answered": range(60), "wrong ones first": sorted(range(60), key=lambda n: n % 12)}
     states = []
     for name, places in order.items():
-        store = Store(tmp_path / name, "x", Promise(error_rate=0.1, chance=0.2), seed=1)
+        store = Store(tmp_path / name, "x", AlarmSettings(error_rate=0.1, chance=0.2), seed=1)
         store.add_answers(names(60), batch(60))
         store.add_labels([(f"a{n}", n % 12 > 0) for n in places])
         states.append(as_json(store.state))
@@ -214,7 +214,7 @@ def test_alike_neighbours_are_told_with_the_length_of_blocks(folder, capsys, cap
 
 
 def test_ids_and_labels_twice_late_early_and_contradicting_are_counted(tmp_path):
-    store = Store(tmp_path / "s.db", "x", Promise(error_rate=0.2))
+    store = Store(tmp_path / "s.db", "x", AlarmSettings(error_rate=0.2))
     kept = Batch(np.full(3, 0.5), np.ones(3), np.array([1.0, 0.0, np.nan]))
     early = store.add_labels([("a0", False), ("b", True)])
     assert (early.new, store.state.errors.seen) == (2, 0)
@@ -257,15 +257,15 @@ def test_another_calibrator_or_setting_and_another_file_are_refused(folder, capl
 
 
 def test_a_deleted_file_is_noticed(tmp_path):
-    store = Store(tmp_path / "s.db", "x", Promise())
+    store = Store(tmp_path / "s.db", "x", AlarmSettings())
     (tmp_path / "s.db").unlink()
     with pytest.raises(InputError, match="was deleted"):
         store.add_answers(["a"], batch(1))
 
 
 def test_one_reads_while_another_writes(tmp_path):
-    writer = Store(tmp_path / "s.db", "x", Promise())
-    reader = Store(tmp_path / "s.db", "x", Promise())
+    writer = Store(tmp_path / "s.db", "x", AlarmSettings())
+    reader = Store(tmp_path / "s.db", "x", AlarmSettings())
     writer.add_answers(names(5), batch(5))
     writer.connection.execute("BEGIN IMMEDIATE")
     assert reader.state.answers == 5
@@ -277,9 +277,9 @@ def test_one_reads_while_another_writes(tmp_path):
 LOOP = """
 import sys
 import numpy as np
-from tracecal.monitoring.monitors import Batch, Promise
+from tracecal.monitoring.monitors import Batch, AlarmSettings
 from tracecal.monitoring.traffic import Store
-store = Store(sys.argv[1], "x", Promise(error_rate=0.2), seed=7)
+store = Store(sys.argv[1], "x", AlarmSettings(error_rate=0.2), seed=7)
 rng = np.random.default_rng(0)
 values = rng.random(200), rng.integers(1, 9, 200).astype(float), (rng.random(200) < 0.6) * 1.0
 print("begun", flush=True)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tracecal.estimators import beam, ces
 from tracecal.estimators.reading import family_scores, join_scores
-from tracecal.estimators.registry import ESTIMATORS, FAMILIES, module_of
+from tracecal.estimators.registry import ESTIMATORS, module_of
 from tracecal.features.features import answer_features
 
+FAMILIES = dict.fromkeys(estimator.family for estimator in ESTIMATORS)
 FAMILY_SCORES = {family: import_module(module_of(family)).SCORES for family in FAMILIES}
 token = st.tuples(st.floats(0, 15, width=32), st.floats(0, 10, width=32))
 traces = st.lists(st.lists(token, min_size=1, max_size=20), min_size=1, max_size=5)
@@ -171,3 +172,9 @@ def test_joined_scores_follow_the_ids_and_the_order():
     assert joined.columns == ["example_id", "x", "y"]
     assert joined.rows() == [("a", None, 1.0), ("b", 4.0, 2.0)]
     assert join_scores(ids, [], []).rows() == [("a",), ("b",)]
+
+
+def test_estimators_of_a_family_are_scored_from_the_same_files():
+    """The plan reads a family's files once, by the needs of its first estimator."""
+    for family in FAMILIES:
+        assert len({e.needs for e in ESTIMATORS if e.family == family and not e.features}) == 1

@@ -21,8 +21,8 @@ from tracecal.monitoring.monitors import (
     MONITORS,
     PROBABILITIES,
     WINDOW,
+    AlarmSettings,
     Batch,
-    Promise,
     as_json,
     bet,
     bins_of_length,
@@ -141,7 +141,7 @@ def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, ch
     rng = np.random.default_rng(seed)
     whole = batch(rng, 500, shift=1.5 if changes else 0.0)
     reference = Reference(1 / (1 + np.exp(-rng.normal(size=100))), rng.integers(1, 300, 100))
-    first = start(Promise(50, block=block), reference)
+    first = start(AlarmSettings(50, block=block), reference)
     at_once, piecewise = watch(first, whole), first
     for part in cut(whole, places):
         piecewise = from_json(json.loads(json.dumps(as_json(watch(piecewise, part)))))
@@ -151,7 +151,7 @@ def test_answers_one_by_one_and_in_batches_leave_the_same_state(seed, places, ch
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.booleans(), max_size=60), st.integers(0, 60), st.sampled_from([1, 4]))
 def test_labels_one_by_one_and_in_batches_leave_the_same_state(wrong, place, block):
-    first = start(Promise(error_rate=0.2, block=block))
+    first = start(AlarmSettings(error_rate=0.2, block=block))
     wrong = np.array(wrong, dtype=bool)
     apart = judge(judge(first, wrong[:place]), wrong[place:])
     assert as_json(apart) == as_json(judge(first, wrong))
@@ -161,7 +161,7 @@ def test_a_change_is_noticed_by_the_monitor_that_it_concerns_and_the_alarm_stays
     rng = np.random.default_rng(4)
     n = 600
     steady = Batch(rng.random(n), rng.integers(1, 30, n).astype(float), np.ones(n))
-    state = watch(start(Promise(1000)), steady)
+    state = watch(start(AlarmSettings(1000)), steady)
     assert not state.alarms
     longer = Batch(rng.random(n), rng.integers(20, 60, n).astype(float), np.ones(n))
     state = watch(state, longer)
@@ -176,14 +176,14 @@ def test_a_change_is_noticed_by_the_monitor_that_it_concerns_and_the_alarm_stays
 
 def test_answers_without_confidence_raise_an_alarm_of_their_own():
     rng = np.random.default_rng(5)
-    state = watch(start(Promise(1000)), Batch(rng.random(500), np.ones(500), np.ones(500)))
+    state = watch(start(AlarmSettings(1000)), Batch(rng.random(500), np.ones(500), np.ones(500)))
     unknown = np.full(60, np.nan)
     assert [*watch(state, Batch(unknown, unknown, unknown)).alarms] == ["unknown"]
 
 
 def test_an_error_rate_above_its_target_is_noticed_after_a_long_good_record():
     rng = np.random.default_rng(6)
-    state = judge(start(Promise(error_rate=0.1)), rng.random(5000) < 0.05)
+    state = judge(start(AlarmSettings(error_rate=0.1)), rng.random(5000) < 0.05)
     assert not state.alarms
     state = judge(state, rng.random(400) < 0.3)
     assert [*state.alarms] == [ERROR]
@@ -191,18 +191,18 @@ def test_an_error_rate_above_its_target_is_noticed_after_a_long_good_record():
 
 
 def test_without_a_target_labels_change_nothing():
-    state = start(Promise())
+    state = start(AlarmSettings())
     assert judge(state, np.ones(9, dtype=bool)) is state
 
 
 def test_each_state_breaks_ties_in_a_way_of_its_own():
     """Answers of one length: with one seed for all, evidence was one path, and raised an alarm."""
-    first, second = start(Promise()), start(Promise())
+    first, second = start(AlarmSettings()), start(AlarmSettings())
     assert first.seed != second.seed
     constant = Batch(np.full(50, 0.9), np.ones(50), np.ones(50))
     totals = [watch(one, constant).monitors["length"].total for one in (first, second)]
     assert totals[0] != totals[1]
-    assert as_json(start(Promise(), seed=first.seed)) == as_json(first)
+    assert as_json(start(AlarmSettings(), seed=first.seed)) == as_json(first)
 
 
 def test_values_of_blocks_by_hand():
@@ -227,10 +227,10 @@ def test_values_of_blocks_by_hand():
 def test_blocks_have_no_reference_and_a_limit_of_their_own():
     rng = np.random.default_rng(7)
     known = Reference(rng.random(50), rng.integers(1, 9, 50))
-    assert start(Promise(), known).monitors["length"].counts.sum() == 50
-    state = start(Promise(2000, block=20), known)
+    assert start(AlarmSettings(), known).monitors["length"].counts.sum() == 50
+    state = start(AlarmSettings(2000, block=20), known)
     assert state.monitors["length"].counts.sum() == 0
-    assert state.promise.limit == 8 * 2000 / 20
+    assert state.settings.limit == 8 * 2000 / 20
     whole = Batch(np.append(rng.random(600), rng.random(400) ** 5), np.ones(1000), np.ones(1000))
     state = watch(state, whole)
     assert [*state.alarms] == ["probability"]
@@ -239,7 +239,9 @@ def test_blocks_have_no_reference_and_a_limit_of_their_own():
 
 
 def test_labels_of_a_block_are_one_bet_on_their_mean():
-    state = judge(start(Promise(error_rate=0.2, block=4)), np.array([1, 0, 0, 1, 1, 0], dtype=bool))
+    state = judge(
+        start(AlarmSettings(error_rate=0.2, block=4)), np.array([1, 0, 0, 1, 1, 0], dtype=bool)
+    )
     q = 0.2 + 0.8 * ABOVE
     pays = (q / 0.2 + (1 - q) / 0.8) / 2
     assert state.errors.wealth == pytest.approx(pays * (1 / 2) / len(ABOVE))
@@ -269,10 +271,10 @@ def test_evidence_of_alike_neighbours_is_a_martingale():
 def test_alike_neighbours_are_noticed_after_a_false_alarm_too_and_a_change_is_not_taken_for_them():
     rng = np.random.default_rng(9)
     pairs = np.repeat(rng.random(400), 2)
-    state = watch(start(Promise(100), seed=1), Batch(pairs, np.ones(800), np.ones(800)))
+    state = watch(start(AlarmSettings(100), seed=1), Batch(pairs, np.ones(800), np.ones(800)))
     assert state.neighbours.alarm < 300
     changed = np.append(rng.random(500), rng.random(500) ** 3)
-    state = watch(start(Promise(), seed=1), Batch(changed, np.ones(1000), np.ones(1000)))
+    state = watch(start(AlarmSettings(), seed=1), Batch(changed, np.ones(1000), np.ones(1000)))
     assert state.alarms["probability"].alarm
     assert state.neighbours.alarm is None
 
@@ -302,11 +304,11 @@ def test_streams_at_once_raise_the_alarms_of_one_by_one(block):
         turned = np.append(pairs, rng.random(400) ** 6)
         turned[rng.random(1000) < 0.05] = np.nan
         streams.append(Batch(turned, rng.integers(1, 9, 1000).astype(float), np.full(1000, np.nan)))
-    promise = Promise(300, block=block)
-    at_once = first_alarms(references, streams, promise, seed=4)
-    warnings = first_warnings(references, streams, promise, seed=4)
+    settings = AlarmSettings(300, block=block)
+    at_once = first_alarms(references, streams, settings, seed=4)
+    warnings = first_warnings(references, streams, settings, seed=4)
     for number, (reference, stream) in enumerate(zip(references, streams, strict=True)):
-        own = watch(start(promise, reference, seed=4 + number), stream)
+        own = watch(start(settings, reference, seed=4 + number), stream)
         alarms = {name: one.alarm or 0 for name, one in own.monitors.items()}
         assert alarms == {name: places[number] for name, places in at_once.items()}
         assert (own.neighbours.alarm or 0) == warnings[number]

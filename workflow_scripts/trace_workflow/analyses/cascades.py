@@ -4,7 +4,7 @@ For two models that share tasks: accuracy and cost over the share escalated, whe
 calibrated probability says which (`tracecal.calibration.cascades`). Everything is measured on the
 evaluation part of each split and averaged over the splits; the mean over tasks escalates the same
 share of each. TRACE+ is compared with the baseline named in the configuration, with the one
-picked in each split and, as a point without an interval, with the best in hindsight.
+selected in each split and, as a point without an interval, with the best in hindsight.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 In the seeded order of each split the first groups that hold 20, 50, 100 and 200 answers calibrate,
 and what the largest size leaves is evaluated, so that all sizes of a task are measured on the same
-answers. A task counts at the sizes that are at most half its answers. The picked baseline has the
+answers. A task counts at the sizes that are at most half its answers. The selected baseline has the
 smallest log loss on the calibration part (`tracecal.calibration.predictions`); the oracle is the
 best average of all baselines, by each metric: a point without an interval.
 """

@@ -96,9 +96,9 @@ def with_picks(
     picks: Mapping[tuple[str, str], Sequence[str]],
     studies: Mapping[str, Mapping],
 ) -> pl.DataFrame:
-    """`gains` whose rows against the picked baseline name the one that is picked most often.
+    """`gains` whose rows against the selected baseline name the one selected most often.
 
-    `picks` has the baselines picked in the splits of each (model, task) pair.
+    `picks` has the baselines selected in the splits of each (model, task) pair.
     """
     found: dict[tuple, list[str]] = {(None, *pair): list(names) for pair, names in picks.items()}
     for study, members in studies.items():

@@ -291,6 +291,6 @@ def _curve(errors: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _gain(values: Mapping[str, float | None], named: str) -> float | None:
-    """By how much TRACE+ exceeds the named baseline; null where either is undefined."""
+    """By how much TRACE+ exceeds the prespecified baseline; null where either is undefined."""
     trace_plus, baseline = values.get(GAINER), values.get(named)
     return None if None in (trace_plus, baseline) else trace_plus - baseline

@@ -1,6 +1,5 @@
 """Settings of what estimators need: encoders, samples, questions to the model, training."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import (
@@ -13,9 +12,6 @@ from pydantic import (
 )
 
 from trace_workflow.config.models import LAYERS, LEARNING_RATE, JobResources, ModelSource
-from trace_workflow.config.tasks import Rows
-from tracecal.errors import InputError
-from tracecal.estimators.entry import Estimator
 from tracecal.io.settings import Strict, require_fields
 
 
@@ -82,33 +78,6 @@ class Sampling(Strict):
     )
 
 
-def users(sampling: Sampling) -> dict[str, tuple[str, ...]]:
-    """Which estimators use each encoder; `lars` has one among its own settings."""
-    sampled = ("semantic_entropy", "selfcheckgpt") if sampling.equivalence == "nli" else ()
-    return {
-        "similarity": ("token_sar",),
-        "importance": ("mars",),
-        "entailment": sampled,
-        "lars": ("lars",),
-    }
-
-
-def require_encoders(
-    encoders: Encoders, sampling: Sampling, chosen: Sequence[str], world: bool
-) -> None:
-    """Raise `ValueError` where a chosen estimator needs an encoder that is not configured."""
-    for name, encoder in encoders:
-        needing = [estimator for estimator in users(sampling)[name] if estimator in chosen]
-        if needing and encoder is None:
-            hint = ", or 'sampling.equivalence: exact'" if name == "entailment" else ""
-            raise ValueError(
-                f"{' and '.join(needing)} need{'s' if len(needing) == 1 else ''} encoders.{name}, "
-                f"which is not set; set it{hint}, or list 'estimators' without what needs it"
-            )
-        if encoder and encoder.source and encoder.source.train and not world:
-            raise ValueError(f"encoders.{name} is trained here, which needs the key 'world'")
-
-
 # Settings of self-evaluation: the questions that a model answers about its own answers.
 
 
@@ -153,7 +122,7 @@ class SelfEvaluation(Strict):
         return require_fields(value, FIELDS, ())
 
 
-# Settings of supervised estimators, and the check that a run has rows to train them on.
+# Settings of supervised estimators.
 
 
 class Fitting(Strict):
@@ -226,31 +195,3 @@ class Lars(Strict):
     encoder: LarsEncoder = LarsEncoder()
     bins: int = Field(8, ge=2, description="quantile bins of token probabilities, 8 in the paper")
     fitting: LarsFitting = LarsFitting()
-
-
-def has_training_rows(rows: Rows) -> bool:
-    """Whether a task has rows of role 'training'."""
-    declared = rows.source.world is not None or rows.source.training_split is not None
-    return declared and rows.training_limit > 0
-
-
-def require_training_rows(
-    chosen: Iterable[Estimator],
-    pairs: Sequence[tuple[str, str]],
-    tasks: Mapping[str, Rows],
-    lars: Lars,
-) -> None:
-    """Raise `InputError` where a model has no task with rows to train a chosen estimator on."""
-    supervised = [
-        estimator.id
-        for estimator in chosen
-        if estimator.supervised and not (estimator.id == "lars" and lars.encoder.trained)
-    ]
-    for model in sorted({model for model, _ in pairs}):
-        model_tasks = [task for name, task in pairs if name == model]
-        if supervised and not any(has_training_rows(tasks[task]) for task in model_tasks):
-            raise InputError(
-                f"{' and '.join(supervised)} must be trained on rows of role 'training', and no "
-                f"task of model {model!r} ({', '.join(model_tasks)}) has any; give one of them "
-                "'training_split' and 'training_limit', or leave them out of 'estimators'."
-            )

@@ -121,6 +121,10 @@ class AnsweringSource(ModelSource):
             raise ValueError(
                 "'format', 'reading' and 'end_token' say how 'answers' are read: add 'answers'"
             )
+        if self.reading.also:
+            raise ValueError(
+                "'also' is of 'tracecal calibrate': a run's estimators take no further columns"
+            )
         return self
 
     def _may_lack_weights(self) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import (
     Field,
     PositiveFloat,
@@ -21,7 +20,6 @@ from trace_workflow.config.estimators import (
     Probe,
     Sampling,
     SelfEvaluation,
-    require_encoders,
 )
 from trace_workflow.config.models import Dtype, Model
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
@@ -63,10 +61,10 @@ class CrossStudy(_OrderFree):
     )
 
 
-class BroaderStudy(Strict):
-    """The main study's model on some of its answers, with the estimators that cost most.
+class Subset(Strict):
+    """A subset of the main study's answers, for the estimators that cost most.
 
-    These search beams, sample, ask again, read hidden states, or weigh every token.
+    These search beams, sample, ask again, read hidden states, or weight every token.
     """
 
     answers: PositiveInt = Field(
@@ -77,8 +75,8 @@ class BroaderStudy(Strict):
 class PartsStudy(_OrderFree):
     """Parts of answers, such as fields or lines: tasks made of parts of other tasks' answers.
 
-    They stand apart, as they are not further answers and some estimators need more than a part has:
-    no average of the other studies counts them.
+    No average of the other studies counts them: they are no further answers, and some estimators
+    need more than a part has.
     """
 
     models: tuple[str, ...] = Field(description="slugs of some of 'models'")
@@ -104,7 +102,7 @@ class Study(Strict):
 
     main: MainStudy
     cross: CrossStudy | None = None
-    broader: BroaderStudy | None = Field(
+    broader: Subset | None = Field(
         None,
         description="a subset of the answers for the estimators that cost most; null: every "
         "estimator is computed for all answers",
@@ -193,7 +191,7 @@ def require_parts(study: Study, tasks: Mapping[str, TaskSpec]) -> None:
             )
 
 
-class World(Strict):
+class DemoData(Strict):
     """Four task families made from public facts, and a corpus that states them."""
 
     corpus_examples: PositiveInt = Field(13000, description="training examples, all families")
@@ -258,7 +256,7 @@ class Config(Strict):
 
     run: Slug = Field(description="results go to results/<run>/")
     seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
-    world: World | None = Field(
+    world: DemoData | None = Field(
         None, description="demo data, made from public facts; 'train' and 'world' sources need it"
     )
     models: tuple[Model, ...]
@@ -360,17 +358,14 @@ class Config(Strict):
                     f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
                     f"{model.slug!r}"
                 )
-        chosen, world = self.estimators or (), self.world is not None
-        require_encoders(self.encoders, self.sampling, chosen, world)
+        for name, encoder in self.encoders:
+            if encoder and encoder.source and encoder.source.train and self.world is None:
+                raise ValueError(f"encoders.{name} is trained here, which needs the key 'world'")
         return self
 
     def answered(self, model: str) -> bool:
         """Whether a model's answers come from files, so that only their traces exist."""
         return any(entry.slug == model and entry.source.answers for entry in self.models)
-
-    def of_parts(self, task: str) -> bool:
-        """Whether a task is made of parts of another's answers."""
-        return self.study.parts is not None and task in self.study.parts.tasks
 
     def cascades(self) -> list[tuple[str, str]]:
         """(small, large): the pairs that `study.cascades` names, or those of `escalations`.
@@ -386,18 +381,6 @@ class Config(Strict):
             range(len(self.models)), key=lambda place: (*(own[place] for own in known), place)
         )
         return self.study.escalations([self.models[place].slug for place in reversed(ranked)])
-
-    def only_traces(self, model: str, task: str) -> bool:
-        """Whether only what traces give is computed for a model's answers to a task: those from
-        files, parts of answers, and answers that are there for their parts alone.
-        """
-        whole = (model, task) in self.study.pairs() and not self.of_parts(task)
-        return self.answered(model) or not whole
-
-    def wants_broader(self, model: str) -> bool:
-        """Whether methods of role 'broader' are computed for a model of the studies."""
-        cross = self.study.cross
-        return model == self.study.main.model or cross is None or cross.broader
 
 
 def load_config(value: dict[str, Any], where: str) -> Config:
@@ -432,9 +415,7 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         source = local_source(value["source"], entry.path, trained=entry.training_limit != 0)
         spec = parse(TaskSpec, value | {"source": source}, where)
     if spec.source.world is not None and config.world is None:
-        raise InputError(
-            f"task {entry.slug!r} asks for the workflow's public facts: add the key 'world'."
-        )
+        raise InputError(f"task {entry.slug!r} asks for the demo data: add the key 'world'.")
     if spec.custom_rules and config.custom_rules is None:
         raise InputError(
             f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "
@@ -453,14 +434,3 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
             f"{spec.source.parts_of!r}; limit that task."
         )
     return spec.model_copy(update=overrides)
-
-
-def resolved_yaml(config: Config, tasks: dict[str, TaskSpec], estimators: Sequence[str]) -> str:
-    """Every setting of the run, defaults filled in, as YAML in a canonical order."""
-    value = config.model_dump(mode="json")
-    value["models"] = sorted(value["models"], key=lambda model: model["slug"])
-    value["tasks"] = {
-        slug: tasks[slug].model_dump(mode="json", by_alias=True) for slug in sorted(tasks)
-    }
-    value["estimators"] = list(estimators)
-    return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)

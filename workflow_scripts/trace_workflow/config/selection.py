@@ -1,14 +1,15 @@
 """The estimators that a run computes, and a validated configuration with what follows from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from trace_workflow.config.estimators import require_encoders, require_training_rows
+import yaml
+
 from trace_workflow.config.run import Config, load_config, load_tasks
-from trace_workflow.config.tasks import TaskSpec
+from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.entry import Estimator
@@ -18,144 +19,281 @@ from tracecal.estimators.registry import ESTIMATORS, IDS, ON_LOGARITHMS, REPRESE
 ARTEFACT_NAMES = {
     "asked": "answers to further questions",
     "hidden": "hidden states",
-    "weights": "encoders",
+    "importance": "encoders",
+    "similarity": "encoders",
 }
-# What takes another pass of the model, or more. TokenSAR's encoder reads an answer once a token.
-COSTLY_NEEDS = frozenset({"beams", "samples", "asked", "hidden"})
-COSTLY_FAMILY = "token_sar"
+# What takes another pass of the model, or more. The encoder of similarity reads an answer once for
+# each token.
+COSTLY_NEEDS = frozenset({"beams", "samples", "asked", "hidden", "similarity"})
 
 
-def choose(config: Config, tasks: Mapping[str, TaskSpec]) -> tuple[list[Estimator], dict[str, str]]:
-    """The chosen estimators in the registry's order, and why each of the others is left out.
+class Estimators(tuple[Estimator, ...]):
+    """Some estimators in the registry's order, and what rules are given of them."""
 
-    Raises `InputError` where an estimator that the configuration names cannot be computed. Where
-    it names none, every estimator whose needs are met is chosen.
-    """
-    registered = [_labelled(estimator, config) for estimator in ESTIMATORS]
-    available = [*registered, *custom_estimators(config.custom_estimators)]
-    if config.estimators is not None:
-        chosen = [estimator for estimator in available if estimator.id in config.estimators]
-        require_training_rows(chosen, _broader_pairs(config), tasks, config.lars)
-        for model, task in config.study.pairs():
-            if config.of_parts(task) and not chosen_for(model, chosen, config, task):
-                raise InputError(
-                    f"config: 'estimators' names none that can be computed for {task!r}: parts of "
-                    "answers have traces and labels alone; name another estimator."
-                )
-            if not chosen_for(model, chosen, config):
-                raise InputError(
-                    "config: 'estimators' names broader methods alone, and 'study.cross.broader: "
-                    f"false' computes none for model {model!r}; set it to true, or name another "
-                    "estimator."
-                )
-        return chosen, {}
-    left_out: dict[str, str] = {}
-    for estimator in available:
-        bases = [name for name in estimator.built_on if name in left_out]
-        if reason := f"{bases[0]} is left out" if bases else _lack(estimator, config, tasks):
-            left_out[estimator.id] = reason
-    return [estimator for estimator in available if estimator.id not in left_out], left_out
+    def where(self, kept: Callable[[Estimator], object]) -> "Estimators":
+        return Estimators(filter(kept, self))
 
+    def named(self, ids: Collection[str]) -> "Estimators":
+        return self.where(lambda e: e.id in ids)
 
-def _labelled(estimator: Estimator, config: Config) -> Estimator:
-    """The estimator under a label that names the variant of it that is configured."""
-    sampling = config.sampling
-    varied = (sampling.equivalence, sampling.same_meaning) == ("nli", "no_contradiction")
-    if estimator.id == "semantic_entropy" and varied:
-        return replace(estimator, label="Semantic Entropy (no contradiction)")
-    return estimator
+    @property
+    def scored(self) -> "Estimators":
+        """Those with a column of `scores/`."""
+        return self.where(lambda e: not e.features)
 
+    @property
+    def learned(self) -> "Estimators":
+        """Those that are fitted on several inputs."""
+        return self.where(lambda e: e.features)
 
-def chosen_for(
-    model: str, chosen: Sequence[Estimator], config: Config, task: str | None = None
-) -> list[Estimator]:
-    """Those of the run's estimators that are computed for one model of its studies, on one `task`;
-    where that is null, on tasks of whole answers.
-    """
-    wants_broader = config.wants_broader(model)
-    answered = config.answered(model) if task is None else config.only_traces(model, task)
-    return [
-        estimator
-        for estimator in chosen
-        if (estimator.role != "broader" or wants_broader)
-        and (not answered or not beyond_traces(estimator))
-        and not (config.study.broader and costly(estimator))
-    ]
+    @property
+    def baselines(self) -> "Estimators":
+        return self.where(lambda e: e.role == "baseline")
+
+    @property
+    def ids(self) -> list[str]:
+        return [e.id for e in self]
+
+    @property
+    def families(self) -> list[str]:
+        """The families whose files hold their scores."""
+        return sorted({e.family for e in self.scored})
+
+    @property
+    def inputs(self) -> dict[str, list[str]]:
+        """The inputs of their fits."""
+        return {e.id: e.inputs for e in self}
+
+    @property
+    def own_fits(self) -> dict[str, str]:
+        return {e.id: e.fit for e in self if e.fit}
 
 
-def chosen_on_subset(chosen: Sequence[Estimator], config: Config) -> list[Estimator]:
-    """Those that the main study's model is compared with on a subset of its answers."""
-    whole = config.model_copy(update={"study": config.study.model_copy(update={"broader": None})})
-    return chosen_for(config.study.main.model, chosen, whole) if config.study.broader else []
+def _with_bases(estimator: Estimator) -> list[Estimator]:
+    return [estimator, *(e for e in ESTIMATORS if e.id in estimator.built_on)]
 
 
 def costly(estimator: Estimator) -> bool:
     """Whether a run with `study.broader` computes an estimator on the subset alone."""
-    return any(
-        not COSTLY_NEEDS.isdisjoint(entry.needs) or entry.family == COSTLY_FAMILY
-        for entry in _with_bases(estimator)
-    )
-
-
-def _with_bases(estimator: Estimator) -> list[Estimator]:
-    by_id = {entry.id: entry for entry in ESTIMATORS}
-    return [estimator, *(by_id[name] for name in estimator.built_on)]
+    return any(not COSTLY_NEEDS.isdisjoint(e.needs) for e in _with_bases(estimator))
 
 
 def beyond_traces(estimator: Estimator) -> str:
     """What an estimator needs beyond traces and labels; empty if nothing."""
-    for entry in _with_bases(estimator):
-        if entry.supervised:
+    for e in _with_bases(estimator):
+        if e.supervised:
             return "labelled training answers"
-        if more := [need for need in entry.needs if need not in ("traces", "features", "labels")]:
+        if more := [need for need in e.needs if need not in ("traces", "features", "labels")]:
             return ARTEFACT_NAMES.get(more[0], more[0])
     return ""
 
 
-def missing_from_files(config: Config, chosen: Sequence[Estimator]) -> dict[str, str]:
-    """By model whose answers come from files: the estimators not computed for it, and why."""
-    models = {model for model, _ in config.study.pairs() if config.answered(model)}
-    reasons = _reasons(chosen)
-    return dict.fromkeys(sorted(models), reasons) if reasons else {}
+@dataclass(frozen=True)
+class Selection:
+    """Which estimators a run computes, for which answers, and which it shows.
+
+    Raises `InputError` where an estimator that the configuration names cannot be computed. Where
+    it names none, every estimator whose needs are met is chosen.
+    """
+
+    config: Config
+    tasks: Mapping[str, TaskSpec]
+
+    def __post_init__(self) -> None:
+        if self.config.estimators is None:
+            return
+        if lack := self._lack(*self.chosen):
+            raise InputError(f"config: {lack}.")
+        for model, task in self.pairs:
+            if self.tasks[task].source.parts_of and not self.computed(model, task):
+                raise InputError(
+                    f"config: 'estimators' names none that can be computed for {task!r}: parts of "
+                    "answers have traces and labels alone; name another estimator."
+                )
+            if not self.computed(model):
+                raise InputError(
+                    "config: 'estimators' names methods of other families alone, and "
+                    f"'study.cross.broader: false' computes none for model {model!r}; set it to "
+                    "true, or name another estimator."
+                )
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The (model, task) pairs that the studies need, sorted."""
+        return self.config.study.pairs()
+
+    @cached_property
+    def available(self) -> Estimators:
+        """The registry's estimators, labelled by the variants that are configured, and the user's
+        own.
+        """
+        sampling = self.config.sampling
+        varied = (sampling.equivalence, sampling.same_meaning) == ("nli", "no_contradiction")
+        variant = " (no contradiction)" if varied else ""
+        registered = [
+            replace(e, label=e.label + variant) if "meanings" in e.needs else e for e in ESTIMATORS
+        ]
+        return Estimators([*registered, *custom_estimators(self.config.custom_estimators)])
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """By id why an estimator is not chosen, where the configuration names none."""
+        found: dict[str, str] = {}
+        if self.config.estimators is not None:
+            return found
+        all_given = all(self.config.answered(model) for model, _ in self.pairs)
+        for e in self.available:
+            if bases := [name for name in e.built_on if name in found]:
+                found[e.id] = f"{bases[0]} is left out"
+            elif all_given and (needed := beyond_traces(e)):
+                found[e.id] = f"it needs {needed}, and all answers come from files"
+            elif lack := self._lack(e):
+                found[e.id] = lack
+        return found
+
+    @cached_property
+    def chosen(self) -> Estimators:
+        """Those that are computed for any answers."""
+        named = self.config.estimators
+        if named is not None:
+            return self.available.named(named)
+        return self.available.where(lambda e: e.id not in self.left_out)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What a run leaves out, altogether or for some answers, and why: a sentence each."""
+        lacking: dict[str, list[str]] = {}
+        for e in self.chosen:
+            if needed := beyond_traces(e):
+                lacking.setdefault(needed, []).append(e.id)
+        missing = "; ".join(f"{', '.join(ids)} (need {what})" for what, ids in lacking.items())
+        study = self.config.study
+        given = sorted({model for model, _ in self.pairs if self.config.answered(model)})
+        told = [f"{model}'s answers come from files" for model in given]
+        parts = study.parts.tasks if study.parts else ()
+        told += [f"{task} is made of parts of answers" for task in parts]
+        return [
+            *(f"{name} is left out: {reason}" for name, reason in self.left_out.items()),
+            *(f"{what}, which do not give {missing}" for what in told if missing),
+        ]
+
+    def users(self, encoder: str) -> list[str]:
+        """The chosen estimators that use an encoder, which is `lars` or a key of `encoders`."""
+        return self._users(encoder, *self.chosen)
+
+    def computed(self, model: str, task: str | None = None) -> Estimators:
+        """Those for a model's answers to `task`; where that is null, to tasks of whole answers."""
+        return self._known(model, task).where(lambda e: not self.on_subset_alone(e))
+
+    def on_subset_alone(self, estimator: Estimator) -> bool:
+        """Whether an estimator is computed for a subset of the main study's answers, no others."""
+        return self.config.study.broader is not None and costly(estimator)
+
+    @cached_property
+    def on_subset(self) -> Estimators:
+        """Those that are computed for a subset of the main study's answers, where there is one."""
+        study = self.config.study
+        return self._known(study.main.model) if study.broader else Estimators()
+
+    @cached_property
+    def main(self) -> Estimators:
+        """Those that are computed for the main study's model."""
+        return self.computed(self.config.study.main.model)
+
+    @cached_property
+    def compared(self) -> Estimators:
+        """The baselines and TRACE, which comparisons of models show."""
+        return self.chosen.where(
+            lambda e: e.role in ("baseline", "trace") and not self.on_subset_alone(e)
+        )
+
+    @cached_property
+    def main_compared(self) -> Estimators:
+        """Those of `compared` that are computed for the main study's model."""
+        return self.main.named(self.compared.ids)
+
+    @cached_property
+    def beyond_paper(self) -> Estimators:
+        """The fits on logarithms, which tables compare with TRACE+."""
+        return self.chosen.named(ON_LOGARITHMS)
+
+    @cached_property
+    def custom(self) -> Estimators:
+        """The user's own estimators."""
+        return self.main.where(lambda e: e.id not in IDS)
+
+    @cached_property
+    def representative(self) -> Estimators:
+        """The representative estimators of the main study's analyses, with the user's own."""
+        return self.main.named([*REPRESENTATIVE, *self.custom.ids])
+
+    @cached_property
+    def of_parts(self) -> Estimators:
+        """Those that are shown of parts of answers, which have traces and labels alone."""
+        shown = self.chosen.named([*self.compared.ids, *self.beyond_paper.ids])
+        return shown.where(lambda e: not beyond_traces(e))
+
+    def _known(self, model: str, task: str | None = None) -> Estimators:
+        """Those that a model's answers to a task allow, whatever they cost."""
+        broader, traces = self._wants_broader(model), self._traces_alone(model, task)
+        return self.chosen.where(
+            lambda e: (e.role != "broader" or broader) and not (traces and beyond_traces(e))
+        )
+
+    def _wants_broader(self, model: str) -> bool:
+        """Whether methods of role 'broader' are computed for a model of the studies."""
+        study = self.config.study
+        return model == study.main.model or study.cross is None or study.cross.broader
+
+    def _traces_alone(self, model: str, task: str | None) -> bool:
+        """Whether only what traces give is computed for a model's answers to a task: those from
+        files, parts of answers, and answers that are there for their parts alone.
+        """
+        if task is None or self.config.answered(model):
+            return self.config.answered(model)
+        return (model, task) not in self.pairs or self.tasks[task].source.parts_of is not None
+
+    def _users(self, encoder: str, *among: Estimator) -> list[str]:
+        by_samples = encoder == "entailment" and self.config.sampling.equivalence == "nli"
+        need = "samples" if by_samples else encoder
+        return [e.id for e in among if need in (e.id, *e.needs)]
+
+    def _lack(self, *wanted: Estimator) -> str:
+        """What the configuration lacks for estimators, an encoder or rows to train them on; empty
+        if nothing.
+        """
+        config = self.config
+        for name, encoder in config.encoders:
+            if encoder is None and (users := self._users(name, *wanted)):
+                hint = ", or 'sampling.equivalence: exact'" if name == "entailment" else ""
+                return (
+                    f"{' and '.join(users)} need{'s' if len(users) == 1 else ''} encoders.{name}, "
+                    f"which is not set; set it{hint}, or list 'estimators' without what needs it"
+                )
+        trained = ["lars"] if config.lars.encoder.trained else []
+        learning = [e.id for e in wanted if e.supervised and e.id not in trained]
+        for model, tasks in self._learned_from.items() if learning else ():
+            if not any(_has_training_rows(self.tasks[task]) for task in tasks):
+                return (
+                    f"{' and '.join(learning)} must be trained on rows of role 'training', and no "
+                    f"task of model {model!r} ({', '.join(tasks)}) has any; give one of them "
+                    "'training_split' and 'training_limit', or leave them out of 'estimators'"
+                )
+        return ""
+
+    @cached_property
+    def _learned_from(self) -> dict[str, list[str]]:
+        """By model for which supervised estimators are computed: its tasks."""
+        found: dict[str, list[str]] = {}
+        for model, task in self.pairs:
+            if self._wants_broader(model) and not self._traces_alone(model, task):
+                found.setdefault(model, []).append(task)
+        return found
 
 
-def missing_from_parts(config: Config, chosen: Sequence[Estimator]) -> dict[str, str]:
-    """By task of parts of answers: the estimators not computed for it, and why."""
-    reasons = _reasons(chosen)
-    tasks = config.study.parts.tasks if config.study.parts else ()
-    return dict.fromkeys(tasks, reasons) if reasons else {}
-
-
-def _reasons(chosen: Sequence[Estimator]) -> str:
-    """The estimators that traces are not enough for, by what they need."""
-    reasons: dict[str, list[str]] = {}
-    for estimator in chosen:
-        if needed := beyond_traces(estimator):
-            reasons.setdefault(needed, []).append(estimator.id)
-    return "; ".join(f"{', '.join(ids)} (need {needed})" for needed, ids in reasons.items())
-
-
-def _broader_pairs(config: Config) -> list[tuple[str, str]]:
-    """The (model, task) pairs for which all methods of role 'broader' are computed."""
-    return [
-        (model, task)
-        for model, task in config.study.pairs()
-        if config.wants_broader(model) and not config.only_traces(model, task)
-    ]
-
-
-def _lack(estimator: Estimator, config: Config, tasks: Mapping[str, TaskSpec]) -> str:
-    """What the configuration lacks for an estimator; empty if nothing."""
-    if (needed := beyond_traces(estimator)) and all(
-        config.answered(m) for m, _ in config.study.pairs()
-    ):
-        return f"it needs {needed}, and all answers come from files"
-    try:
-        require_encoders(config.encoders, config.sampling, [estimator.id], config.world is not None)
-        require_training_rows([estimator], _broader_pairs(config), tasks, config.lars)
-    except ValueError as error:
-        return str(error)
-    return ""
+def _has_training_rows(rows: Rows) -> bool:
+    declared = rows.source.world is not None or rows.source.training_split is not None
+    return declared and rows.training_limit > 0
 
 
 # A validated configuration, and what several results need of it.
@@ -163,15 +301,23 @@ def _lack(estimator: Estimator, config: Config, tasks: Mapping[str, TaskSpec]) -
 
 @dataclass(frozen=True)
 class Run:
-    """A run: its configuration, its tasks, and the estimators that it computes.
-
-    `left_out` says by id why an estimator is not computed.
-    """
+    """A run: its configuration, its tasks, and the selection of its estimators."""
 
     config: Config
     tasks: Mapping[str, TaskSpec]
-    chosen: list[Estimator]
-    left_out: Mapping[str, str]
+    selection: Selection
+
+    @cached_property
+    def resolved(self) -> str:
+        """Every setting, defaults filled in, as YAML in a canonical order."""
+        value = self.config.model_dump(mode="json")
+        value["models"] = sorted(value["models"], key=lambda model: model["slug"])
+        value["tasks"] = {
+            slug: self.tasks[slug].model_dump(mode="json", by_alias=True)
+            for slug in sorted(self.tasks)
+        }
+        value["estimators"] = self.selection.chosen.ids
+        return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)
 
     @cached_property
     def study(self) -> dict[str, Any]:
@@ -194,43 +340,10 @@ class Run:
         return {"main": self.studies["main"]}
 
     @cached_property
-    def main_chosen(self) -> list[Estimator]:
-        """The estimators that are computed for the main study's model."""
-        return chosen_for(self.config.study.main.model, self.chosen, self.config)
-
-    @cached_property
-    def on_subset(self) -> list[Estimator]:
-        """Those that are computed for a subset of the main study's answers, where there is one."""
-        return chosen_on_subset(self.chosen, self.config)
-
-    @cached_property
-    def compared(self) -> list[Estimator]:
-        """The baselines and TRACE, which comparisons of models show."""
-        return [
-            e
-            for e in self.chosen
-            if e.role in ("baseline", "trace") and not (self.config.study.broader and costly(e))
-        ]
-
-    @cached_property
-    def beyond_paper(self) -> list[Estimator]:
-        """The fits on logarithms, which tables compare with TRACE+."""
-        return [e for e in self.chosen if e.id in ON_LOGARITHMS]
-
-    @cached_property
-    def main_compared(self) -> list[Estimator]:
-        """Those of `compared` that are computed for the main study's model."""
-        return [e for e in self.main_chosen if e.role in ("baseline", "trace")]
-
-    @cached_property
-    def custom(self) -> list[Estimator]:
-        """The user's own estimators."""
-        return [e for e in self.main_chosen if e.id not in IDS]
-
-    @cached_property
-    def representative(self) -> list[Estimator]:
-        """The representative estimators of the main study's analyses, with the user's own."""
-        return [e for e in self.main_chosen if e in self.custom or e.id in REPRESENTATIVE]
+    def parents(self) -> dict[str, str]:
+        """By task of parts of answers: the task whose answers those are."""
+        sources = {slug: task.source.parts_of for slug, task in self.tasks.items()}
+        return {slug: parent for slug, parent in sources.items() if parent}
 
     @cached_property
     def missing_parts(self) -> dict[str, str]:
@@ -267,4 +380,4 @@ def load_run(value: dict[str, Any], where: str, root: Path) -> Run:
     """
     config = load_config(value, where)
     tasks = load_tasks(config, root)
-    return Run(config, tasks, *choose(config, tasks))
+    return Run(config, tasks, Selection(config, tasks))

@@ -131,9 +131,11 @@ def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
 
 
 def load_world(spec: Rows, rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """The task frame of a `world` source, whose rows have the columns already."""
+    """The task frame of the demo data, whose rows have the columns already."""
     if missing := [name for name in SCHEMA if name not in rows.columns]:
-        raise InputError(f"world {spec.source.world!r} lacks the column(s) {', '.join(missing)}.")
+        raise InputError(
+            f"demo data {spec.source.world!r}: lacks the column(s) {', '.join(missing)}."
+        )
     return finish(rows.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items()), spec, seed)
 
 

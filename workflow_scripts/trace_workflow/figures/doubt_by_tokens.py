@@ -37,7 +37,7 @@ def draw(found: pl.DataFrame, entries: Sequence[Entry]) -> Figure:
             axes.set_xlabel("tokens seen", fontsize=figure_style.SMALL, color=figure_style.MUTED)
             figure_style.panel_title(axes, letter, title)
         keys = [
-            figure_style.key(f" {one.label}", figure_style.look(one), "-")
+            figure_style.key(f" {one.label}", figure_style.style_of(one), "-")
             for one in _named(entries)
         ]
         if len(keys) < len(entries):
@@ -64,7 +64,7 @@ def _panel(axes: Axes, rows: pl.DataFrame, entries: Sequence[Entry]) -> None:
     named = _named(entries)
     for entry in entries:
         own = rows.filter(estimator=entry.id)
-        look = figure_style.look(entry) if entry in named else _thin()
+        look = figure_style.style_of(entry) if entry in named else _thin()
         axes.plot(own["place"], own["value"], zorder=look.order, **figure_style.point(look))
         if entry.id == TRACE_PLUS:
             ends = (own[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))

@@ -57,7 +57,9 @@ def _lines(entries: Sequence[Entry]) -> dict[str, tuple[str, figure_style.Look, 
     lines = {}
     for entry in entries:
         marker = MARKERS.get(entry.id)
-        look = figure_style.TRACE._replace(marker=marker) if marker else figure_style.look(entry)
+        look = (
+            figure_style.TRACE._replace(marker=marker) if marker else figure_style.style_of(entry)
+        )
         lines[entry.id] = (entry.label, look, "-" if marker or entry.id == "trace_plus" else "--")
     grey = figure_style.OTHER._replace(color=figure_style.MUTED)
     return lines | {PICKED: (LABELS[PICKED], grey, "-"), ORACLE: (LABELS[ORACLE], grey, ":")}

@@ -110,7 +110,7 @@ def _panel(axes: Axes, label: str, points: Sequence[Point]) -> None:
         for name in ("brier", "auroc")
     ]
     for point in points:
-        look = figure_style.look(point.entry)
+        look = figure_style.style_of(point.entry)
         place = [np.clip(value, *end) for value, end in zip(point[1:], ends, strict=True)]
         inside = place == [*point[1:]]
         edge = {"mec": "white", "mew": 0.4} if inside else {"mfc": "white", "mew": 1.0}

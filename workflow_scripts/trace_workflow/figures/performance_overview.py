@@ -101,7 +101,7 @@ def cross_dots(
         baselines = [e for e in entries if e.role == "baseline" and aurocs[e].mean is not None]
         winner = max(baselines, key=lambda e: aurocs[e].mean, default=None)
         chosen = [Dot(aurocs[winner], figure_style.BEST_BASELINE)] if winner else []
-        chosen += [Dot(aurocs[e], figure_style.look(e)) for e in entries if e.role == "trace"]
+        chosen += [Dot(aurocs[e], figure_style.style_of(e)) for e in entries if e.role == "trace"]
         dots[model] = [dot for dot in chosen if dot.average.mean is not None]
     return dots
 
@@ -109,12 +109,12 @@ def cross_dots(
 def _ranking(axes: Axes, ordered: Ordered, metric: str, below: str) -> None:
     for height, (entry, values) in enumerate(ordered):
         if values[metric].mean is not None:
-            _dot(axes, height, values[metric], figure_style.look(entry))
+            _dot(axes, height, values[metric], figure_style.style_of(entry))
     _rows(axes, len(ordered), below)
     axes.set_yticks(range(len(ordered)), [entry.label for entry, _ in ordered])
     for tick, (entry, _) in zip(axes.get_yticklabels(), ordered, strict=True):
         if entry.role == "trace":
-            tick.set(color=figure_style.look(entry).text, fontweight="bold")
+            tick.set(color=figure_style.style_of(entry).text, fontweight="bold")
 
 
 def _across(axes: Axes, across: Mapping[str, Sequence[Dot]], below: str) -> None:

@@ -76,7 +76,7 @@ def draw(
             [f"{coverage:.0%}" for coverage in COVERAGES],
         )
         _describe(grid[1, 1], "d", f"Error rate: gain of {own.label}", "answers kept")
-        looks = [(entry.label, figure_style.look(entry)) for entry in shown]
+        looks = [(entry.label, figure_style.style_of(entry)) for entry in shown]
         figure_style.legend(figure, [figure_style.key(f" {name}", look) for name, look in looks])
     return figure
 
@@ -173,7 +173,7 @@ def _differences(axes: Axes, marks: Sequence[Mark], names: Sequence[str]) -> Non
 
 
 def _mark(axes: Axes, mark: Mark, x: float) -> None:
-    look = figure_style.look(mark.entry)
+    look = figure_style.style_of(mark.entry)
     shown = {"mew": 0, "elinewidth": 0.9, "zorder": look.order}
     axes.errorbar(x, mark.y, yerr=mark.half, ls="", **shown, **figure_style.point(look))
 

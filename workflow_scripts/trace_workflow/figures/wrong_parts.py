@@ -52,9 +52,13 @@ def draw(
             _reviews(review, scores.filter(**own), chosen)
             figure_style.panel_title(where, "a", name)
             figure_style.panel_title(review, "b", "Parts, least certain first")
-        lines = [figure_style.key(entry.label, figure_style.look(entry), "-") for entry in chosen]
+        lines = [
+            figure_style.key(entry.label, figure_style.style_of(entry), "-") for entry in chosen
+        ]
         hollow = [
-            figure_style.key(f"{entry.label}, whole answer", figure_style.look(entry), ":", "white")
+            figure_style.key(
+                f"{entry.label}, whole answer", figure_style.style_of(entry), ":", "white"
+            )
             for entry in chosen
             if not scores.filter(estimator=entry.id, scored=WHOLE).is_empty()
         ]
@@ -103,7 +107,7 @@ def _pointers(axes: Axes, rows: pl.DataFrame) -> None:
 def _reviews(axes: Axes, scores: pl.DataFrame, entries: Sequence[Entry]) -> None:
     """The share of the wrong parts that is found, by the share that is reviewed."""
     for entry in entries:
-        look = figure_style.look(entry)
+        look = figure_style.style_of(entry)
         for kind, line in ((PART, "-"), (WHOLE, ":")):
             own = scores.filter(estimator=entry.id, scored=kind)
             values = [own.filter(metric=f"found_{share}")["value"] for share in REVIEWED]

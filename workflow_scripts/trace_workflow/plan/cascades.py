@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trace_workflow.config.selection import Run, chosen_for
+from trace_workflow.config.selection import Run
 from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Study, Table, analysed
 from trace_workflow.plan.main_study import FILES
 from tracecal.estimators.entry import PICKED
@@ -21,11 +21,11 @@ def results(run: Run) -> Iterator[Result | Table]:
 def _early_doubt(run: Run) -> Iterator[Result | Table]:
     """The compared estimators that have a meaning on a part of an answer."""
     # Estimators that look at a trace alone have a meaning on its first tokens.
-    shown = [e for e in run.main_compared if of_trace_alone(e)]
+    shown = run.selection.main_compared.where(of_trace_alone)
     if not shown:
         return
     settings = {
-        "estimators": {e.id: e.inputs for e in shown},
+        "estimators": shown.inputs,
         "method": run.config.calibration.method,
         "bootstrap": run.bootstrap,
     }
@@ -38,17 +38,16 @@ def _early_doubt(run: Run) -> Iterator[Result | Table]:
 
 def _cascades(run: Run) -> Iterator[Result | Table]:
     """The pairs of a small and a large model; a run with one model has none."""
-    config, pairs = run.config, run.config.cascades()
+    config, compared, pairs = run.config, run.selection.compared, run.config.cascades()
     if not pairs:
         return
-    baselines = [e.id for e in run.compared if e.role == "baseline"]
     prices = {one.slug: one.price.model_dump() for one in config.models if one.price}
     kinds = ("labels", "traces", "predictions", "splits", "questions")
     for two in pairs:
-        known = [e.id for e in chosen_for(two[0], run.compared, config)]
+        known = run.selection.computed(two[0]).named(compared.ids)
         settings = {
-            "estimators": [*known, *([PICKED] if baselines else [])],
-            "baselines": [name for name in baselines if name in known],
+            "estimators": [*known.ids, *([PICKED] if compared.baselines else [])],
+            "baselines": known.baselines.ids,
             "bootstrap": run.bootstrap,
             "prices": {model: prices[model] for model in two if model in prices},
         }
@@ -60,8 +59,8 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
         yield _of_two("cascades", two, settings, _files(kinds, "all") | more)
     yield _of_all("cascades", pairs)
     shown = {"named": config.study.named_baseline}
-    yield Table("cascades", ["cascades"], ["all"], run.compared, shown)
-    drawn = {"entries": entries(run.compared), "models": run.model_labels} | shown
+    yield Table("cascades", ["cascades"], ["all"], compared, shown)
+    drawn = {"entries": entries(compared), "models": run.model_labels} | shown
     yield Figure("cost_and_accuracy", {"found": analysed("cascades")}, drawn)
     yield from _promises(run, pairs)
 
@@ -69,12 +68,11 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
 def _promises(run: Run, pairs: Pairs) -> Iterator[Result | Table]:
     """The thresholds of cascades, of the pairs whose small model has TRACE+."""
     config = run.config
-    plus = {e.id: e for e in run.chosen}.get("trace_plus")
-    kept = [pair for pair in pairs if plus and plus in chosen_for(pair[0], run.chosen, config)]
+    kept = [pair for pair in pairs if "trace_plus" in run.selection.computed(pair[0]).ids]
     if not kept:
         return
     settings = {
-        "inputs": plus.inputs,
+        "inputs": run.selection.chosen.inputs["trace_plus"],
         "method": config.calibration.method,
         "promises": config.risk_control.cascades.listed(),
         "confidence": config.risk_control.confidence,

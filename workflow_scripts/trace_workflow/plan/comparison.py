@@ -25,26 +25,29 @@ def results(run: Run) -> Iterator[Result | Table]:
     """The analyses, tables and figures of the averages."""
     yield from _analyses(run)
     named = {"named": run.config.study.named_baseline}
-    fits = {e.id: e.label for e in run.beyond_paper}
+    selection = run.selection
+    fits = {e.id: e.label for e in selection.beyond_paper}
     frames = ["improvements", *(["beyond_paper"] if fits else [])]
     yield compares(run, "main_comparison", *frames, **named, beyond_paper=fits)
     languages = ("improvements", "language_averages", "language_improvements", "language_accuracy")
     yield compares(run, "languages", *languages)
     yield from _of_few_estimators(run)
-    yield Table("protocol_comparison", studies=(), more={"methods": protocol_rows(run.chosen)})
+    yield Table(
+        "protocol_comparison", studies=(), more={"methods": protocol_rows(selection.chosen)}
+    )
     yield Table(
         "trace_plus_features",
         studies=(),
         more={"features": list(TRACE_PLUS_FEATURES), "excluded": list(LIKELIHOOD)},
     )
     labels = {"models": run.model_labels, "tasks": run.task_labels}
-    compared = {"entries": entries(run.compared)} | labels
+    compared = {"entries": entries(selection.compared)} | labels
     means = {"means": AVERAGES}
     yield Figure("performance_overview", means, compared | {"study": run.study})
     paired = {name: analysed(name) for name in ("improvements", "accuracy")}
     yield Figure("paired_differences", paired, compared)
     if run.study["cross"]:
-        over_models = {"studies": ["cross"], "estimators": run.compared} | named
+        over_models = {"studies": ["cross"], "estimators": selection.compared} | named
         yield compares(run, "cross_model", "improvements", **over_models)
         yield compares(
             run, "cross_model_task_details", "improvements", **over_models, short_models=True
@@ -58,20 +61,20 @@ def results(run: Run) -> Iterator[Result | Table]:
         pairs="all",
         quick=True,
     )
-    if "trace_plus" in {e.id for e in run.chosen}:
+    if "trace_plus" in selection.chosen.ids:
         more = {"missing": run.missing_parts} if run.missing_parts else {}
         yield Table("risk_coverage", ["risk_coverage", "accuracy"], studies=["all"], more=more)
 
 
 def _analyses(run: Run) -> Iterator[Analysis]:
-    baselines = {"baselines": [e.id for e in run.chosen if e.role == "baseline"]}
+    baselines = {"baselines": run.selection.chosen.baselines.ids}
     named = {"named": run.config.study.named_baseline}
     resamples = {"resamples": PerPair("<results>/resamples/{model}/{task}.parquet", "all")}
     intervals = baselines | {"studies": run.studies, "level": run.config.bootstrap.level}
     yield Analysis(
         "averages", {"measured": "<results>/metrics.parquet"}, {"studies": run.studies}, quick=True
     )
-    if run.on_subset:
+    if run.selection.on_subset:
         measured = {"measured": "<results>/subset/metrics.parquet"}
         settings = {"studies": run.main}
         yield Analysis("subset_averages", measured, settings, made_by="averages", quick=True)
@@ -87,10 +90,13 @@ def _analyses(run: Run) -> Iterator[Analysis]:
         quick=True,
     )
     yield Analysis("comparisons", resamples, intervals, quick=True)
-    if run.beyond_paper:
-        fits = {"baselines": [e.id for e in run.beyond_paper]}
+    if fits := run.selection.beyond_paper.ids:
         yield Analysis(
-            "beyond_paper", resamples, intervals | fits, made_by="comparisons", quick=True
+            "beyond_paper",
+            resamples,
+            intervals | {"baselines": fits},
+            made_by="comparisons",
+            quick=True,
         )
     yield Analysis(
         "language_averages",
@@ -109,15 +115,15 @@ def _analyses(run: Run) -> Iterator[Analysis]:
 
 def _of_few_estimators(run: Run) -> Iterator[Table]:
     """The tables of a few estimators' averages; those of a single one compare nothing."""
-    requires = {"requires": {e.id: e.requires for e in run.on_subset or run.main_chosen}}
+    selection = run.selection
+    requires = {"requires": {e.id: e.requires for e in selection.on_subset or selection.main}}
     own = {"ablation": {"studies": ["main", "cross"]}, "broader_uq": requires}
     for name in ROWS:
-        of_subset = bool(run.on_subset) and name in OF_SUBSET
-        known = run.on_subset if of_subset else run.main_chosen
+        of_subset = bool(selection.on_subset) and name in OF_SUBSET
+        known = selection.on_subset if of_subset else selection.main
         ids = shown(name) | (BASELINES_ON_SUBSET if of_subset and name == "broader_uq" else set())
-        estimators = [e for e in known if e.id in ids]
-        if name == "broader_uq":
-            estimators += run.custom
+        own_too = selection.custom if name == "broader_uq" else ()
+        estimators = [*known.named(ids), *own_too]
         if len(estimators) > 1:
             yield compares(
                 run,

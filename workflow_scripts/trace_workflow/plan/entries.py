@@ -144,12 +144,12 @@ def compares(
     Its notes also say how many answers are correct, which estimators do not score all of them, and
     whether a calibration part is large enough for the weights of a fit.
     """
-    estimators = run.main_compared if estimators is None else estimators
+    estimators = run.selection.main_compared if estimators is None else estimators
     fitted = {
         "weights": max([len(e.inputs) for e in estimators], default=0),
         "calibration_share": run.config.splits.calibration_share,
     }
-    if any(estimator.family == "beam" for estimator in estimators):
+    if any("beams" in estimator.needs for estimator in estimators):
         more["beams"] = run.config.beams.width
     if of_subset:
         more["subset"] = run.config.study.broader.answers

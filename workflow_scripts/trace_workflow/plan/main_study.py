@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trace_workflow.config.selection import Run, beyond_traces
+from trace_workflow.config.selection import Estimators, Run
 from trace_workflow.plan.entries import (
     QUESTIONS,
     Analysis,
@@ -46,12 +46,11 @@ def results(run: Run) -> Iterator[Result | Table]:
 def _operators(run: Run) -> Iterator[Result | Table]:
     """Variants of TRACE's operators."""
     varied = "operators labels splits"
-    plus = [e for e in run.main_chosen if e.id == "trace_plus"]
-    trace_plus = [name.split(".", 1)[1] for e in plus for name in e.inputs]
+    trace_plus = run.selection.main.inputs.get("trace_plus", [])
     yield _of_pairs(
         "hyperparameter_sensitivity",
         f"{varied} features",
-        _calibration(run) | {"trace_plus": trace_plus},
+        _calibration(run) | {"trace_plus": [name.split(".", 1)[1] for name in trace_plus]},
     )
     yield compares(
         run, "hyperparameter_sensitivity", "hyperparameter_sensitivity", estimators=[], weights=1
@@ -79,19 +78,18 @@ def _spikes(run: Run) -> Iterator[Result | Table]:
 
 def _representative(run: Run) -> Iterator[Result | Table]:
     """Representative estimators: by error, calibration size, coverage and length."""
-    shown = run.representative
-    ids = [e.id for e in shown]
+    shown = run.selection.representative
     bins = {"ece_bins": run.config.calibration.ece_bins}
     localized = {
-        "scored": [e.id for e in shown if not e.features],
-        "learned": [e.id for e in shown if e.features],
+        "scored": shown.scored.ids,
+        "learned": shown.learned.ids,
         "named": run.config.study.named_baseline,
         "bootstrap": run.bootstrap,
     }
     for name in ("localized_global_errors", "localized_error_subtypes"):
         read = "scores predictions features labels tasks"
         yield _of_pairs(name, read, {"name": name} | localized, made_by="localized_errors")
-    sizes = {"estimators": {e.id: e.inputs for e in shown}} | _calibration(run)
+    sizes = {"estimators": shown.inputs} | _calibration(run)
     sizes["share"] = run.config.splits.calibration_share
     yield _of_pairs("calibration_size", "labels scores features splits questions", sizes)
     for name, part in {
@@ -99,9 +97,9 @@ def _representative(run: Run) -> Iterator[Result | Table]:
         "reliability_bins": "bins",
         "risk_coverage_curve": "curve",
     }.items():
-        settings = {"estimators": ids} | bins | {"part": part}
+        settings = {"estimators": shown.ids} | bins | {"part": part}
         yield _of_pairs(name, "predictions labels", settings, made_by="reliability_selective")
-    by_length = {"estimators": ids} | bins
+    by_length = {"estimators": shown.ids} | bins
     yield _of_pairs("length_stratified", "predictions labels scores features", by_length)
     means = {"made_by": "averages", "studies": run.main}
     yield _averages("calibration_size", **means, by=["calibration_share"])
@@ -131,18 +129,19 @@ def _representative(run: Run) -> Iterator[Result | Table]:
 
 def _few_labels(run: Run) -> Iterator[Result | Table]:
     """TRACE+, the fits on logarithms and the baselines, at fixed numbers of labels."""
-    baselines = [e for e in run.main_compared if e.role == "baseline"]
-    fits = [e for e in run.main_chosen if e.id == "trace_plus" or e in run.beyond_paper]
-    if "trace_plus" not in {e.id for e in fits}:
+    selection = run.selection
+    baselines = selection.main_compared.baselines
+    fits = selection.main.named(["trace_plus", *selection.beyond_paper.ids])
+    if "trace_plus" not in fits.ids:
         return
     named = {run.config.study.named_baseline, "seq_logp", "len_norm_logp"}
-    shown = [*fits, *(e for e in baselines if e.id in named)]
+    shown = Estimators([*fits, *baselines.named(named)])
     seed, resamples, level = run.bootstrap
     settings = {
-        "estimators": {e.id: e.inputs for e in [*fits, *baselines]},
-        "own_fits": {e.id: e.fit for e in fits if e.fit},
-        "shown": [*(e.id for e in shown), PICKED],
-        "baselines": [e.id for e in baselines],
+        "estimators": fits.inputs | baselines.inputs,
+        "own_fits": fits.own_fits,
+        "shown": [*shown.ids, PICKED],
+        "baselines": baselines.ids,
         "method": run.config.calibration.method,
         **{"seed": seed, "resamples": resamples, "level": level},
     }
@@ -159,8 +158,8 @@ def transfer(run: Run) -> Result:
         _files("labels scores features splits questions"),
         {
             "studies": run.main,
-            "estimators": {e.id: e.inputs for e in run.main_compared},
-            "baselines": [e.id for e in run.main_compared if e.role == "baseline"],
+            "estimators": run.selection.main_compared.inputs,
+            "baselines": run.selection.main_compared.baselines.ids,
             "named": run.config.study.named_baseline,
             **_calibration(run),
             "bootstrap": run.bootstrap,
@@ -210,12 +209,7 @@ def results_of_parts(run: Run) -> Iterator[Result | Table]:
     """The analyses, tables and figures of the study of parts, where a run has one."""
     if not run.missing_parts:
         return
-    shown = [
-        e
-        for e in run.chosen
-        if (e.role in ("baseline", "trace") or e in run.custom or e in run.beyond_paper)
-        and not beyond_traces(e)
-    ]
+    shown = run.selection.of_parts
     yield Analysis(
         "localisation",
         _of_parts("traces wholes labels splits questions"),
@@ -223,8 +217,8 @@ def results_of_parts(run: Run) -> Iterator[Result | Table]:
         pairs="parts",
     )
     scored = {
-        "scored": [e.id for e in shown if not e.features],
-        "learned": [e.id for e in shown if e.features],
+        "scored": shown.scored.ids,
+        "learned": shown.learned.ids,
     }
     yield Analysis(
         "part_scores",

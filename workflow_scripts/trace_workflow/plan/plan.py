@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
-from trace_workflow.config.selection import Run, costly
+from trace_workflow.config.selection import Run
 from trace_workflow.plan import cascades, comparison, main_study
 from trace_workflow.plan.entries import (
     QUESTIONS,
@@ -20,49 +20,50 @@ from trace_workflow.plan.entries import (
     Table,
 )
 from trace_workflow.tables.captions import count, filled, listed
-from tracecal.estimators.registry import ESTIMATORS, FAMILIES, entries
-
-TRACES = {"traces": "<results>/traces/{model}/{task}.arrow"}
-FEATURES = {"features": "<results>/features/{model}/{task}.parquet"}
+from tracecal.estimators.registry import entries
 
 
 def families(run: Run) -> list[Family]:
     """Every family of estimators, with the files that its estimators need."""
-    named = dict.fromkeys([*FAMILIES, *(["custom"] if run.config.custom_estimators else [])])
-    return [_family(name, run) for name in named]
+    names = dict.fromkeys(e.family for e in run.selection.available)
+    return [_family(name, run) for name in names]
 
 
 def _family(name: str, run: Run) -> Family:
-    """One family: what the registry says of its first estimator with a score holds for all."""
-    config = run.config
-    chosen = [e.id for e in run.chosen if e.family == name and not e.features]
+    """One family: what is said of its first estimator with a score holds for all."""
+    config, selection = run.config, run.selection
+    one, *_ = selection.available.where(lambda e: e.family == name).scored
+    chosen = selection.chosen.where(lambda e: e.family == name).scored.ids
+    rows = f"<results>/{SUBSETS}/{{task}}.parquet" if selection.on_subset_alone(one) else QUESTIONS
+    if one.supervised:
+        scores = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
+        return Family(name, chosen, {"learned": scores, "task": rows}, by_task=True)
+    traces = {"traces": "<results>/traces/{model}/{task}.arrow"}
+    weights = {"weights": f"<results>/weights/{name}/{{model}}/{{task}}.arrow"}
+    samples = {"samples": "<results>/samples/{model}/{task}.arrow"}
+    # Samples are compared by a model only where the configuration says so.
+    if config.sampling.equivalence == "nli":
+        samples["comparisons"] = "<results>/comparisons/{model}/{task}.arrow"
+    read = {
+        # Samples are of evaluated rows alone.
+        "traces": traces if "samples" in one.needs else traces | {"task": rows},
+        "features": {"features": "<results>/features/{model}/{task}.parquet"},
+        "beams": {"beams": "<results>/beams/{model}/{task}.arrow"},
+        "similarity": weights,
+        "importance": weights,
+        "samples": samples,
+        "meanings": {},
+        "asked": {"asked": f"<results>/asked/{name}/{{model}}/{{task}}.arrow"},
+    }
+    set_by = {
+        "samples": {"equivalence": config.sampling.equivalence},
+        "meanings": {"same_meaning": config.sampling.same_meaning},
+    }
+    inputs = {key: path for need in one.needs for key, path in read[need].items()}
+    settings = {key: of for need in one.needs for key, of in set_by.get(need, {}).items()}
     if name == "custom":
         file = config.custom_estimators
         settings = {"file": file, "held": custom_code(file)}
-        return Family(name, chosen, TRACES | {"task": QUESTIONS} | FEATURES, settings)
-    one = next(e for e in ESTIMATORS if e.family == name and not e.features)
-    subset = config.study.broader and costly(one)
-    task = {"task": f"<results>/{SUBSETS}/{{task}}.parquet" if subset else QUESTIONS}
-    if one.supervised:
-        scores = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
-        return Family(name, chosen, {"learned": scores} | task, by_task=True)
-    needed = {
-        "traces": TRACES if "samples" in one.needs else TRACES | task,
-        "features": FEATURES,
-        "beams": {"beams": "<results>/beams/{model}/{task}.arrow"},
-        "weights": {"weights": f"<results>/weights/{name}/{{model}}/{{task}}.arrow"},
-        "samples": {"samples": "<results>/samples/{model}/{task}.arrow"},
-        "asked": {"asked": f"<results>/asked/{name}/{{model}}/{{task}}.arrow"},
-    }
-    inputs = {key: path for need in one.needs for key, path in needed[need].items()}
-    settings: dict[str, object] = {}
-    if "samples" in one.needs:
-        settings["equivalence"] = config.sampling.equivalence
-        # Samples are compared by a model only where the configuration says so.
-        if config.sampling.equivalence == "nli":
-            inputs["comparisons"] = "<results>/comparisons/{model}/{task}.arrow"
-    if name == "semantic_entropy":
-        settings["same_meaning"] = config.sampling.same_meaning
     return Family(name, chosen, inputs, settings)
 
 
@@ -88,21 +89,16 @@ class Plan:
 
     def path(self, pattern: str, **wildcards: str) -> str:
         """A path pattern of an entry, filled in for a job."""
-        found = {"questions": self._questions(**wildcards), "parent": self._parent(**wildcards)}
-        return pattern.format(**found, **wildcards)
+        parent = self.run.parents.get(wildcards.get("task", ""), "")
+        return pattern.format(questions=self._questions(**wildcards), parent=parent, **wildcards)
 
     def _questions(self, model: str = "", task: str = "", **_: str) -> str:
         """The folder of a task's rows, those without an answer of the model marked.
 
         Only answers from files, and parts of answers, may lack some.
         """
-        config = self.run.config
-        some = config.answered(model) or config.of_parts(task)
+        some = self.run.config.answered(model) or task in self.run.parents
         return f"work/answered/{model}" if some else "tasks"
-
-    def _parent(self, task: str = "", **_: str) -> str:
-        """The task whose answers a task's are parts of."""
-        return (self.run.tasks[task].source.parts_of or "") if task in self.run.tasks else ""
 
     def files(self, result: Result, finished: Pairs, **wildcards: str) -> dict[str, object]:
         """The paths that an entry is made from, by name, for a job: one path, several, or those of
@@ -126,12 +122,12 @@ class Plan:
         """The pairs that belong to a study, as plain values; with `sharing` those of these models,
         and of tasks that all of them have.
         """
-        main = self.run.config.study.main
+        main, parents = self.run.config.study.main, self.run.parents
         belongs = {
             "all": lambda model, task: True,
             "main": lambda model, task: model == main.model and task in main.tasks,
-            "parts": lambda model, task: self._parent(task=task) != "",
-            "whole": lambda model, task: self._parent(task=task) == "",
+            "parts": lambda model, task: task in parents,
+            "whole": lambda model, task: task not in parents,
         }
         chosen = [pair for pair in pairs if pair[0] in sharing] if sharing else pairs
         own = [[model, task] for model, task in chosen if belongs[study](model, task)]

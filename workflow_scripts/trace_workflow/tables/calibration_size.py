@@ -8,10 +8,10 @@ from trace_workflow.tables.notes import (
     BETTER,
     METRICS,
     NAMES,
-    by,
     frame_of,
     partly,
     partly_note,
+    rows_by,
     summaries,
 )
 from trace_workflow.tables.settings import Frames, Settings, present_tasks
@@ -28,7 +28,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     present, shares = present_tasks(chosen), sorted(set(chosen[SHARE]))
     shown = [entry for entry in settings.estimators if entry.id in set(chosen["estimator"])]
     missing = notes.fewer(frames, settings)
-    means = by(chosen.filter(study="main"), SHARE, "metric", "estimator")
+    means = rows_by(chosen.filter(study="main"), SHARE, "metric", "estimator")
     rows = [
         {SHARE: share, "metric": metric}
         | summaries({entry.id: means.get((share, metric, entry.id), {}) for entry in shown})

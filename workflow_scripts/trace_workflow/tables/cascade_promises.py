@@ -1,4 +1,4 @@
-"""From which probability a small model's answer may be kept, and what that promises."""
+"""From which probability a small model's answer may be kept, and what that guarantees."""
 
 import polars as pl
 
@@ -7,15 +7,15 @@ from trace_workflow.tables.table import Column, Table
 
 NOTHING = "No two models share a task."
 EXPLAINED = (
-    "Each promise holds by itself, with confidence {confidence:g}, for questions of further groups "
-    "like the tested ones; a group counts with at most so many as the CSV file says. At most x "
-    "below: the cascade is right at most a share x less often than the large model alone. A dash: "
-    "no threshold is certified, and all is escalated; the CSV file says why."
+    "Each guarantee holds by itself, with confidence {confidence:g}, for questions of further "
+    "groups like the tested ones. The CSV file says with how many questions a group counts at "
+    "most. At most x below: the cascade is right at most a share x less often than the large model "
+    "alone. A dash: no threshold gives the guarantee, and all is escalated; the CSV file says why."
 )
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From the analysis of the same name: a section per pair of models, a row per promise."""
+    """From the analysis of the same name: a section per pair of models, a row per guarantee."""
     found = frames["cascade_promises"]
     below = pl.format("at most {} below", pl.col("promised"))
     rows = found.with_columns(
@@ -33,7 +33,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         frame=rows,
         columns=(
             Column(("task_label",), "Task", align="left"),
-            Column(("promise_label",), "Promise", align="left"),
+            Column(("promise_label",), "Guarantee", align="left"),
             Column(("threshold",), "Threshold", decimals=3),
             _percent("escalated", "Escalated, %", "", 0),
             *(_percent(name, label, "Accuracy, %", 1) for name, label in accuracies.items()),

@@ -26,7 +26,7 @@ from tracecal.calibration.cascades import (
 from tracecal.estimators.entry import PICKED
 
 LABELS = {
-    PICKED: "Picked baseline",
+    PICKED: "Selected baseline",
     BEST: "Best baseline (oracle)",
     RANDOM: "Random",
     ORACLE: "Oracle",

@@ -3,7 +3,7 @@
 import polars as pl
 
 from trace_workflow.analyses.early_doubt import ALL, METRICS, PREFIXES, SAVINGS, TOKENS
-from trace_workflow.tables.notes import BEST_OF_COLUMN, BETTER, by, frame_of, marked
+from trace_workflow.tables.notes import BEST_OF_COLUMN, BETTER, frame_of, marked, rows_by
 from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table, ranked
 
@@ -22,7 +22,7 @@ CHANGED = (
 def table(frames: Frames, settings: Settings) -> Table:
     """From the analysis of the same name: a row per estimator, means over the tasks."""
     found = frames["early_doubt"].filter(pl.col("task").is_null())
-    values = by(found, "estimator", "prefix", "metric")
+    values = rows_by(found, "estimator", "prefix", "metric")
     rows = []
     for entry in settings.estimators:
         row = {"estimator": entry.id, "label": entry.label}

@@ -15,11 +15,11 @@ from trace_workflow.tables.notes import (
     DEBIASED_IS,
     NAMES,
     beam_notes,
-    by,
     frame_of,
     method,
     partly,
     partly_note,
+    rows_by,
     summaries,
 )
 from trace_workflow.tables.settings import Frames, Settings
@@ -76,7 +76,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     by_study, further = layout.by_study, layout.further
     chosen = _chosen(frames["averages"], settings)
     known = set(chosen.filter(study="main")["estimator"])
-    means = by(chosen.drop_nulls("mean"), "study", "estimator", "metric")
+    means = rows_by(chosen.drop_nulls("mean"), "study", "estimator", "metric")
     entries = {entry.id: entry for entry in settings.estimators}
     wanted = shown_in(name)
     groups = (*ROWS[name], [id for id in entries if id not in wanted])

@@ -7,7 +7,7 @@ from tracecal.apps.explorer.contents import (
     HELD_OUT,
     LABEL,
     NO_PLACE,
-    OF_WHOLE,
+    OF_PARENT,
     PEAK,
     PLACE,
     PREDICTION,
@@ -22,15 +22,15 @@ from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluated, read_traces
 
 
-def read_wholes(shown: pl.DataFrame, traces: Mapping[tuple[str, str], str]) -> pl.DataFrame | None:
-    """ANSWER, OF_WHOLE and `peak` of the answers that the parts among `shown` are of.
+def read_parents(shown: pl.DataFrame, traces: Mapping[tuple[str, str], str]) -> pl.DataFrame | None:
+    """ANSWER, OF_PARENT and `peak` of the answers that the parts among `shown` are of.
 
     `traces` are the files of those answers, by (model, task); null where there are none.
     """
     found = []
     for (model, task), path in traces.items():
         ids = shown.filter(model=model, parent_task=task)["parent_id"].unique()
-        frame = read_traces(path, ["example_id", *OF_WHOLE])
+        frame = read_traces(path, ["example_id", *OF_PARENT])
         own = frame.filter(pl.col("example_id").is_in(ids.implode()))
         found.append(own.select(pl.lit(model).alias("model"), pl.lit(task).alias("task"), pl.all()))
     return pl.concat(found).with_columns(peak=PEAK) if found else None

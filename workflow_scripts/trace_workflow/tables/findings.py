@@ -310,7 +310,7 @@ def hindsight(rows: pl.DataFrame, labels: Labels) -> list[Finding]:
 def _others(averages: pl.DataFrame, labels: Labels) -> list[Finding]:
     ranked = averages.drop_nulls("mean").sort("mean", "estimator", descending=[True, False])
     results = [f"{labels[row['estimator']]} {row['mean']:.2f}" for row in ranked.to_dicts()]
-    sentence = f"Methods of other families have an AUROC of {', '.join(results)}."
+    sentence = f"AUROC of methods of other families: {'; '.join(results)}."
     return [Finding("other methods", sentence, "broader_uq")] if results else []
 
 
@@ -328,7 +328,7 @@ def over_models(rows: pl.DataFrame) -> list[Finding]:
         if parts:
             pairs = max(by_rival[rival]["tasks"] for rival in RIVALS if rival in by_rival)
             sentence = (
-                f"Over {count(pairs, 'pair')} of model and task, TRACE+ has the better "
+                f"Over {count(pairs, 'pair')} of model and task, TRACE+ has a better "
                 f"{MEASURES[metric].name} {' and '.join(parts)}."
             )
             told.append(Finding("models", sentence, "cross_model"))
@@ -441,9 +441,9 @@ def _routed(row: Mapping, column: str, how: str, pair: Mapping, models: Labels) 
     value, result = row[column], outcome(row[f"{column}_low"], row[f"{column}_high"])
     if value is None or result is None:
         return None
-    words = {"won": "more", "tied": "measurably neither more nor less", "lost": "less"}[result]
+    words = {"won": "more", "tied": "measurably neither more nor fewer", "lost": "fewer"}
     return (
         f"Sending the answers that TRACE+ doubts from {models[pair['small']]} to "
-        f"{models[pair['large']]} gets {words} of them right than sending them {how} (mean "
-        f"accuracy {value:+.3f}, {interval(row, f'{column}_')})."
+        f"{models[pair['large']]} gets {words[result]} of them right than sending them {how} "
+        f"(mean accuracy {value:+.3f}, {interval(row, f'{column}_')})."
     )

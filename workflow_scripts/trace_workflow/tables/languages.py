@@ -14,7 +14,12 @@ ALL = "all"
 # Right and wrong answers that an AUROC needs at least to be informative.
 FEW = 10
 TRACED = (PICKED, "trace", TRACE_PLUS)
-LABELS = {PICKED: "Picked baseline", BEST: "Best Non-TRACE", "trace": "TRACE", TRACE_PLUS: "TRACE+"}
+LABELS = {
+    PICKED: "Selected baseline",
+    BEST: "Best Non-TRACE",
+    "trace": "TRACE",
+    TRACE_PLUS: "TRACE+",
+}
 SCOPE = ("task", "language")
 
 

@@ -4,11 +4,11 @@ from trace_workflow.analyses.length_stratified import STRATA
 from trace_workflow.tables import notes
 from trace_workflow.tables.notes import (
     METRICS,
-    by,
     frame_of,
     method,
     partly,
     partly_note,
+    rows_by,
     summaries,
 )
 from trace_workflow.tables.settings import Frames, Settings, present_tasks
@@ -21,7 +21,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     """From `length_stratified_averages`: a row per estimator."""
     chosen = settings.select(frames["length_stratified_averages"], "main")
     present, ids = present_tasks(chosen), set(chosen["estimator"])
-    means = by(chosen.filter(study="main"), "estimator", "stratum", "metric")
+    means = rows_by(chosen.filter(study="main"), "estimator", "stratum", "metric")
     rows = [
         {"estimator": entry.id, "label": entry.label}
         | summaries({f"{s}_{m}": means.get((entry.id, s, m), {}) for s, m in KEYS})

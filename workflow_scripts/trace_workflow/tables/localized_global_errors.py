@@ -12,7 +12,7 @@ from trace_workflow.analyses.localized_errors import GAIN, GAINER
 from trace_workflow.tables import notes
 from trace_workflow.tables.captions import listed
 from trace_workflow.tables.improved import UNSUPPORTED
-from trace_workflow.tables.notes import BEST_OF_COLUMN, by, frame_of, marked, method
+from trace_workflow.tables.notes import BEST_OF_COLUMN, frame_of, marked, method, rows_by
 from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table, number, ranked
 
@@ -54,7 +54,7 @@ class Shown(NamedTuple):
 def localized_table(name: str, frames: Frames, settings: Settings, shown: Sequence[Shown]) -> Table:
     """The table `name` of an analysis of localized errors: a row per estimator, TRACE's last."""
     analysis, missing = frames[name], notes.fewer(frames, settings)
-    values = by(analysis, "estimator", "slice", "metric")
+    values = rows_by(analysis, "estimator", "slice", "metric")
     model, pooled = analysis.select("model", "tasks").row(0)
     present = [entry for entry in settings.estimators if entry.id in set(analysis["estimator"])]
     largest = {column.slice: most(values, column.slice) for column in shown}
@@ -119,7 +119,7 @@ def _column(column: Shown, values: Values) -> Column:
 
 
 def _unsupported(column: Shown, values: Values) -> bool:
-    """Whether TRACE+ is better than the named baseline, and the interval contains zero."""
+    """Whether TRACE+ is better than the prespecified baseline, and the interval contains zero."""
     gain = values[GAIN, column.slice, column.metric]
     if not _compared(column.slice, values):
         return False
@@ -158,7 +158,7 @@ def _empty(largest: Largest) -> Iterator[str]:
 
 
 def _gains(shown: Sequence[Shown], values: Values, settings: Settings) -> Iterator[str]:
-    """By how much TRACE+ exceeds the named baseline, with a bootstrap interval."""
+    """By how much TRACE+ exceeds the prespecified baseline, with a bootstrap interval."""
     areas = [column.slice for column in shown if column.metric == "auroc"]
     gains = {part: values[GAIN, part, "auroc"] for part in areas}
     stated = [
@@ -177,8 +177,8 @@ def _gains(shown: Sequence[Shown], values: Values, settings: Settings) -> Iterat
         )
     if any(_unsupported(column, values) for column in shown):
         yield (
-            f"{UNSUPPORTED} TRACE+ is better than the named baseline, but the interval of the "
-            "difference does not lie above zero."
+            f"{UNSUPPORTED} TRACE+ is better than the prespecified baseline, but the interval of "
+            "the difference does not lie above zero."
         )
 
 

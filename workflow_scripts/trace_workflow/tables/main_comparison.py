@@ -15,9 +15,9 @@ from trace_workflow.tables.notes import (
     NAMES,
     PARTLY,
     beam_notes,
-    by,
     marked,
     method,
+    rows_by,
     summaries,
 )
 from trace_workflow.tables.settings import Frames, Settings, present_tasks
@@ -42,7 +42,7 @@ def table(frames: Frames, settings: Settings) -> Table:
     chosen = settings.select(frames["averages"], "main")
     present, ids = present_tasks(chosen), set(chosen["estimator"])
     rows = [entry for entry in settings.of_role("baseline", "trace") if entry.id in ids]
-    means = by(chosen, "task", "estimator", "metric")
+    means = rows_by(chosen, "task", "estimator", "metric")
     metrics = [metric for metric in CLAIMED if metric in set(chosen["metric"])]
     further = [metric for metric in metrics if metric not in METRICS]
     keys = [
@@ -89,7 +89,7 @@ def _gains(improvements: pl.DataFrame, rows: Sequence[Entry], settings: Settings
     roles = {entry.id if entry.role == "trace" else entry.role for entry in rows}
     if not {"baseline", entry.TRACE_PLUS} <= roles:
         return {}
-    return by(settings.select(improvements, "main"), "task", "metric", "against")
+    return rows_by(settings.select(improvements, "main"), "task", "metric", "against")
 
 
 def _name(task: str | None, metric: str) -> str:

@@ -147,14 +147,14 @@ def too_few(
             sizes = [_span(shares, number) for number in (row["n"], rarer)]
             name = settings.pair(row["model"], row["task"]) if row["task"] else "all tasks together"
             few.append(
-                f"{name} needs about {wanted:.0f} calibration answers, has {sizes[0]} ({sizes[1]} "
-                "of the rarer class)"
+                f"{name} has {sizes[0]} ({sizes[1]} of the rarer class) and needs about "
+                f"{wanted:.0f}"
                 if math.isfinite(wanted)
                 else f"{name} has answers of one class only"
             )
     warning = (
-        f"Sample too small for {count(weights, 'weight')} (Riley et al. 2020, overfitting of at "
-        f"most {1 - SHRINKAGE:.0%}): "
+        f"Too few calibration answers for {count(weights, 'weight')} (Riley et al. 2020, "
+        f"overfitting of at most {1 - SHRINKAGE:.0%}): "
     )
     return [f"{warning}{'; '.join(few)}."] if few else []
 
@@ -313,7 +313,7 @@ def undefined(averages: pl.DataFrame, metric: str, tasks: Labels) -> list[str]:
     return [f"{tasks[task]} ({n} of {splits} splits)" for task, n, splits in counts.iter_rows()]
 
 
-def by(frame: pl.DataFrame, *keys: str) -> Mapping[tuple, dict]:
+def rows_by(frame: pl.DataFrame, *keys: str) -> Mapping[tuple, dict]:
     """The rows of a frame by their keys."""
     return {tuple(row[key] for key in keys): row for row in frame.iter_rows(named=True)}
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from trace_workflow.tables import notes
 from trace_workflow.tables.captions import count, note
-from trace_workflow.tables.notes import LEFT_OUT, PARTLY, by, frame_of, marked
+from trace_workflow.tables.notes import LEFT_OUT, PARTLY, frame_of, marked, rows_by
 from trace_workflow.tables.settings import Frames, Settings, present_tasks
 from trace_workflow.tables.table import Column, Table
 
@@ -20,7 +20,7 @@ Averages = Mapping[tuple[str | None, str, str], Mapping]
 def table(frames: Frames, settings: Settings) -> Table:
     """From `position_shift`: a row per task, and their average."""
     analysis = frames["position_shift"]
-    present, averages = present_tasks(analysis), by(analysis, "task", "quantity", "over")
+    present, averages = present_tasks(analysis), rows_by(analysis, "task", "quantity", "over")
     drawn = averages[None, "shifted", "draw"]["repetitions"]
     frame = frame_of([_row(task, averages, settings) for task in (*present, None)])
     return Table(

@@ -8,10 +8,10 @@ from trace_workflow.tables.notes import (
     BETTER,
     LEFT_OUT,
     NAMES,
-    by,
     frame_of,
     method,
     partly,
+    rows_by,
 )
 from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table, ranked
@@ -23,7 +23,7 @@ METRICS = {metric: NAMES[metric] for metric in ("ece", "brier", "auroc")} | RISK
 def table(frames: Frames, settings: Settings) -> Table:
     """From `reliability_selective_averages`: a row per estimator."""
     averages = frames["reliability_selective_averages"]
-    means = by(averages, "estimator", "metric")
+    means = rows_by(averages, "estimator", "metric")
     present = [counted["task"] for counted in notes.rows(frames, settings)]
     rows = []
     for entry in settings.estimators:

@@ -1,4 +1,4 @@
-"""Thresholds on TRACE+ certified to keep the error rate of what they keep, for each pair."""
+"""Thresholds on TRACE+ that guarantee the error rate of what they keep, for each pair."""
 
 from collections.abc import Sequence
 

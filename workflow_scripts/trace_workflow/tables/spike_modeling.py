@@ -7,9 +7,9 @@ from trace_workflow.tables.notes import (
     LEFT_OUT,
     NAMES,
     RISK,
-    by,
     frame_of,
     partly,
+    rows_by,
     summaries,
 )
 from trace_workflow.tables.settings import Frames, Settings
@@ -28,7 +28,7 @@ FEATURE_SETS = {
 def table(frames: Frames, settings: Settings) -> Table:
     """From `spike_modeling_averages`: a row per set of features, mean ± s.d. over splits."""
     averages = frames["spike_modeling_averages"]
-    means = by(averages, "features", "metric")
+    means = rows_by(averages, "features", "metric")
     model, tasks = averages.select("model", "tasks").row(0)
     rows = []
     for features in sorted({features for features, _ in means}, key=list(FEATURE_SETS).index):

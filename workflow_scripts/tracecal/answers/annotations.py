@@ -14,7 +14,7 @@ from tracecal.io.input_files import MOST_BYTES, require_regular
 RIGHT = ("right", "correct", "true", "yes", "c", "1")
 WRONG = ("wrong", "incorrect", "false", "no", "i", "0")
 UNSURE = ("unsure", "unknown", "skip", "skipped", "?")
-WORDS = dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False) | dict.fromkeys(UNSURE, None)
+VERDICTS = dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False) | dict.fromkeys(UNSURE, None)
 # An answer's id among an annotated task's data; `id` itself is the tool's own number.
 IDS = ("example_id", "custom_id", "doc_id")
 
@@ -128,9 +128,9 @@ def _one(example: str, values: Iterable[Any]) -> bool | None:
 
 def _verdict(value: Any) -> bool | None:
     word = str(value).strip().casefold()
-    if word not in WORDS:
+    if word not in VERDICTS:
         raise WrongRow(
             f"its verdict {value!r} is none of {', '.join(RIGHT)}; {', '.join(WRONG)}; "
             f"{', '.join(UNSURE)}"
         )
-    return WORDS[word]
+    return VERDICTS[word]

@@ -15,7 +15,7 @@ Floats = list[float | None]
 # Columns that may hold log-probabilities, and the form in which they hold them.
 LOGPROBS = ("logprobs", "token_logprobs", "logprob")
 PROBABILITIES = ("probabilities", "token_probabilities", "probs")
-TRACE = ("surprisal", *LOGPROBS, *PROBABILITIES)
+TRACES = ("surprisal", *LOGPROBS, *PROBABILITIES)
 
 
 class Row(BaseModel):
@@ -65,7 +65,8 @@ def read_columns(body: dict[str, Any]) -> RawAnswer:
         if (values := _entropies(getattr(row, name), name)) is not None
     }
     for lows, highs in pairwise(exact.values()):
-        if any(low > high + SLACK for low, high in zip(lows, highs, strict=True)):
+        pairs = zip(lows, highs, strict=True)
+        if any(low > high + SLACK for low, high in pairs if None not in (low, high)):
             raise WrongRow("its entropies do not lie between their bounds")
     steps = []
     if logprobs is not None:
@@ -116,14 +117,14 @@ def _log(probability: float | None, t: int) -> float | None:
     return math.log(probability)
 
 
-def _entropies(values: Floats | None, name: str) -> list[float] | None:
-    """An answer's entropies; null where any of them is missing."""
-    if values is None or None in values:
+def _entropies(values: Floats | None, name: str) -> Floats | None:
+    """An answer's entropies, null where one is missing; null where all are."""
+    if values is None or all(value is None for value in values):
         return None
     for t, value in enumerate(values, 1):
-        if not -SLACK <= value < math.inf:
+        if value is not None and not -SLACK <= value < math.inf:
             raise WrongRow(f"token {t} has the {name} {value:g}, not finite and at least 0")
-    return [max(value, 0.0) for value in values]
+    return [None if value is None else max(value, 0.0) for value in values]
 
 
 def _with_keys(top: Any, own: float | None) -> list[tuple[object, float | None]]:

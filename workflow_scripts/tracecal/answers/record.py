@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Literal
@@ -16,6 +16,7 @@ Known = Literal["yes", "no", "unknown"]
 Reasoning = Literal["none", "apart", "within", "alone"]
 
 FLOATS = pl.List(pl.Float32)  # as in the traces
+TRACE = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
 RECORDS = {
     "example_id": pl.String,
     "prompt": pl.String,
@@ -36,6 +37,8 @@ RECORDS = {
     "group_id": pl.String,
     "correct": pl.Boolean,
     "lacks": pl.String,
+    "partial": pl.Struct(dict.fromkeys(TRACE, FLOATS)),
+    "also": pl.List(pl.Struct({"name": pl.String, "path": pl.String, "value": pl.Float64})),
 }
 
 
@@ -68,9 +71,10 @@ class Details:
 class Record(Details):
     """One answer and its trace.
 
-    `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where
-    there are no bounds, else their midpoint, from `top_k` tokens at each step; `lacks` says why a
-    trace is incomplete.
+    `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where there
+    are no bounds, else their midpoint, from `top_k` tokens at each step; `lacks` says why a trace
+    is incomplete. `partial` then holds its lists, null at the tokens that lack a value, for parts
+    of the answer that lack none. `also` holds the columns of a user's own that were asked for.
     """
 
     example_id: str
@@ -80,6 +84,8 @@ class Record(Details):
     entropy_upper: Sequence[float] | None = None
     top_k: int | None = None
     lacks: str | None = None
+    partial: Mapping[str, Sequence[float | None] | None] | None = None
+    also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
 # Whether an answer has exact entropies, the middle of top-k bounds, or none.
@@ -98,6 +104,22 @@ def entropy_kind(answers: pl.DataFrame) -> str:
     return next((kind for kind in ("top-k", "exact") if kind in kinds), "none")
 
 
+def with_partial(answers: pl.DataFrame) -> pl.DataFrame:
+    """The answers with lists that are null at the tokens that lack a value, where whole ones are
+    missing.
+    """
+    parts = pl.col("partial").struct
+    return answers.with_columns(pl.coalesce(name, parts.field(name)) for name in TRACE)
+
+
+def also_in(answers: pl.DataFrame) -> dict[str, str]:
+    """The further columns of answers by name, with their paths in a row."""
+    told = answers.select(pl.col("also").explode()).unnest("also").drop_nulls("name")
+    return dict(
+        told.unique("name", keep="first", maintain_order=True).select("name", "path").rows()
+    )
+
+
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:
     """The columns of `RECORDS`, a row per record, in their order."""
     return pl.DataFrame([vars(record) for record in records], schema=RECORDS)
@@ -108,14 +130,15 @@ def as_frame(records: Iterable[Record]) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class RawAnswer(Details):
-    """An answer as its format states it; `exact` holds entropies that need not be computed.
+    """An answer as its format states it; `exact` holds entropies that need not be computed, null
+    at tokens that lack one.
 
     `thoughts` is the reasoning that is stated beside the answer, empty where it is not shown; null
     where there is none.
     """
 
     steps: Sequence[Step] = ()
-    exact: dict[str, Sequence[float]] = field(default_factory=dict)
+    exact: dict[str, Sequence[float | None]] = field(default_factory=dict)
     thoughts: str | None = None
 
 

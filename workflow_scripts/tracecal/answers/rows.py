@@ -1,15 +1,22 @@
 """The formats of answers: how each is recognised, its reader, and the record made of a row."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
-from tracecal.answers.columns import TRACE, read_columns
-from tracecal.answers.evaluations import one_verdict, read_inspect, read_lm_eval, verdict
-from tracecal.answers.record import Details, RawAnswer, Record, with_kept
+from tracecal.answers.columns import TRACES, read_columns
+from tracecal.answers.evaluations import (
+    VERDICTS,
+    one_verdict,
+    read_inspect,
+    read_lm_eval,
+    verdict,
+)
+from tracecal.answers.record import TRACE, Details, RawAnswer, Record, with_kept
 from tracecal.answers.servers import (
     first_choice,
     read_chat,
@@ -20,7 +27,15 @@ from tracecal.answers.servers import (
     read_sglang,
 )
 from tracecal.answers.settings import Reading
-from tracecal.answers.tokens import SLACK, WrongRow, entropies, known, most_listed, surprisals
+from tracecal.answers.tokens import (
+    SLACK,
+    Step,
+    WrongRow,
+    entropies,
+    known,
+    most_listed,
+    surprisals,
+)
 
 Row = dict[str, Any]
 
@@ -56,7 +71,7 @@ FORMATS: dict[str, tuple[Callable[[Row], bool], Callable[[Row, str | None], RawA
     "sglang": (lambda body: isinstance(body.get("meta_info"), dict), _simple(read_sglang)),
     "ollama": (lambda body: "done" in body or _logprob_objects(body), _simple(read_ollama)),
     "columns": (
-        lambda body: any(name in body for name in (*TRACE, "token_ids", "answer", "text")),
+        lambda body: any(name in body for name in (*TRACES, "token_ids", "answer", "text")),
         _simple(read_columns),
     ),
 }
@@ -82,25 +97,13 @@ def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
     raw = with_kept(raw, reading.reasoning)
     values = known(raw.steps)
     surprisal, lacks = surprisals(values)
-    bounds: dict[str, Any] = dict(raw.exact)
-    entropy = bounds.pop("entropy", None)
-    if entropy and max(entropy) > (most := math.log(reading.vocabulary or math.inf)) + SLACK:
-        raise WrongRow(
-            f"it has the entropy {max(entropy):g}, above {most:.4g}, the most that the vocabulary "
-            "allows: entropies must be in nats"
-        )
-    if entropy is None:
-        how = reading.vocabulary, reading.greedy, reading.rounding
-        bounded, why = entropies(raw.steps, values, *how)
-        if bounded is not None:
-            bounds["entropy_lower"] = bounded.lower.tolist()
-            if reading.vocabulary is None:
-                why = "entropies need the vocabulary's size"
-            else:
-                entropy = bounded.middle.tolist()
-                bounds["top_k"] = most_listed(raw.steps, values)
-                bounds["entropy_upper"] = bounded.upper.tolist()
-        lacks = lacks or why
+    exact = {name: one for name, one in raw.exact.items() if None not in one}
+    trace, why = _entropies(raw.steps, values, exact, reading)
+    lacks = lacks or why
+    partial = None
+    if surprisal is None or "entropy" not in trace:
+        partial, top_k = _partial(raw, values, reading)
+        trace["top_k"] = trace.get("top_k", top_k)
     if not (raw.answer or "").strip() and not (surprisal or raw.token_ids):
         raise WrongRow("the answer is empty")
     tokens, texts = raw.tokens, [step.text for step in raw.steps]
@@ -117,15 +120,65 @@ def record(example_id: str, raw: RawAnswer, reading: Reading) -> Record:
         "processed": raw.processed if reading.processed == "auto" else reading.processed,
         "model": reading.model or raw.model,
     }
-    return Record(example_id, surprisal, entropy, **bounds, lacks=lacks, **details)
+    return Record(example_id, surprisal, **trace, lacks=lacks, partial=partial, **details)
+
+
+def _entropies(
+    steps: Sequence[Step], values: np.ndarray, exact: Mapping[str, Any], reading: Reading
+) -> tuple[dict[str, Any], str | None]:
+    """The entropies of steps by their `known` values or as they are stated, and their bounds, as
+    `Record` has them; and why there are none.
+    """
+    found = dict(exact)
+    if entropy := found.get("entropy"):
+        if max(entropy) > (most := math.log(reading.vocabulary or math.inf)) + SLACK:
+            raise WrongRow(
+                f"it has the entropy {max(entropy):g}, above {most:.4g}, the most that the "
+                "vocabulary allows: entropies must be in nats"
+            )
+        return found, None
+    how = reading.vocabulary, reading.greedy, reading.rounding
+    bounded, why = entropies(steps, values, *how)
+    if bounded is None:
+        return found, why
+    found["entropy_lower"] = bounded.lower.tolist()
+    if reading.vocabulary is None:
+        return found, "entropies need the vocabulary's size"
+    found["entropy"] = bounded.middle.tolist()
+    found["top_k"] = most_listed(steps, values)
+    found["entropy_upper"] = bounded.upper.tolist()
+    return found, None
+
+
+def _partial(
+    raw: RawAnswer, values: np.ndarray, reading: Reading
+) -> tuple[dict[str, Any] | None, int | None]:
+    """The lists of a trace, null at the tokens that lack a value, and how many tokens are listed;
+    null where no token has a log-probability.
+    """
+    given = values > -np.inf
+    if not len(values) or not given[:, 0].any():
+        return None, None
+    surprisal = [None if value == -np.inf else 0.0 - value for value in values[:, 0].tolist()]
+    lists: dict[str, Any] = dict.fromkeys(TRACE) | {"surprisal": surprisal}
+    if "entropy" in raw.exact:
+        return lists | raw.exact, None
+    places = np.flatnonzero(given.any(axis=1)).tolist()
+    trace, _ = _entropies([raw.steps[place] for place in places], values[places], {}, reading)
+    for name in {*trace} & {*TRACE}:
+        of_place = dict(zip(places, trace[name], strict=True))
+        lists[name] = [of_place.get(place) for place in range(len(values))]
+    return lists, trace.get("top_k")
 
 
 # The answer that a row holds.
 
 
-# The settings of a request that can change probabilities, and the values at which they do not.
+# The settings of a request that can change probabilities, and the values at which they do not. No
+# server divides by a temperature of 0: it takes the likeliest token, and states what 1 would give
+# (https://github.com/standardcompletions/rfcs/issues/11; vLLM, SGLang and llama.cpp do so).
 NEUTRAL: dict[str, tuple[object, ...]] = {
-    "temperature": (1,),
+    "temperature": (0, 1),
     "top_p": (1,),
     "top_k": (0, -1),
     "min_p": (0,),
@@ -167,6 +220,8 @@ def read_row(row: Any, reading: Reading) -> Record:
     if isinstance(row.get("group_id"), str | int):
         raw = replace(raw, group_id=str(row["group_id"]))
     answer = record(_id(row, body, reading), raw, reading)
+    if reading.also:
+        answer = replace(answer, also=_also(row, body, reading.also))
     texts = [text for text in vars(answer).values() if isinstance(text, str)]
     try:
         "".join([*texts, *(answer.tokens or ())]).encode()
@@ -197,7 +252,7 @@ def _request(row: Row, body: Row) -> Row:
 
 def _neutral(request: Row) -> bool:
     """Whether nothing in a request changes the probabilities, so that processed ones are raw."""
-    return request.get("temperature") == 1 and all(
+    return request.get("temperature") is not None and all(
         request.get(name) is None or request[name] in values for name, values in NEUTRAL.items()
     )
 
@@ -224,8 +279,11 @@ def _id(row: Row, body: Row, reading: Reading) -> str:
 
 
 def _label(row: Row, body: Row, reading: Reading, own: bool | None) -> bool | None:
-    """The verdict of `tracecal label`, unsure or not, whatever else the row says; or that at
-    `label`; without one that of the answer or those beside it. All that are looked at must agree.
+    """The first of three sources that a row has; the verdicts of one source must agree.
+
+    1. The verdict of `tracecal label`, which may be unsure.
+    2. That at the path `label`, else the answer's `own`.
+    3. Without `label`: `own`, and those under the names LABELS in the row and in the answer.
     """
     if isinstance(given := row.get("labelled"), dict):
         return verdict(given.get("correct"))
@@ -237,6 +295,30 @@ def _label(row: Row, body: Row, reading: Reading, own: bool | None) -> bool | No
     beside = {name: row.get(name) for name in looked_at}
     inside = {f"response.{name}": body.get(name) for name in looked_at if body is not row}
     return one_verdict(answer=own, **beside, **inside)
+
+
+def _also(row: Row, body: Row, paths: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The columns of a user's own: numbers as they are, verdicts as 1 and 0; null where the row has
+    none.
+    """
+    found = []
+    for name, path in paths.items():
+        value = find(row, path)
+        value = find(body, path) if value is None else value
+        try:
+            number = None if value in (None, "") else _number(value)
+        except (TypeError, ValueError) as error:
+            raise WrongRow(f"{path} holds {value!r}, neither a number nor a verdict") from error
+        found.append({"name": name, "path": path, "value": number})
+    return found
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or a verdict's; null for NaN. Raises `TypeError` or `ValueError`."""
+    number = float(VERDICTS.get(value, value))
+    if math.isinf(number):
+        raise ValueError
+    return None if math.isnan(number) else number
 
 
 def find(row: Any, path: str) -> Any:

@@ -49,6 +49,12 @@ class Reading(Strict):
     columns: dict[str, str] = Field(
         {}, description="column: its path in a row, such as surprisal: output.nll"
     )
+    also: dict[str, str] = Field(
+        {},
+        description="further column: the path in a row of a number or verdict that says how far to "
+        "trust the answer, larger: more, such as judge: scores.judge. The calibrator knows it; a "
+        "run takes none",
+    )
     filter: str | None = Field(None, description="lm-evaluation-harness: read only this filter")
     wrong_rows: Literal["stop", "skip"] = Field(
         "stop", description="what to do about invalid rows; skip: leave them out"

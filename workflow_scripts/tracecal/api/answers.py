@@ -18,6 +18,7 @@ from tracecal.answers.evaluations import PartLabels
 from tracecal.answers.record import RECORDS
 from tracecal.answers.settings import Reading
 from tracecal.errors import InputError
+from tracecal.estimators.of_traces import own_column
 from tracecal.features import operators
 from tracecal.features.features import FEATURES, answer_features
 from tracecal.io.log import LOGGER
@@ -94,7 +95,8 @@ def answers_in(
 ) -> read.Answers:
     """The answers with all that their source says; `vocabulary` counts where `reading` names none.
 
-    A frame that has been read takes no options, save a vocabulary, which changes nothing of it.
+    A frame that has been read takes no options, save a vocabulary, which changes nothing of it, and
+    further columns, each a column of the frame or one that it was read with.
     """
     if isinstance(answers, read.Answers):
         return answers
@@ -105,12 +107,12 @@ def answers_in(
     elif (frame := _polars(answers)) is None:
         found = read.answers_of(answers, settings, with_rows, progress)
     elif frame.columns and RECORDS.keys() <= {*frame.columns}:
-        if changed := settings.changed({*Reading.model_fields} - {"vocabulary"}):
+        if changed := settings.changed({*Reading.model_fields} - {"vocabulary", "also"}):
             raise InputError(
                 f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
                 "options of reading to read_answers."
             )
-        return _of_frame(frame, with_rows)
+        return _of_frame(_with_columns(frame, settings.also), with_rows)
     else:
         found = read.answers_of(frame.iter_rows(named=True), settings, with_rows, progress)
     if found.wrong:
@@ -130,6 +132,27 @@ def _polars(answers: Any) -> pl.DataFrame | None:
             f"{type(answers).__name__}."
         )
     return None
+
+
+def _with_columns(frame: pl.DataFrame, also: Mapping[str, str]) -> pl.DataFrame:
+    """A frame with its further columns as `RECORDS` holds them."""
+    if not also:
+        return frame
+    try:
+        values = [
+            pl.struct(
+                name=pl.lit(name),
+                path=pl.lit(path),
+                value=pl.col(path).cast(pl.Float64) if path in frame.columns else own_column(name),
+            )
+            for name, path in also.items()
+        ]
+        return frame.with_columns(also=pl.concat_list(values))
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"the columns {', '.join(also.values())} are not all numbers or verdicts "
+            f"({str(error).splitlines()[0]})."
+        ) from error
 
 
 def _of_frame(

@@ -21,9 +21,9 @@ from tracecal.calibration.calibrator import (
     default_estimator,
     fingerprints,
     from_stored,
+    reading_for,
     run_on,
     stored_in,
-    vocabulary_for,
 )
 from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
 from tracecal.calibration.parts import (
@@ -66,7 +66,7 @@ class Report:
 
 
 class Calibrator:
-    """Probabilities that answers are correct, with error rates that hold: a calibrator's file.
+    """Probabilities that answers are correct, and guaranteed error rates: a calibrator's file.
 
     It is made by `calibrate` or read by `Calibrator.load`, and holds the fits of all estimators
     that need only an answer's trace, of which one is ``recommended``.
@@ -141,7 +141,7 @@ class Calibrator:
         return cls(stored_in(path), str(path), custom_scores(estimators))
 
     def save(self, path: str | Path) -> None:
-        """Write the file that ``tracecal calibrate --output`` writes: whole, or not at all.
+        """Write the file that ``tracecal calibrate --output`` writes, completely or not at all.
 
         Parameters
         ----------
@@ -197,9 +197,10 @@ class Calibrator:
         return other
 
     def reading(self, reading: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of reading, with the vocabulary that the calibrator was fitted with."""
-        size = vocabulary_for(self.fitted_on, reading.get("vocabulary"))
-        return dict(reading) | {"vocabulary": size}
+        """Options of reading, with the vocabulary and the further columns that the calibrator was
+        fitted with.
+        """
+        return reading_for(self.fitted_on, reading)
 
     def score(
         self,
@@ -270,6 +271,7 @@ class Calibrator:
         error_rate: float | None = None,
         estimator: str | None = None,
         part: str | None = None,
+        also: Mapping[str, float | None] | None = None,
     ) -> Confidence:
         """Give one answer its confidence by its trace, in a fraction of a millisecond.
 
@@ -281,6 +283,9 @@ class Calibrator:
             As of `score`.
         part : str, optional
             The name of the part of an answer whose tokens they are, by a calibrator of parts.
+        also : mapping, optional
+            The values of the further columns that it was calibrated with, by their names; without
+            one there is no probability.
 
         Returns
         -------
@@ -300,7 +305,8 @@ class Calibrator:
         True
         """
         fitted = self._for(estimator, entropy is not None)
-        return score.score_answer(fitted, surprisal, entropy, error_rate, part=part)
+        own = {"part": part, "also": also or {}}
+        return score.score_answer(fitted, surprisal, entropy, error_rate, **own)
 
     def score_response(
         self,
@@ -428,7 +434,7 @@ class Calibrator:
             text=reports.summary(found, []),
             html=reports.render(found, []),
             estimators=found.measured,
-            guarantees=found.certified,
+            guarantees=found.error_rates,
         )
 
     def _labels(
@@ -479,7 +485,9 @@ def calibrate(
     progress : bool
         Whether to show bars.
     **reading
-        Options of reading; ``vocabulary`` is kept in the calibrator.
+        Options of reading. ``vocabulary`` is kept in the calibrator, and so is ``also``: further
+        columns by name, each the path in a row of a number or verdict that says how far to trust
+        the answer, larger: more. The recommended fit takes them beside the trace.
 
     Returns
     -------

@@ -79,7 +79,7 @@ class LabelSearch:
     confidence : float
         Of the guarantee.
     population : {"finite", "further"}
-        Whom it is about: these answers, or further ones like them.
+        Which answers it is about: these, or further ones like them.
     largest_group : int, optional
         With ``"further"``: how many answers of a question count at most; by default as many as the
         largest question has.
@@ -88,9 +88,9 @@ class LabelSearch:
     task, parts
         As of `Calibrator.score`.
     promise_file : path, optional
-        A JSON file that holds each state before it is told, with all other searches that have
-        looked at the same labels, as the command keeps one. Who tries seeds, rates or scores on the
-        same labels needs it: choosing among them is less certain than each.
+        JSON file, written before a state is returned. Like the command's file it lists all searches
+        that have looked at the same labels. Give it where you try several seeds, rates or scores on
+        the same labels: the best of several guarantees is less certain than each.
     **reading
         Options of reading.
 
@@ -253,11 +253,11 @@ def agree(
 
 @dataclass(frozen=True)
 class Plan:
-    """In how many draws of a number of labelled questions an error rate can be guaranteed.
+    """How often an error rate can be guaranteed, by the number of labelled questions.
 
-    `table` has a row per number of ``questions``: the share of draws ``guaranteed``, and the share
-    of answers kept, ``median``, ``low`` and ``high`` (of 80 % of the draws). Its text, by `str`, is
-    what `tracecal plan` prints.
+    `table` has a row per number of ``questions``: ``guaranteed``, the share of simulated draws with
+    a guarantee, and the share of answers kept, ``median``, ``low`` and ``high`` (between which are
+    80 % of the draws). `str` gives what `tracecal plan` prints.
     """
 
     table: pl.DataFrame

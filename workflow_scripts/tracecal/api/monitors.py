@@ -15,8 +15,8 @@ from tracecal.monitoring import traffic
 class Monitors:
     """Say when answers are no longer like the calibration's, as ``tracecal watch``.
 
-    Alarms are valid however often one looks; the state is a file, and goes on where it was. What
-    they assume of neighbouring answers is in docs/guides/watch.md.
+    Alarms hold however often you look. The state is a file: given again, it goes on where it ended.
+    What alarms assume of neighbouring answers is in docs/guides/watch.md.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class Monitors:
         self._error_rate = error_rate
         for warning in traffic.without_reference(self._fitted, self._settings):
             LOGGER.warning("%s", warning)
-        promise = traffic.promised(self._fitted, self._settings, error_rate)
+        alarms = traffic.alarm_settings(self._fitted, self._settings, error_rate)
         known = traffic.identity(self._fitted, error_rate)
-        self.store = traffic.Store(state, known, promise, self._fitted.reference)
+        self.store = traffic.Store(state, known, alarms, self._fitted.reference)
         self._told, self._judged = traffic.Added(), traffic.Added()
 
     def __enter__(self) -> Self:
@@ -122,7 +122,7 @@ class Monitors:
         return told
 
     def judge(self, labels: str | Path | Mapping[str, bool]) -> traffic.Added:
-        """Judge kept answers by labels; those of answers that were not seen yet wait for them.
+        """Add labels of kept answers; a label waits until its answer is seen.
 
         Parameters
         ----------

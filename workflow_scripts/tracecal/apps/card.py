@@ -78,8 +78,8 @@ class Control(_Open):
     )
 
 
-class Promised(_Open):
-    """One promise about a cascade of two models."""
+class CascadeThreshold(_Open):
+    """One guarantee of the accuracy of a cascade of two models."""
 
     promise: Literal["below", "at_least"]
     promised: Share
@@ -92,7 +92,7 @@ class Cascade(_Open):
 
     large: str | None
     confidence: Share
-    thresholds: list[Promised]
+    thresholds: list[CascadeThreshold]
 
 
 class Fits(_Open):
@@ -167,6 +167,10 @@ def sections(stored: Mapping[str, Any], where: str) -> list[Section]:
         f"model: {on.model or 'not known'}{also}{revision}",
         f"kind of traces: {', '.join(kinds_of(on))}",
     ]
+    told += [
+        f"further column: {name} (at {path} in a row), larger: more trustworthy"
+        for name, path in on.columns.items()
+    ]
     told += [f"parts of answers: {', '.join(on.parts.names)}"] if on.parts else []
     others = len(stored) - 2
     recommended = [f"{LABELS[name]} ({name}), of {', '.join(fits['features'])}"]
@@ -200,20 +204,19 @@ def _of_cascade(cascade: Mapping[str, Any] | None) -> list[Section]:
     large = cascade["large"] or "the larger model"
     return [
         Section(
-            f"Promises about a cascade with {large}, each with confidence "
-            f"{cascade['confidence']:g}",
-            [_promise(one, large) for one in cascade["thresholds"]],
+            f"Guarantees of a cascade with {large}, each with confidence {cascade['confidence']:g}",
+            [_guarantee(one, large) for one in cascade["thresholds"]],
         )
     ]
 
 
-def _promise(one: Mapping[str, Any], large: str) -> str:
+def _guarantee(one: Mapping[str, Any], large: str) -> str:
     what = {
         "below": f"right at most {one['promised']:.1%} less often than {large}",
         "at_least": f"right in at least {one['promised']:.1%}",
     }[one["promise"]]
     if one["threshold"] is None:
-        return f"{what}: cannot be promised"
+        return f"{what}: cannot be guaranteed"
     return f"{what}: {one['escalated']:.0%} of the questions are asked again"
 
 
@@ -318,6 +321,6 @@ def _kept(fits: Mapping[str, Any]) -> dict[str, str]:
             kept[target] = found or "cannot be guaranteed"
     for row in cascade["thresholds"] if cascade else ():
         large = cascade["large"] or "the larger model"
-        target, _, found = _promise(row, large).rpartition(": ")
+        target, _, found = _guarantee(row, large).rpartition(": ")
         kept[target] = found
     return kept

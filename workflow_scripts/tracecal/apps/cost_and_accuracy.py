@@ -62,7 +62,7 @@ def draw(
 def _lines(
     own: pl.DataFrame, entries: Sequence[Entry], named: str
 ) -> dict[str, tuple[str, figure_style.Look, str]]:
-    """By router its label, look and kind of line: TRACE+, the baseline named beforehand, the best
+    """By router its label, look and kind of line: TRACE+, the prespecified baseline, the best
     by area, random and oracle.
     """
     area = own.filter(metric="area")
@@ -76,10 +76,10 @@ def _lines(
         lines[best["router"][0]] = ("Best baseline (oracle)", look, "-")
     for entry in entries:
         if entry.id == named and named not in lines:
-            look = figure_style.look(entry)._replace(marker="")
+            look = figure_style.style_of(entry)._replace(marker="")
             lines[named] = (entry.label, look, "-")
         if entry.id == TRACE_PLUS:
-            lines[TRACE_PLUS] = (entry.label, figure_style.look(entry)._replace(marker=""), "-")
+            lines[TRACE_PLUS] = (entry.label, figure_style.style_of(entry)._replace(marker=""), "-")
     return LOOKS | lines
 
 

@@ -131,7 +131,7 @@ def applied() -> Iterator[None]:
         yield
 
 
-def look(entry: Entry) -> Look:
+def style_of(entry: Entry) -> Look:
     """How an estimator is drawn, the same in every figure."""
     if entry.role == "trace":
         return TRACE_PLUS if entry.id == "trace_plus" else TRACE
@@ -177,7 +177,7 @@ def point(drawn: Look) -> dict[str, object]:
 
 def family_keys(entries: Iterable[Entry]) -> list[Line2D]:
     """One legend entry per family of baselines, then one per TRACE estimator."""
-    names = {e.label if e.role == "trace" else e.family.capitalize(): look(e) for e in entries}
+    names = {e.label if e.role == "trace" else e.family.capitalize(): style_of(e) for e in entries}
     return [key(name, drawn) for name, drawn in names.items()]
 
 

@@ -77,7 +77,7 @@ def _judged(
 
 def _coverage(answers: pl.DataFrame) -> float:
     """The share of the unseen answers that is kept, those without confidence counting as not kept;
-    NaN where nothing is promised.
+    NaN where nothing is guaranteed.
     """
     keep = answers.filter(~pl.col("seen"))["keep"]
     return keep.sum() / len(keep) if keep.count() else math.nan
@@ -119,7 +119,7 @@ def confidence(
 ) -> Scorer:
     """The probability that an answer is correct, by its log-probabilities and a calibrator's file.
 
-    `error_rate` is the promised one of the answers to keep. `correctness` names the scorer whose
+    `error_rate` is the guaranteed one of the answers to keep. `correctness` names the scorer whose
     verdict counts; null: the only other one. The others are as in `tracecal score`. Raises
     `InputError` where the calibrator does not fit the answers, and where the verdict is ambiguous.
     """

@@ -241,12 +241,12 @@ class Labelling:
             for name in OF_ESTIMATORS
         }
         # An answer's tokens would tell of the parts of it that have no verdict yet.
-        places, wholes = self._data["places"], dict(self._data["wholes"])
-        rows = zip(places.get("row", ()), places.get("whole", ()), strict=True)
-        waiting = {whole for row, whole in rows if not known[row]}
-        for name in {*HIDDEN} & {*wholes}:
-            values = enumerate(wholes[name])
-            wholes[name] = [None if whole in waiting else value for whole, value in values]
+        places, parents = self._data["places"], dict(self._data["parents"])
+        rows = zip(places.get("row", ()), places.get("parent", ()), strict=True)
+        waiting = {parent for row, parent in rows if not known[row]}
+        for name in {*HIDDEN} & {*parents}:
+            values = enumerate(parents[name])
+            parents[name] = [None if parent in waiting else value for parent, value in values]
         columns["correct"] = [given[id].correct if id in given else None for id in self._ids]
         order = [self._place[example] for example in given]
         notes = {str(self._place[id]): one.note for id, one in given.items() if one.note}
@@ -254,7 +254,7 @@ class Labelling:
         calibrated = [id for id, values in probabilities if any(one is not None for one in values)]
         labelling = {"order": order, "notes": notes, "file": str(self._verdicts.path)}
         labelling |= {"calibrated": calibrated, "then": self._then}
-        own = {"answers": columns, "wholes": wholes, "labelling": labelling | self._next}
+        own = {"answers": columns, "parents": parents, "labelling": labelling | self._next}
         return self._data | own
 
     def _look(self) -> None:

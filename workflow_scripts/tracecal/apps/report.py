@@ -15,10 +15,17 @@ from scipy.special import betaincinv, expit, logit, ndtri
 
 from tracecal.answers.settings import Reading
 from tracecal.calibration import planning, resampling
-from tracecal.calibration.calibrator import DEFAULT, LABELS, default_estimator
+from tracecal.calibration.calibrator import (
+    DEFAULT,
+    LABELS,
+    default_estimator,
+    default_of,
+    resting_on,
+)
 from tracecal.calibration.fit import FitSettings, Labelled
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
+from tracecal.estimators.registry import LOG_RIDGE_ALSO
 
 # Intervals come from fewer resamples where they would draw more answers than this.
 MOST_DRAWN, FEWEST_RESAMPLES = 4_000_000, 200
@@ -45,16 +52,16 @@ class Found(NamedTuple):
     """What is told of a calibrator.
 
     `stored` is its file's content, `estimator` the recommended one; `predicted` are the
-    probabilities of `Labelled.cross_fitted`, `measured` and `certified` the tables of `quality` and
-    `guarantees`, `pictures` what the page draws, `level` that of its intervals; `outlook` says what
-    a promise would need, null where every error rate has one.
+    probabilities of `Labelled.cross_fitted`, `measured` and `error_rates` the tables of `quality`
+    and `guarantees`, `pictures` what the page draws, `level` that of its intervals; `outlook` says
+    what a guarantee would need, null where every error rate has one.
     """
 
     stored: Mapping[str, Any]
     estimator: str
     predicted: pl.DataFrame
     measured: pl.DataFrame
-    certified: pl.DataFrame
+    error_rates: pl.DataFrame
     pictures: Mapping[str, Any]
     level: float
     outlook: str | None
@@ -63,17 +70,17 @@ class Found(NamedTuple):
 def found(stored: Mapping[str, Any], known: Labelled, settings: FitSettings) -> Found:
     """Measure a calibrator by the answers that it was fitted on, held out in turn."""
     estimator, predicted = default_estimator(stored), known.cross_fitted(settings)
-    certified = guarantees(stored[estimator]["risk_control"])
+    error_rates = guarantees(stored[estimator]["risk_control"])
     share = settings.splits.calibration_share
     return Found(
         stored,
         estimator,
         predicted,
         quality(known, predicted, settings),
-        certified,
-        pictures(known, predicted, stored[estimator], estimator, certified),
+        error_rates,
+        pictures(known, predicted, stored[estimator], estimator, error_rates),
         settings.bootstrap.level,
-        planning.outlook(stored, certified, share, settings.seed),
+        planning.outlook(stored, error_rates, share, settings.seed),
     )
 
 
@@ -159,12 +166,12 @@ def guarantees(control: Mapping[str, Any]) -> pl.DataFrame:
     """Columns of `GUARANTEES`, a row per target error rate, from an estimator's `risk_control`."""
     rows = []
     for entry in control["thresholds"]:
-        certified = entry["threshold"] is not None
+        holds = entry["threshold"] is not None
         rows.append(
             {
                 "error_rate": entry["error_rate"],
                 "threshold": entry["threshold"],
-                "coverage": entry["coverage"] if certified else None,
+                "coverage": entry["coverage"] if holds else None,
                 "error": entry["error"],
             }
         )
@@ -179,19 +186,19 @@ def summary(found: Found, typed: Sequence[tuple[str, str]]) -> str:
         f"{fitted_on['n']} labelled answers of {model} to {fitted_on['task']}, "
         f"{fitted_on['base_rate']:.1%} correct; entropies: {fitted_on['entropy']}",
         "",
-        f"By the {found.measured['n'].max()} of them that no estimator was chosen by:",
+        f"Measured on the {found.measured['n'].max()} of them that did not choose the estimator:",
         "",
-        f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>20}{'ECE':>8}",
+        f"{'estimator':34}{'Brier':>20}{'AUROC':>20}{'mean - correct':>22}{'ECE':>8}",
     ]
     lines += [
         f"{LABELS[row['estimator']]:34}{_with_ends(row, 'brier'):>20}"
-        f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>20}{_number(row['ece']):>8}"
+        f"{_with_ends(row, 'auroc'):>20}{_with_ends(row, 'gap'):>22}{_number(row['ece']):>8}"
         + "".join(f"  {note}" for note in notes(row, estimator))
         for row in found.measured.iter_rows(named=True)
     ]
     control = found.stored[estimator]["risk_control"]
     lines += ["", f"Guaranteed error rates of {LABELS[estimator]}, {holding(control)}:"]
-    lines += [guaranteed(row) for row in found.certified.iter_rows(named=True)]
+    lines += [guaranteed(row) for row in found.error_rates.iter_rows(named=True)]
     for paragraph in recommendation(found):
         lines += ["", paragraph]
     lines += ["", "Next:"] if typed else []
@@ -203,15 +210,15 @@ def recommendation(found: Found) -> list[str]:
     """What to do with the calibrator, in paragraphs, first the decision: whether to keep answers
     by it, by which estimator, and what more labels would bring.
     """
-    fitted_on, rate = found.stored["fitted_on"], recommended(found.certified)
+    fitted_on, rate = found.stored["fitted_on"], recommended(found.error_rates)
     wrong = f"Of all labelled answers {1 - fitted_on['base_rate']:.0%} are wrong."
     if rate is None:
-        highest = found.certified["error_rate"].max()
+        highest = found.error_rates["error_rate"].max()
         none = f"no error rate up to {highest:.0%} is guaranteed" if highest else "none is tested"
         headline = f"Do not yet keep answers by these probabilities: {none}."
         more = f"{wrong} The probabilities still say which answers to look at first."
     else:
-        row = found.certified.row(by_predicate=pl.col("error_rate") == rate, named=True)
+        row = found.error_rates.row(by_predicate=pl.col("error_rate") == rate, named=True)
         confidence = found.stored[found.estimator]["risk_control"]["confidence"]
         headline = (
             f"Keep answers with --error-rate {rate:g}: about {row['coverage']:.0%} of answers like "
@@ -227,14 +234,31 @@ def recommendation(found: Found) -> list[str]:
             f"{wrong} {fixed}. Each guarantee holds by itself: take the rate that your use asks "
             "for, not the strictest of several that happen to be guaranteed."
         )
-    return [headline, more, advice(fitted_on), *([found.outlook] if found.outlook else [])]
+    return [
+        headline,
+        more,
+        advice(fitted_on, default_of(found.stored)),
+        *_resting_on(found),
+        *([found.outlook] if found.outlook else []),
+    ]
 
 
-def recommended(certified: pl.DataFrame) -> float | None:
+def _resting_on(found: Found) -> list[str]:
+    """What the recommended fit needs beside the trace, in a paragraph; none where it needs none."""
+    also = [one["name"] for one in found.stored["fitted_on"].get("also", ())]
+    if not also or found.estimator != LOG_RIDGE_ALSO.id:
+        return []
+    return [
+        f"Its probabilities and guarantees rest on {resting_on(also)}: an answer that lacks one of "
+        "them has no probability."
+    ]
+
+
+def recommended(error_rates: pl.DataFrame) -> float | None:
     """USUAL where `guarantees` has it, else the nearest laxer rate that is guaranteed, else the
     laxest stricter one; null where none is. The strictest would be chosen by what came out.
     """
-    rates = certified.filter(pl.col("threshold").is_not_null())["error_rate"]
+    rates = error_rates.filter(pl.col("threshold").is_not_null())["error_rate"]
     return rates.filter(rates >= USUAL).min() or rates.max()
 
 
@@ -251,7 +275,7 @@ def commands(
     `answers`, `calibrator` and `explorer` are the files' paths as they were typed, `given` the
     options of `Reading` with which the answers were read, `task` the one that they name themselves.
     """
-    rate, fitted_on = recommended(found.certified), found.stored["fitted_on"]
+    rate, fitted_on = recommended(found.error_rates), found.stored["fitted_on"]
     kept = [] if rate is None else ["--error-rate", f"{rate:g}"]
     named = [] if task in (None, fitted_on["task"]) else ["--task", fitted_on["task"]]
     new = f"new{Path(answers).suffix or '.jsonl'}"
@@ -260,7 +284,7 @@ def commands(
     shown = explorer or f"{Path(answers).stem}.answers.html"
     rows = []
     if rate is None:
-        missing = found.certified["error_rate"].max()
+        missing = found.error_rates["error_rate"].max()
         plan = ["plan", *by, "--error-rate", f"{missing or 0.1:g}"]
         more = ["label", new, *of_new, *by, *named]
         rows += [("how many labels a guarantee needs", plan), ("label further answers", more)]
@@ -274,6 +298,7 @@ def commands(
         ("look at the labelled answers", explored),
     ]
     if not fitted_on.get("parts"):
+        served = found.estimator != LOG_RIDGE_ALSO.id  # servers give no columns of a user's own
         state = f"{Path(calibrator).stem}.db"
         watch = ["watch", "--answers", new, *of_new, *by, *named, *kept, "--state", state]
         of_server = {
@@ -282,7 +307,7 @@ def commands(
         serve = ["serve", "--upstream", "http://localhost:8000", *by, *kept, *flags(of_server)]
         rows += [
             ("hear when new answers are no longer like these", watch),
-            ("a proxy that adds the probability to a server's answers", serve),
+            *[("a proxy that adds the probability to a server's answers", serve)] * served,
         ]
     return [(what, shlex.join(["tracecal", *words])) for what, words in rows]
 
@@ -322,12 +347,12 @@ def notes(row: Mapping[str, Any], estimator: str) -> list[str]:
     return recommended + (["few different values"] if 2 * row["distinct"] < row["n"] else [])
 
 
-def advice(fitted_on: Mapping[str, Any]) -> str:
-    """Which estimator to use, and why that one."""
+def advice(fitted_on: Mapping[str, Any], default: str = DEFAULT) -> str:
+    """Which estimator to use, and why that one and not the `default`."""
     estimator, gain = fitted_on["estimator"], fitted_on.get("gain")
     use = f"Use {LABELS[estimator]}, as 'tracecal score' does (--estimator {estimator})"
-    usual = LABELS[DEFAULT]
-    if estimator == DEFAULT:
+    usual = LABELS[default]
+    if estimator == default:
         return f"{use}: it was fixed beforehand, and no other is better by more than its interval."
     if gain is None:
         return f"{use}: {usual} gives these answers one probability, or cannot be computed."
@@ -362,14 +387,14 @@ def pictures(
     predicted: pl.DataFrame,
     fits: Mapping[str, Any],
     estimator: str,
-    certified: pl.DataFrame,
+    error_rates: pl.DataFrame,
 ) -> dict[str, Any]:
     """What is drawn of an estimator, of the answers that no estimator is chosen by.
 
     `bins`: of equally many answers mean probability, share correct and its 95 % interval; `scores`:
     right and wrong answers by probability, in units of twice the `most`; both `predicted`. `curve`:
-    share kept and share wrong of the kept, by the fit whose thresholds are `certified`; `top` is
-    the share at which that axis ends.
+    share kept and share wrong of the kept, by the fit that thresholds are tested for, those of
+    `error_rates`; `top` is the share at which that axis ends.
     """
     reported = known.first_split.filter(part="evaluation").select("example_id")
     own = known.frame.join(reported, on="example_id", how="semi")
@@ -383,7 +408,7 @@ def pictures(
     tested = own.drop_nulls(columns)
     fitted = from_json(fits["splits"][str(known.first_split["split"].min())])
     curve = _curve(fitted.predict(tested.select(columns).to_numpy()), tested["correct"].to_numpy())
-    marks = certified.drop_nulls("threshold")
+    marks = error_rates.drop_nulls("threshold")
     highest = max([0.0, *(wrong for _, wrong in curve[-1:]), *marks["error_rate"]])
     top = next(top for top in RATES if top >= highest)
     counts = [np.bincount(index[kind], minlength=BINS) for kind in (right, ~right)]
@@ -451,7 +476,7 @@ def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None 
         holding=holding(control),
         labels=LABELS,
         notes=notes,
-        guaranteed=[guaranteed(row).strip() for row in found.certified.iter_rows(named=True)],
+        guaranteed=[guaranteed(row).strip() for row in found.error_rates.iter_rows(named=True)],
         rows=list(found.measured.iter_rows(named=True)),
         level=found.level,
     )

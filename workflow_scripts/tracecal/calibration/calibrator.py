@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,8 +16,8 @@ from tracecal.answers.record import ENTROPY_KIND, Known, Reasoning, StopToken
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
-from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.of_traces import ALSO, NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
+from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.io.checksums import beside, digest, read_sum
 from tracecal.io.settings import Strict, parse
 
@@ -25,6 +25,13 @@ from tracecal.io.settings import Strict, parse
 FEATURE_VERSION = 1
 # Of the file's form: `apps/card.schema.json` describes it. Files without one are of this form, too.
 CARD_VERSION = 1
+
+
+class FurtherColumn(Strict):
+    """A column of the user's own, a number or a verdict, larger: more trustworthy."""
+
+    name: str
+    path: str = Field(description="where it is in a row")
 
 
 class FittedOn(Strict):
@@ -54,12 +61,18 @@ class FittedOn(Strict):
     )
     answers: tuple[str, ...] = Field((), repr=False, description="fingerprints of the answers")
     parts: Parts | None = Field(None, description="which parts of answers; null: whole answers")
+    also: tuple[FurtherColumn, ...] = Field((), description="taken beside the trace")
     not_for: tuple[str, ...] = Field((), repr=False, description="`unfit_for`, for readers")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The paths of the further columns, by name."""
+        return {one.name: one.path for one in self.also}
 
     def stored(self) -> dict[str, object]:
         """As plain JSON."""
         usual = {"estimator": None, "gain": None, "parts": None, "reasoning": "none"}
-        usual |= {"groups": None}
+        usual |= {"groups": None, "also": ()}
         left_out = {name for name, value in usual.items() if getattr(self, name) == value}
         told = self.model_copy(update={"not_for": unfit_for(self)})
         return told.model_dump(mode="json", by_alias=True, exclude=left_out)
@@ -75,6 +88,10 @@ def unfit_for(fitted_on: FittedOn) -> tuple[str, ...]:
         f"Answers to another task than {fitted_on.task}, or to its questions drawn in another way.",
         "Answers to changed prompts, or decoded with other settings.",
         f"Other kinds of traces than these: {', '.join(kinds_of(fitted_on))}.",
+        *(
+            f"Answers whose {name} was made in another way than that of the labelled answers."
+            for name in fitted_on.columns
+        ),
         "Parts of answers: it is of whole ones."
         if whole
         else "Whole answers, and other parts than those it names.",
@@ -131,6 +148,13 @@ def fitted_on(
 
 # What `calibrate` recommends unless another is shown to be better; fixed before labels are seen.
 DEFAULT = "log_ridge"
+
+
+def default_of(estimators: Container[str]) -> str:
+    """DEFAULT; where columns of a user's own are given, that with them, which is then there."""
+    return LOG_RIDGE_ALSO.id if LOG_RIDGE_ALSO.id in estimators else DEFAULT
+
+
 # For calibrators that do not say which one to use: the workflow's and older ones.
 UNNAMED, FALLBACK = "trace_plus", ("seq_logp", "len_norm_logp")
 
@@ -142,8 +166,8 @@ class _Labels(dict[str, str]):
         return name
 
 
-LABELS = _Labels({entry.id: entry.label for entry in ESTIMATORS})
-# What answers are kept by: an error rate, or a promise about a cascade, such as 'below:0.02'.
+LABELS = _Labels({entry.id: entry.label for entry in OF_FILES})
+# What answers are kept by: an error rate, or a guarantee of a cascade, such as 'below:0.02'.
 Target = float | str
 
 
@@ -167,13 +191,13 @@ class Fitted:
     """One estimator's calibrator.
 
     `inputs` are its columns, in the order of the fits. `final` is fitted on all labelled answers
-    and gives the probability. `thresholds` (by target, null where none could be certified) hold for
-    the probabilities of `certified`, the fit that left answers to test on; `reasons` say why one is
-    null. Promises about a cascade are about the model `large`. Where the fits are `by_part`, their
-    last input, after `inputs`, is which part of an answer it is (see `calibration.few_labels`).
-    `reference` are values of answers that `certified` has not seen. `custom` defines those inputs
-    that are estimators of a user's own. `held_out` are probabilities of the labelled answers, by
-    their `fingerprints`, of fits that had not seen them.
+    and gives the probability. `thresholds` (by target, null where none has the guarantee) hold for
+    the probabilities of `tested_fit`, the fit that left answers to test on; `reasons` say why one
+    is null. Guarantees of a cascade are about the model `large`. Where the fits are `by_part`,
+    their last input, after `inputs`, is which part of an answer it is (see
+    `calibration.few_labels`). `reference` are values of answers that `tested_fit` has not seen.
+    `custom` defines those inputs that are estimators of a user's own. `held_out` are probabilities
+    of the labelled answers, by their `fingerprints`, of fits that had not seen them.
 
     >>> fitted = getfixture("calibrator")  # load("C.json")
     >>> fitted.estimator, sorted(fitted.thresholds)
@@ -183,7 +207,7 @@ class Fitted:
     estimator: str
     inputs: tuple[str, ...]
     final: Fit
-    certified: Fit | None
+    tested_fit: Fit | None
     thresholds: Mapping[Target, float | None]
     reasons: Mapping[Target, str]
     fitted_on: FittedOn
@@ -192,6 +216,11 @@ class Fitted:
     reference: Reference = field(default_factory=Reference)
     custom: Custom = field(default_factory=dict)
     held_out: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def also(self) -> list[str]:
+        """Those of the inputs that are columns of the user's own, by their names."""
+        return [name.removeprefix(ALSO) for name in self.inputs if name.startswith(ALSO)]
 
     def with_part(self, x: np.ndarray, parts: Sequence[str]) -> np.ndarray:
         """Inputs x [n, d], and where the fits are `by_part` which of `parts` [n] each row is."""
@@ -216,17 +245,17 @@ class Fitted:
     def keeps(self, x: np.ndarray, target: Target) -> np.ndarray | None:
         """Whether answers with inputs x [n, d] are kept at a target, bool [n].
 
-        Null where no threshold could be certified for it, see `why_not`. Raises `InputError` where
+        Null where no threshold guarantees it, see `why_not`. Raises `InputError` where
         the calibrator was not tested for it.
         """
         self.require_tested(target)
         threshold = self.thresholds[target]
-        if threshold is None or self.certified is None:
+        if threshold is None or self.tested_fit is None:
             return None
-        return self.certified.predict(x) >= threshold
+        return self.tested_fit.predict(x) >= threshold
 
     def why_not(self, target: Target) -> str | None:
-        """Why no threshold could be certified for a tested target; null where one was."""
+        """Why no threshold guarantees a tested target; null where one does."""
         self.require_tested(target)
         return self.reasons.get(target)
 
@@ -237,7 +266,7 @@ class Fitted:
         promises = [one for one in self.thresholds if isinstance(one, str)]
         if isinstance(target, str):
             raise InputError(
-                f"the calibrator of {self.estimator} holds no promise {target!r}; it has: "
+                f"the calibrator of {self.estimator} has no guarantee {target!r}; it has: "
                 f"{', '.join(promises) or 'none'}. Choose one of these, or make a calibrator with "
                 "'tracecal cascade --output'."
             )
@@ -331,7 +360,10 @@ def default_estimator(stored: Mapping[str, Any], entropies: bool = True) -> str:
     """
     fitted_on = stored["fitted_on"]
     usual, *others = (fitted_on.get("estimator") or UNNAMED, *fitted_on.get("ranking", ()))
-    inputs = {entry.id: entry.inputs for entry in ESTIMATORS if entry.id in stored}
+    inputs = {entry.id: entry.inputs for entry in OF_FILES if entry.id in stored}
+    if LOG_RIDGE_ALSO.id in inputs:
+        features = stored[LOG_RIDGE_ALSO.id]["features"]
+        inputs[LOG_RIDGE_ALSO.id] = [f"features.{name}" for name in features]
     if entropies and usual in inputs:
         return usual
     for name in (usual, *others, *FALLBACK):
@@ -364,9 +396,9 @@ def from_stored(
     return Fitted(
         estimator=estimator,
         by_part=by_part,
-        inputs=tuple(_inputs(estimator, features, fits, custom)),
+        inputs=tuple(_inputs(estimator, features, fits, custom, fitted_on.columns)),
         final=from_json(fits["final"]),
-        certified=from_json(tested) if tested else None,
+        tested_fit=from_json(tested) if tested else None,
         thresholds={entry["error_rate"]: entry["threshold"] for entry in control["thresholds"]}
         | {promise: entry["threshold"] for promise, entry in promised.items()},
         reasons={
@@ -393,14 +425,18 @@ def _reason(entry: Mapping[str, Any], control: Mapping[str, Any]) -> str:
     """Why there is no threshold for an error rate, from its entry of `risk_control`."""
     about = f"about {entry['enough']:,}" if entry.get("enough") else "far more"
     return (
-        f"no threshold could be certified for an error rate of {entry['error_rate']:g} with "
+        f"no threshold guarantees an error rate of {entry['error_rate']:g} with "
         f"confidence {control['confidence']:g}: {control['groups']} questions were tested, and "
         f"{about} would be needed"
     )
 
 
 def _inputs(
-    estimator: str, features: list[str], fits: Mapping[str, Any], custom: Custom
+    estimator: str,
+    features: list[str],
+    fits: Mapping[str, Any],
+    custom: Custom,
+    also: Iterable[str],
 ) -> list[str]:
     """An estimator's inputs with their folders, which a calibrator's file leaves out."""
     if (definition := fits.get("definition")) is not None:
@@ -414,13 +450,27 @@ def _inputs(
                 "again, or give the file as it was."
             )
         return [f"scores.{estimator}"]
-    known = {entry.id: entry.inputs for entry in ESTIMATORS}
+    known = {entry.id: entry.inputs for entry in OF_FILES}
+    known[LOG_RIDGE_ALSO.id] = also_inputs(
+        [name for name in known[DEFAULT] if name.split(".", 1)[1] in features], also
+    )
     if [name.split(".", 1)[1] for name in known.get(estimator, ())] != features:
         raise InputError(
             f"the calibrator of {estimator!r} needs {', '.join(features)}, which are not this "
             "estimator's inputs in this version; calibrate it again."
         )
     return known[estimator]
+
+
+def resting_on(also: Iterable[str]) -> str:
+    """What probabilities and guarantees rest on where there are columns of the user's own."""
+    *others, last = also
+    return f"{', '.join(['the trace', *others])} and {last}, made as for the labelled answers"
+
+
+def also_inputs(of_trace: Iterable[str], also: Iterable[str]) -> list[str]:
+    """The inputs of the fit with columns of the user's own: those `of_trace`, then the columns."""
+    return [*of_trace, *(f"{ALSO}{name}" for name in also)]
 
 
 # Whether answers match the model, task and kind of trace that a calibrator was fitted on.
@@ -493,6 +543,21 @@ def vocabulary_for(fitted_on: FittedOn, given: int | None) -> int | None:
     return given or fitted_on.vocabulary
 
 
+def reading_for(fitted_on: FittedOn, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `Reading` for answers to be scored: as `given`, with what the calibrator knows
+    of the vocabulary and of further columns. Raises `InputError` where they are others.
+    """
+    known = fitted_on.columns
+    also = known | dict(given.get("also") or {})
+    if more := [name for name in also if name not in known]:
+        raise InputError(
+            f"the calibrator was not fitted on the further column {more[0]!r}; it has: "
+            f"{', '.join(known) or 'none'}. "
+            "Leave it out, or calibrate with it (--also)."
+        )
+    return {**given, "vocabulary": vocabulary_for(fitted_on, given.get("vocabulary")), "also": also}
+
+
 def other_entropies(kind: str, top_k: int | None, fitted_on: FittedOn) -> str | None:
     """Why a threshold does not hold for entropies of this kind; null where it does.
 
@@ -504,8 +569,8 @@ def other_entropies(kind: str, top_k: int | None, fitted_on: FittedOn) -> str | 
         return None
     fitted, found = _entropies(fitted_on.entropy, fitted_on.top_k), _entropies(kind, top_k)
     return (
-        f"the threshold was certified for {fitted}, and this answer has {found}: calibrate on "
-        "answers like it"
+        f"the threshold was tested on answers with {fitted}, and this one has {found}: calibrate "
+        "on answers like it"
     )
 
 
@@ -532,15 +597,19 @@ def other_kinds(answers: pl.DataFrame, fitted_on: FittedOn) -> str | None:
     """How many of the labelled `answers` have entropies that no threshold decides about; null where
     none has.
     """
-    by_size = answers["top_k"].drop_nulls().value_counts(sort=True).sort("top_k")
-    without = sum(why is not None for why in undecided(answers, NEED_ENTROPY, fitted_on))
+    known = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    of_kind = known.group_by("kind", "top_k").len().sort("kind", "top_k").rows()
+    without = sum(
+        count for *kind, count in of_kind if other_entropies(*kind, fitted_on) is not None
+    )
     if not without:
         return None
-    sizes = ", ".join(f"{size} ({count} answers)" for size, count in by_size.iter_rows())
+    counts = ", ".join(f"{_entropies(*kind)} ({count} answers)" for *kind, count in of_kind)
+    margin = f", give or take {TOP_K_MARGIN}" if fitted_on.top_k else ""
     return (
-        f"the labelled answers' entropies are from different numbers of listed tokens: {sizes}. "
-        f"Thresholds on entropies hold for {fitted_on.top_k}, give or take {TOP_K_MARGIN}: the "
-        f"{without} other labels enter the fits, and not the tests of thresholds"
+        f"the labelled answers have entropies of several kinds: {counts}. Thresholds on entropies "
+        f"hold for {_entropies(fitted_on.entropy, fitted_on.top_k)}{margin}: the {without} other "
+        "labels enter the fits, and not the tests of thresholds"
     )
 
 
@@ -591,12 +660,17 @@ def run_on(answers: pl.DataFrame) -> str | None:
     )
 
 
+def spellings(model: str) -> set[str]:
+    """A model's name, and that without its owner, in small letters."""
+    return {model.lower(), model.lower().rsplit("/", 1)[-1]}
+
+
 def _require_model(models: list[str], fitted_on: FittedOn) -> None:
     if fitted_on.model is None or not models:
         return
     names = {name.lower() for name in (fitted_on.model, *fitted_on.known_as)}
     for model in models:
-        if not names & {model.lower(), model.lower().rsplit("/", 1)[-1]}:
+        if not names & spellings(model):
             raise InputError(
                 f"the calibrator was fitted on answers of {fitted_on.model!r}, but some answers "
                 f"are by {model!r}: calibrate on that model's answers. If both names mean the "

@@ -20,10 +20,13 @@ from tracecal.calibration.fits import (
 )
 from tracecal.estimators.entry import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import TRACE_PLUS_ON_LOGARITHMS
+from tracecal.features.features import FEATURES
 
 # Features that may raise or lower the probability; all others are confidences.
 EITHER_SIGN = frozenset({"log_length", "entropy_slope"})
-RIDGE = 10.0  # the factor of the squared weights
+# The factors of the squared weights: of the features of traces, which share what they say, and of a
+# user's own column, which stands for itself, scikit-learn's default.
+RIDGE, OWN = 10.0, 1.0
 FOLDS = 5
 # The weight of the prior, which spreads this many answers evenly over a mixture's fits.
 PSEUDO_ANSWERS = 5
@@ -58,8 +61,11 @@ MEMBERS = (
 
 
 def fit_ridge(parts: Sequence[tuple[np.ndarray, np.ndarray]], features: Sequence[str]) -> list[Fit]:
-    """As `fit_all` with 'platt', with the penalty RIDGE and weights of confidences >= 0."""
-    return fit_all(parts, "platt", RIDGE, _least(features))
+    """As `fit_all` with 'platt', with the penalties RIDGE and OWN and weights >= 0, save those of
+    `EITHER_SIGN`.
+    """
+    penalty = np.array([RIDGE if name in FEATURES else OWN for name in features])
+    return fit_all(parts, "platt", penalty, _least(features))
 
 
 def _least(features: Sequence[str]) -> np.ndarray:

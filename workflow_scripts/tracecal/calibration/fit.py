@@ -10,14 +10,20 @@ from pydantic import Field
 from scipy.special import stdtrit
 
 from tracecal.answers.part_spec import Parts
-from tracecal.answers.record import ENTROPY_KIND
+from tracecal.answers.record import ENTROPY_KIND, also_in
 from tracecal.calibration.calibrator import (
     DEFAULT,
     LABELS,
+    QUESTIONS,
     FittedOn,
+    FurtherColumn,
+    also_inputs,
     default_estimator,
+    default_of,
     fingerprints,
     other_kinds,
+    resting_on,
+    spellings,
     undecided,
 )
 from tracecal.calibration.cascades import answer_costs, cascade, routed
@@ -36,7 +42,8 @@ from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
 from tracecal.estimators.entry import PICKED, TRACE_PLUS, OwnFit
 from tracecal.estimators.of_traces import KNOWN, NO_CUSTOM, Custom, inputs
-from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES
+from tracecal.features.features import FEATURES
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
 from tracecal.io.settings import Strict, parse
@@ -74,12 +81,12 @@ class Labelled(NamedTuple):
 
     @property
     def first_split(self) -> pl.DataFrame:
-        """The split whose fit is certified."""
+        """The split whose fit has the guarantees."""
         return self.splits.filter(pl.col("split") == 0)
 
     def fits(self) -> dict[str, OwnFit]:
         """The estimators that are fitted in a way of their own, and how."""
-        own = {e.id: e.fit for e in ESTIMATORS if e.id in self.estimators and e.fit}
+        own = {e.id: e.fit for e in OF_FILES if e.id in self.estimators and e.fit}
         return by_part(self.estimators, own)[1] if self.part_names else own
 
     def cross_fitted(self, settings: FitSettings, part: str | None = None) -> pl.DataFrame:
@@ -120,37 +127,38 @@ def calibrate_answers(
     custom: Custom = NO_CUSTOM,
 ) -> dict[str, object]:
     """The calibrators of all estimators that need only a trace, as plain JSON; `custom` ones too,
-    which are never the recommended one, as what reads the file may not know them.
+    which are never the recommended one, as what reads the file may not know them. The recommended
+    one takes further columns, with which answers were read (`also`), as inputs.
 
     `answers` has the columns of `RECORDS`; answers without a label are left out. Where they are
     `parts` of answers, as `part_answers` makes them, one calibrator serves all names. Raises
     `InputError` where too few remain, where they mix models or kinds of trace, or where equal
     answers have different labels.
     """
-    known = labelled(answers, task, settings, parts, custom)
+    known, also = labelled(answers, task, settings, parts, custom), also_in(answers)
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     split = _tested(known.first_split)
+    # Of answers that no threshold is tested on, as it decides which ones are.
+    untested = usable.join(split.filter(part="calibration"), on="example_id", how="semi")
+    (entropy, top_k), (model, *known_as) = usual_entropies(untested), _models(usable)
     fitted_on = FittedOn(
-        model=_one(usable, "model", "models"),
+        model=model,
+        known_as=known_as,
         revision=revision,
         task=task,
-        stop_token=_one(usable.filter(pl.col("stop_token") != "none"), "stop_token", "kinds")
-        or "none",
-        processed=_one(usable, "processed", "kinds") or "unknown",
+        stop_token=_known(usable.filter(pl.col("stop_token") != "none"), "stop_token", "none"),
+        processed=_known(usable, "processed", "unknown"),
         reasoning=_one(usable, "reasoning", "kinds") or "none",
-        entropy=_one_entropy_kind(usable),
-        # Of answers that no threshold is tested on, as it decides which ones are.
-        top_k=usable.join(split.filter(part="calibration"), on="example_id", how="semi")["top_k"]
-        .drop_nulls()
-        .mode()
-        .min(),
+        entropy=entropy,
+        top_k=top_k,
         vocabulary=vocabulary,
         n=usable.height,
         groups=known.frame["group_id"].n_unique(),
         base_rate=float(usable["correct"].mean()),
         answers=tuple(fingerprints(usable).drop_nulls()),
         parts=parts,
+        also=tuple(FurtherColumn(name=name, path=path) for name, path in also.items()),
     )
     if told := other_kinds(usable, fitted_on):
         LOGGER.warning("%s", told)
@@ -185,6 +193,10 @@ def calibrate_answers(
         )
         if name in custom:
             calibrators[name]["definition"] = str(custom[name])
+        if name == LOG_RIDGE_ALSO.id:
+            calibrators[name]["risk_control"]["about"] += (
+                f"; answers are kept by {resting_on(also)}"
+            )
     named = usable.select("example_id", answer=fingerprints(usable))
     calibrators[choice.estimator]["held_out"] = _held_out(known, choice.estimator, settings, named)
     told = fitted_on.stored()
@@ -252,11 +264,14 @@ def labelled(
         )
     groups = judged.select("example_id", "group_id") if parts else grouped(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    names = (*KNOWN, *(f"scores.{name}" for name in custom))
+    also = [*also_in(answers)]
+    names = (*KNOWN, *(f"scores.{name}" for name in custom), *also_inputs((), also))
     frame = frame.join(inputs(judged, names, custom), on="example_id", validate="1:1")
     count, share = settings.splits.count, settings.splits.calibration_share
     splits = make_splits(groups, task, settings.seed, count, share)
     estimators = _computable(frame, judged, custom)
+    if also:
+        estimators |= {LOG_RIDGE_ALSO.id: _with_columns(frame, also)}
     names = parts.pooled if parts and settings.calibration.method == "platt" else ()
     if not names:
         return Labelled(frame, estimators, splits)
@@ -297,8 +312,10 @@ def chosen(known: Labelled, calibrators: Mapping[str, Any], settings: FitSetting
     the answers that thresholds are tested on and the report counts. The interval is one that would
     hold for all estimators at once (Bonferroni). Where DEFAULT cannot be computed or is a constant,
     it is the estimator with the smallest Brier score that is none; of constants alone DEFAULT.
-    Only estimators that are built in are looked at.
+    Only estimators that are built in are looked at. With columns of the user's own it is DEFAULT
+    with these.
     """
+    default = default_of(known.estimators)
     own = {name: columns for name, columns in known.estimators.items() if name in LABELS}
     known = known._replace(estimators=own)
     labels = known.frame.select("example_id", "correct", "group_id")
@@ -312,18 +329,18 @@ def chosen(known: Labelled, calibrators: Mapping[str, Any], settings: FitSetting
     seen = known.frame.join(part, on="example_id", how="semi")
     varied = {name for name in own if varies(seen, known.estimators[name], calibrators[name])}
     ranking = tuple(sorted(ranked, key=lambda name: name not in varied))
-    if DEFAULT not in varied:
-        fixed = DEFAULT if DEFAULT in ranking and not varied.intersection(ranking) else ranking[0]
+    if default not in varied:
+        fixed = default if default in ranking and not varied.intersection(ranking) else ranking[0]
         return Choice(ranking, fixed)
     best = ranking[0]
-    paired = errors.filter(estimator=DEFAULT).join(
+    paired = errors.filter(estimator=default).join(
         errors.filter(estimator=best), on="example_id", suffix="_best"
     )
     level = 1 - (1 - settings.bootstrap.level) / max(len(varied) - 1, 1)
     difference = (paired["squared"] - paired["squared_best"]).to_numpy()
     gain = mean_interval(difference, paired["group_id"].to_numpy(), level)
-    if best == DEFAULT or not gain[1] > 0:
-        return Choice(ranking, DEFAULT)
+    if best == default or not gain[1] > 0:
+        return Choice(ranking, default)
     return Choice(ranking, best, gain)
 
 
@@ -355,14 +372,13 @@ def mean_interval(
     return mean, mean - reach, mean + reach
 
 
-def _one_entropy_kind(answers: pl.DataFrame) -> str:
-    kinds = set(answers.select(ENTROPY_KIND).to_series()) - {"none"}
-    if len(kinds) > 1:
-        raise InputError(
-            "some answers have exact entropies and others those of the likeliest tokens, but a "
-            "calibrator is for one kind: split the file, or replay all answers."
-        )
-    return next(iter(kinds), "none")
+def usual_entropies(answers: pl.DataFrame) -> tuple[str, int | None]:
+    """The kind of entropies that most of the answers with any have, as in `FittedOn`, and the usual
+    number of listed tokens among these.
+    """
+    known = answers.filter(pl.col("entropy").is_not_null()).select("top_k", kind=ENTROPY_KIND)
+    kind = known["kind"].mode().min() or "none"
+    return kind, known.filter(kind=kind)["top_k"].drop_nulls().mode().min()
 
 
 def _computable(
@@ -385,6 +401,25 @@ def _computable(
     return {name: columns for name, columns in of_traces.items() if name not in left_out}
 
 
+def _with_columns(frame: pl.DataFrame, also: Sequence[str]) -> list[str]:
+    """The inputs of the fit with columns of the user's own: those of DEFAULT that are known of
+    enough answers, then the columns. Raises `InputError` where these are not, or take a name that
+    a feature has.
+    """
+    if taken := [name for name in also if name in FEATURES]:
+        raise InputError(f"--also {taken[0]}: a feature of traces has this name; choose another.")
+    every = next(entry.inputs for entry in ESTIMATORS if entry.id == DEFAULT)
+    of_trace = [name for name in every if frame[name].count() >= FEWEST]
+    columns = also_inputs(of_trace, also)
+    known = frame.select(pl.all_horizontal(pl.col(columns).is_not_null()).sum()).item()
+    if known < FEWEST:
+        raise InputError(
+            f"{known} of {frame.height} labelled answers have a trace and {' and '.join(also)}; at "
+            f"least {FEWEST} are needed. Give the path of each in a row (--also {also[0]}=PATH)."
+        )
+    return columns
+
+
 def _one(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
     """The only value of a column; null where it has none. Raises `InputError` for several."""
     values = answers[column].drop_nulls().unique().sort().to_list()
@@ -394,6 +429,31 @@ def _one(answers: pl.DataFrame, column: str, kinds: str) -> str | None:
             f"is for one. Split the file, or set one with --{column.replace('_', '-')}."
         )
     return values[0] if values else None
+
+
+def _models(answers: pl.DataFrame) -> list[str | None]:
+    """The model's name, null where none is known, then its longer spellings. Raises `InputError`
+    for several models.
+    """
+    names = answers["model"].drop_nulls().unique().sort().to_list()
+    for name in names:
+        if all(name.lower() in spellings(other) for other in names):
+            return [name, *(other for other in names if other != name)]
+    return [_one(answers, "model", "models")]
+
+
+def _known(answers: pl.DataFrame, column: str, none: str) -> str:
+    """As `_one`, of those values of a column that are known: an unknown one counts as equal, as it
+    does where answers are scored. `none` where it has no value at all.
+    """
+    unknown = pl.col(column) == "unknown"
+    known = answers.filter(~unknown)
+    if known.height and (count := answers.filter(unknown).height):
+        LOGGER.warning(
+            "of %d of %d labelled answers it is not known %s: they count as the others (%s)",
+            *(count, answers.height, QUESTIONS[column]["what"], QUESTIONS[column]["option"]),
+        )
+    return _one(known if known.height else answers, column, "kinds") or none
 
 
 # The cascade of two models, from two files of labelled answers: its worth and its thresholds.
@@ -426,6 +486,10 @@ def cascade_answers(
     out. `prices` are those of the small and the large model, per million tokens. Raises
     `InputError` as `calibrate_answers`.
     """
+    if also := {**also_in(small), **also_in(large)}:
+        raise InputError(
+            f"--also {next(iter(also))}: a cascade is calibrated on the trace alone; leave it out."
+        )
     told = large.filter(pl.col("correct").is_not_null())
     both = small.join(told.select("example_id"), on="example_id", how="semi")
     if both.is_empty():

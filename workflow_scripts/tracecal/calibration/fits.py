@@ -255,7 +255,7 @@ def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit:
 def fit_all(
     parts: Sequence[tuple[np.ndarray, np.ndarray]],
     method: Method,
-    penalty: float = 1.0,
+    penalty: float | np.ndarray = 1.0,
     least: np.ndarray | None = None,
 ) -> list[Fit]:
     """Fit each part, features [n, d] (finite) and labels [n] (bool), by itself.
@@ -263,9 +263,9 @@ def fit_all(
     platt: standardise (ddof 0, zero variance -> 1), logistic regression with scikit-learn's
     default penalty. platt_raw: the same without standardising. isotonic: for one feature;
     several fall back on platt. identity: nothing is fitted. `penalty` is the factor of the squared
-    weights, 1 / C in scikit-learn; `least` [d] are lower bounds, 0 or -inf, of a logistic fit's
-    weights (default: none). Raises `ArithmeticError` where a
-    fit does not converge.
+    weights, 1 / C in scikit-learn, of all or of each [d]; `least` [d] are lower bounds, 0 or -inf,
+    of a logistic fit's weights (default: none). Raises `ArithmeticError` where a fit does not
+    converge.
     """
     return fit_by_shape(
         parts,
@@ -315,7 +315,11 @@ def constant(correct: np.ndarray) -> Constant | None:
 
 
 def _logistic(
-    x: np.ndarray, correct: np.ndarray, raw: bool, penalty: float, least: np.ndarray | None
+    x: np.ndarray,
+    correct: np.ndarray,
+    raw: bool,
+    penalty: float | np.ndarray,
+    least: np.ndarray | None,
 ) -> Iterator[Logistic]:
     """The logistic calibrators of features x [B, n, d] and labels [B, n]."""
     means, scales = x.mean(axis=1), scales_of(x)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -29,14 +30,19 @@ class Grouped:
     group: np.ndarray
     probability: np.ndarray
 
+    @cached_property
+    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+        """The place of each answer's group [answers], and how many answers groups have."""
+        return np.unique(self.group, return_inverse=True, return_counts=True)[1:]
+
     @property
     def groups(self) -> int:
-        return len(np.unique(self.group))
+        return len(self._members[1])
 
     @property
     def largest(self) -> int:
         """How many answers the largest group has; 1 where there is none."""
-        return int(np.unique(self.group, return_counts=True)[1].max(initial=1))
+        return int(self._members[1].max(initial=1))
 
     def weights(self, most: int) -> np.ndarray:
         """The weight of each group, at most 1: [groups]."""
@@ -44,7 +50,7 @@ class Grouped:
 
     def totals(self, values: np.ndarray, most: int) -> np.ndarray:
         """The weighted sum of `values` [answers, t] in each group, [groups, t]."""
-        _, member_of, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
+        member_of, sizes = self._members
         if len(sizes) == len(values):
             sums = np.empty(values.shape)
             sums[member_of] = values
@@ -149,7 +155,7 @@ GROWTH, STEPS = 1.25, 12
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A certified threshold on the probability (null: there is none) and its test results.
+    """A threshold on the probability with a guarantee (null: there is none) and its test results.
 
     Of the `n` tested answers `kept` have a probability of at least `threshold`, and `wrong` of
     these are wrong. `coverage` and `error` are kept / n and wrong / kept, with groups counting as
@@ -278,7 +284,7 @@ def threshold_sequence(
     A group counts with at most `most` answers. The tested groups are taken to weigh what those of
     `seen` do on average: their own sizes may go with their errors, and are not looked at.
 
-    The first should be the easiest to certify by the `seen` labels: of those that keep at least
+    The first should be the easiest to guarantee by the `seen` labels: of those that keep at least
     START times as many groups as suffice where no answer is wrong, it has the largest
     share kept * KL(observed error rate, `error_rate`), the rate at which evidence grows; and where
     the observed error rate of none is below the target, the lowest one. Each following threshold
@@ -480,7 +486,7 @@ def parts(
 # Thresholds from which a small model's answer is kept, with a guarantee about a cascade's accuracy.
 
 
-Promise = Literal["below", "at_least"]
+Bound = Literal["below", "at_least"]  # what is guaranteed of a cascade's accuracy
 
 
 @dataclass(frozen=True)
@@ -490,8 +496,8 @@ class PairedPart(Grouped):
     small: np.ndarray
     large: np.ndarray
 
-    def lost(self, thresholds: np.ndarray, promise: Promise, most: int) -> np.ndarray:
-        """Weighted sum in each group of what a promise bounds at thresholds [t]: [groups, t]."""
+    def lost(self, thresholds: np.ndarray, promise: Bound, most: int) -> np.ndarray:
+        """Weighted sum in each group of what a guarantee bounds at thresholds [t]: [groups, t]."""
         kept = self.over(thresholds)
         small, large = (one.astype(float)[:, None] for one in (self.small, self.large))
         if promise == "below":
@@ -501,13 +507,13 @@ class PairedPart(Grouped):
 
 @dataclass(frozen=True)
 class CascadeGuarantee:
-    """A certified threshold (null: there is none, and `reason` says why) and its test results.
+    """A threshold with a guarantee (null: there is none, see `reason`) and its test results.
 
     `promised` is ε or r. `escalated` and the accuracies are estimates by the `groups` tested ones,
     of which each counts with at most `largest_group` answers; without a threshold all is escalated.
     """
 
-    promise: Promise
+    promise: Bound
     promised: float
     threshold: float | None
     n: int
@@ -538,7 +544,7 @@ def paired_parts(answers: pl.DataFrame) -> tuple[PairedPart, PairedPart]:
 def cascade_guarantee(
     seen: PairedPart,
     tested: PairedPart,
-    promise: Promise,
+    promise: Bound,
     promised: float,
     level: float,
     largest: int | None = None,
@@ -583,7 +589,7 @@ def _reason(weights: np.ndarray, rate: float, level: float) -> str:
     )
 
 
-def cascade_thresholds(seen: PairedPart, promise: Promise, rate: float, most: int) -> np.ndarray:
+def cascade_thresholds(seen: PairedPart, promise: Bound, rate: float, most: int) -> np.ndarray:
     """Thresholds in the order of their tests, falling: quantiles of the `seen` probabilities.
 
     The first has the largest ratio of -ΣZ to sqrt(ΣZ²), with one group that is lost as a whole

@@ -11,12 +11,19 @@ from tracecal.answers.evaluations import PartLabels
 from tracecal.answers.part_spec import KINDS, Parts, leaves
 from tracecal.answers.parts import CUT, cut
 from tracecal.answers.read import Answers
-from tracecal.answers.record import RECORDS, Record
+from tracecal.answers.record import RECORDS, TRACE, Record, with_partial
 from tracecal.answers.settings import Reading
 from tracecal.calibration.calibrator import Fitted, Target
 from tracecal.calibration.labelling import grouped
-from tracecal.calibration.score import Confidence, read_response, score_answer, score_answers
+from tracecal.calibration.score import (
+    Confidence,
+    read_response,
+    score_answer,
+    score_answers,
+    values_of,
+)
 from tracecal.errors import InputError
+from tracecal.estimators.of_traces import need_entropy
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse, unknown
@@ -96,12 +103,14 @@ def part_answers(
     """The parts of answers (columns of `RECORDS`) as answers of their own, and the answers without
     any, `example_id` and `why`.
 
-    A part's row has the columns of `RECORDS`, with its value as `answer` and its group that of its
+    A part has a trace where its own tokens have, whatever the others of its answer lack. Its row
+    has the columns of `RECORDS`, with its value as `answer` and its group that of its
     answer, and those of `CUT`; its id is '<answer's id>/<name>'. `labels` are by the answer's id;
     without one `correct` is null. Raises `InputError` where a label is of no part.
     """
+    answers = with_partial(answers)
     traced = pl.col("surprisal").is_not_null() & pl.col("tokens").is_not_null()
-    located, without = cut(answers.filter(traced), parts)
+    located, without = cut(answers.filter(traced).drop("partial"), parts)
     groups = grouped(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
     rows = located.drop("group_id").join(
         groups, left_on="parent_id", right_on="example_id", how="left", maintain_order="left"
@@ -115,7 +124,14 @@ def part_answers(
         example_id=pl.concat_str("parent_id", "name", separator="/"),
         answer="value",
         correct=pl.Series(correct, dtype=pl.Boolean),
+        partial=pl.lit(None, RECORDS["partial"]),
     )
+    made = made.with_columns(
+        pl.when(~pl.col(name).list.eval(pl.element().is_null()).list.any()).then(name)
+        for name in TRACE
+    )
+    lacking = pl.any_horizontal(pl.col("surprisal", "entropy").is_null())
+    made = made.with_columns(lacks=pl.when(lacking).then("lacks"))
     untraced = answers.filter(~traced).select(
         "example_id", why=pl.coalesce("lacks", pl.lit(NO_TOKENS))
     )
@@ -207,7 +223,8 @@ def record_parts(
     further = [name for name in asked if known is None or name not in known.names]
     if not further:
         fitted.require_parts(True)
-    if record.surprisal is None or record.tokens is None:
+    lists = {name: getattr(record, name) or (record.partial or {}).get(name) for name in TRACE}
+    if lists["surprisal"] is None or record.tokens is None:
         return [], record.lacks or NO_TOKENS
     row = {"example_id": "a", "answer": record.answer or "", "tokens": list(record.tokens)}
     schema = {name: RECORDS[name] for name in row}
@@ -226,18 +243,15 @@ def record_parts(
             continue
         own = slice(part["start"], part["end"])
         surprisal, entropy, lower, upper = (
-            None if values is None else values[own]
-            for values in (
-                record.surprisal,
-                record.entropy,
-                record.entropy_lower,
-                record.entropy_upper,
-            )
+            None if values is None or None in values[own] else values[own]
+            for values in lists.values()
         )
+        if surprisal is None or (entropy is None and need_entropy(fitted.inputs)):
+            found.append(ScoredPart(*place, Confidence(None, reason=record.lacks)))
+            continue
         bounds = lower, upper, record.top_k
-        confidence = score_answer(
-            fitted, surprisal, entropy, error_rate, *bounds, part=part["part"]
-        )
+        of_part = {"part": part["part"], "also": values_of(record)}
+        confidence = score_answer(fitted, surprisal, entropy, error_rate, *bounds, **of_part)
         found.append(ScoredPart(*place, confidence))
     return found, None
 

@@ -1,8 +1,9 @@
-"""How many labels a guarantee needs: simulated with the code that certifies, and told."""
+"""How many labels a guarantee needs: simulated with the code that tests guarantees."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ POWER, BESIDE = 0.8, (0.5, 0.95)
 PRECISION = np.array([0.01, 2.5**-2])
 MOST_ALIKE = 0.9
 DRAWN = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
-# How many draws are certified at once, which is faster than one by one.
+# How many draws are tested at once, which is faster than one by one.
 AT_ONCE = 50
 
 
@@ -95,17 +96,22 @@ class AtHand:
         design_effect = 1 + alike * ((sizes**2).sum() / sizes.sum() - 1)
         return cls(group, score, curve, spread * design_effect, alike, largest)
 
+    @cached_property
+    def _by_group(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The answers' places in the order of their groups; where each group begins; its size."""
+        order = np.argsort(self.group, kind="stable")
+        _, starts, sizes = np.unique(self.group[order], return_index=True, return_counts=True)
+        return order, starts, sizes
+
     def draw(self, rng: np.random.Generator, groups: int) -> Part:
-        numbers, starts, sizes = np.unique(
-            np.sort(self.group), return_index=True, return_counts=True
-        )
+        order, starts, sizes = self._by_group
         # Another resample of the questions in each draw, as so few leave open what others are like.
-        like_these = rng.integers(len(numbers), size=len(numbers))
+        like_these = rng.integers(len(sizes), size=len(sizes))
         chosen = rng.choice(like_these, groups)
         size = sizes[chosen]
         new = np.repeat(np.arange(groups), size)
         within = np.arange(len(new)) - np.repeat(np.cumsum(size) - size, size)
-        places = np.argsort(self.group, kind="stable")[np.repeat(starts[chosen], size) + within]
+        places = order[np.repeat(starts[chosen], size) + within]
         a, b = rng.multivariate_normal(self.curve, self.spread)
         as_one = rng.random(groups) < self.alike
         chance = np.where(as_one[new], rng.random(groups)[new], rng.random(len(new)))
@@ -235,7 +241,7 @@ def coverages(
     none; of its first threshold with `first_only`.
 
     All pairs have equally many groups, each of which counts with at most `largest` answers (null:
-    as many as the largest of the seen part has). They are certified at once, as bets on many
+    as many as the largest of the seen part has). They are tested at once, as bets on many
     thresholds cost little more than on few.
     """
     evidence, weights = [], []
@@ -475,13 +481,13 @@ def picture(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
 
 
 def outlook(
-    stored: Mapping[str, Any], certified: pl.DataFrame, share: float, seed: int
+    stored: Mapping[str, Any], error_rates: pl.DataFrame, share: float, seed: int
 ) -> str | None:
     """What the largest error rate needs that could not be guaranteed; null where all could be.
 
-    `certified` are `report.guarantees` of the default estimator.
+    `error_rates` are `report.guarantees` of the default estimator.
     """
-    missing = certified.filter(pl.col("threshold").is_null())["error_rate"].to_list()
+    missing = error_rates.filter(pl.col("threshold").is_null())["error_rate"].to_list()
     if not missing:
         return None
     rate, population = max(missing), at_hand(stored, "the calibrator")

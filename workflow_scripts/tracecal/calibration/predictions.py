@@ -207,7 +207,7 @@ def picks(
     calibrators: Mapping[str, Mapping],
     baselines: Sequence[str],
 ) -> pl.DataFrame:
-    """The baseline picked in each split, and its log loss (nats) there; columns PICKS.
+    """The baseline selected in each split, and its log loss (nats) there; columns PICKS.
 
     `answers`, `splits`, `estimators` and `calibrators` are those of `calibrate_all`. Only baselines
     that score the most answers of the calibration part are candidates, as losses on other answers
@@ -233,7 +233,7 @@ def picks(
 
 
 def with_picked(predictions: pl.DataFrame, picked: pl.DataFrame) -> pl.DataFrame:
-    """`predictions`, then those of the baseline `picked` in each split, as the estimator PICKED."""
+    """`predictions`, then those of the baseline selected in each split (`picked`), as PICKED."""
     own = picked.select("split", estimator="baseline")
     rows = predictions.join(own, on=["estimator", "split"], how="semi", maintain_order="left")
     renamed = rows.with_columns(estimator=pl.lit(PICKED)).sort("split", maintain_order=True)

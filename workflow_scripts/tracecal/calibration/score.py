@@ -18,13 +18,14 @@ from tracecal.calibration.calibrator import (
     interval,
     open_questions,
     other_entropies,
+    reading_for,
     require_same_kind,
     run_on,
     undecided,
-    vocabulary_for,
 )
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import (
+    ALSO,
     KNOWN,
     NEED_ENTROPY,
     SLOPES,
@@ -43,6 +44,7 @@ SCORED = {
     "keep": pl.Boolean,
     "reason": pl.String,
 }
+WITHOUT = "it has no {}, which the calibrator takes beside the trace (--also)"
 PROBABILITIES = ("probability", "lower", "upper")
 
 
@@ -56,9 +58,9 @@ def score_answers(
 
     Where the calibrator is one of parts of answers, `answers` are such, with the column `part`.
     `probability` lies in [`lower`, `upper`], as would that of exact entropies. `reason` says why
-    `probability`, or `keep` at a target (`error_rate`, or a promise), is null. Raises `InputError`
-    where the answers are not of the calibrator's model, task and kind of trace, or where it needs
-    more than traces.
+    `probability`, or `keep` at a target (`error_rate`, or a guarantee of a cascade), is null.
+    Raises `InputError` where the answers are not of the calibrator's model, task and kind of trace,
+    or where it needs more than traces.
     """
     fitted.require_parts("part" in answers.columns)
     require_same_kind(answers, fitted.fitted_on, task)
@@ -66,7 +68,7 @@ def score_answers(
         if warning:
             LOGGER.warning("%s", warning)
     columns = list(fitted.inputs)
-    own = {f"scores.{name}" for name in fitted.custom}
+    own = {f"scores.{name}" for name in fitted.custom} | {f"{ALSO}{name}" for name in fitted.also}
     if missing := [name for name in columns if name not in KNOWN and name not in own]:
         raise InputError(
             f"{fitted.estimator} needs {missing[0]}, which traces do not provide: only the "
@@ -93,7 +95,7 @@ def score_answers(
         },
         schema_overrides=SCORED,
     )
-    why = pl.when(~defined).then(answers["lacks"].fill_null("undefined for this answer"))
+    why = pl.when(~defined).then(_lacking(answers, known, fitted))
     if error_rate is not None:
         why = pl.coalesce(why, pl.Series(_undecided(answers, fitted, error_rate), dtype=pl.String))
     joined = answers.select("example_id", reason=why).join(
@@ -101,6 +103,19 @@ def score_answers(
     )
     decided = pl.when(pl.col("reason").is_null()).then("keep")
     return joined.with_columns(keep=decided).select(*SCORED)
+
+
+def _lacking(answers: pl.DataFrame, known: pl.DataFrame, fitted: Fitted) -> pl.Series:
+    """What each of the answers that has no probability lacks for it, [answers]."""
+    of_trace = [name for name in fitted.inputs if not name.startswith(ALSO)]
+    reason = answers["lacks"].fill_null("undefined for this answer").alias("reason")
+    of_column = pl.lit(None, pl.String)
+    for name in fitted.also:
+        missing = pl.when(pl.col(f"{ALSO}{name}").is_null()).then(pl.lit(WITHOUT.format(name)))
+        of_column = pl.coalesce(of_column, missing)
+    traced = pl.all_horizontal(pl.col(of_trace).is_not_null())
+    told = pl.coalesce(pl.when(traced).then(of_column), "reason")
+    return known.with_columns(reason).select(told).to_series()
 
 
 def _undecided(answers: pl.DataFrame, fitted: Fitted, error_rate: Target) -> list[str | None]:
@@ -140,6 +155,7 @@ def tell_missing(scored: pl.DataFrame, decided: bool) -> None:
 # The confidence of one answer, from two lists of floats or from a server's response.
 
 
+NO_VALUES: Mapping[str, float | None] = {}
 TRACE = {"surprisal": pl.List(pl.Float32), "entropy": pl.List(pl.Float32)}
 
 
@@ -169,9 +185,10 @@ def score_answer(
     upper: Sequence[float] | None = None,
     top_k: int | None = None,
     part: str | None = None,
+    also: Mapping[str, float | None] = NO_VALUES,
 ) -> Confidence:
     """The confidence of an answer whose tokens have these surprisals and entropies (nats), or of
-    the `part` of this name, whose tokens they are.
+    the `part` of this name, whose tokens they are. `also` are the values of a user's own columns.
 
     Bounds of the entropies, `lower` and `upper`, which came from `top_k` tokens a step, give the
     probability's own bounds. `entropy` may be null where the estimator does not need it. Raises
@@ -185,7 +202,9 @@ def score_answer(
     fitted.require_parts(part is not None)
     if entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
         return Confidence(None, reason="its entropies are not known")
-    x = answer_inputs(fitted, surprisal, entropy, lower, upper, part)
+    if missing := [name for name in fitted.also if also.get(name) is None]:
+        return Confidence(None, reason=WITHOUT.format(missing[0]))
+    x = answer_inputs(fitted, surprisal, entropy, lower, upper, part, also)
     return confidence_of(fitted, x, error_rate, top_k)
 
 
@@ -196,6 +215,7 @@ def answer_inputs(
     lower: Sequence[float] | None = None,
     upper: Sequence[float] | None = None,
     part: str | None = None,
+    also: Mapping[str, float | None] = NO_VALUES,
 ) -> np.ndarray:
     """The calibrator's inputs of an answer, [1, d]; with bounds of the entropies [5, d], the others
     at `_extremes`. Arguments are those of `score_answer`, and errors of the lists.
@@ -211,7 +231,9 @@ def answer_inputs(
         raise InputError("surprisals and entropies must be finite and not negative, in nats")
     s, h, *bounds = arrays
     extremes = _extremes(*bounds) if len(bounds) == 2 else []
-    x = _inputs(fitted, s, np.stack([h, *extremes]))
+    own = np.array([also[name] for name in fitted.also], dtype=float)
+    of_trace = _inputs(fitted, s, np.stack([h, *extremes]))
+    x = np.hstack([of_trace, np.tile(own, (len(of_trace), 1))])
     return fitted.with_part(x, [part or ""] * len(x))
 
 
@@ -265,9 +287,20 @@ def score_record(fitted: Fitted, record: Record, error_rate: float | None = None
         return Confidence(None, reason=record.lacks)
     bounds = record.entropy_lower, record.entropy_upper
     found = score_answer(
-        fitted, record.surprisal, record.entropy, error_rate, *bounds, record.top_k
+        fitted,
+        record.surprisal,
+        record.entropy,
+        error_rate,
+        *bounds,
+        record.top_k,
+        also=values_of(record),
     )
     return doubted(found, open_questions(as_frame([record]), fitted.fitted_on))
+
+
+def values_of(record: Record) -> dict[str, float | None]:
+    """The values of a user's own columns, by name."""
+    return {one["name"]: one["value"] for one in record.also or ()}
 
 
 def doubted(scored: Confidence, doubts: Sequence[str]) -> Confidence:
@@ -281,23 +314,24 @@ def read_response(
     fitted: Fitted, response: Any, request: Mapping[str, Any] | None, reading: Reading
 ) -> Record:
     """The answer that a response holds; raises as `score_response`."""
-    size = vocabulary_for(fitted.fitted_on, reading.vocabulary)
+    known = reading_for(fitted.fitted_on, reading.model_dump())
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
-    record = read_row(row, reading.model_copy(update={"vocabulary": size}))
+    record = read_row(row, reading.model_copy(update=known))
     require_same_kind(as_frame([record]), fitted.fitted_on)
     return record
 
 
 def _inputs(fitted: Fitted, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
-    """The calibrator's inputs [n, d] of surprisals [T] with each of the entropies [n, T]."""
-    if missing := [name for name in fitted.inputs if name not in KNOWN]:
+    """The inputs [n, d] of surprisals [T] with each of the entropies [n, T]; no own columns."""
+    of_trace = [name for name in fitted.inputs if not name.startswith(ALSO)]
+    if missing := [name for name in of_trace if name not in KNOWN]:
         raise InputError(
             f"{fitted.estimator} needs {missing[0]}, which cannot be computed from one answer's "
             "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
             "of traces."
         )
-    names = [name.removeprefix("features.") for name in fitted.inputs]
+    names = [name.removeprefix("features.") for name in of_trace]
     if OF_ONE.issuperset(names):
         x = np.empty((len(entropies), len(names)))
         for place, values in enumerate(features_of_one(names, s, entropies)):
@@ -309,9 +343,7 @@ def _inputs(fitted: Fitted, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
         "entropy": entropies.tolist(),
     }
     return (
-        inputs(pl.DataFrame(rows, schema_overrides=TRACE), fitted.inputs)
-        .drop("example_id")
-        .to_numpy()
+        inputs(pl.DataFrame(rows, schema_overrides=TRACE), of_trace).drop("example_id").to_numpy()
     )
 
 

@@ -30,8 +30,8 @@ class Calibration(Strict):
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class CascadePromises(Strict):
-    """Promises about a cascade of two models, each of which gets a threshold."""
+class CascadeGuarantees(Strict):
+    """Guarantees of the accuracy of a cascade of two models, each with a threshold."""
 
     below: tuple[Share, ...] = Field(
         (0.01, 0.02, 0.05), description="ε: right at most so much less often than the large model"
@@ -44,7 +44,7 @@ class CascadePromises(Strict):
         return tuple(sorted(set(values)))
 
     def listed(self) -> list[tuple[str, float]]:
-        """Each promise's kind and number."""
+        """Each guarantee's kind and number."""
         return [(kind, value) for kind, values in self for value in values]
 
 
@@ -64,15 +64,15 @@ class RiskControl(Strict):
     )
     largest_group: PositiveInt | None = Field(
         None,
-        description="a group of answers (variants of a question, parts of an answer) counts with "
-        "at most so many; null: as many as the largest that calibrates has",
+        description="how many answers a group (variants of a question, parts of an answer) counts "
+        "with at most; null: as many as the largest that calibrates has",
     )
     simultaneous: bool = Field(
         False,
-        description="true: the thresholds of all models, tasks and error rates keep their "
-        "guarantees at once with that probability; false: each by itself",
+        description="true: the guarantees of all models, tasks and error rates hold at once with "
+        "that confidence; false: each by itself",
     )
-    cascades: CascadePromises = CascadePromises()
+    cascades: CascadeGuarantees = CascadeGuarantees()
 
     def together(self, pairs: int) -> int:
         """How many guarantees are to hold at once in a run of so many (model, task) pairs."""

@@ -28,7 +28,7 @@ except ModuleNotFoundError as error:
 # Logits in memory at a time: 1 GiB in float32
 MOST_LOGITS = 1 << 28
 # Null, since all entropies are exact
-NULL_COLUMNS = ("entropy_lower", "entropy_upper", "top_k", "lacks")
+NULL_COLUMNS = ("entropy_lower", "entropy_upper", "top_k", "lacks", "partial")
 
 
 def replay(

@@ -44,8 +44,8 @@ def calibrate(
 ) -> None:
     """Fit a calibrator on labelled answers.
 
-    Prints how well each estimator predicts, and which error rates its thresholds guarantee. Answers
-    whose entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
+    Prints how well each estimator predicts, and which error rates are guaranteed. Answers whose
+    entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'.
     """
     from tracecal.apps import report as pages
     from tracecal.apps.explorer.of_file import fits, page_data, unseen

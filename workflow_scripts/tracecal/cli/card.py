@@ -1,4 +1,4 @@
-"""`tracecal card`: what a calibrator's file says, whether it is whole, and how two differ."""
+"""`tracecal card`: what a calibrator's file says, whether it is intact, and how two differ."""
 
 from typing import Annotated
 
@@ -8,7 +8,10 @@ from tracecal.cli.options import command, ending
 from tracecal.io.log import LOGGER, printable
 
 
-@command("read a calibrator's evidence and terms", "tracecal card C.json --output card.html")
+@command(
+    "know what a calibrator was fitted on, and what it guarantees",
+    "tracecal card C.json --output card.html",
+)
 def card(
     calibrator: Annotated[str, typer.Argument(help="a calibrator's JSON file")],
     second: Annotated[
@@ -23,8 +26,8 @@ def card(
 ) -> None:
     """Say in plain words what a calibrator's file holds.
 
-    What it was fitted on, what it guarantees, and what it must not be used for. With --check a
-    file that is none, or was changed, ends with 1.
+    What it was fitted on, what it guarantees, and what it must not be used for. --check ends with
+    1 where the file is no calibrator, or was changed.
     """
     from tracecal.apps import card as cards
     from tracecal.calibration.calibrator import stored_in

@@ -1,4 +1,4 @@
-"""`tracecal cascade`: what two models are worth together, from two files of labelled answers."""
+"""`tracecal cascade`: what escalating to a large model is worth, by labelled answers of both."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,11 +52,11 @@ def cascade(
     small_price: Price = None,
     large_price: Price = None,
 ) -> None:
-    """Tell what escalating a small model's answers to a large one is worth.
+    """Say what escalating a small model's answers to a large one is worth.
 
-    Both files hold labelled answers to the same questions, with the same ids. Prints a table and
-    the thresholds from which to keep the small model's answers. How the files are read, such as
-    where their ids are: 'tracecal reading'.
+    Both files hold labelled answers to the same questions, with the same ids. Prints a table, and
+    the thresholds from which the small model's answers are kept, with what each guarantees. How
+    files are read, such as where their ids are: 'tracecal reading'.
     """
     if picture:
         require_installed("--picture", "pictures", "matplotlib")
@@ -98,7 +98,7 @@ def summary(cascaded: "Cascaded") -> str:
     from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
     shown = {
-        PICKED: "picked baseline",
+        PICKED: "selected baseline",
         BEST: "best baseline",
         TRACE_PLUS: "TRACE+",
         RANDOM: "random",
@@ -132,8 +132,8 @@ def summary(cascaded: "Cascaded") -> str:
         "",
         "area: mean accuracy over all shares escalated; gain: share of the large model's, – where",
         f"that is less than {100 * LEAST_GAIN:g} points; needed: share escalated within "
-        f"{100 * BELOW:g} point of it; best:",
-        "in hindsight",
+        f"{100 * BELOW:g} point of it;",
+        "selected: on the calibration data; best: in hindsight, which nobody could have chosen",
         "",
         f"Thresholds on {LABELS[cascaded.router]} with confidence {promised['confidence']:g}:",
     ]
@@ -141,7 +141,7 @@ def summary(cascaded: "Cascaded") -> str:
 
 
 def told(entry: Mapping[str, Any]) -> str:
-    """A promise and its threshold in one sentence."""
+    """A guarantee and its threshold in one sentence."""
     what = (
         f"at most {entry['promised']:g} below the large model's accuracy"
         if entry["promise"] == "below"

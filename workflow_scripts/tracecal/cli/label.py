@@ -41,7 +41,7 @@ def label(
     error_rate: Annotated[
         float | None,
         typer.Option(
-            help="ask only for the labels that a guarantee of it needs",
+            help="ask only for the labels that its guarantee needs",
             rich_help_panel=GUARANTEE,
         ),
     ] = None,
@@ -85,7 +85,7 @@ def label(
     question: Annotated[
         str | None,
         typer.Option(
-            help="of the export, the one that asks for the verdict", rich_help_panel=ELSEWHERE
+            help="the question of the export that asks for the verdict", rich_help_panel=ELSEWHERE
         ),
     ] = None,
 ) -> None:

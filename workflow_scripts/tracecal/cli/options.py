@@ -28,6 +28,7 @@ MOST = 10_000  # answers in an explorer
 READ = ("answers", "second", "beside", "small", "large", "labels", "calibrator", "config", "parts")
 READ += ("weights", "escalate_calibrator", "estimators")
 WRITTEN = ("output", "report", "explorer", "picture", "promise_file", "state", "watch")
+EXAMPLES = {"columns": "answer=output.text", "also": "judge=scores.judge"}
 MAY_SHARE = (("state", "answers"), ("output", "labels"))
 
 
@@ -109,7 +110,7 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
         require_apart(given)
         for name, model in models.items():
             values = {one.name: given.pop(one.name) for one in options[name]}
-            given[name] = parse(model, _with_columns(values), "options")
+            given[name] = parse(model, _with_pairs(values, model), "options")
         with suppress(BrokenPipeError):  # the reader of the output, such as `head`, has enough
             function(**given)
 
@@ -117,14 +118,19 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _with_columns(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with `columns`, which are given as COLUMN=PATH, as a mapping."""
-    if "columns" not in values:
-        return values
-    pairs = [pair.partition("=") for pair in values["columns"]]
-    if wrong := [name for name, equals, path in pairs if not (name and equals and path)]:
-        raise InputError(f"--columns {wrong[0]}: expected COLUMN=PATH, such as answer=output.text.")
-    return values | {"columns": {name: path for name, _, path in pairs}}
+def _with_pairs(values: dict[str, Any], model: type[Strict]) -> dict[str, Any]:
+    """The values with those that are given as COLUMN=PATH as mappings."""
+    found = dict(values)
+    for name in values:
+        if get_origin(model.model_fields[name].annotation) is not dict:
+            continue
+        pairs = [pair.partition("=") for pair in values[name]]
+        if wrong := [key for key, equals, path in pairs if not (key and equals and path)]:
+            raise InputError(
+                f"--{name} {wrong[0]}: expected COLUMN=PATH, such as {EXAMPLES[name]}."
+            )
+        found[name] = {key: path for key, _, path in pairs}
+    return found
 
 
 # Options of several commands.
@@ -224,17 +230,11 @@ def require_installed(what: str, extra: str, *modules: str) -> None:
 def read_given(
     path: str,
     reading: Reading,
-    vocabulary: int | None = None,
     with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
 ) -> "Answers":
-    """The answers of a file; raises `InputError`.
-
-    `vocabulary` counts where the options name none; `with_rows` as in `read_answers`.
-    """
+    """The answers of a file, `with_rows` as in `read_answers`; raises `InputError`."""
     from tracecal.answers.read import listed, read_answers
 
-    if reading.vocabulary is None:
-        reading = reading.model_copy(update={"vocabulary": vocabulary})
     answers = read_answers(path, reading, with_rows=with_rows)
     if answers.wrong:
         LOGGER.warning("%s: left out %s", path, listed(answers.wrong))
@@ -255,13 +255,14 @@ def read_with_calibrator(
 ) -> WithCalibrator:
     """A file of answers, for which a calibrator may be given, and parts, else those of it."""
     from tracecal.apps.explorer.of_file import fits
-    from tracecal.calibration.calibrator import stored_in, vocabulary_for
+    from tracecal.calibration.calibrator import reading_for, stored_in
     from tracecal.calibration.parts import given_parts
 
     fitted = fits(stored_in(calibrator), calibrator) if calibrator else {}
     of = next((one.fitted_on for one in fitted.values()), None)
-    size = vocabulary_for(of, reading.vocabulary) if of else None
-    answers = read_given(path, reading, size, with_rows=True)
+    if of:
+        reading = reading.model_copy(update=reading_for(of, reading.model_dump()))
+    answers = read_given(path, reading, with_rows=True)
     own = of.parts if of else None
     return WithCalibrator(
         fitted,

@@ -23,10 +23,12 @@ def plan(
         str | None, typer.Option(callback=ending(".svg"), help="an .svg of the table")
     ] = None,
     accuracy: Annotated[
-        float | None, typer.Option(help="share of right answers", rich_help_panel=GUESSES)
+        float | None,
+        typer.Option(help="a guess of the share of right answers", rich_help_panel=GUESSES),
     ] = None,
     auroc: Annotated[
-        float | None, typer.Option(help="AUROC of the confidence", rich_help_panel=GUESSES)
+        float | None,
+        typer.Option(help="a guess of the confidence's AUROC", rich_help_panel=GUESSES),
     ] = None,
     most: Annotated[
         int, typer.Option(help="largest number of labels to try", rich_help_panel=SIMULATION)
@@ -38,8 +40,8 @@ def plan(
 ) -> None:
     """Say how many labels a guaranteed error rate needs.
 
-    By simulation from the labelled answers of a calibrator, of which a question counts with as many
-    answers as there, or from two guesses.
+    By simulation: from the labelled answers of a calibrator, or from guesses of --accuracy and
+    --auroc. No question counts with more answers than in the calibrator's guarantees.
     """
     from tracecal.calibration import planning
     from tracecal.io.files import write_text

@@ -45,7 +45,7 @@ def score(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="JSON Lines of the same answers, read as they are: write its rows with confidence",
+            help="JSON Lines of the same answers, whose rows are written with a confidence added",
         ),
     ] = None,
     error_rate: Annotated[
@@ -54,8 +54,8 @@ def score(
     promise: Annotated[
         str | None,
         typer.Option(
-            help="keep answers by this promise about a cascade, such as below:0.02; the calibrator "
-            "is of 'tracecal cascade'",
+            help="guarantee of a cascade by which answers are kept, such as below:0.02; the "
+            "calibrator is of 'tracecal cascade'",
             rich_help_panel=KEPT,
         ),
     ] = None,
@@ -82,9 +82,9 @@ def score(
         LABELS,
         default_estimator,
         from_stored,
+        reading_for,
         stored_in,
         target_of,
-        vocabulary_for,
     )
     from tracecal.calibration.parts import given_parts, score_parts
     from tracecal.calibration.score import score_answers, tell_missing
@@ -93,7 +93,8 @@ def score(
     target, stored = target_of(error_rate, promise), stored_in(calibrator)
     wanted, custom = estimator or default_estimator(stored), custom_scores(estimators)
     fitted = from_stored(stored, wanted, calibrator, custom)
-    given = read_given(answers, reading, vocabulary_for(fitted.fitted_on, reading.vocabulary))
+    known = reading_for(fitted.fitted_on, reading.model_dump())
+    given = read_given(answers, reading.model_copy(update=known))
     frame = given.frame
     if estimator is None and frame["entropy"].is_null().all():
         fitted = from_stored(stored, default_estimator(stored, entropies=False), calibrator)

@@ -38,8 +38,8 @@ def serve(
 ) -> None:
     """Run a proxy that adds confidence to a server's answers.
 
-    Clients use it in place of the server. How its answers are read say --vocabulary, --model,
-    --stop-token and --processed, as of 'tracecal reading'.
+    Clients use it in place of the server. --vocabulary, --model, --stop-token and --processed say
+    how its answers are read: 'tracecal reading'.
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "orjson", "prometheus_client")
     from tracecal.apps.proxy.proxy import Served, run

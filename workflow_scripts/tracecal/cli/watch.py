@@ -39,20 +39,19 @@ def watch(
 ) -> None:
     """Say when traffic is no longer like the calibration's.
 
-    Monitors may be looked at after every answer; their state goes on where it was. They take it
-    that the answers watched are independent of one another: --one-per and --block are for traffic
-    whose neighbours are alike. Rows that cannot be read are left out.
+    You may look after every answer; with the same state the next call goes on where this one
+    ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
+    use --one-per or --block. Rows that cannot be read are left out.
     """
     from tracecal.answers.read import listed
-    from tracecal.calibration.calibrator import load, vocabulary_for
+    from tracecal.calibration.calibrator import load, reading_for
     from tracecal.monitoring import traffic
 
     fitted = load(calibrator, estimator)
     one_per = watching.one_per
     given = read_given(
         answers,
-        reading,
-        vocabulary_for(fitted.fitted_on, reading.vocabulary),
+        reading.model_copy(update=reading_for(fitted.fitted_on, reading.model_dump())),
         lambda name, row: (traffic.choice_of(name, row), traffic.key_of(row, one_per)),
     )
     if one_per is not None:
@@ -63,8 +62,8 @@ def watch(
         LOGGER.warning("%s: left out %s", labels, listed(wrong))
     for warning in traffic.without_reference(fitted, watching):
         LOGGER.warning("%s", warning)
-    promise = traffic.promised(fitted, watching, error_rate)
-    store = traffic.Store(state, traffic.identity(fitted, error_rate), promise, fitted.reference)
+    alarms = traffic.alarm_settings(fitted, watching, error_rate)
+    store = traffic.Store(state, traffic.identity(fitted, error_rate), alarms, fitted.reference)
     try:
         told = store.add_in_parts(given.frame["example_id"].to_list(), batch, given.rows)
         print(printable(traffic.summary(store, told, store.add_labels(judged))))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Estimator
-from tracecal.estimators.registry import IDS
+from tracecal.estimators.registry import OF_FILES
 from tracecal.io.input_files import declared_in, with_names
 from tracecal.io.settings import Strict, parse
 
@@ -31,7 +31,7 @@ def custom_estimators(given: Given) -> list[Estimator]:
     Raises `InputError` where a file does not run or an id is another estimator's.
     """
     return [
-        Estimator(name, entry.label, "custom", "baseline", entry.citation)
+        Estimator(name, entry.label, "custom", "baseline", entry.citation, ("traces", "features"))
         for name, entry in custom_entries(given).items()
     ]
 
@@ -43,7 +43,7 @@ def custom_entries(given: Given) -> dict[str, CustomEntry]:
     else:
         expected = "id: {'label': 'Name', 'score': a Polars expression}"
         where, declared = str(given), declared_in(given, "ESTIMATORS", expected)
-    if taken := [name for name in declared if name in IDS]:
+    if taken := [name for name in declared if name in {one.id for one in OF_FILES}]:
         raise InputError(f"{where}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
     return {name: parse(CustomEntry, entry, f"{where}: {name}") for name, entry in declared.items()}
 

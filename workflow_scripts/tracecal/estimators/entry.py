@@ -1,4 +1,4 @@
-"""The id of the baseline that is picked in each split, which stands beside the estimators' ids."""
+"""The id of the baseline selected in each split, which stands beside the estimators' ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,8 @@ ASSUMED = {
     "beams": {"single": "partly"},
     "asked": {"single": "partly"},
     "samples": {"single": "no", "extra": "yes"},
-    "weights": {"semantic": "yes"},
+    "similarity": {"semantic": "yes"},
+    "importance": {"semantic": "yes"},
     "labels": {"calibrator": "yes"},
 }
 # The row of the protocol comparison that methods with the same needs share.
@@ -30,10 +31,12 @@ SHARED_ROWS = {
 class Estimator:
     """One confidence estimator.
 
-    `needs` names the artefacts that its score is computed from. `features` is empty for a scalar
-    estimator, whose score is a column of `scores/`; a learned one has no such column, and
-    `features` are the inputs of its fit: columns of `features/`, or `scores.<id>`. `fit` is null
-    where it is fitted by the run's own method of calibration.
+    `needs` names what its score is computed from, and so what it reads, costs and assumes: files of
+    a run; `similarity` or `importance`, the encoder that weighs its tokens; `meanings`, which
+    samples share. `features` is empty for a scalar estimator, whose score is a column of `scores/`;
+    a learned one has no such column, and `features` are the inputs of its fit: columns of
+    `features/`, or `scores.<id>`. `fit` is null where it is fitted by the run's own method of
+    calibration.
     """
 
     id: str

@@ -22,6 +22,8 @@ KNOWN = (
     *(f"features.{name}" for name in FEATURES),
     *(f"scores.{name}" for name in (*OF_TRACES, *OF_FEATURES)),
 )
+# The folder of a user's own columns, which answers hold as `also`.
+ALSO = "also."
 # Those whose values depend on the entropies.
 NEED_ENTROPY = {
     *(f"features.{name}" for name in OF_ENTROPY),
@@ -45,14 +47,16 @@ REST = pl.col("entropy").list.len() - HALF
 
 def need_entropy(names: Iterable[str]) -> bool:
     """Whether some of these inputs depend on the entropies, as custom ones are taken to do."""
-    return any(name in NEED_ENTROPY or name not in KNOWN for name in names)
+    return any(
+        name in NEED_ENTROPY or (name not in KNOWN and not name.startswith(ALSO)) for name in names
+    )
 
 
 def inputs(
     answers: pl.DataFrame, names: Iterable[str] = KNOWN, custom: Custom = NO_CUSTOM
 ) -> pl.DataFrame:
     """`example_id` and the inputs `names`, Float64, of answers with `surprisal` and `entropy`; of
-    `custom` estimators these are their scores.
+    `custom` estimators these are their scores, and of a user's own columns their values.
 
     Null where undefined or where `surprisal` or `entropy`, if needed, is null.
     """
@@ -63,6 +67,11 @@ def inputs(
             OF_TRACES[name].alias(f"scores.{name}")
             for name in OF_TRACES
             if f"scores.{name}" in names
+        ),
+        *(
+            own_column(name.removeprefix(ALSO)).alias(name)
+            for name in names
+            if name.startswith(ALSO)
         ),
     )
     if any(name not in frame.columns for name in names):
@@ -77,6 +86,13 @@ def inputs(
         frame = frame.hstack(renamed.drop("example_id"))
     numbers = pl.col(names).cast(pl.Float64)
     return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))
+
+
+def own_column(name: str) -> pl.Expr:
+    """The value of a user's own column."""
+    own = pl.element().struct.field("name") == name
+    values = pl.element().filter(own).struct.field("value")
+    return pl.col("also").list.eval(values).list.first()
 
 
 def scored(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:

@@ -58,13 +58,13 @@ ESTIMATORS = (
     Estimator("beam_ratio", "Beam-Ratio", "beam", "baseline", "flores2025improving", ("beams",)),
     Estimator("beam_tail_thinness", "Beam-TailThinness", "beam", "baseline", "flores2025improving", ("beams",)),
     Estimator("beam_entropy", "Beam Entropy", "beam", "baseline", "flores2025improving", ("beams",)),
-    Estimator("token_sar", "TokenSAR", "token_sar", "baseline", "duan2024shifting", ("traces", "weights"), shown_as="semantic"),
-    Estimator("mars", "MARS", "mars", "baseline", "bakman2024mars", ("traces", "weights"), shown_as="semantic"),
+    Estimator("token_sar", "TokenSAR", "token_sar", "baseline", "duan2024shifting", ("traces", "similarity"), shown_as="semantic"),
+    Estimator("mars", "MARS", "mars", "baseline", "bakman2024mars", ("traces", "importance"), shown_as="semantic"),
     Estimator("trace", "TRACE", "trace", "trace", "xu2026trace", ("features",)),
     Estimator(
         "trace_plus", "TRACE+", "trace", "trace", "xu2026trace", ("traces", "labels"), TRACE_PLUS_FEATURES
     ),
-    Estimator("semantic_entropy", "Semantic Entropy", "semantic_entropy", "broader", "kuhn2023semantic", ("samples",), assumes={"same": "no", "semantic": "yes"}, shown_as="sampling"),
+    Estimator("semantic_entropy", "Semantic Entropy", "semantic_entropy", "broader", "kuhn2023semantic", ("samples", "meanings"), assumes={"same": "no", "semantic": "yes"}, shown_as="sampling"),
     Estimator("selfcheckgpt", "SelfCheckGPT", "selfcheckgpt", "broader", "manakul2023selfcheckgpt", ("traces", "samples"), assumes={"semantic": "partly"}, shown_as="sampling"),
     Estimator("lars", "LARS", "lars", "broader", "yaldiz2025", ("traces", "labels"), assumes={"semantic": "yes"}, shown_as="supervised"),
     Estimator("internal_probe", "Internal-state probe", "internal_probe", "broader", "ji2024", ("hidden", "labels"), shown_as="supervised"),
@@ -100,12 +100,16 @@ ESTIMATORS = (
     variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
 )  # fmt: skip
 
+# Log ridge with a user's own columns (--also), which answers of a file have and those of a run do not;
+# its inputs are those of Log ridge that the answers have, then the columns.
+LOG_RIDGE_ALSO = variant("log_ridge_also", "Log ridge + own columns", fit="ridge")
+OF_FILES = (*ESTIMATORS, LOG_RIDGE_ALSO)
+
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
 # The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 # The fits beyond the paper that stand beside TRACE+.
 ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
-FAMILIES = tuple(dict.fromkeys(estimator.family for estimator in ESTIMATORS))
 # Families whose formulas share a module.
 SHARED = {
     **dict.fromkeys(("internal_probe", "lars"), "supervised"),

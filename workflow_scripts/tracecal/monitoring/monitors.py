@@ -173,7 +173,7 @@ ALIKE = 100.0  # the wealth at which it is said that neighbours are alike
 
 
 @dataclass(frozen=True)
-class Promise:
+class AlarmSettings:
     """What is watched: settings that do not change while a state is in use.
 
     `error_rate` is the target among kept answers, null where none was asked for. `block` answers,
@@ -280,7 +280,7 @@ class State:
     `waiting` are answers, and `labels` whether labelled ones were wrong, that do not fill a block.
     """
 
-    promise: Promise
+    settings: AlarmSettings
     seed: int
     monitors: Mapping[str, Monitor]
     errors: Monitor
@@ -297,28 +297,30 @@ class State:
         return {name: one for name, one in every.items() if one.alarm is not None}
 
 
-def start(promise: Promise, reference: Reference | None = None, seed: int | None = None) -> State:
+def start(
+    settings: AlarmSettings, reference: Reference | None = None, seed: int | None = None
+) -> State:
     """A state that has seen nothing but the reference, with a `seed` of its own (null: drawn).
 
     One seed for all would break the ties of all alike: where a signal is constant, evidence is a
     path that the seed fixes, and one that raises an alarm would raise it for everybody. The share
     kept has no reference: its threshold was chosen on those very answers.
     """
-    if reference is None or promise.block > 1:
+    if reference is None or settings.block > 1:
         reference = Reference()
     known = {"probability": reference.probability, "length": reference.length}
     monitors = {}
-    for name, (binned, size) in bins(promise.block).items():
+    for name, (binned, size) in bins(settings.block).items():
         values = np.asarray(known.get(name, ()), dtype=float)
         counts = np.bincount(binned(values), minlength=size)
         monitors[name] = Monitor(counts, np.zeros(len(BETS)))
     errors = Monitor(np.zeros(0, dtype=int), np.zeros(len(ABOVE)), total=1.0)
-    return State(promise, secrets.randbits(63) if seed is None else seed, monitors, errors)
+    return State(settings, secrets.randbits(63) if seed is None else seed, monitors, errors)
 
 
 def watch(state: State, batch: Batch) -> State:
     """The state after a batch of answers: the same as after each of them by itself."""
-    block, given = state.promise.block, state.waiting + batch
+    block, given = state.settings.block, state.waiting + batch
     whole = len(given) // block * block
     signals = given[:whole].signals(block)
     first = state.answers - len(state.waiting)
@@ -341,7 +343,7 @@ def _moved(
     """A monitor after the values [n] of blocks behind `first` answers, and their ranks [n], NaN
     where there are none. What it saw goes on after its alarm, and its evidence does not.
     """
-    found, block = np.full(len(values), np.nan), state.promise.block
+    found, block = np.full(len(values), np.nan), state.settings.block
     places = np.flatnonzero(~np.isnan(values))
     if not len(places):
         return monitor, found
@@ -353,7 +355,7 @@ def _moved(
     if monitor.alarm is not None:
         return moved, found
     wealth, totals = detect(monitor.wealth[None], ranks[None])
-    reached, last, alarm = totals[0] >= state.promise.limit, len(own), None
+    reached, last, alarm = totals[0] >= state.settings.limit, len(own), None
     if reached.any():
         last = int(np.argmax(reached)) + 1
         alarm = first + (int(places[last - 1]) + 1) * block
@@ -383,7 +385,7 @@ def judge(state: State, wrong: np.ndarray) -> State:
 
     Without a target error rate labels change nothing.
     """
-    monitor, rate, block = state.errors, state.promise.error_rate, state.promise.block
+    monitor, rate, block = state.errors, state.settings.error_rate, state.settings.block
     if rate is None or monitor.alarm is not None or not len(wrong):
         return state
     given = np.concatenate([state.labels, wrong])
@@ -392,7 +394,7 @@ def judge(state: State, wrong: np.ndarray) -> State:
     if not len(shares):
         return state
     wealth, found = bet(monitor.wealth[None], shares[None], rate, monitor.seen)
-    reached, last, alarm = found[0] >= 1 / state.promise.chance, len(shares), None
+    reached, last, alarm = found[0] >= 1 / state.settings.chance, len(shares), None
     if reached.any():
         last = int(np.argmax(reached)) + 1
         alarm = (monitor.seen + last) * block
@@ -407,7 +409,7 @@ def as_json(state: State) -> dict[str, Any]:
     waiting = np.stack([*vars(state.waiting).values()])
     every = {**state.monitors, ERROR: state.errors}
     return {
-        "promise": vars(state.promise),
+        "promise": vars(state.settings),  # its name in states of earlier versions, too
         "seed": state.seed,
         "answers": state.answers,
         "seen": state.seen,
@@ -432,7 +434,7 @@ def from_json(stored: Mapping[str, Any]) -> State:
         for name, one in stored["monitors"].items()
     }
     return State(
-        promise=Promise(**stored["promise"]),
+        settings=AlarmSettings(**stored["promise"]),
         seed=stored["seed"],
         errors=monitors.pop(ERROR),
         monitors=monitors,

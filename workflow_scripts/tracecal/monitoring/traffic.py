@@ -27,8 +27,8 @@ from tracecal.io.log import LOGGER
 from tracecal.monitoring.monitors import (
     ALIKE,
     ERROR,
+    AlarmSettings,
     Batch,
-    Promise,
     State,
     as_json,
     block_length,
@@ -90,7 +90,7 @@ class Store:
         self,
         path: str | Path,
         identity: str,
-        promise: Promise,
+        settings: AlarmSettings,
         reference: Reference | None = None,
         private: bool = False,
         seed: int | None = None,
@@ -107,10 +107,10 @@ class Store:
                 for statement in (SCHEMA + read.SCHEMA).split(";"):
                     self.connection.execute(statement)
                 if self._content() is None:
-                    self._save(start(promise, reference, seed), identity)
+                    self._save(start(settings, reference, seed), identity)
             self.file = self.path.stat().st_ino
             begun = self._content()
-        if begun["identity"] != identity or begun["state"]["promise"] != vars(promise):
+        if begun["identity"] != identity or begun["state"]["promise"] != vars(settings):
             self.connection.close()
             raise InputError(
                 f"{path} watches another calibrator, or with other settings: a state goes on with "
@@ -395,12 +395,12 @@ def watched(
 def of_inputs(x: np.ndarray, length: np.ndarray, fitted: Fitted, keep: np.ndarray) -> Batch:
     """What is watched of answers with inputs x [n, d] (NaN: not known), a length and a `keep` [n].
 
-    The probability is that of the certified fit, as the reference's is, and not the one of all
+    The probability is that of the tested fit, as the reference's is, and not the one of all
     labels that users get: answers that a fit has seen are unlike any new ones.
     """
     known = ~np.isnan(x).any(1)
     probability = np.full(len(x), np.nan)
-    probability[known] = (fitted.certified or fitted.final).predict(x[known])
+    probability[known] = (fitted.tested_fit or fitted.final).predict(x[known])
     return Batch(probability, np.where(known, length, np.nan), keep)
 
 
@@ -432,7 +432,7 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
     """What tells a calibrator and its threshold from others, in hexadecimal digits."""
     told = {
         "estimator": fitted.estimator,
-        "fit": as_json_of_fits(fitted.certified or fitted.final),
+        "fit": as_json_of_fits(fitted.tested_fit or fitted.final),
         "error_rate": error_rate,
         "threshold": None if error_rate is None else fitted.thresholds[error_rate],
     }
@@ -442,7 +442,7 @@ def identity(fitted: Fitted, error_rate: float | None) -> str:
 NAMES = {"kept": "share kept", "unknown": "share without confidence"}  # of monitors, where longer
 
 
-def promised(fitted: Fitted, watching: Watching, error_rate: float | None) -> Promise:
+def alarm_settings(fitted: Fitted, watching: Watching, error_rate: float | None) -> AlarmSettings:
     """What is watched of a calibrator; raises `InputError` where it was not tested for the rate, or
     is not of whole answers.
     """
@@ -453,40 +453,40 @@ def promised(fitted: Fitted, watching: Watching, error_rate: float | None) -> Pr
     if error_rate is not None and (why := fitted.why_not(error_rate)) is not None:
         LOGGER.warning("no answer is kept, so the share kept and labels are not watched: %s", why)
         error_rate = None
-    return Promise(**vars(watching) | {"error_rate": error_rate})
+    return AlarmSettings(**vars(watching) | {"error_rate": error_rate})
 
 
 def sentences(state: State) -> Iterator[str]:
     """What each alarm says."""
-    promise = state.promise
+    settings = state.settings
     for name, monitor in state.alarms.items():
         if name == ERROR:
             yield (
-                f"the error rate among kept answers is above {promise.error_rate:g}, by "
-                f"{monitor.alarm} labels (a false alarm has a chance of {promise.chance:g})"
+                f"the error rate among kept answers is above {settings.error_rate:g}, by "
+                f"{monitor.alarm} labels (a false alarm has a chance of {settings.chance:g})"
             )
         else:
             what = NAMES.get(name, name)
             yield (
                 f"the {what} changed: noticed at answer {monitor.alarm:,} (a false alarm comes at "
-                f"most once in {promise.answers_per_alarm:,} answers on average)"
+                f"most once in {settings.answers_per_alarm:,} answers on average)"
             )
 
 
 def alike(store: Store) -> str | None:
     """That neighbours are alike, and what to do; null where nothing says so."""
     state = store.state
-    promise, found = state.promise, state.neighbours.alarm
+    settings, found = state.settings, state.neighbours.alarm
     if found is None:
         return None
-    of = f"answers (--block {promise.block})" if promise.block > 1 else "answers"
+    of = f"answers (--block {settings.block})" if settings.block > 1 else "answers"
     told = (
         f"neighbouring {of} are alike, noticed at answer {found:,} (a chance of at most "
         f"{1 / ALIKE:g} where they are not), so that false alarms come more often than stated: "
         "begin a new --state with --one-per what they share"
     )
-    length, most = store.block_length(), promise.answers_per_alarm // SHORTEST
-    length = None if length is None else max(length, 2 * promise.block)
+    length, most = store.block_length(), settings.answers_per_alarm // SHORTEST
+    length = None if length is None else max(length, 2 * settings.block)
     if length is None:
         return f"{told}; they are alike too long for blocks, as in a drift or a daily cycle"
     more = f" and --answers-per-alarm {SHORTEST * length}" if length > most else ""
@@ -496,8 +496,8 @@ def alike(store: Store) -> str | None:
 
 def went_in(state: State) -> str:
     """How many of the answers are watched, and what is taken for granted of them."""
-    shared = f"value of {state.promise.one_per}" if state.promise.one_per else "request"
-    blocks = f"blocks of {state.promise.block} " if state.promise.block > 1 else ""
+    shared = f"value of {state.settings.one_per}" if state.settings.one_per else "request"
+    blocks = f"blocks of {state.settings.block} " if state.settings.block > 1 else ""
     return (
         f"{state.answers:,} of {state.seen:,} answers watched, one of each {shared}; false alarms "
         f"are as rare as stated where {blocks or 'these '}are independent of one another"
@@ -573,12 +573,17 @@ def summary(store: Store, told: Added, judged: Added) -> str:
             f"{counts[WAITING]:,} of answers not seen yet; {judged.repeated:,} given before, "
             f"{judged.contradicting:,} that contradict an earlier one, which counts"
         )
-    limit = state.promise.limit
+    limit = state.settings.limit
     for name, one in state.monitors.items():
-        lines.append(f"{name}: evidence {one.total:,.3g} of {limit:,.3g}")
-    if state.promise.error_rate is not None:
-        enough = 1 / state.promise.chance
-        lines.append(f"{ERROR}: evidence {state.errors.total:,.3g} of {enough:,.3g}")
+        lines.append(f"{NAMES.get(name, name)}: {_evidence(one.total, limit)}")
+    if state.settings.error_rate is not None:
+        enough = 1 / state.settings.chance
+        lines.append(f"{ERROR}: {_evidence(state.errors.total, enough)}")
     lines += [f"WARNING: {warning}"] if (warning := alike(store)) else []
     lines += [f"ALARM: {one}" for one in sentences(state)] or ["no alarm"]
     return "\n".join(lines)
+
+
+def _evidence(found: float, limit: float) -> str:
+    shown = f"{found:,.1f}" if found < 1e6 else f"{found:.1e}"
+    return f"evidence {shown}, alarm at {limit:,.0f}"

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from support.written import write_arrow
-from trace_workflow.tables.explorer import Files, read_answers, read_wholes
+from trace_workflow.tables.explorer import Files, read_answers, read_parents
 from tracecal.errors import InputError
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES
@@ -109,6 +109,6 @@ def test_parts_are_joined_with_their_places_and_their_answers(files, tmp_path):
     assert whole.select("parent_task", "parent_id", "part", "start", "end").row(1) == (None,) * 5
 
     shown = parts.with_columns(model=pl.lit("m"), parent_id=pl.col("example_id")).head(1)
-    wholes = read_wholes(shown, {("m", "asked"): files.traces})
-    assert wholes.select("model", "task", "example_id", "peak").rows() == [("m", "asked", "x", 0)]
-    assert read_wholes(shown, {}) is None
+    parents = read_parents(shown, {("m", "asked"): files.traces})
+    assert parents.select("model", "task", "example_id", "peak").rows() == [("m", "asked", "x", 0)]
+    assert read_parents(shown, {}) is None

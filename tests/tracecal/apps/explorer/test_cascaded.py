@@ -14,7 +14,7 @@ ANSWERS = answers(16).with_columns(
     for name in ("probability.trace_plus", "held_out.trace_plus")
 )
 COMMON = {"small": "tiny-a", "large": "tiny-b", "task": "sums"}
-PROMISES = pl.DataFrame(
+GUARANTEES = pl.DataFrame(
     [
         COMMON | {"promise": "below", "promised": 0.05, "threshold": 0.5},
         COMMON | {"promise": "below", "promised": 0.01, "threshold": None},
@@ -25,7 +25,7 @@ PROMISES = pl.DataFrame(
 
 
 def test_answers_are_kept_from_the_threshold_on_by_the_fit_that_it_is_for():
-    found = cascaded(ANSWERS, PROMISES, MODELS)
+    found = cascaded(ANSWERS, GUARANTEES, MODELS)
     assert found["told"] == {
         "tiny-a/sums": [
             {"large": "Tiny B", "promise": "at most 0.05 below", "threshold": 0.5},
@@ -49,14 +49,14 @@ def test_answers_are_kept_from_the_threshold_on_by_the_fit_that_it_is_for():
 def test_a_run_without_cascades_tells_nothing():
     nothing = {"told": {}, "kept": []}
     assert cascaded(ANSWERS, None, MODELS) == nothing
-    assert cascaded(ANSWERS, PROMISES.clear(), MODELS) == nothing
+    assert cascaded(ANSWERS, GUARANTEES.clear(), MODELS) == nothing
 
 
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "explorer.html"
     shown = (ANSWERS, ESTIMATORS, MODELS, TASKS, "trial", ANSWERS.height)
-    path.write_text(page(contents(*shown, promises=PROMISES)), encoding="utf-8")
+    path.write_text(page(contents(*shown, guarantees=GUARANTEES)), encoding="utf-8")
     return path
 
 
@@ -72,7 +72,7 @@ def told(browser, explorer, name):
 
 
 def test_an_answer_says_whether_it_would_be_escalated(browser, explorer):
-    kept = cascaded(ANSWERS, PROMISES, MODELS)["kept"]
+    kept = cascaded(ANSWERS, GUARANTEES, MODELS)["kept"]
     at = kept.index([True, False, False])
     row = ANSWERS.row(at, named=True)
     found = told(browser, explorer, f"tiny-a/sums/{row['example_id']}")
@@ -85,7 +85,7 @@ def test_an_answer_says_whether_it_would_be_escalated(browser, explorer):
 
 
 def test_an_answer_that_calibrated_the_fit_says_so(browser, explorer):
-    at = cascaded(ANSWERS, PROMISES, MODELS)["kept"].index(None)
+    at = cascaded(ANSWERS, GUARANTEES, MODELS)["kept"].index(None)
     found = told(browser, explorer, f"tiny-a/sums/{ANSWERS['example_id'][at]}")
     assert {row[-1] for row in found["rows"]} == {"–"}
     assert "calibrated that fit" in found["caption"]

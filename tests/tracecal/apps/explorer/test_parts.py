@@ -9,9 +9,9 @@ from tracecal.apps.explorer.contents import contents
 from tracecal.apps.explorer.page import page
 
 NAME = pl.concat_str("model", "task", "example_id", separator="/")
-FRAME, WHOLES = in_parts(answers(40))
+FRAME, PARENTS = in_parts(answers(40))
 LABELS = TASKS | {"halves": "Halves"}
-DATA = contents(FRAME, ESTIMATORS, MODELS, LABELS, "trial", FRAME.height, wholes=WHOLES)
+DATA = contents(FRAME, ESTIMATORS, MODELS, LABELS, "trial", FRAME.height, parents=PARENTS)
 PARTS = FRAME.drop_nulls("part")
 TEXT = "document.querySelector('#answer .tokens').textContent"
 
@@ -39,11 +39,11 @@ def test_the_tokens_of_parts_are_in_the_page_once():
     columns, places = DATA["answers"], DATA["places"]
     held = [row for row, tokens in enumerate(columns["tokens"]) if tokens is None]
     assert held == sorted(places["row"])
-    assert len(held) == PARTS.height + WHOLES.height
-    for row, whole, start, end in zip(
-        *(places[name] for name in ("row", "whole", "start", "end")), strict=True
+    assert len(held) == PARTS.height + PARENTS.height
+    for row, parent, start, end in zip(
+        *(places[name] for name in ("row", "parent", "start", "end")), strict=True
     ):
-        assert DATA["wholes"]["tokens"][whole][start:end] == FRAME["tokens"][row].to_list()
+        assert DATA["parents"]["tokens"][parent][start:end] == FRAME["tokens"][row].to_list()
 
 
 def test_the_page_gives_every_row_its_own_tokens(browser, explorer):
@@ -58,7 +58,7 @@ def test_the_page_gives_every_row_its_own_tokens(browser, explorer):
 def expected(model):
     """Whether the peak window points at a wrong part, by the mixed answer of a model."""
     own = PARTS.filter(model=model)
-    traces = WHOLES.filter(model=model).select("example_id", "surprisal", "entropy")
+    traces = PARENTS.filter(model=model).select("example_id", "surprisal", "entropy")
     mixed = mixed_answers(own, traces)
     splits = {"parent_id": pl.String, "part": pl.String, "split": pl.Int64, "rate": pl.Float64}
     hits = pointed(mixed, pl.DataFrame(schema=splits))["window"]
@@ -82,7 +82,7 @@ def test_answers_whose_peak_is_in_a_wrong_part_are_those_of_the_table(browser, e
 
 def test_a_part_is_outlined_in_its_answer_with_its_verdict_and_confidence(browser, explorer):
     row = PARTS.with_columns(name=NAME).filter(correct=False).row(0, named=True)
-    whole = WHOLES.row(
+    whole = PARENTS.row(
         by_predicate=(pl.col("example_id") == row["parent_id"]) & (pl.col("model") == row["model"]),
         named=True,
     )
@@ -115,7 +115,7 @@ def test_a_token_of_two_parts_stands_in_the_first_and_is_told_of(browser, explor
     texts = browser.ask(
         "[...document.querySelectorAll('#answer .tokens .part')].map((one) => one.textContent)"
     )
-    tokens = WHOLES.filter(example_id=row["parent_id"], model=row["model"])["tokens"][0]
+    tokens = PARENTS.filter(example_id=row["parent_id"], model=row["model"])["tokens"][0]
     assert "".join(tokens[row["before"] : row["end"]]) == "".join(texts[1:])
     said = browser.ask("document.querySelector('#parts table').innerText")
     assert said.count("shares a token") == 2
@@ -157,4 +157,4 @@ def test_exported_parts_have_their_name_and_own_tokens(browser, explorer):
         f" return asObject(all, all.byName.get({row['name']!r})); }})"
     )
     assert (made["part"], made["tokens"]) == (row["part"], row["tokens"])
-    assert not {"wholes", "places"} & {*made}
+    assert not {"parents", "places"} & {*made}

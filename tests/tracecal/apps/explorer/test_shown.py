@@ -232,9 +232,9 @@ def test_parts_of_a_file_have_the_probabilities_of_score(of_parts):
 
 def test_parts_without_a_calibrator_are_shown_with_scores(of_parts):
     page = explored(of_parts, "new.jsonl", "--parts", BOTH, "--number", "7")
-    shown, wholes = data(page)["answers"], data(page)["wholes"]
+    shown, parents = data(page)["answers"], data(page)["parents"]
     # The parts of an answer are shown together, so there is no room for the fourth's.
-    assert (len(shown["example_id"]), len(wholes["tokens"])) == (6, 3)
+    assert (len(shown["example_id"]), len(parents["tokens"])) == (6, 3)
     assert None not in shown["score"]["seq_logp"]
 
 

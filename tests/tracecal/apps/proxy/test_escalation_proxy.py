@@ -544,7 +544,7 @@ GIVEN = ["--escalate", "http://l", "--escalate-model", "large", "--error-rate", 
         (GIVEN[:4], "--escalate needs --error-rate or --promise"),
         (["--promise", "below:0.05"], "--promise needs --escalate"),
         ([*GIVEN, "--promise", "below:0.05"], "give --error-rate or --promise"),
-        ([*GIVEN[:4], "--promise", "below:0.05"], "holds no promise 'below:0.05'; it has: none"),
+        ([*GIVEN[:4], "--promise", "below:0.05"], "has no guarantee 'below:0.05'; it has: none"),
         (GIVEN[:2], "--escalate needs --escalate-model"),
         (["--escalate-model", "x"], "--escalate-model needs --escalate"),
         ([*GIVEN, "--escalate", "nowhere"], "'nowhere' is not an address"),
@@ -575,7 +575,7 @@ def test_what_cannot_be_escalated_is_refused_before_it_starts(
         (
             "large",
             "at_least:0.9",
-            "holds no promise 'at_least:0.9'; it has: below:0.05, below:0.01",
+            "has no guarantee 'at_least:0.9'; it has: below:0.05, below:0.01",
         ),
     ],
 )

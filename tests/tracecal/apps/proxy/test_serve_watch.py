@@ -29,7 +29,7 @@ from tracecal.apps.proxy.watcher import Watcher
 from tracecal.calibration.score import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.monitoring.monitors import Batch, Promise
+from tracecal.monitoring.monitors import AlarmSettings, Batch
 from tracecal.monitoring.traffic import Store, watched
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
@@ -289,8 +289,8 @@ def test_no_text_of_a_server_or_a_state_becomes_part_of_the_page(
     assert samples(told[1])["tracecal_watching"] == 1
 
 
-def _write(name, path, promise):
-    store = Store(path, "one", promise)
+def _write(name, path, settings):
+    store = Store(path, "one", settings)
     for first in range(0, 200, 5):
         ids = [f"{name}{place}" for place in range(first, first + 5)]
         values = (np.full(5, value) for value in (0.5, 3.0, 1.0))
@@ -300,14 +300,18 @@ def _write(name, path, promise):
 
 
 def test_writers_of_one_state_at_once_lose_and_repeat_nothing(tmp_path):
-    path, promise, context = tmp_path / "s.db", Promise(), multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_write, args=(name, path, promise)) for name in "abc"]
+    path, settings, context = (
+        tmp_path / "s.db",
+        AlarmSettings(),
+        multiprocessing.get_context("spawn"),
+    )
+    writers = [context.Process(target=_write, args=(name, path, settings)) for name in "abc"]
     for one in writers:
         one.start()
     for one in writers:
         one.join(120)
     assert [one.exitcode for one in writers] == [0, 0, 0]
-    store = Store(path, "one", promise)
+    store = Store(path, "one", settings)
     rows = store.rows("SELECT place, id FROM answers ORDER BY place")
     assert [place for place, _ in rows] == [*range(1, 601)]
     assert sum(name.split("@")[0] == "same" for _, name in rows) == 120

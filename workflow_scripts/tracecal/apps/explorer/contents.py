@@ -19,15 +19,17 @@ PLACE = {
 }
 NO_PLACE = {name: pl.lit(None, dtype) for name, dtype in PLACE.items()}
 # What a part's row leaves to its whole answer.
-OF_WHOLE = ("prompt", "tokens", "surprisal", "entropy")
+OF_PARENT = ("prompt", "tokens", "surprisal", "entropy")
 ANSWER = ("model", "task", "example_id")
 PEAK = window_start(pl.col("entropy"), WINDOW).cast(pl.Int32)
 
 
-def apart(answers: pl.DataFrame, wholes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """`answers` (with the columns PLACE) without the tokens that their wholes hold, and where each
-    is: the row of an answer, that of its whole, its name and its tokens [start, end); these three
-    are null of a whole answer itself.
+def split_tokens(
+    answers: pl.DataFrame, parents: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """`answers` (with the columns PLACE) without the tokens that their parent answers hold, and
+    where these are: the row of an answer, that of its parent, the part's name, and its tokens
+    [start, end) there. The last three are null of a parent answer itself.
     """
     own = answers.with_row_index("row").select(
         "row",
@@ -38,11 +40,11 @@ def apart(answers: pl.DataFrame, wholes: pl.DataFrame) -> tuple[pl.DataFrame, di
         task=pl.coalesce("parent_task", "task"),
         example_id=pl.coalesce("parent_id", "example_id"),
     )
-    numbered = wholes.select(ANSWER).with_row_index("whole")
+    numbered = parents.select(ANSWER).with_row_index("parent")
     found = own.join(numbered, on=ANSWER, maintain_order="left")
     elsewhere = pl.int_range(pl.len()).is_in(found["row"].implode())
-    places = found.select("row", "whole", "part", "start", "end")
-    left = [pl.when(~elsewhere).then(name).alias(name) for name in OF_WHOLE]
+    places = found.select("row", "parent", "part", "start", "end")
+    left = [pl.when(~elsewhere).then(name).alias(name) for name in OF_PARENT]
     return answers.with_columns(left), places.to_dict(as_series=False)
 
 
@@ -54,23 +56,23 @@ TASK = ["example_id", "group_id", "language", "question", "context", "references
 LABEL = ["example_id", "prediction", "correct", "error_kind"]
 PREDICTION = ["example_id", "estimator", "split", "probability"]
 PROBABILITY, HELD_OUT, SCORE = "probability.", "held_out.", "score."
-# The split whose held-out answers the overview shows: the one that thresholds are certified on.
+# The split whose held-out answers the overview shows: the one that thresholds are tested on.
 SPLIT = 0
 
 # Which of the explorer's answers a cascade's threshold would keep, and which it would escalate.
 
 
 def cascaded(
-    answers: pl.DataFrame, promises: pl.DataFrame | None, models: Mapping[str, str]
+    answers: pl.DataFrame, guarantees: pl.DataFrame | None, models: Mapping[str, str]
 ) -> dict[str, Any]:
-    """`told`: by 'model/task' the `promises`, rows of `analyse.cascade_promises`, with the large
+    """`told`: by 'model/task' the `guarantees`, rows of `analyse.cascade_promises`, with the large
     model's label; `kept`: of each answer whether each of these keeps it.
 
     The latter is null where the answer calibrated the fit that the thresholds are for. An answer
-    without a probability is not kept, nor any where no threshold is certified.
+    without a probability is not kept, nor any where there is no threshold.
     """
     told: dict[str, list[dict[str, Any]]] = {}
-    for row in promises.iter_rows(named=True) if promises is not None else ():
+    for row in guarantees.iter_rows(named=True) if guarantees is not None else ():
         words = "at most {:g} below" if row["promise"] == "below" else "at least {:g}"
         shown = {"large": models[row["large"]], "promise": words.format(row["promised"])}
         own = told.setdefault(f"{row['small']}/{row['task']}", [])
@@ -82,8 +84,8 @@ def cascaded(
     for model, task, held_out, mean in answers.select(columns).iter_rows():
         thresholds = [one["threshold"] for one in told.get(f"{model}/{task}", ())]
         seen = held_out is None and mean is not None
-        certified = [held_out is not None and t is not None and held_out >= t for t in thresholds]
-        kept.append(None if seen else certified)
+        kept_at = [held_out is not None and t is not None and held_out >= t for t in thresholds]
+        kept.append(None if seen else kept_at)
     return {"told": told, "kept": kept}
 
 
@@ -104,8 +106,8 @@ def contents(
     total: int,
     main: str | None = None,
     split: int | None = SPLIT,
-    wholes: pl.DataFrame | None = None,
-    promises: pl.DataFrame | None = None,
+    parents: pl.DataFrame | None = None,
+    guarantees: pl.DataFrame | None = None,
     use: str | None = None,
 ) -> dict[str, Any]:
     """The page's data, ready for JSON.
@@ -114,7 +116,7 @@ def contents(
     lists of those shown; `estimators` have id, label, family and role; `models` and `tasks` map
     slugs to labels, in the order in which they are listed; `total` is the number of answers chosen
     from, `main` the model whose answers the page opens on; `split` the one that held answers out,
-    null for the answers of a file; `wholes` those that parts are of (`read_wholes`); `promises`
+    null for the answers of a file; `parents` those that parts are of (`read_parents`); `guarantees`
     those about cascades (`cascaded`); `use` is the estimator that the page begins with, null:
     TRACE+.
     """
@@ -127,9 +129,9 @@ def contents(
     shades = {name: darkest(answers[name]) for name in ("surprisal", "entropy")}
     places: dict[str, Any] = {}
     held: dict[str, Any] = {}
-    if wholes is not None:
-        answers, places = apart(answers, wholes)
-        held = {name: _plain(wholes[name]) for name in wholes.columns if name not in ANSWER}
+    if parents is not None:
+        answers, places = split_tokens(answers, parents)
+        held = {name: _plain(parents[name]) for name in parents.columns if name not in ANSWER}
     # Each passage is stored once, however many questions and models share it.
     contexts = sorted(set(answers["context"].drop_nulls()))
     return {
@@ -149,9 +151,9 @@ def contents(
         ],
         "contexts": contexts,
         "darkest": shades,
-        "wholes": held,
+        "parents": held,
         "places": places,
-        "cascades": cascaded(answers, promises, models),
+        "cascades": cascaded(answers, guarantees, models),
         "answers": {
             **{name: _places(answers[name], slugs) for name, slugs in shown.items()},
             **{name: _plain(answers[name]) for name in answer_columns},

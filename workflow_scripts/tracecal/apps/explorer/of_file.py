@@ -12,7 +12,7 @@ from tracecal.answers.read import Answers
 from tracecal.apps.explorer.contents import (
     ANSWER,
     HELD_OUT,
-    OF_WHOLE,
+    OF_PARENT,
     PEAK,
     PLACE,
     PROBABILITY,
@@ -32,7 +32,7 @@ from tracecal.calibration.calibrator import (
 from tracecal.calibration.parts import part_answers
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import KNOWN, OF_FEATURES, OF_TRACES, inputs
-from tracecal.estimators.registry import ESTIMATORS, entries
+from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES, entries
 from tracecal.io.log import LOGGER
 
 ASKED = {
@@ -123,7 +123,8 @@ UNKNOWN = "unknown model"
 
 def fits(stored: Mapping[str, Any], where: str) -> dict[str, Fitted]:
     """A calibrator's fits that need only a trace, by estimator."""
-    names = [one.id for one in ESTIMATORS if one.id in stored and {*one.inputs} <= {*KNOWN}]
+    of_trace = [one.id for one in ESTIMATORS if {*one.inputs} <= {*KNOWN}]
+    names = [name for name in (*of_trace, LOG_RIDGE_ALSO.id) if name in stored]
     return {name: from_stored(stored, name, where) for name in names}
 
 
@@ -160,27 +161,27 @@ def page_data(
     `calibrators` there are scores and no probabilities. Raises `InputError` where the answers are
     not of the calibrators' kind, or none has a part.
     """
-    records, frame, wholes = answers.frame, _texts(answers, name), None
+    records, frame, parents = answers.frame, _texts(answers, name), None
     if parts is not None:
         records = part_answers(records, parts, answers.of_parts)[0]
         if records.is_empty():
             raise InputError(f"{name}: no answer holds the parts that --parts states.")
-        frame, wholes = _parts(records, frame), frame
+        frame, parents = _parts(records, frame), frame
     few = number is not None and number < frame.height
     chosen = choose_answers(frame, number, seed) if few else frame
     places = pl.DataFrame({"example_id": frame["example_id"]}).with_row_index("place")
     records = records[chosen.join(places, on="example_id", maintain_order="left")["place"]]
     chosen = chosen.hstack(_confidence(records, calibrators, task))
-    if wholes is not None:
-        wholes = wholes.filter(pl.col("example_id").is_in(chosen["parent_id"].implode()))
-        wholes = wholes.select(*ANSWER, *OF_WHOLE, "peak")
-    estimators = [one for one in entries(ESTIMATORS) if PROBABILITY + one["id"] in chosen.columns]
+    if parents is not None:
+        parents = parents.filter(pl.col("example_id").is_in(chosen["parent_id"].implode()))
+        parents = parents.select(*ANSWER, *OF_PARENT, "peak")
+    estimators = [one for one in entries(OF_FILES) if PROBABILITY + one["id"] in chosen.columns]
     models = {model: model for model in chosen["model"].unique().sort()}
     tasks = {task: task for task in chosen["task"].unique().sort()}
     total = frame.height
     use = next((one.fitted_on.estimator for one in calibrators.values()), None)
     return contents(
-        chosen, estimators, models, tasks, name, total, split=None, wholes=wholes, use=use
+        chosen, estimators, models, tasks, name, total, split=None, parents=parents, use=use
     )
 
 
@@ -265,7 +266,8 @@ def _confidence(
             seen.sum(),
         )
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
-    known = inputs(records)
+    further = dict.fromkeys(name for one in calibrators.values() for name in one.inputs)
+    known = inputs(records, dict.fromkeys([*KNOWN, *further]))
     parts = records["part"] if "part" in records.columns else nothing
     columns = {}
     for name in calibrators or [*OF_TRACES, *OF_FEATURES]:

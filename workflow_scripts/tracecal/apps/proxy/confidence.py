@@ -62,7 +62,14 @@ class Scorer(Unscored):
     watcher: "Watcher | None" = None
 
     def __post_init__(self) -> None:
-        """Raises `InputError` where the calibrator was not tested for the target."""
+        """Raises `InputError` where the calibrator was not tested for the target, or takes columns
+        that a server's answers do not have.
+        """
+        if self.fitted.also:
+            raise InputError(
+                f"the calibrator takes {' and '.join(self.fitted.also)} beside the trace (--also), "
+                "and a server's answers have none: calibrate without, for the proxy."
+            )
         if self.target is not None:
             self.fitted.require_tested(self.target)
 
@@ -91,9 +98,9 @@ class Scorer(Unscored):
 
     def _plain(self, confidence: Confidence, parts: Sequence[ScoredPart] | None) -> Object:
         """As plain JSON; with the parts where there may be any or the calibrator is of such."""
-        promised = isinstance(self.target, str)
-        plain = vars(confidence) | {"error_rate": None if promised else self.target}
-        plain |= {"promise": self.target} if promised else {}
+        of_cascade = isinstance(self.target, str)
+        plain = vars(confidence) | {"error_rate": None if of_cascade else self.target}
+        plain |= {"promise": self.target} if of_cascade else {}
         if parts is None and self.fitted.fitted_on.parts is None:
             return plain
         shown = [one._asdict() for one in parts or ()]
@@ -111,10 +118,11 @@ class Scorer(Unscored):
         if refused:
             return Confidence(None, reason=refused), None
         needs_entropy = not NEED_ENTROPY.isdisjoint(self.fitted.inputs)
-        if record.surprisal is None or (record.entropy is None and needs_entropy):
+        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
+        lacking = record.surprisal is None or (record.entropy is None and needs_entropy)
+        if lacking and not (of_parts and record.partial):
             return Confidence(None, reason=record.lacks), None
         doubts = [*_doubts(answer, record, request), *questions]
-        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
         of_each = None
         if of_parts or asked:
             parts, why = record_parts(self.fitted, record, self.target, asked)
@@ -138,11 +146,9 @@ class Scorer(Unscored):
 def asked_processing(request: Object) -> Known:
     """Whether a request changes probabilities: by temperature, penalties or truncation.
 
-    Unknown where it leaves the temperature to the server, or chooses the likeliest token (0).
+    Unknown where it leaves the temperature to the server.
     """
     stated = {name: request[name] for name in NEUTRAL if request.get(name) is not None}
-    if stated.get("temperature") == 0:
-        del stated["temperature"]
     if any(value not in NEUTRAL[name] for name, value in stated.items()):
         return "yes"
     return "no" if "temperature" in stated else "unknown"

@@ -37,7 +37,7 @@ def confidences(answer: Object) -> list[Object]:
     return [one for one in told if isinstance(one, dict)]
 
 
-def spent(probability: float | None, usage: Any, generated: int | None = None) -> Object:
+def resource_usage(probability: float | None, usage: Any, generated: int | None = None) -> Object:
     """A model's probability and tokens: those that its server counted, null where it does not say.
 
     `generated` counts where the server said nothing.
@@ -50,7 +50,7 @@ def spent(probability: float | None, usage: Any, generated: int | None = None) -
     }
 
 
-def marks(why: str | None, small: Object, large: Object | None = None) -> Object:
+def escalation_metadata(why: str | None, small: Object, large: Object | None = None) -> Object:
     """What is set in the confidence of an answer; it is the `large` model's where that is given."""
     escalation = {"why": why, "small": small, "large": large}
     return {"escalated": large is not None, "escalation": escalation}
@@ -120,7 +120,7 @@ class Escalation:
         answer = json_object(content)
         found = confidences(answer or {})
         outcome, why = judged(found, request, failure)
-        of_small = spent(first_probability(found), (answer or {}).get("usage"))
+        of_small = resource_usage(first_probability(found), (answer or {}).get("usage"))
         if outcome == "escalated":
             try:
                 large = await self._whole(request, form)
@@ -128,12 +128,12 @@ class Escalation:
                 outcome, why = "failed", and_failed(why, error)
             else:
                 self.counts[outcome] += 1
-                of_large = spent(first_probability(confidences(large)), large.get("usage"))
-                return orjson.dumps(mark(large, marks(why, of_small, of_large)))
+                of_large = resource_usage(first_probability(confidences(large)), large.get("usage"))
+                return orjson.dumps(mark(large, escalation_metadata(why, of_small, of_large)))
         self.counts[outcome] += 1
         if failure is not None:
             raise failure
-        return orjson.dumps(mark(answer, marks(why, of_small))) if answer else content
+        return orjson.dumps(mark(answer, escalation_metadata(why, of_small))) if answer else content
 
     async def _whole(self, request: Object, form: Form) -> Object:
         """The large server's answer."""
@@ -270,7 +270,7 @@ class Streamed:
     def _released(self) -> list[bytes]:
         """The events held back, as the ones to pass on."""
         ready, self.held, self.size = self.held, [], 0
-        return marked(ready, marks(self.why, _spent(self.small)))
+        return marked(ready, escalation_metadata(self.why, _usage_of(self.small)))
 
     async def _of_large(self) -> AsyncGenerator[list[bytes], None]:
         """The large server's events, the last ones with what it counted; none where it fails before
@@ -302,10 +302,12 @@ class Streamed:
             yield self._marked(tail)
 
     def _marked(self, ready: list[bytes]) -> list[bytes]:
-        return marked(ready, marks(self.why, _spent(self.small), _spent(self.large)))
+        return marked(
+            ready, escalation_metadata(self.why, _usage_of(self.small), _usage_of(self.large))
+        )
 
 
-def _spent(stream: Stream) -> Object:
-    """As `spent`; tokens are counted here where a server does not say how many."""
+def _usage_of(stream: Stream) -> Object:
+    """As `resource_usage`; tokens are counted here where a server does not say how many."""
     tokens = sum(choice.tokens for choice in stream.choices.values())
-    return spent(first_probability(stream.confidences), stream.usage, tokens or None)
+    return resource_usage(first_probability(stream.confidences), stream.usage, tokens or None)

@@ -235,7 +235,7 @@ STOPPING = 20.0  # seconds that requests may take to end when the proxy is stopp
 
 class Served(NamedTuple):
     """What a process serves: answers of the kind `reading`, with confidence by the calibrator's
-    file, kept at the `error_rate` or by the settings' promise.
+    file, kept at the `error_rate` or by the settings' guarantee of a cascade.
     """
 
     settings: Settings
@@ -281,7 +281,7 @@ def escalation(settings: Settings, small: Scorer) -> Escalation | None:
         raise InputError(
             f"--promise {settings.promise} is of escalating to "
             f"{small.fitted.large or 'a model without a name'}, and "
-            f"--escalate-model is {settings.escalate_model}: a promise is of one large model "
+            f"--escalate-model is {settings.escalate_model}: a guarantee is of one large model "
             "('tracecal cascade --large-model' names it as its server does)."
         )
     fitted_on = small.fitted.fitted_on
@@ -318,8 +318,8 @@ def _scorer(served: Served) -> Scorer:
         LOGGER.warning("without --vocabulary entropies are unknown, and so is every probability")
     if served.reading.processed == "auto":
         LOGGER.warning(
-            "without --processed only answers to requests that state 'temperature: 1' are known to "
-            "have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
+            "without --processed only answers to requests that state a temperature of 0 or 1 are "
+            "known to have raw probabilities, and no other is kept; vLLM's are raw (--processed no)"
         )
     kept = fitted.fitted_on.reasoning
     of_calibrator = {"vocabulary": vocabulary, "reasoning": "apart" if kept == "none" else kept}

@@ -50,7 +50,7 @@ class Settings(Watching):
     )
     promise: str | None = Field(
         None,
-        description="of the cascade, by which to keep answers, such as below:0.02",
+        description="guarantee of the cascade by which answers are kept, such as below:0.02",
     )
     escalate_model: str | None = Field(None, description="the large model's name there")
     escalate_key_env: str = Field(

@@ -162,12 +162,12 @@ def _undecided(watcher: Watcher, recent: int, decided: int, known: int) -> str |
 
 
 def _what_evidence_is(state: State) -> str:
-    promise = state.promise
-    of_labels = f", that of labels ever with a chance of at most {promise.chance:.0%}"
+    settings = state.settings
+    of_labels = f", that of labels ever with a chance of at most {settings.chance:.0%}"
     return (
         "Evidence is what bets that something has changed have won so far: while nothing changes "
-        f"it reaches its limit, dashed, at most once in {promise.answers_per_alarm:,} answers on "
-        f"average{of_labels if promise.error_rate is not None else ''}, and there the alarm is "
+        f"it reaches its limit, dashed, at most once in {settings.answers_per_alarm:,} answers on "
+        f"average{of_labels if settings.error_rate is not None else ''}, and there the alarm is "
         "raised."
     )
 
@@ -189,9 +189,9 @@ def _distribution(own: Sequence[int], known: Sequence[int]) -> str:
 
 def _evidence(state: State, history: Sequence[str]) -> list[dict[str, str]]:
     """The evidence of each monitor on a logarithmic scale, its limit dashed."""
-    limits = {name: (one.total, state.promise.limit) for name, one in state.monitors.items()}
-    if state.promise.error_rate is not None:
-        limits["labels"] = state.errors.total, 1 / state.promise.chance
+    limits = {name: (one.total, state.settings.limit) for name, one in state.monitors.items()}
+    if state.settings.error_rate is not None:
+        limits["labels"] = state.errors.total, 1 / state.settings.chance
     rows = [json.loads(row) for row in history]
     pictures = []
     for name, (now, limit) in limits.items():
@@ -293,8 +293,8 @@ class Metrics:
         yield GaugeMetricFamily("tracecal_neighbours_alike", told, alike)
         told = "0: the monitors' state fails, see the log"
         yield GaugeMetricFamily("tracecal_watching", told, watching)
-        every = {name: (one, state.promise.limit) for name, one in state.monitors.items()}
-        every[ERROR] = (state.errors, 1 / state.promise.chance)
+        every = {name: (one, state.settings.limit) for name, one in state.monitors.items()}
+        every[ERROR] = (state.errors, 1 / state.settings.chance)
         for name, what, value in (
             ("evidence", "of each monitor that something changed", lambda one, _: one.total),
             ("evidence_limit", "at which each monitor raises its alarm", lambda _, limit: limit),

@@ -21,11 +21,11 @@ from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.monitoring.traffic import (
     Store,
+    alarm_settings,
     alike,
     identity,
     key_of,
     of_inputs,
-    promised,
     sentences,
 )
 
@@ -60,7 +60,7 @@ class Watcher:
     def __init__(self, fitted: Fitted, error_rate: float | None, settings: Settings) -> None:
         self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
         options = {name: getattr(settings, name) for name in Watching.model_fields}
-        self.promise = promised(fitted, Watching(**options), error_rate)
+        self.alarm_settings = alarm_settings(fitted, Watching(**options), error_rate)
         self.keep_texts = settings.keep_texts
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
@@ -81,7 +81,7 @@ class Watcher:
         """The state, for the thread that asks for it."""
         own = identity(self.fitted, self.error_rate)
         private = self.keep_texts is not None
-        return Store(self.path, own, self.promise, self.fitted.reference, private)
+        return Store(self.path, own, self.alarm_settings, self.fitted.reference, private)
 
     def start(self) -> None:
         """Watch from now on."""
@@ -105,7 +105,7 @@ class Watcher:
             name, number = _name(answer)
             own = f"{name}#{number}" if number else name
             row = {"request": request, "response": answer}
-            key = key_of(row, self.promise.one_per) or name
+            key = key_of(row, self.alarm_settings.one_per) or name
             kept = np.nan if keep is None else float(keep)
             self._waiting.append(Waiting(own, key, number, inputs, kept, self._text(row)))
         else:

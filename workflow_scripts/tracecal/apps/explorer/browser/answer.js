@@ -1,7 +1,7 @@
 // One answer: its tokens and their shade, its references, and each estimator's confidence.
 
 const ROLES = {
-  trace: "TRACE", baseline: "Baselines", broader: "Broader comparison", variant: "Variants",
+  trace: "TRACE", baseline: "Baselines", broader: "Other families", variant: "Variants",
 };
 const opened = {
   prompt: false, tokens: false, passage: true, elsewhere: true, parts: true, escalation: true,

@@ -39,7 +39,7 @@ function elsewhere(answers, at, state) {
       element("tbody", {}, ...others.map(row))))];
 }
 
-// What the certified thresholds of cascades would do with this answer.
+// What the thresholds of cascades would do with this answer.
 function escalation(answers, at) {
   const { told, kept } = answers.cascades;
   const rows = told[`${answers.slug("model", at)}/${answers.slug("task", at)}`] ?? [];
@@ -53,10 +53,10 @@ function escalation(answers, at) {
   return [fold("escalation", "In a cascade with a larger model", () =>
     element("table", { class: "elsewhere" },
       element("caption", {}, "Kept where TRACE+, as fitted in the first split, reaches a threshold " +
-        "that is certified to keep the promise about the cascade's accuracy (below: the larger " +
-        "model's); where none is, all are escalated. " +
-        (kept[at] === null ? "This answer calibrated that fit, so that nothing is promised of it."
+        "that guarantees the cascade's accuracy (below: the larger model's). Where none does, all " +
+        "are escalated. " +
+        (kept[at] === null ? "This answer calibrated that fit, so nothing is guaranteed of it."
           : `Here its probability is ${number(answers.columns.held_out.trace_plus[at], 3)}.`)),
-      headings("Escalated to", "Promise", "Threshold", "This answer"),
+      headings("Escalated to", "Guarantee", "Threshold", "This answer"),
       element("tbody", {}, ...rows.map(row))))];
 }

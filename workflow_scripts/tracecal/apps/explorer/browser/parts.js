@@ -6,21 +6,21 @@ const MISSED = "peak-elsewhere";
 
 class Parts {
   // Gives rows the tokens that their whole answers hold.
-  constructor({ columns, wholes, places, window }) {
-    Object.assign(this, { columns, wholes, window });
+  constructor({ columns, parents, places, window }) {
+    Object.assign(this, { columns, parents, window });
     this.place = new Map((places.row ?? []).map((row, n) => [row, {
-      row, whole: places.whole[n], name: places.part[n], start: places.start[n], end: places.end[n],
+      row, parent: places.parent[n], name: places.part[n], start: places.start[n], end: places.end[n],
     }]));
     this.families = new Map();
     for (const place of this.place.values()) {
-      const { row, whole, name, start, end } = place;
-      columns.prompt[row] = wholes.prompt[whole];
+      const { row, parent, name, start, end } = place;
+      columns.prompt[row] = parents.prompt[parent];
       for (const kind of ["tokens", "surprisal", "entropy"]) {
-        columns[kind][row] = wholes[kind][whole]?.slice(start ?? 0, end ?? undefined) ?? null;
+        columns[kind][row] = parents[kind][parent]?.slice(start ?? 0, end ?? undefined) ?? null;
       }
       if (name === null) continue;
-      const tasks = this.families.get(whole) ?? new Map();
-      this.families.set(whole, tasks);
+      const tasks = this.families.get(parent) ?? new Map();
+      this.families.set(parent, tasks);
       const task = columns.task[row];
       tasks.set(task, [...(tasks.get(task) ?? []), place]);
     }
@@ -37,20 +37,20 @@ class Parts {
   // All parts of the answer that a row is, or is a part of, in the order of its text. Where several
   // tasks are of its parts, a whole answer shows those of one.
   of(at) {
-    const tasks = this.families.get(this.place.get(at)?.whole);
+    const tasks = this.families.get(this.place.get(at)?.parent);
     return tasks?.get(this.columns.task[at]) ?? tasks?.values().next().value ?? [];
   }
 
   // Whether any part of the answer is wrong, of whatever task.
   areWrong(at) {
-    const tasks = this.families.get(this.place.get(at)?.whole) ?? new Map();
+    const tasks = this.families.get(this.place.get(at)?.parent) ?? new Map();
     return [...tasks.values()].flat().some(({ row }) => this.columns.correct[row] === false);
   }
 
   // The tokens of the whole answer, with their numbers and the first token of its peak window.
   trace(at) {
-    const whole = this.place.get(at)?.whole;
-    const [from, n] = whole === undefined ? [this.columns, at] : [this.wholes, whole];
+    const parent = this.place.get(at)?.parent;
+    const [from, n] = parent === undefined ? [this.columns, at] : [this.parents, parent];
     return { tokens: from.tokens[n], surprisal: from.surprisal[n], entropy: from.entropy[n], peak: from.peak[n] };
   }
 
