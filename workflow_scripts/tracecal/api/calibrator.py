@@ -605,7 +605,7 @@ def calibrate(
     >>> import tracecal
     >>> calibrator = tracecal.calibrate("labelled.jsonl", task="t")
     >>> calibrator
-    <Calibrator of m for t: 120 labelled answers, 35 estimators, log_ridge recommended>
+    <Calibrator of m for t: 120 labelled answers, ... estimators, log_ridge recommended>
     >>> calibrator.save("C.json")
     """
     settings, custom = settings_in(config), custom_scores(estimators)
