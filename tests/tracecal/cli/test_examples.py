@@ -85,7 +85,7 @@ def test_nine_of_ten_seeds_guarantee_the_pages_rate_and_none_stricter(monkeypatc
     monkeypatch.syspath_prepend(EXAMPLES)
     import make
 
-    rate, _ = make.strictest(LABELLED, Reading(vocabulary=49152, processed="no"))
+    rate, _ = make.strictest(LABELLED, Reading(vocabulary=49152))
     assert rate == RATE
     assert float(command("score")[command("score").index("--error-rate") + 1]) == RATE
 
@@ -105,8 +105,8 @@ def test_labelled_and_new_answers_are_to_different_questions():
 
 @pytest.mark.parametrize("name", TRACED)
 def test_every_form_gives_the_same_probabilities(calibrator, name, tmp_path):
-    found = scored(calibrator, name, tmp_path, "--processed", "no")
-    first = scored(calibrator, NEW.name, tmp_path, "--processed", "no").head(4)
+    found = scored(calibrator, name, tmp_path)
+    first = scored(calibrator, NEW.name, tmp_path).head(4)
     assert found.drop("keep").equals(first.drop("keep"))
     assert found.height == 4
     assert (found["lower"] < found["probability"]).all()
