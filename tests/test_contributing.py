@@ -98,7 +98,7 @@ for name in ("auto", "tgi"):
 """,
     ),
     "Add a command": (
-        2,
+        3,
         """
 import contextlib, io
 from tracecal.cli.main import main
@@ -154,7 +154,7 @@ def test_the_layers_are_described_by_their_own_sentences_in_their_order():
 def test_an_addition_is_made_by_its_recipe(name, tmp_path):
     most, check = RECIPES[name]
     assert len(re.findall(r"^\+\+\+ ", diff_of(name), re.M)) <= most
-    for folder in ("workflow_scripts", "config", "report", "rules"):
+    for folder in ("workflow_scripts", "config", "report", "rules", "tests/tracecal/api"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     apply(diff_of(name), tmp_path)

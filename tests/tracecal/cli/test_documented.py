@@ -48,11 +48,11 @@ def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
     exec(program, {})
     (kept,) = re.findall(r"  # (\d+ of 94 answers are kept)$", program, re.MULTILINE)
     assert capsys.readouterr().out == f"{kept}\n"
-    right = re.search(r"([\d.]+)% correct", told)[1]
+    labelled, right = re.search(r"(\d+) .*?([\d.]+)% correct", told).groups()
     coverage = re.search(r"at most 20% incorrect: keeps (\d+)%", told)[1]
     flowing = " ".join(readme.split())
-    assert f"gets {100 - float(right):.0f} of 100 questions about the countries" in flowing
-    assert f"Keep the {coverage} that it is surest of" in flowing
+    assert f"wrong in {100 - float(right):.0f} % of {labelled} labelled answers" in flowing
+    assert f"Keep the {coverage} % with the highest probability of being right" in flowing
 
 
 @pytest.mark.parametrize("page", [TUTORIAL])
