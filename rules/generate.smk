@@ -221,7 +221,7 @@ REPLAYED_MODELS = sorted({*ANSWERED_MODELS} - {*LOGGED_MODELS})
 # A model's answers to a task; what the file holds says whether they changed, not its time.
 ANSWERS_FILE = lambda wildcards: MODELS[wildcards.model].source.answers.format(task=wildcards.task)
 READING_ANSWERS = {
-    "reading": lambda wildcards: MODELS[wildcards.model].source.read_as.model_dump_json(),
+    "reading": lambda wildcards: CONFIG.reading(wildcards.model).model_dump_json(),
     "held": lambda wildcards: or_stop(digest_given, ANSWERS_FILE(wildcards)),
 }
 # `questions` are the task's rows; those that the file has no usable answer to are 'unanswered'.

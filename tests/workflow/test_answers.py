@@ -24,6 +24,7 @@ SHOW_OWN = set(
     "performance_overview".split()
 )
 LEFT_OUT = 3  # of the answers that are read
+SILENT = 10  # the place of the answer without a judge's verdict
 ATTACKS = [
     "$(touch pwned)",
     "`touch pwned`",
@@ -50,14 +51,23 @@ def given(root):
     answers = traces.join(task, on="example_id", how="semi").sample(
         fraction=1, shuffle=True, seed=1
     )
+    # A judge that errs on every fifth answer, and is silent on one.
+    labels = pl.read_parquet(root / RESULTS / "labels/demo-medium/arithmetic.parquet")
+    answers = answers.join(labels.select("example_id", "correct"), on="example_id")
+    place = pl.int_range(pl.len())
+    judge = pl.when(place != SILENT).then((place % 5 == 0) != pl.col("correct"))
+    answers = answers.with_columns(scores=pl.struct(judge=judge)).drop("correct")
     logprobs = pl.col("surprisal").list.eval(-pl.element())
-    read = answers.select("example_id", "answer", logprobs=logprobs).to_dicts()[LEFT_OUT - 1 :]
+    columns = "example_id", "answer", "scores"
+    read = answers.select(*columns, logprobs=logprobs).to_dicts()[LEFT_OUT - 1 :]
     for place, row in enumerate(read):
         row["answer"] = f"{ATTACKS[place % len(ATTACKS)]} {row['answer']}"
     read[0]["logprobs"][0] = 3.0
     texts = {
         "$(touch pwned) read": "".join(json.dumps(row) + "\n" for row in read),
-        "replayed": answers.select("example_id", "prompt_token_ids", "token_ids").write_ndjson(),
+        "replayed": answers.select(
+            "example_id", "prompt_token_ids", "token_ids", "scores"
+        ).write_ndjson(),
     }
     (root / "logs").mkdir()
     for name, text in texts.items():
@@ -83,6 +93,7 @@ def mixed(extended):
     (extended.root / "attack.yaml").write_text(spec, encoding="utf-8")
     smoke["study"]["main"] = {"model": "read", "tasks": ["arithmetic"]}
     smoke["study"]["cross"]["models"] += ["read", "replayed"]
+    smoke["study"]["columns"] = {"judge": "scores.judge"}
     config = extended.variant(
         "mixed",
         models=smoke["models"] + models,
@@ -153,6 +164,31 @@ def test_own_estimators_and_all_models_are_shown(mixed):
     names = [one["id"] for one in shown["named"]["model"]]
     assert names == ["demo-medium", "demo-small", "read", "replayed"]
     assert shown["answers"]["model"].count(names.index("read")) == answers.height - LEFT_OUT
+
+
+def test_a_judge_is_a_baseline_and_enters_a_fit_where_answers_have_one(mixed):
+    checkout, _, answers = mixed
+    results = checkout.root / RESULTS
+    given = answers.select("example_id", judge=pl.col("scores").struct.field("judge"))
+    scores = pl.read_parquet(results / "scores/replayed/arithmetic.parquet")
+    assert scores["judge"].to_list() == given["judge"].cast(pl.Float64).to_list()
+    assert scores["judge"].null_count() == 1
+    both = {"judge", "log_ridge_also"}
+    for model in ("read", "replayed", "demo-medium"):
+        text = (results / f"calibrators/{model}/arithmetic.json").read_text(encoding="utf-8")
+        fits = json.loads(text)
+        assert both.isdisjoint(fits) if model == "demo-medium" else both <= set(fits)
+        if model == "replayed":
+            fit = fits["log_ridge_also"]
+            assert fit["features"][-1] == "judge" and fit["final"]["weights"][-1] > 0
+            assert fit["features"][:-1] == fits["log_ridge"]["features"]
+    brier = pl.read_parquet(results / "metrics/replayed/arithmetic.parquet").filter(metric="brier")
+    means = dict(brier.group_by("estimator").agg(pl.col("value").mean()).iter_rows())
+    assert means["log_ridge_also"] < means["log_ridge"]
+    main = pl.read_csv(results / "tables/main_comparison.csv")
+    assert "judge" in set(main["estimator"])
+    shown = (results / "tables/few_labels.html").read_text(encoding="utf-8")
+    assert "Log ridge + own columns" in shown
 
 
 def test_attacks_are_shown_as_text_and_none_is_executed(mixed):

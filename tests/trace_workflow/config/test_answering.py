@@ -15,17 +15,21 @@ SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
 TRACES = {"likelihood", "entropy", "trajectory", "trace"}
 
 
-def selection(source, alone=False):
-    given = config(source, alone)
+def selection(source, *args, **options):
+    given = config(source, *args, **options)
     return Selection(given, load_tasks(given, ROOT))
 
 
-def config(source, alone=False):
-    value = copy.deepcopy(SMOKE)
+def config(source, alone=False, columns=None, **more):
+    value = copy.deepcopy(SMOKE) | more
+    value["study"]["columns"] = columns or {}
     value["models"].append({"slug": "elsewhere", "source": source})
     value["study"]["cross"]["models"].append("elsewhere")
     if alone:
-        value["study"] = {"main": {"model": "elsewhere", "tasks": ["arithmetic"]}}
+        value["study"] = {
+            "main": {"model": "elsewhere", "tasks": ["arithmetic"]},
+            "columns": columns or {},
+        }
     return load_config(value, "c")
 
 
@@ -51,7 +55,7 @@ def test_what_may_be_written(source):
         ({"answers": "x", "path": "a", "hub": "a/b", "revision": "c"}, "give exactly one of"),
         ({"answers": "x", "format": "parquet"}, "format"),
         ({"answers": "x", "reading": {"vocabluary": 3}}, "did you mean 'vocabulary'"),
-        ({"answers": "x", "reading": {"also": {"judge": "judge"}}}, "take no further columns"),
+        ({"answers": "x", "reading": {"also": {"judge": "judge"}}}, "are those of study.columns"),
         ({}, "give exactly one of"),
     ],
 )
@@ -86,3 +90,59 @@ def test_where_all_answers_come_from_files_the_others_are_left_out():
     assert f"beam_ratio is left out: {reason}" in made.warnings
     assert made.left_out["mars_with_trace"]
     assert not any("which do not give" in sentence for sentence in made.warnings)
+
+
+COLUMNS = {"judge": "scores.judge", "hits": "hits"}
+
+
+def test_columns_are_baselines_and_enter_a_fit_where_answers_come_from_files():
+    made = selection({"answers": "logs/{task}.jsonl"}, columns=COLUMNS)
+    own = made.computed("elsewhere", "arithmetic")
+    assert {"judge", "hits"} <= {*own.baselines.ids}
+    (fit,) = own.named(["log_ridge_also"])
+    (ridge,) = own.named(["log_ridge"])
+    assert fit.inputs == [*ridge.inputs, "scores.judge", "scores.hits"] and fit.fit == "ridge"
+    assert {"judge", "hits", "log_ridge_also"}.isdisjoint(made.computed("demo-small").ids)
+    assert "log_ridge_also" in made.beyond_paper.ids
+    told = (
+        "demo-small's answers are decoded here, without the study's columns: no judge, hits, log_"
+    )
+    assert any(sentence.startswith(told) for sentence in made.warnings)
+    assert made.config.reading("elsewhere").also == COLUMNS
+    assert not selection({"answers": "logs/{task}.jsonl"}).chosen.named(["log_ridge_also"])
+
+
+def test_where_all_answers_come_from_files_all_have_the_columns():
+    made = selection({"answers": "logs/{task}.jsonl"}, alone=True, columns=COLUMNS)
+    assert {"judge", "hits", "log_ridge_also"} <= {*made.main.ids} - {*made.left_out}
+    assert not any("columns" in sentence for sentence in made.warnings)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"columns": {"trace": "a"}}, "'trace' is the name of a built-in estimator or feature"),
+        ({"columns": {"length": "a"}}, "'length' is the name of a built-in estimator or feature"),
+        ({"columns": {"two words": "a"}}, "two words"),
+        (
+            {"columns": COLUMNS, "estimators": ["log_ridge_also", "judge"]},
+            "'log_ridge_also' is built on 'hits': add it, or leave both out",
+        ),
+        ({"estimators": ["log_ridge_also"]}, "log_ridge_also"),
+        (
+            {
+                "columns": {"brevity": "a"},
+                "custom_estimators": str(ROOT / "examples/custom_estimators.py"),
+            },
+            "'brevity' is a column and a custom estimator; rename one",
+        ),
+    ],
+)
+def test_columns_that_may_not_be(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        assert selection({"answers": "logs/{task}.jsonl"}, **options).chosen
+
+
+def test_columns_need_answers_from_files():
+    with pytest.raises(InputError, match=r"no model of the studies has any \(source: \{answers"):
+        load_config(SMOKE | {"study": SMOKE["study"] | {"columns": COLUMNS}}, "c")

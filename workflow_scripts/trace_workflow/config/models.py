@@ -123,7 +123,7 @@ class AnsweringSource(ModelSource):
             )
         if self.reading.also:
             raise ValueError(
-                "'also' is of 'tracecal calibrate': a run's estimators take no further columns"
+                "'also' is of 'tracecal calibrate'; the columns of a run are those of study.columns"
             )
         return self
 

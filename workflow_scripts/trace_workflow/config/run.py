@@ -23,9 +23,10 @@ from trace_workflow.config.estimators import (
 )
 from trace_workflow.config.models import Dtype, Model
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
+from tracecal.answers.settings import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.errors import InputError, here
-from tracecal.estimators.registry import ESTIMATORS, IDS, custom_estimators
+from tracecal.estimators.registry import ESTIMATORS, IDS, custom_estimators, of_columns
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Slug, Strict, parse, unknown
 
@@ -108,6 +109,11 @@ class Study(Strict):
     )
     parts: PartsStudy | None = Field(
         None, description="null: only whole answers are judged; docs/guides/parts.md"
+    )
+    columns: dict[Slug, str] = Field(
+        {},
+        description="further number of answers from files (larger: trust more): its path in a row; "
+        "docs/guides/judge.md",
     )
     named_baseline: str = Field(
         "seq_logp",
@@ -305,12 +311,12 @@ class Config(Strict):
             return None
         if not ids:
             raise ValueError("is empty; name at least one estimator, or null for all")
-        custom = [
-            estimator.id for estimator in custom_estimators(info.data.get("custom_estimators"))
-        ]
-        if wrong := unknown("estimator", ids, (*IDS, *custom)):
+        study = info.data.get("study")
+        columns = of_columns([*study.columns]) if study else []
+        own = [*columns, *custom_estimators(info.data.get("custom_estimators"))]
+        if wrong := unknown("estimator", ids, (*IDS, *(one.id for one in own))):
             raise ValueError(wrong)
-        for estimator in ESTIMATORS:
+        for estimator in (*ESTIMATORS, *columns):
             missing = [base for base in estimator.built_on if base not in ids]
             if estimator.id in ids and missing:
                 raise ValueError(
@@ -357,6 +363,11 @@ class Config(Strict):
                     f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
                     f"{model.slug!r}"
                 )
+        if self.study.columns and not any(self.answered(model) for model, _ in self.study.pairs()):
+            raise ValueError(
+                "study.columns are read from files of answers, and no model of the studies has any "
+                "(source: {answers: ...}); leave it out"
+            )
         for name, encoder in self.encoders:
             if encoder and encoder.source and encoder.source.train and self.world is None:
                 raise ValueError(f"encoders.{name} is trained here, which needs the key 'world'")
@@ -365,6 +376,11 @@ class Config(Strict):
     def answered(self, model: str) -> bool:
         """Whether a model's answers come from files, so that only their traces exist."""
         return any(entry.slug == model and entry.source.answers for entry in self.models)
+
+    def reading(self, model: str) -> Reading:
+        """How a model's answers are read from files, with the columns that the study takes."""
+        (source,) = (entry.source for entry in self.models if entry.slug == model)
+        return source.read_as.model_copy(update={"also": self.study.columns})
 
     def cascades(self) -> list[tuple[str, str]]:
         """(small, large): the pairs that `study.cascades` names, or those of `escalations`.

@@ -15,9 +15,11 @@ from tracecal.estimators.entry import Estimator
 from tracecal.estimators.registry import (
     ESTIMATORS,
     IDS,
+    LOG_RIDGE_ALSO,
     ON_LOGARITHMS,
     REPRESENTATIVE,
     custom_estimators,
+    of_columns,
 )
 
 # What to call the artefacts that estimators need, where their names do not say it.
@@ -29,6 +31,8 @@ ARTEFACT_NAMES = {
 }
 # What takes another pass of the model, or more. The encoder of similarity reads an answer once for
 # each token.
+# What answers from files alone may have: numbers of a user's own.
+COLUMNS = "columns"
 COSTLY_NEEDS = frozenset({"beams", "samples", "asked", "hidden", "similarity"})
 
 
@@ -88,7 +92,8 @@ def beyond_traces(estimator: Estimator) -> str:
     for e in _with_bases(estimator):
         if e.supervised:
             return "labelled training answers"
-        if more := [need for need in e.needs if need not in ("traces", "features", "labels")]:
+        given = ("traces", "features", "labels", COLUMNS)
+        if more := [need for need in e.needs if need not in given]:
             return ARTEFACT_NAMES.get(more[0], more[0])
     return ""
 
@@ -138,7 +143,13 @@ class Selection:
         registered = [
             replace(e, label=e.label + variant) if "meanings" in e.needs else e for e in ESTIMATORS
         ]
-        return Estimators([*registered, *custom_estimators(self.config.custom_estimators)])
+        columns = of_columns([*self.config.study.columns])
+        custom = custom_estimators(self.config.custom_estimators)
+        if twice := [one.id for one in custom if one.id in self.config.study.columns]:
+            raise InputError(
+                f"config: {twice[0]!r} is a column and a custom estimator; rename one."
+            )
+        return Estimators([*registered, *columns, *custom])
 
     @cached_property
     def left_out(self) -> dict[str, str]:
@@ -177,9 +188,14 @@ class Selection:
         told = [f"{model}'s answers come from files" for model in given]
         parts = study.parts.tasks if study.parts else ()
         told += [f"{task} is made of parts of answers" for task in parts]
+        columns = ", ".join(self.chosen.where(lambda e: COLUMNS in e.needs).ids)
+        decoded = sorted({model for model, _ in self.pairs} - {*given})
+        without = [f"{model}'s answers are decoded here" for model in decoded]
+        without += [f"{task} is made of parts of answers" for task in parts]
         return [
             *(f"{name} is left out: {reason}" for name, reason in self.left_out.items()),
             *(f"{what}, which do not give {missing}" for what in told if missing),
+            *(f"{what}, without the study's columns: no {columns}" for what in without if columns),
         ]
 
     def users(self, encoder: str) -> list[str]:
@@ -220,12 +236,12 @@ class Selection:
     @cached_property
     def beyond_paper(self) -> Estimators:
         """The fits on logarithms, which tables compare with TRACE+."""
-        return self.chosen.named(ON_LOGARITHMS)
+        return self.chosen.named([*ON_LOGARITHMS, LOG_RIDGE_ALSO.id])
 
     @cached_property
     def custom(self) -> Estimators:
-        """The user's own estimators."""
-        return self.main.where(lambda e: e.id not in IDS)
+        """The user's own estimators, and columns."""
+        return self.main.baselines.where(lambda e: e.id not in IDS)
 
     @cached_property
     def representative(self) -> Estimators:
@@ -236,13 +252,19 @@ class Selection:
     def of_parts(self) -> Estimators:
         """Those that are shown of parts of answers, which have traces and labels alone."""
         shown = self.chosen.named([*self.compared.ids, *self.beyond_paper.ids])
-        return shown.where(lambda e: not beyond_traces(e))
+        return shown.where(lambda e: not beyond_traces(e) and COLUMNS not in e.needs)
 
     def _known(self, model: str, task: str | None = None) -> Estimators:
         """Those that a model's answers to a task allow, whatever they cost."""
         broader, traces = self._wants_broader(model), self._traces_alone(model, task)
+        parts = task is not None and self.tasks[task].source.parts_of is not None
+        columns = self.config.answered(model) and not parts
         return self.chosen.where(
-            lambda e: (e.role != "broader" or broader) and not (traces and beyond_traces(e))
+            lambda e: (
+                (e.role != "broader" or broader)
+                and not (traces and beyond_traces(e))
+                and (columns or COLUMNS not in e.needs)
+            )
         )
 
     def _wants_broader(self, model: str) -> bool:
@@ -335,8 +357,8 @@ class Run:
         keys = ("model", "models", "tasks")
         return {
             name: {key: members[key] for key in keys if key in members}
-            for name, members in self.study.items()
-            if members and "tasks" in members
+            for name in ("main", "cross", "parts")
+            if (members := self.study[name])
         }
 
     @property

@@ -112,8 +112,9 @@ class Family:
 
     @property
     def module(self) -> str:
-        if self.name == "custom":
-            return "trace_workflow.config.custom_scores"
+        own = {"custom": "custom_scores", "columns": "own_columns"}
+        if self.name in own:
+            return f"trace_workflow.config.{own[self.name]}"
         return module_of(self.name)
 
     def settings_of(self, task: str) -> dict[str, object]:

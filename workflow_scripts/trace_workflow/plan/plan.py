@@ -53,6 +53,7 @@ def _family(name: str, run: Run) -> Family:
         "importance": weights,
         "samples": samples,
         "meanings": {},
+        "columns": {"task": rows},
         "asked": {"asked": f"<results>/asked/{name}/{{model}}/{{task}}.arrow"},
     }
     set_by = {

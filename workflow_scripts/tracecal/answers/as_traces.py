@@ -4,7 +4,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.answers.read import listed, read_answers
-from tracecal.answers.record import entropy_kind
+from tracecal.answers.record import ALSO, entropy_kind, own_column
 from tracecal.answers.settings import Reading
 from tracecal.errors import InputError
 from tracecal.io.checksums import digest
@@ -46,7 +46,7 @@ def answers_to(
     `checksum` is the file's when the run started. `unusable` says why an answer cannot be used, or
     is null. Examples without a usable answer get the role 'unanswered' where `reading` skips wrong
     rows; otherwise `InputError` names the first of them. The column `lacks` of the task's rows says
-    why an answer's entropies are unknown.
+    why an answer's entropies are unknown; `also.<name>` is the value of a column of a user's own.
     """
     rows = read_parquet(task, needed=["example_id", "role"])
     answers = read_answers(path, reading, set(rows["example_id"]))
@@ -70,8 +70,12 @@ def answers_to(
         )
     unanswered = pl.col("example_id").is_in(missing.implode())
     role = pl.when(unanswered).then(pl.lit("unanswered")).otherwise("role")
-    lacks = usable.select("example_id", pl.when(pl.col("entropy").is_null()).then("lacks"))
-    return usable, rows.with_columns(role=role).join(lacks, on="example_id", how="left")
+    told = usable.select(
+        "example_id",
+        pl.when(pl.col("entropy").is_null()).then("lacks"),
+        *(own_column(name).alias(f"{ALSO}{name}") for name in reading.also),
+    )
+    return usable, rows.with_columns(role=role).join(told, on="example_id", how="left")
 
 
 def _refusal(path: str, missing: pl.Series, count: int, wrong: list[str]) -> str:

@@ -50,7 +50,7 @@ class Reading(Strict):
         {}, description="column: its path in a row, such as surprisal: output.nll"
     )
     also: dict[str, str] = Field(
-        {}, description="further number (larger: trust more): its path; not in a run"
+        {}, description="further number (larger: trust more): its path; in a run: study.columns"
     )
     filter: str | None = Field(None, description="lm-evaluation-harness: read only this filter")
     wrong_rows: Literal["stop", "skip"] = Field(

@@ -15,10 +15,9 @@ import polars as pl
 
 from tracecal.answers import read
 from tracecal.answers.evaluations import PartLabels
-from tracecal.answers.record import RECORDS
+from tracecal.answers.record import RECORDS, own_column
 from tracecal.answers.settings import Reading
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import own_column
 from tracecal.features import operators
 from tracecal.features.features import FEATURES, answer_features
 from tracecal.io.log import LOGGER

@@ -12,11 +12,11 @@ import polars as pl
 from pydantic import Field, PositiveInt
 
 from tracecal.answers.part_spec import Parts
-from tracecal.answers.record import ENTROPY_KIND, Known, Reasoning, StopToken
+from tracecal.answers.record import ALSO, ENTROPY_KIND, Known, Reasoning, StopToken
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import ALSO, NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
+from tracecal.estimators.of_traces import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.io.checksums import beside, digest, read_sum
 from tracecal.io.settings import Strict, parse

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import Record, as_frame
+from tracecal.answers.record import ALSO, Record, as_frame
 from tracecal.answers.rows import read_row
 from tracecal.answers.settings import Reading
 from tracecal.calibration.calibrator import (
@@ -25,7 +25,6 @@ from tracecal.calibration.calibrator import (
 )
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import (
-    ALSO,
     KNOWN,
     NEED_ENTROPY,
     SLOPES,

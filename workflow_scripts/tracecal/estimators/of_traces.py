@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
+from tracecal.answers.record import ALSO, own_column
 from tracecal.errors import InputError
 from tracecal.estimators import entropy, likelihood, trace, trajectory
 from tracecal.features.features import FEATURES, OF_ENTROPY, STATISTICS, answer_features
@@ -22,8 +23,6 @@ KNOWN = (
     *(f"features.{name}" for name in FEATURES),
     *(f"scores.{name}" for name in (*OF_TRACES, *OF_FEATURES)),
 )
-# The folder of a user's own columns, which answers hold as `also`.
-ALSO = "also."
 # Those whose values depend on the entropies.
 NEED_ENTROPY = {
     *(f"features.{name}" for name in OF_ENTROPY),
@@ -86,13 +85,6 @@ def inputs(
         frame = frame.hstack(renamed.drop("example_id"))
     numbers = pl.col(names).cast(pl.Float64)
     return frame.select("example_id", pl.when(numbers.is_finite()).then(numbers))
-
-
-def own_column(name: str) -> pl.Expr:
-    """The value of a user's own column."""
-    own = pl.element().struct.field("name") == name
-    values = pl.element().filter(own).struct.field("value")
-    return pl.col("also").list.eval(values).list.first()
 
 
 def scored(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:

@@ -4,7 +4,8 @@ Their functions are in the module that `module_of` names. Rules pass a script th
 that it needs as parameters, so a new line reruns only its family.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,8 +109,8 @@ ESTIMATORS = (
     variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
 )  # fmt: skip
 
-# Log ridge with a user's own columns (--also), which answers of a file have and those of a run do not;
-# its inputs are those of Log ridge that the answers have, then the columns.
+# Log ridge with a user's own columns, which answers of files may have; its inputs are those of Log
+# ridge that the answers have, then the columns.
 LOG_RIDGE_ALSO = variant("log_ridge_also", "Log ridge + own columns", fit="ridge")
 OF_FILES = (*ESTIMATORS, LOG_RIDGE_ALSO)
 
@@ -156,6 +157,32 @@ def entries(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
         {"id": e.id, "label": e.label, "family": e.group, "role": e.role, "citation": e.citation}
         for e in estimators
     ]
+
+
+# A user's own columns in a run, each a baseline, and the fit that takes them beside the trace.
+
+
+def of_columns(names: Sequence[str]) -> list[Estimator]:
+    """Registry entries for the columns `names` of answers from files, the fit last; none without.
+
+    Raises `InputError` where a name is an estimator's or a feature's.
+    """
+    if not names:
+        return []
+    from tracecal.features.features import FEATURES  # slow to load, and seldom needed
+
+    known = {*FEATURES, *(one.id for one in OF_FILES)}
+    if taken := [name for name in names if name in known]:
+        raise InputError(
+            f"study.columns: {taken[0]!r} is the name of a built-in estimator or feature; choose "
+            "another."
+        )
+    columns = [Estimator(name, name, "columns", "baseline", "", ("columns",)) for name in names]
+    ridge = next(one for one in ESTIMATORS if one.id == "log_ridge")
+    inputs = (*ridge.features, *(f"scores.{name}" for name in names))
+    needs = (*LOG_RIDGE_ALSO.needs, "columns")
+    fit = replace(LOG_RIDGE_ALSO, needs=needs, features=inputs)
+    return [*columns, fit]
 
 
 # Custom estimators, from a Python file or as a mapping (docs/guides/custom.md).
