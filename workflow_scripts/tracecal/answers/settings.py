@@ -49,9 +49,7 @@ class Reading(Strict):
     columns: dict[str, str] = Field(
         {}, description="column: its path in a row, such as surprisal: output.nll"
     )
-    also: dict[str, str] = Field(
-        {}, description="further number (larger: trust more): its path; in a run: study.columns"
-    )
+    also: dict[str, str] = Field({}, description="further number (larger: trust more): its path")
     filter: str | None = Field(None, description="lm-evaluation-harness: read only this filter")
     wrong_rows: Literal["stop", "skip"] = Field(
         "stop", description="of invalid rows; skip: leave them out"
