@@ -476,7 +476,12 @@ def outlook(
     rate, population = max(missing), at_hand(stored, "the calibrator")
     confidence = stored[default_estimator(stored)]["risk_control"]["confidence"]
     sizes = doubled(FEWEST, MOST)
-    drawn = simulated(population, sizes, DRAWS, rate, confidence, share, seed, first_only=True)
+    drawn = pl.DataFrame(schema=DRAWN)
+    for size in sizes:
+        more = simulated(population, [size], DRAWS, rate, confidence, share, seed, first_only=True)
+        drawn = drawn.vstack(more)
+        if (more["coverage"] > 0).mean() >= max(BESIDE):  # larger numbers change nothing
+            break
     table, questions = summarised(drawn), len(np.unique(population.group))
     number, said = number_for(POWER, table), sentence(population, table, rate)
     if number is None or number > questions:
