@@ -52,7 +52,7 @@ def test_the_readme_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
     coverage = re.search(r"at most 20% incorrect: keeps (\d+)%", told)[1]
     flowing = " ".join(readme.split())
     assert f"wrong in {100 - float(right):.0f} % of {labelled} labelled answers" in flowing
-    assert f"Keep the {coverage} % with the highest probability of being right" in flowing
+    assert f"keep the {coverage} % with the highest probability of being right" in flowing
 
 
 @pytest.mark.parametrize("page", [TUTORIAL])
