@@ -1,7 +1,6 @@
 """The parts of an answer: where they stand in its text, which tokens spell them, their traces."""
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -24,8 +23,8 @@ PLACES = {
     "last": pl.Int64,
     "value": pl.String,
 }
-# White space as `str.strip` and \s know it; that of Polars lacks \x1c to \x1f.
-_SPACE = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
+# White space as `str.strip` and \s know it, up to U+3000; that of Polars lacks \x1c to \x1f.
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LINE = re.compile(LINE)  # quicker, and in proportion to a line's length
 _place = attrgetter("start", "end")
 # Marks are looked at from the first of a row only, so that a long row is read once.
