@@ -23,8 +23,7 @@ PLACES = {
     "last": pl.Int64,
     "value": pl.String,
 }
-# White space as `str.strip` and \s know it, the last of which is U+3000; that of Polars lacks \x1c
-# to \x1f.
+# White space as `str.strip` and \s know it, up to U+3000; that of Polars lacks \x1c to \x1f.
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _LINE = re.compile(LINE)  # quicker, and in proportion to a line's length
 _place = attrgetter("start", "end")

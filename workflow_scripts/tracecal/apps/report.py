@@ -95,7 +95,6 @@ def quality(known: Labelled, predicted: pl.DataFrame, settings: FitSettings) -> 
     """
     reported = known.first_split.filter(part="evaluation")
     labels = known.frame.join(reported, on="example_id", how="semi")
-    labels = labels.select("example_id", "correct", "group_id")
     most = max(FEWEST_RESAMPLES, MOST_DRAWN // max(1, labels.height))
     resamples = min(settings.bootstrap.resamples, most)
     drawn = resampling.draw_counts(labels["group_id"].to_list(), settings.seed, resamples)
@@ -103,13 +102,12 @@ def quality(known: Labelled, predicted: pl.DataFrame, settings: FitSettings) -> 
     places = labels.with_row_index("place")
     rows = []
     for (name,), own in predicted.group_by("estimator"):
-        ranking = own.select("example_id", "fold", score="probability")
         (first, *more) = known.estimators[name]
-        if first.startswith("scores.") and not more:
-            ranking = known.frame.select("example_id", fold=pl.lit(0), score=first)
-        joined = own.drop("fold").join(places, on="example_id", validate="1:1")
-        joined = joined.join(ranking, on="example_id", validate="1:1").sort("place")
-        rows.append(_row(name, joined, counts, settings))
+        by_score = first.startswith("scores.") and not more
+        needed = places.select("example_id", "place", "correct", score=first)
+        joined = own.join(needed, on="example_id", validate="1:1").sort("place")
+        ranking = {"fold": pl.lit(0)} if by_score else {"score": "probability"}
+        rows.append(_row(name, joined.with_columns(**ranking), counts, settings))
     return pl.DataFrame(rows, schema=QUALITY).sort(pl.col("brier").round(12), "estimator")
 
 

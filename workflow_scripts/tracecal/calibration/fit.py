@@ -178,6 +178,7 @@ def calibrate_answers(
     choice = chosen(known, calibrators, settings)
     fitted_on = fitted_on.model_copy(update=choice._asdict())
     control = settings.risk_control
+    left = split.filter(part="evaluation").join(known.frame, on="example_id").sort("example_id")
     for name, columns in known.estimators.items():
         values = {column.split(".", 1)[1]: column for column in columns}
         reasons = pl.Series(undecided(usable, columns, fitted_on), dtype=pl.String)
@@ -192,9 +193,7 @@ def calibrate_answers(
             largest=control.largest_group,
             forecast=name == choice.estimator,
         )
-        calibrators[name]["reference"] = _reference(
-            calibrators[name], columns, known.frame, split, settings.seed
-        )
+        calibrators[name]["reference"] = _reference(calibrators[name], columns, left, settings.seed)
         if name in custom:
             calibrators[name]["definition"] = str(custom[name])
         if name == LOG_RIDGE_ALSO.id:
@@ -220,23 +219,20 @@ def _tested(split: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reference(
-    fits: Mapping[str, Any],
-    columns: list[str],
-    answers: pl.DataFrame,
-    split: pl.DataFrame,
-    seed: int,
+    fits: Mapping[str, Any], columns: list[str], left: pl.DataFrame, seed: int
 ) -> dict[str, list[float]]:
-    """Values of answers that the split's fit has not seen, for monitors to compare with.
+    """Values of answers that the first split's fit has not seen (`left`, by `example_id`), for
+    monitors to compare with.
 
     One of each group, as members of a group are alike, drawn at random among those with all
     `columns`; at most MOST_WATCHED.
     """
-    left = split.filter(part="evaluation").join(answers, on="example_id").drop_nulls(columns)
-    left = left.sort("example_id")
+    left = left.drop_nulls(columns)
     order = pl.Series("order", seeded("reference", seed).permutation(left.height))
-    drawn = left.with_columns(order).sort("rank", "order")
-    rows = drawn.unique("rank", keep="first", maintain_order=True).head(MOST_WATCHED)
-    fitted = from_json(fits["splits"][str(split["split"].min())])
+    drawn = left.lazy().with_columns(order).sort("rank", "order")
+    first = drawn.unique("rank", keep="first", maintain_order=True).head(MOST_WATCHED)
+    rows = first.select({"features.log_length", *columns}).collect()
+    fitted = from_json(fits["splits"]["0"])
     length = rows["features.log_length"].drop_nulls().exp().round()
     return {
         "probability": fitted.predict(rows.select(columns).to_numpy()).tolist(),

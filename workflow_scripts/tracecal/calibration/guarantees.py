@@ -46,7 +46,8 @@ class Grouped:
 
     def weights(self, most: int) -> np.ndarray:
         """The weight of each group, at most 1: [groups]."""
-        return self.totals(np.ones((len(self.group), 1)), most)[:, 0]
+        sizes = self._members[1]
+        return sizes / np.maximum(sizes, most)
 
     def totals(self, values: np.ndarray, most: int) -> np.ndarray:
         """The weighted sum of `values` [answers, t] in each group, [groups, t]."""
@@ -132,10 +133,11 @@ def bets_pass(
     squares = np.cumsum(np.vstack([squares, z[:-1] ** 2]), axis=0)
     place = np.arange(len(z))[:, None]
     spread = np.sqrt((len(z) - place) * squares / (len(before) + 1 + place))
+    most = 1 / (1 - error_rate)
     for z_group, spread_to_go in zip(z, spread, strict=True):
         inside = np.minimum(np.maximum(wealth, 1e-12), 1 - 1e-12)
         density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
-        bet = np.minimum(density / (inside * spread_to_go), 1 / (1 - error_rate))
+        bet = np.minimum(density / (inside * spread_to_go), most)
         won = wealth * np.maximum(1 - bet * z_group, 0)
         wealth = np.where(wealth < 1 - 1e-12, won, wealth)
     return wealth >= 1 - 1e-12
@@ -477,7 +479,7 @@ def parts(
 
     def of(part: str) -> Part:
         rows = joined.filter(part=part)
-        probability = calibrator.predict(rows.select(features).cast(pl.Float64).to_numpy())
+        probability = calibrator.predict(rows.select(pl.col(features).cast(pl.Float64)).to_numpy())
         return Part(rows["rank"].to_numpy(), probability, rows["correct"].to_numpy())
 
     return of("calibration"), of("evaluation")

@@ -124,13 +124,16 @@ def _weighted_pairs(
     score: np.ndarray, correct: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """`_pairs` of one set of answers, [n], under each row of `weights` [B, n]."""
-    order = np.argsort(-score, kind="stable")
-    ranked, right, weights = score[order], correct[order], weights[:, order]
-    tied = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
-    right = weights * right
-    if len(tied) == len(ranked):
-        return _pairs(right, weights - right)
-    return _pairs(*(np.add.reduceat(one, tied, axis=1) for one in (right, weights - right)))
+    right, wrong = np.flatnonzero(correct), np.flatnonzero(~correct)
+    right = right[np.argsort(-score[right])]
+    ranked, others = -score[right], -score[wrong]
+    # How many right answers, by weight, are among the first k, k = 0..n.
+    first = np.zeros((len(weights), len(right) + 1))
+    np.cumsum(weights[:, right], axis=1, out=first[:, 1:])
+    ends = (np.searchsorted(ranked, others, side) for side in ("left", "right"))
+    above = sum(first[:, end] for end in ends) / 2  # a tie counts one half
+    wrong = weights[:, wrong]
+    return (wrong * above).sum(axis=1), first[:, -1] * wrong.sum(axis=1)
 
 
 def _pairs(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

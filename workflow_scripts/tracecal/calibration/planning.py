@@ -33,7 +33,7 @@ POWER, BESIDE = 0.8, (0.5, 0.95)
 PRECISION = np.array([0.01, 2.5**-2])
 MOST_ALIKE = 0.9
 DRAWN = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
-# How many draws are tested at once, which is faster than one by one.
+# How many draws are tested at once, which is faster than one by one; all, of first thresholds only.
 AT_ONCE = 50
 
 
@@ -112,7 +112,7 @@ class AtHand:
         new = np.repeat(np.arange(groups), size)
         within = np.arange(len(new)) - np.repeat(np.cumsum(size) - size, size)
         places = order[np.repeat(starts[chosen], size) + within]
-        a, b = rng.multivariate_normal(self.curve, self.spread)
+        a, b = rng.multivariate_normal(self.curve, self.spread, check_valid="ignore")
         as_one = rng.random(groups) < self.alike
         chance = np.where(as_one[new], rng.random(groups)[new], rng.random(len(new)))
         score = self.score[places]
@@ -194,10 +194,10 @@ def simulated(
     fast. A `share` of the questions calibrates.
     """
     level = error_level(confidence)
-    rows = []
+    rows, at_once = [], draws if first_only else AT_ONCE
     for size in sizes:
-        for first in range(0, draws, AT_ONCE):
-            numbers = range(first, min(first + AT_ONCE, draws))
+        for first in range(0, draws, at_once):
+            numbers = range(first, min(first + at_once, draws))
             pairs = [
                 in_order(*divided(part, round(share * size)))
                 for part in (

@@ -52,7 +52,7 @@ def calibrate_all(
     """
     answers = answers.sort("example_id")
     parts = _calibration_parts(answers["example_id"], splits)
-    inputs = {name: _inputs(answers.select(columns)) for name, columns in estimators.items()}
+    inputs = _inputs(answers, estimators)
     correct, own_fits = answers["correct"].to_numpy(), own_fits or {}
     masks = [*parts.values(), np.ones_like(correct)]
     groups = _groups(answers["example_id"], splits) if "mixture" in own_fits.values() else []
@@ -105,10 +105,18 @@ def _groups(ids: pl.Series, splits: pl.DataFrame) -> list[np.ndarray]:
     return [rank.to_numpy() for rank in (*ranks, *ranks[:1])]
 
 
-def _inputs(columns: pl.DataFrame) -> _Inputs:
-    complete = columns.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-    names = [column.split(".", 1)[-1] for column in columns.columns]
-    return _Inputs(names, columns.cast(pl.Float64).to_numpy(), complete.to_numpy())
+def _inputs(answers: pl.DataFrame, estimators: Mapping[str, Sequence[str]]) -> dict[str, _Inputs]:
+    """Each estimator's; all columns are read at once, which is faster."""
+    used = {name: place for place, name in enumerate(sorted(set().union(*estimators.values())))}
+    inputs = answers.select(*used)
+    values = inputs.cast(pl.Float64).to_numpy().T
+    known = inputs.select(pl.all().is_not_null()).to_numpy().T
+    found = {}
+    for name, columns in estimators.items():
+        places = [used[column] for column in columns]
+        names = [column.split(".", 1)[-1] for column in columns]
+        found[name] = _Inputs(names, values[places].T, known[places].all(axis=0))
+    return found
 
 
 def _fit(

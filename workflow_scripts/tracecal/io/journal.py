@@ -14,7 +14,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tracecal.io.checksums import digest, hash_of
 from tracecal.io.files import write_bytes, write_text
@@ -64,6 +63,8 @@ class Journal:
 
     def table(self, example_ids: Iterable[str]) -> pa.Table:
         """The rows of finished examples, sorted by example id, whatever their batches were."""
+        import pyarrow.compute as pc  # slow to load, and commands need none of it
+
         wanted: dict[Path, list[str]] = {}
         for example in example_ids:
             wanted.setdefault(self._finished[example], []).append(example)
