@@ -13,6 +13,7 @@ from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Estimator
 from tracecal.estimators.registry import (
+    COLUMNS,
     ESTIMATORS,
     IDS,
     LOG_RIDGE_ALSO,
@@ -31,8 +32,6 @@ ARTEFACT_NAMES = {
 }
 # What takes another pass of the model, or more. The encoder of similarity reads an answer once for
 # each token.
-# What answers from files alone may have: numbers of a user's own.
-COLUMNS = "columns"
 COSTLY_NEEDS = frozenset({"beams", "samples", "asked", "hidden", "similarity"})
 
 
@@ -187,14 +186,13 @@ class Selection:
         given = sorted({model for model, _ in self.pairs if self.config.answered(model)})
         told = [f"{model}'s answers come from files" for model in given]
         parts = study.parts.tasks if study.parts else ()
-        told += [f"{task} is made of parts of answers" for task in parts]
+        of_parts = [f"{task} is made of parts of answers" for task in parts]
         columns = ", ".join(self.chosen.where(lambda e: COLUMNS in e.needs).ids)
         decoded = sorted({model for model, _ in self.pairs} - {*given})
-        without = [f"{model}'s answers are decoded here" for model in decoded]
-        without += [f"{task} is made of parts of answers" for task in parts]
+        without = [f"{model}'s answers are decoded here" for model in decoded] + of_parts
         return [
             *(f"{name} is left out: {reason}" for name, reason in self.left_out.items()),
-            *(f"{what}, which do not give {missing}" for what in told if missing),
+            *(f"{what}, which do not give {missing}" for what in told + of_parts if missing),
             *(f"{what}, without the study's columns: no {columns}" for what in without if columns),
         ]
 
@@ -257,8 +255,7 @@ class Selection:
     def _known(self, model: str, task: str | None = None) -> Estimators:
         """Those that a model's answers to a task allow, whatever they cost."""
         broader, traces = self._wants_broader(model), self._traces_alone(model, task)
-        parts = task is not None and self.tasks[task].source.parts_of is not None
-        columns = self.config.answered(model) and not parts
+        columns = self.config.answered(model) and not self._of_parts(task)
         return self.chosen.where(
             lambda e: (
                 (e.role != "broader" or broader)
@@ -278,7 +275,11 @@ class Selection:
         """
         if task is None or self.config.answered(model):
             return self.config.answered(model)
-        return (model, task) not in self.pairs or self.tasks[task].source.parts_of is not None
+        return (model, task) not in self.pairs or self._of_parts(task)
+
+    def _of_parts(self, task: str | None) -> bool:
+        """Whether a task is made of parts of answers; null stands for those of whole answers."""
+        return task is not None and self.tasks[task].source.parts_of is not None
 
     def _users(self, encoder: str, *among: Estimator) -> list[str]:
         by_samples = encoder == "entailment" and self.config.sampling.equivalence == "nli"

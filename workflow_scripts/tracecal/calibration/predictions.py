@@ -106,7 +106,7 @@ def _groups(ids: pl.Series, splits: pl.DataFrame) -> list[np.ndarray]:
 
 
 def _inputs(answers: pl.DataFrame, estimators: Mapping[str, Sequence[str]]) -> dict[str, _Inputs]:
-    """Each estimator's; all columns are read at once, which is faster."""
+    """The inputs of each estimator; all columns are read at once, which is faster."""
     used = {name: place for place, name in enumerate(sorted(set().union(*estimators.values())))}
     inputs = answers.select(*used)
     values = inputs.cast(pl.Float64).to_numpy().T

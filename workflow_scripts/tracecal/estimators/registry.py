@@ -159,7 +159,9 @@ def entries(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
     ]
 
 
-# A user's own columns in a run, each a baseline, and the fit that takes them beside the trace.
+# A user's own columns in a run, each a baseline, and the fit that takes them beside the trace. Answers
+# from files alone may have them: what needs them says so.
+COLUMNS = "columns"
 
 
 def of_columns(names: Sequence[str]) -> list[Estimator]:
@@ -177,10 +179,10 @@ def of_columns(names: Sequence[str]) -> list[Estimator]:
             f"study.columns: {taken[0]!r} is the name of a built-in estimator or feature; choose "
             "another."
         )
-    columns = [Estimator(name, name, "columns", "baseline", "", ("columns",)) for name in names]
+    columns = [Estimator(name, name, COLUMNS, "baseline", "", (COLUMNS,)) for name in names]
     ridge = next(one for one in ESTIMATORS if one.id == "log_ridge")
     inputs = (*ridge.features, *(f"scores.{name}" for name in names))
-    needs = (*LOG_RIDGE_ALSO.needs, "columns")
+    needs = (*LOG_RIDGE_ALSO.needs, COLUMNS)
     fit = replace(LOG_RIDGE_ALSO, needs=needs, features=inputs)
     return [*columns, fit]
 
