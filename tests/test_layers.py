@@ -2,15 +2,21 @@
 
 import ast
 import re
+from collections import Counter
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "workflow_scripts"
 LAYERS = {
-    "tracecal": "errors io answers capture features estimators calibration monitoring apps api cli".split(),
-    "trace_workflow": "jobs config demo models labels analyses tables figures plan commands".split(),
+    "tracecal": (
+        "errors io answers capture features estimators calibration pages calibrator "
+        "labelling explorer serving cli"
+    ).split(),
+    "trace_workflow": ("jobs config models labels analyses tables figures plan commands".split()),
 }
+# Rooms that are being emptied: until then anything may import them, and they anything.
+EMPTIED = {"tracecal": {"monitoring", "apps", "api"}, "trace_workflow": {"demo"}}
 MODULES = sorted(path for package in LAYERS for path in (SCRIPTS / package).rglob("*.py"))
 ADAPTERS = sorted(path for path in SCRIPTS.glob("*.py") if path.name != "__main__.py")
 # What stands for a rule of which another rule is a variant, or that has no script.
@@ -47,7 +53,8 @@ def test_the_folders_are_the_layers():
     for package, layers in LAYERS.items():
         folders = {path.name for path in (SCRIPTS / package).iterdir() if path.is_dir()}
         files = {path.stem for path in (SCRIPTS / package).glob("*.py")}
-        assert (folders | files) - {"__pycache__", "__init__", "sklearn"} == set(layers), package
+        rooms = (folders | files) - {"__pycache__", "__init__", "sklearn"} - EMPTIED[package]
+        assert rooms <= set(layers), package
 
 
 def test_a_layer_imports_only_from_itself_and_those_before_it():
@@ -112,14 +119,13 @@ def test_no_script_hides_a_library():
         ), path
 
 
-# Of these a reader looks at one file at a time: one more makes the others no harder to hold.
-OF_A_KIND = {"analyses", "tables", "figures", "estimators", "cli"}
+# Folders with one file a kind, which a reader opens one at a time.
+FILE_A_KIND = {"workflow_scripts", "analyses", "tables", "figures"}
 
 
-def test_the_house_can_be_held():
-    known = [path for path in MODULES if path.parent.name not in OF_A_KIND]
-    folders = {path.parent for path in SCRIPTS.rglob("*.py")}
-    assert len([path for path in known if path.name != "__init__.py"]) <= 145
-    assert len(ADAPTERS) <= 56
-    assert len(folders) <= 26
-    assert len([*ROOT.glob("rules/*.smk")]) <= 14
+def test_there_are_few_enough_files_to_know():
+    by_folder = Counter(path.parent for path in [*SCRIPTS.rglob("*.py"), *ROOT.glob("rules/*.smk")])
+    assert by_folder.total() <= 420
+    crowded = {folder for folder, count in by_folder.items() if count > 25}
+    # models leaves this list as soon as its staging has three modules.
+    assert {folder.name for folder in crowded} <= FILE_A_KIND | {"models"}
