@@ -13,9 +13,9 @@ import polars as pl
 
 from support.chromium import Chromium, installed
 from support.explorer_answers import MODELS, TASKS, answers, in_parts
-from tracecal.apps.explorer.contents import contents
-from tracecal.apps.explorer.page import page
 from tracecal.estimators.registry import ESTIMATORS, entries
+from tracecal.explorer.contents import contents
+from tracecal.explorer.page import page
 
 ENTRIES = entries(ESTIMATORS)
 ANSWERS, LONGEST = 10_000, 120

@@ -20,9 +20,9 @@ from trace_workflow.config.selection import Run, load_run
 from trace_workflow.figures import labels_needed
 from trace_workflow.plan.plan import plan
 from trace_workflow.tables.few_labels import LABELS
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
 from tracecal.io.input_files import read_yaml
+from tracecal.pages import figure_style
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL = "all models"

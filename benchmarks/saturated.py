@@ -22,11 +22,11 @@ from benchmarks.few_labels import cell
 from trace_workflow.analyses import few_labels
 from trace_workflow.figures.labels_needed import MARKERS
 from trace_workflow.tables.few_labels import LABELS
-from tracecal.apps import figure_style
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
 from tracecal.estimators.of_traces import inputs
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
+from tracecal.pages import figure_style
 
 ANSWERS, SETS, SPLITS, RESAMPLES, SEED = 1200, 3, 20, 500, 2026
 BASELINES = ("seq_logp", "len_norm_logp", "mean_token_entropy", "length_alone")

@@ -7,7 +7,7 @@
 from trace_workflow.config import paper
 from trace_workflow.plan.entries import analysed
 from trace_workflow.tables import columns
-from tracecal.apps.explorer.page import SOURCES
+from tracecal.explorer.page import SOURCES
 from tracecal.estimators.registry import entries
 
 # What `all` makes: tables, figures and pages, and a calibrator of each model and task.

@@ -182,8 +182,8 @@ trace_workflow/analyses/test_localized_errors.py
 trace_workflow/analyses/test_reliability_selective.py
 trace_workflow/commands trace_workflow/config trace_workflow/figures/test_robustness.py
 trace_workflow/plan trace_workflow/tables
-tracecal/answers tracecal/api tracecal/apps/explorer/test_page.py
-tracecal/apps/explorer/test_shown.py tracecal/calibration/test_few_labels.py
+tracecal/answers tracecal/api tracecal/explorer/test_page.py
+tracecal/explorer/test_shown.py tracecal/calibration/test_few_labels.py
 tracecal/calibration/test_protocol.py tracecal/calibration/test_score.py
 tracecal/cli/test_command.py tracecal/cli/test_documented.py tracecal/estimators
 """.split()

@@ -12,9 +12,9 @@ from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from test_report import PLAN
 from trace_workflow.commands import pictures, pipeline
 from trace_workflow.commands.pictures import PAGES, TOLD, picture, shown, with_findings
-from tracecal.apps.explorer.contents import contents
-from tracecal.apps.explorer.page import page
 from tracecal.errors import InputError
+from tracecal.explorer.contents import contents
+from tracecal.explorer.page import page
 
 
 @pytest.mark.parametrize("run", TOLD)

@@ -3,9 +3,9 @@
 from importlib import import_module
 
 from trace_workflow.jobs.job import job
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
 from tracecal.io.files import read_parquet
+from tracecal.pages import figure_style
 
 with job(snakemake):
     figure = import_module(f"trace_workflow.figures.{snakemake.wildcards.figure}")

@@ -4,8 +4,8 @@ import polars as pl
 
 from trace_workflow.jobs.job import job
 from trace_workflow.tables.explorer import Files, read_answers, read_parents
-from tracecal.apps.explorer.contents import choose_answers, contents
-from tracecal.apps.explorer.page import page
+from tracecal.explorer.contents import choose_answers, contents
+from tracecal.explorer.page import page
 from tracecal.io.files import read_parquet, write_text
 
 with job(snakemake):

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from tracecal.apps.explorer.contents import (
+from tracecal.explorer.contents import (
     ANSWER,
     HELD_OUT,
     OF_PARENT,

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import yaml
 
-from tests.tracecal.apps.explorer.test_page import unpacked
+from tests.tracecal.explorer.test_page import unpacked
 from tracecal.calibration.calibrator import load
 from tracecal.io.traces import arrow_metadata
 

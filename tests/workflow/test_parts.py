@@ -5,7 +5,7 @@ import hashlib
 import polars as pl
 import pytest
 
-from tests.tracecal.apps.explorer.test_page import unpacked
+from tests.tracecal.explorer.test_page import unpacked
 
 pytestmark = pytest.mark.workflow
 

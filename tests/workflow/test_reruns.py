@@ -343,7 +343,7 @@ def test_a_published_number_reruns_the_comparisons(finished):
 
 def test_the_figures_style_redraws_the_figures(finished):
     with finished.edited(
-        "workflow_scripts/tracecal/apps/figure_style.py", "\nCOLUMN_", "\nUNUSED = 1\nCOLUMN_"
+        "workflow_scripts/tracecal/pages/figure_style.py", "\nCOLUMN_", "\nUNUSED = 1\nCOLUMN_"
     ):
         scheduled = finished.scheduled()
     assert scheduled == {rule: 1 for rule in AGGREGATES | OF_MAIN if rule.startswith("draw_")}

@@ -24,7 +24,8 @@ __all__ = [
     "trace_score",
 ]
 _WHERE = {
-    **dict.fromkeys(("read_answers", "trace_features", "trace_score"), "api.answers"),
+    "read_answers": "answers.sources",
+    **dict.fromkeys(("trace_features", "trace_score"), "features.traces"),
     **dict.fromkeys(("calibrate", "Calibrator"), "api.calibrator"),
     **dict.fromkeys(("pick", "LabelSearch", "agree", "plan", "explore"), "api.labels"),
     "cascade": "api.cascade",

@@ -1,7 +1,5 @@
 # What `__init__.py` loads when it is first used, for type checkers and editors.
-from tracecal.api.answers import read_answers as read_answers
-from tracecal.api.answers import trace_features as trace_features
-from tracecal.api.answers import trace_score as trace_score
+from tracecal.answers.sources import read_answers as read_answers
 from tracecal.api.calibrator import Calibrator as Calibrator
 from tracecal.api.calibrator import calibrate as calibrate
 from tracecal.api.cascade import cascade as cascade
@@ -13,5 +11,7 @@ from tracecal.api.labels import plan as plan
 from tracecal.api.monitors import Monitors as Monitors
 from tracecal.capture.replay import replay as replay
 from tracecal.errors import InputError as InputError
+from tracecal.features.traces import trace_features as trace_features
+from tracecal.features.traces import trace_score as trace_score
 
 __version__: str

@@ -15,12 +15,13 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from tracecal.api.answers import answers_in, traces_in
+from tracecal.answers.sources import answers_in
 from tracecal.calibration.few_labels import EITHER_SIGN, MEMBERS, RIDGE, Member, fit_mixtures
 from tracecal.calibration.fits import Fit, Method, fit_all
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import KNOWN, inputs
 from tracecal.estimators.registry import ESTIMATORS
+from tracecal.features.traces import traces_in
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin

@@ -15,7 +15,6 @@ from trace_workflow.analyses.cascades import CASCADES, analysis
 from trace_workflow.tables import cascades as table
 from trace_workflow.tables import columns
 from trace_workflow.tables.settings import Settings
-from tracecal.apps import cost_and_accuracy as figure
 from tracecal.calibration import cascades
 from tracecal.calibration.cascades import (
     BEST,
@@ -34,6 +33,7 @@ from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
 from tracecal.io.input_files import read_yaml
 from tracecal.io.traces import provenance
+from tracecal.pages import cost_and_accuracy as figure
 
 N = 200
 # By probability of the small model: it is right from 0.6 on, the large one from 0.1 to 0.9, so that

@@ -19,9 +19,9 @@ from trace_workflow.figures.performance_overview import cross_dots
 from trace_workflow.figures.performance_overview import draw as performance_overview
 from trace_workflow.tables import write
 from trace_workflow.tables.table import as_printed
-from tracecal.apps import figure_style
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Entry
+from tracecal.pages import figure_style
 
 METRICS = synthetic.study(splits=3)
 MAIN = {"model": "tiny_a", "tasks": list(TASKS)}

@@ -23,10 +23,10 @@ from trace_workflow.figures.framework import (
     shown_token,
     wrapped,
 )
-from tracecal.apps import figure_style
 from tracecal.features.features import answer_features
 from tracecal.features.operators import window_peak
 from tracecal.io.traces import TRACES, provenance
+from tracecal.pages import figure_style
 
 
 def example(question="Who founded it?", tokens=("The", " cat", " sat"), probability=0.5, **values):

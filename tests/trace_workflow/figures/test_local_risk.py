@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from trace_workflow.figures.local_risk_aggregation import draw as local_risk_aggregation
-from tracecal.apps import figure_style
 from tracecal.features.operators import WINDOW
+from tracecal.pages import figure_style
 
 SELECTED = pl.DataFrame(
     {

@@ -5,7 +5,7 @@ import pytest
 
 from support.synthetic import ENTRIES, MODELS, TASKS
 from trace_workflow.figures.paired_differences import counted, draw
-from tracecal.apps import figure_style
+from tracecal.pages import figure_style
 
 COUNTS = {"svamp": 60, "trivia": 1234}
 ACCURACY = pl.DataFrame(

@@ -29,9 +29,9 @@ from trace_workflow.tables.beside_paper import side_by_side
 from trace_workflow.tables.cross_task_transfer import ALONE
 from trace_workflow.tables.reliability_selective import METRICS
 from trace_workflow.tables.settings import select
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
 from tracecal.estimators.registry import ESTIMATORS, REPRESENTATIVE
+from tracecal.pages import figure_style
 
 MODEL = "qwen2.5-7b-instruct"
 PAPER_TASKS = {"mlqa": "MLQA", "svamp": "SVAMP", "triviaqa": "TriviaQA", "truthfulqa": "TruthfulQA"}

@@ -19,8 +19,8 @@ from trace_workflow.tables import spike_strata as strata_module
 from trace_workflow.tables import write
 from trace_workflow.tables.beside_paper import side_by_side
 from trace_workflow.tables.spike_modeling import FEATURE_SETS
-from tracecal.apps import figure_style
 from tracecal.calibration.resampling import Bootstrap
+from tracecal.pages import figure_style
 
 PAPER = paper.read()
 QWEN = {"qwen2.5-7b-instruct": "Qwen"}

@@ -19,15 +19,15 @@ import pytest
 from support.made import answers
 from support.running import REPOSITORY
 from support.upstream import Background
-from tests.tracecal.apps.explorer.test_page import unpacked
+from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.read import read_answers
-from tracecal.apps.explorer.of_file import fits, page_data
 from tracecal.apps.label_page import Labelling, Verdicts, calibrating, in_order
 from tracecal.calibration.calibrator import DEFAULT, LABELS
 from tracecal.calibration.labelling import Verdict
 from tracecal.calibration.parts import labelled_parts
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.explorer.of_file import fits, page_data
 
 ROWS = answers(6, seed=4).with_columns(
     answer=pl.format("Answer {}.", pl.int_range(pl.len())),

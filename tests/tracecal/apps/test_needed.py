@@ -10,7 +10,6 @@ import pytest
 from support.made import answers
 from support.upstream import Background
 from tracecal.answers.read import read_answers
-from tracecal.apps.explorer.of_file import fits, page_data, scores
 from tracecal.apps.label_page import Labelling, Verdicts
 from tracecal.calibration.labelling import (
     LabelQuery,
@@ -22,6 +21,7 @@ from tracecal.calibration.labelling import (
 )
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.explorer.of_file import fits, page_data, scores
 
 FRAME = answers(300)
 SCORES = (-FRAME["entropy"].list.mean()).to_list()

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.tables import findings
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import TRACE_PLUS, Entry
+from tracecal.pages import figure_style
 
 PANELS = {
     "auroc": "AUROC ↑",

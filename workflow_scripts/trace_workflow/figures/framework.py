@@ -14,9 +14,9 @@ from matplotlib.patches import FancyBboxPatch
 
 from trace_workflow.analyses.study_files import KEYS, read_labels, read_pairs
 from trace_workflow.tables.table import number
-from tracecal.apps import figure_style
 from tracecal.features.operators import ALPHA, BETA, DECAY, GAMMA, WINDOW, window_start
 from tracecal.io.traces import read_traces
+from tracecal.pages import figure_style
 
 ELLIPSIS = "…"
 NO_GLYPH = "□"

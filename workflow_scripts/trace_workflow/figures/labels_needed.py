@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from trace_workflow.analyses.few_labels import ORACLE, SIZES
 from trace_workflow.tables.few_labels import LABELS, NOTHING
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import PICKED, Entry
+from tracecal.pages import figure_style
 
 METRICS = {"brier": "Brier score ↓", "auroc": "AUROC ↑"}
 MARKERS = {"log_trace_plus": "v", "log_ridge": "^", "stack_of_six": "D"}

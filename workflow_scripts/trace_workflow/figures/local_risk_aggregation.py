@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from tracecal.apps import figure_style
 from tracecal.features.operators import WINDOW
+from tracecal.pages import figure_style
 
 HEIGHT, ROW = 1.3, 0.058  # inches: without rows, and of a row
 COLORS = {False: "YlOrRd", True: "Greys"}

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 
 from trace_workflow.tables import settings
 from trace_workflow.tables.settings import MISSING, Labels
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
+from tracecal.pages import figure_style
 
 # Points beyond so many interquartile ranges from the quartiles stand at the edge of their panel.
 FAR = 1.5

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trace_workflow.tables.settings import Labels
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
+from tracecal.pages import figure_style
 
 METRICS = {"brier": "Brier", "auroc": "AUROC"}
 ROW = 0.25  # inches

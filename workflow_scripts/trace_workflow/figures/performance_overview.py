@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from trace_workflow.tables import settings
 from trace_workflow.tables.notes import NAMES
 from trace_workflow.tables.settings import MISSING, Average, Labels
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import TRACE_PLUS, Entry
+from tracecal.pages import figure_style
 
 ROW_HEIGHT = 0.165
 LANE = 0.13  # between the points of one model, per distance between two models

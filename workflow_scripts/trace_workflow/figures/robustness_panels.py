@@ -18,8 +18,8 @@ from scipy.stats import t
 from trace_workflow.analyses.length_stratified import STRATA
 from trace_workflow.tables import settings
 from trace_workflow.tables.settings import MISSING
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
+from tracecal.pages import figure_style
 
 METRICS = {"brier": ("Brier", -1.0), "auroc": ("AUROC", 1.0)}
 HEIGHT = 7.2

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tracecal.apps import figure_style
+from tracecal.pages import figure_style
 
 HEIGHT = 3.3
 WIDTH = 0.36

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from trace_workflow.analyses.localisation import CHANCE, POINTERS
 from trace_workflow.analyses.part_scores import PART, REVIEWED, WHOLE
 from trace_workflow.tables.localisation import NAMES
-from tracecal.apps import figure_style
 from tracecal.estimators.entry import Entry
+from tracecal.pages import figure_style
 
 ROW, HEIGHT = 0.24, 1.6  # inches: of a pointer, and besides
 NOTHING = "No answer holds right and wrong parts."

@@ -3,7 +3,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tracecal.apps.explorer.contents import (
+from tracecal.calibration.predictions import mean_probabilities
+from tracecal.explorer.contents import (
     HELD_OUT,
     LABEL,
     NO_PLACE,
@@ -17,7 +18,6 @@ from tracecal.apps.explorer.contents import (
     TASK,
     TRACE,
 )
-from tracecal.calibration.predictions import mean_probabilities
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluated, read_traces
 

@@ -12,11 +12,9 @@ from tqdm import tqdm
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import with_partial
 from tracecal.answers.settings import Reading
-from tracecal.api.answers import Answers, answers_in, name_of
+from tracecal.answers.sources import Answers, answers_in, name_of
 from tracecal.apps import card as cards
 from tracecal.apps import report as reports
-from tracecal.apps.explorer import of_file
-from tracecal.apps.explorer.page import page
 from tracecal.calibration import score
 from tracecal.calibration.calibrator import (
     LABELS,
@@ -43,6 +41,8 @@ from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import NO_CUSTOM, Custom
 from tracecal.estimators.registry import Given, custom_scores
+from tracecal.explorer import of_file
+from tracecal.explorer.page import page
 from tracecal.io.files import write_json, write_text
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.api.answers import Answers, answers_in
+from tracecal.answers.sources import Answers, answers_in
 from tracecal.api.calibrator import Calibrator, settings_in
 from tracecal.calibration.calibrator import LABELS
 from tracecal.calibration.cascades import BELOW, BEST, KEPT_AT, LEAST_GAIN, ORACLE, RANDOM
@@ -47,7 +47,7 @@ class Cascade:
 
         The suffix is .svg, .pdf or .png. Needs the extra ``pictures``.
         """
-        from tracecal.apps import cost_and_accuracy, figure_style
+        from tracecal.pages import cost_and_accuracy, figure_style
 
         suffix = Path(path).suffix
         labels = dict(zip(("small", "large"), _names(self), strict=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tracecal.answers import read
-from tracecal.api.answers import Answers, answers_in
+from tracecal.answers.sources import Answers, answers_in
 from tracecal.api.calibrator import Calibrator, calibrator_in
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse

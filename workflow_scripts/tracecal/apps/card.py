@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from tracecal.apps.report import guaranteed, guarantees, holding, written
+from tracecal.apps.report import guaranteed, guarantees, holding
 from tracecal.calibration.calibrator import (
     CARD_VERSION,
     LABELS,
@@ -23,6 +23,7 @@ from tracecal.calibration.fits import Constant, Identity, Isotonic, Logistic, Mi
 from tracecal.errors import InputError
 from tracecal.io.checksums import beside
 from tracecal.io.settings import parse
+from tracecal.pages.page import render_page
 
 
 class _Open(BaseModel):
@@ -234,7 +235,7 @@ def text(stored: Mapping[str, Any], where: str) -> str:
 
 def page(stored: Mapping[str, Any], where: str) -> str:
     """The card as a page that loads nothing and runs nothing."""
-    return written("card.html", title(stored), sections=sections(stored, where))
+    return render_page(Path(__file__).with_name("card.html"), title(stored), sections=sections(stored, where))
 
 
 def compared(one: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, str]) -> str:

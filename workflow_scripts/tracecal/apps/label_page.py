@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 
 from pydantic import StrictBool, StrictInt
 
-from tracecal.apps.explorer.page import page
 from tracecal.apps.report import flags
 from tracecal.calibration.labelling import Verdict
 from tracecal.errors import InputError
+from tracecal.explorer.page import page
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict, parse

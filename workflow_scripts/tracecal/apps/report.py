@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from scipy.special import betaincinv, expit, logit, ndtri
 
 from tracecal.answers.settings import Reading
@@ -26,6 +25,7 @@ from tracecal.calibration.fit import FitSettings, Labelled
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
+from tracecal.pages.page import render_page
 
 # Intervals come from fewer resamples where they would draw more answers than this.
 MOST_DRAWN, FEWEST_RESAMPLES = 4_000_000, 200
@@ -456,8 +456,8 @@ def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None 
     control, drawn = found.stored[found.estimator]["risk_control"], found.pictures
     fitted_on = found.stored["fitted_on"]
     quarters = (0, 0.25, 0.5, 0.75, 1)
-    return written(
-        "report.html",
+    return render_page(
+        Path(__file__).with_name("report.html"),
         f"Calibrator of {fitted_on['model'] or 'an unnamed model'} for {fitted_on['task']}",
         fitted_on=fitted_on,
         estimator=found.estimator,
@@ -479,13 +479,3 @@ def render(found: Found, typed: Sequence[tuple[str, str]], explorer: str | None 
         rows=list(found.measured.iter_rows(named=True)),
         level=found.level,
     )
-
-
-def written(template: str, title: str, **values: Any) -> str:
-    """A page by its template, with the head that all pages of calibrators have."""
-    environment = Environment(
-        autoescape=select_autoescape(),
-        undefined=StrictUndefined,
-        loader=FileSystemLoader(Path(__file__).parent),
-    )
-    return environment.get_template(template).render(title=title, **values)

@@ -45,8 +45,8 @@ def calibrate(
     entropies come from listed log-probabilities need --vocabulary: 'tracecal reading'. With
     --also judge=PATH the fit takes a further number or verdict of each row beside the trace.
     """
+    from tracecal.answers.sources import answers_in
     from tracecal.api import calibrator as api
-    from tracecal.api.answers import answers_in
     from tracecal.apps.report import commands
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None

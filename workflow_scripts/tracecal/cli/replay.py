@@ -46,7 +46,7 @@ def replay(
     Each answer is read once with the model that gave it; nothing is generated.
     """
     require_installed("'tracecal replay'", "replay", "torch", "transformers", "safetensors")
-    from tracecal.api.answers import read_answers
+    from tracecal.answers.sources import read_answers
     from tracecal.capture.replay import replay
 
     of_model = {"revision": revision, "model": reading.model, "dtype": dtype}

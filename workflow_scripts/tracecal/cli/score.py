@@ -77,7 +77,7 @@ def score(
 
     Rows keep their order. A text in .csv that a spreadsheet would execute begins with '.
     """
-    from tracecal.api.answers import answers_in
+    from tracecal.answers.sources import answers_in
     from tracecal.api.calibrator import Calibrator
 
     fitted = Calibrator.load(calibrator, estimators=estimators)

@@ -21,7 +21,6 @@ from support.made import answers
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.read import read_answers
-from tracecal.apps.explorer.of_file import asked
 from tracecal.apps.proxy.confidence import Scorer
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.watch_page import Metrics, page
@@ -29,6 +28,7 @@ from tracecal.apps.proxy.watcher import Watcher
 from tracecal.calibration.score import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.explorer.of_file import asked
 from tracecal.monitoring.monitors import AlarmSettings, Batch
 from tracecal.monitoring.traffic import Store, watched
 

@@ -5,8 +5,8 @@ import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from trace_workflow.analyses.cascade_promises import CASCADE_PROMISES
-from tracecal.apps.explorer.contents import cascaded, contents
-from tracecal.apps.explorer.page import page
+from tracecal.explorer.contents import cascaded, contents
+from tracecal.explorer.page import page
 
 ANSWERS = answers(16).with_columns(
     # One answer that TRACE+ says nothing of.

@@ -8,9 +8,9 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tracecal.apps import figure_style
 from tracecal.calibration.cascades import KEYS, NOTHING, ORACLE, RANDOM, divided
 from tracecal.estimators.entry import TRACE_PLUS, Entry
+from tracecal.pages import figure_style
 
 ACROSS = 2
 MOST = 4

@@ -9,7 +9,18 @@ import polars as pl
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.read import Answers
-from tracecal.apps.explorer.contents import (
+from tracecal.calibration.calibrator import (
+    Fitted,
+    fingerprints,
+    from_stored,
+    open_questions,
+    require_same_kind,
+)
+from tracecal.calibration.parts import part_answers
+from tracecal.errors import InputError
+from tracecal.estimators.of_traces import KNOWN, OF_FEATURES, OF_TRACES, inputs
+from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES, entries
+from tracecal.explorer.contents import (
     ANSWER,
     HELD_OUT,
     OF_PARENT,
@@ -22,17 +33,6 @@ from tracecal.apps.explorer.contents import (
     choose_answers,
     contents,
 )
-from tracecal.calibration.calibrator import (
-    Fitted,
-    fingerprints,
-    from_stored,
-    open_questions,
-    require_same_kind,
-)
-from tracecal.calibration.parts import part_answers
-from tracecal.errors import InputError
-from tracecal.estimators.of_traces import KNOWN, OF_FEATURES, OF_TRACES, inputs
-from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES, entries
 from tracecal.io.log import LOGGER
 
 ASKED = {

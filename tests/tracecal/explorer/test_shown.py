@@ -12,12 +12,12 @@ import pytest
 from support.made import answers
 from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
 from tracecal.answers.read import read_answers
-from tracecal.apps.explorer.of_file import asked, fits, page_data
 from tracecal.calibration.calibrator import DEFAULT, load
 from tracecal.calibration.fit import FitSettings, labelled
 from tracecal.calibration.parts import score_parts
 from tracecal.calibration.score import score_answers
 from tracecal.cli.main import main
+from tracecal.explorer.of_file import asked, fits, page_data
 
 BOTH = "json: [capital, currency]"
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
@@ -94,7 +94,7 @@ def test_the_page_of_calibrate_has_every_estimator_by_fits_that_had_not_seen_the
 def test_a_file_has_the_layout_of_a_run(tmp_path):
     from support.explorer_answers import ESTIMATORS, MODELS, TASKS
     from support.explorer_answers import answers as of_run
-    from tracecal.apps.explorer.contents import contents
+    from tracecal.explorer.contents import contents
 
     run = contents(of_run(4), ESTIMATORS, MODELS, TASKS, "run", 16)
     file = data(explored(tmp_path, EXAMPLES / "columns.jsonl"))

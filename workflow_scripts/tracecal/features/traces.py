@@ -1,0 +1,147 @@
+"""Features and TRACE scores of traces that are given as lists of numbers."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracecal.answers.record import RECORDS
+from tracecal.errors import InputError
+from tracecal.features import operators
+from tracecal.features.features import FEATURES, answer_features
+
+SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
+
+
+def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:
+    """Compute the features of traces: TRACE's operators and the inputs of its fits.
+
+    Parameters
+    ----------
+    surprisal, entropy : list of lists, or series of lists
+        One list per answer with a number per token, in nats: the surprisal of the token chosen, and
+        the entropy of the distribution it was chosen from. A list of numbers is one answer; an
+        entropy may be null.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row per answer and a Float64 column per feature, null where it is undefined, as features
+        of entropies are without these. Source: appendix B of the paper, and
+        docs/reference/definitions.md.
+
+    Raises
+    ------
+    InputError
+        Where lists are empty, of unequal lengths, negative or not finite.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> features = tracecal.trace_features([[0.5, 0.25]], [[2.0, 1.0]])
+    >>> features["mean_entropy"].item(), features["length"].item()
+    (1.5, 2.0)
+    """
+    traces = traces_in(surprisal, entropy)
+    found = answer_features(traces.with_row_index("example_id")).select(*FEATURES)
+    return found.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
+
+
+def trace_score(
+    surprisal: Any,
+    entropy: Any,
+    *,
+    alpha: float = operators.ALPHA,
+    beta: float = operators.BETA,
+    gamma: float = operators.GAMMA,
+    decay: float = operators.DECAY,
+    window: int = operators.WINDOW,
+    exponent: float = operators.LENGTH_EXPONENT,
+) -> Any:
+    """Compute TRACE, exp(-R), of traces: the larger, the more confident; no labels are needed.
+
+    Parameters
+    ----------
+    surprisal, entropy : list of lists, or series of lists
+        As of `trace_features`.
+    alpha, beta, gamma : float
+        Weights, which sum to 1, of the decayed entropy, of the entropy's peak over a window and of
+        the length-normalised surprisal.
+    decay : float
+        Tokens after which the decayed entropy's weight has fallen to 1/e.
+    window : int
+        Tokens of the window.
+    exponent : float
+        Power of the length by which the summed surprisal is divided.
+
+    Returns
+    -------
+    polars.Series, or float for one answer
+        In (0, 1]; null where an answer has no entropies. Source: equation 1 of the paper; defaults
+        of its appendix B.
+
+    Raises
+    ------
+    InputError
+        As `trace_features`.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> round(tracecal.trace_score([0.5], [2.0]), 6)  # exp(-(0.4 * 2 + 0.4 * 2 + 0.2 * 0.5))
+    0.182684
+    """
+    traces = traces_in(surprisal, entropy)
+    weights = {"alpha": alpha, "beta": beta, "gamma": gamma}
+    try:
+        risk = operators.trace_risk(
+            pl.col("surprisal"),
+            pl.col("entropy"),
+            **weights,
+            decay=decay,
+            window=window,
+            exponent=exponent,
+        )
+    except ValueError as error:
+        raise InputError(f"{error}.") from error
+    found = traces.select(trace=(-risk).exp()).to_series()
+    return found.item() if _of_one(surprisal) else found
+
+
+def _of_one(surprisal: Any) -> bool:
+    """Whether surprisals are those of one answer, a number per token."""
+    return not isinstance(surprisal, pl.Series) and np.ndim(next(iter(surprisal), [])) == 0
+
+
+def traces_in(surprisal: Any, entropy: Any) -> pl.DataFrame:
+    """`surprisal` and `entropy` of answers, or of one, rounded as traces are stored; raises as
+    `trace_features`.
+    """
+    given = surprisal, entropy
+    if _of_one(surprisal):
+        given = [surprisal], None if entropy is None else [entropy]
+    try:
+        s, h = (
+            pl.Series(name, [None] * len(given[0]) if values is None else values)
+            .cast(SCHEMA[name])
+            .alias(name)
+            for name, values in zip(("surprisal", "entropy"), given, strict=True)
+        )
+        traces = pl.DataFrame([s, h])
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"traces are a list of numbers per answer, as many of surprisals as of entropies "
+            f"({str(error).splitlines()[0]})."
+        ) from error
+    sound = pl.lit(True)
+    for name in traces.columns:
+        values, finite = pl.col(name).list, pl.element().is_finite() & (pl.element() >= 0)
+        whole = (values.len() > 0) & (values.len() == pl.col("surprisal").list.len())
+        whole &= values.eval(finite.fill_null(False)).list.all()
+        sound &= whole | pl.col(name).is_null()
+    if (broken := traces.with_row_index("place").filter(~sound.fill_null(False))).height:
+        raise InputError(
+            f"the trace of answer {broken['place'][0]} (counted from 0) is empty, of unequal "
+            "lengths, or holds a value that is negative or not finite: expected nats per token."
+        )
+    return traces

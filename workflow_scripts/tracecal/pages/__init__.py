@@ -1,0 +1,1 @@
+"""What pages and pictures share: their frame, style and drawing."""
