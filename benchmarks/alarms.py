@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from simulations.alarm_streams import first_alarms
-from tracecal.calibration.calibrator import Reference
+from tracecal.calibrator.schema import Reference
 from tracecal.monitoring.monitors import AlarmSettings, Batch
 
 STREAMS, KNOWN, BEFORE, AFTER, BLOCK = 200, 300, 300, 700, 20

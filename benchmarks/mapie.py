@@ -36,9 +36,9 @@ from benchmarks.timing import Row, paired
 from simulations.alarm_streams import first_alarms
 from simulations.alarms import at_target, wandering
 from simulations.guarantees import Population, by_size, flat
-from tracecal.calibration.calibrator import Reference
 from tracecal.calibration.guarantees import Part, guarantee
 from tracecal.calibration.planning import divided
+from tracecal.calibrator.schema import Reference
 from tracecal.monitoring.monitors import ABOVE, AlarmSettings, Batch, bet
 
 TARGET, DELTA, SHARE = labels.TARGET, labels.DELTA, labels.SHARE

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from tracecal.answers.tokens import entropy_bounds
-from tracecal.calibration.calibrator import load
-from tracecal.calibration.score import score_answer
+from tracecal.calibrator.schema import load
+from tracecal.calibrator.scoring import score_answer
 from tracecal.capture.model import load_model
 from tracecal.io.traces import evaluated, read_traces
 

@@ -29,8 +29,8 @@ from trace_workflow.demo.countries import states_of_the_usa
 from trace_workflow.models.prompt import messages
 from tracecal.answers.read import read_answers
 from tracecal.answers.settings import Reading
-from tracecal.calibration.calibrator import default_estimator
-from tracecal.calibration.fit import FitSettings, calibrate_answers
+from tracecal.calibrator.fitting import FitSettings, calibrate_answers
+from tracecal.calibrator.schema import default_estimator
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tracecal.calibration.calibrator import Reference
+from tracecal.calibrator.schema import Reference
 from tracecal.monitoring.monitors import (
     ALIKE,
     BETS,

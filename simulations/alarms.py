@@ -18,7 +18,7 @@ from scipy.special import expit, ndtri
 
 from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
-from tracecal.calibration.calibrator import Reference
+from tracecal.calibrator.schema import Reference
 from tracecal.monitoring.monitors import (
     ABOVE,
     AlarmSettings,

@@ -19,13 +19,13 @@ from simulations.claims import MISSED, Claim
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.improvements import gains, improvements
-from tracecal.apps.report import quality
-from tracecal.calibration.fit import FitSettings, Labelled
 from tracecal.calibration.labelling import agreement
 from tracecal.calibration.metrics import all_metrics, single_auroc
 from tracecal.calibration.predictions import calibrate_all, picks, with_picked
 from tracecal.calibration.resampling import RESAMPLED, resample_metrics
 from tracecal.calibration.splits import make_splits
+from tracecal.calibrator.fitting import FitSettings, Labelled
+from tracecal.calibrator.report import quality
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95

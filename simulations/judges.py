@@ -16,9 +16,9 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from simulations.claims import Claim
-from tracecal.calibration.calibrator import DEFAULT
 from tracecal.calibration.few_labels import fit_ridge
 from tracecal.calibration.guarantees import Part, error_level, guarantees
+from tracecal.calibrator.schema import DEFAULT
 from tracecal.estimators.of_traces import inputs
 from tracecal.estimators.registry import ESTIMATORS
 

@@ -184,7 +184,7 @@ trace_workflow/commands trace_workflow/config trace_workflow/figures/test_robust
 trace_workflow/plan trace_workflow/tables
 tracecal/answers tracecal/api tracecal/explorer/test_page.py
 tracecal/explorer/test_shown.py tracecal/calibration/test_few_labels.py
-tracecal/calibration/test_protocol.py tracecal/calibration/test_score.py
+tracecal/calibration/test_protocol.py tracecal/calibrator/test_score.py
 tracecal/cli/test_command.py tracecal/cli/test_documented.py tracecal/estimators
 """.split()
 

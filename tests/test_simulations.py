@@ -22,8 +22,8 @@ from simulations import (
 from simulations.claims import Claim
 from tracecal.calibration import guarantees as guarantees_module
 from tracecal.calibration import labelling as ask
-from tracecal.calibration.calibrator import Reference
 from tracecal.calibration.guarantees import Part
+from tracecal.calibrator.schema import Reference
 from tracecal.monitoring.monitors import AlarmSettings, start
 
 RUNS = 120

@@ -1,9 +1,9 @@
 """Add to calibrators what they were fitted on, and to TRACE+'s its risk-control thresholds."""
 
 from trace_workflow.jobs.job import job
-from tracecal.calibration.calibrator import fitted_on
 from tracecal.calibration.few_labels import PART_FEATURE, part_codes
 from tracecal.calibration.guarantees import risk_control
+from tracecal.calibrator.schema import fitted_on
 from tracecal.io.files import read_json, read_parquet, write_json
 from tracecal.io.traces import arrow_metadata, evaluated
 

@@ -16,7 +16,7 @@ from support.running import events, proxied
 from tracecal.answers.read import read_answers
 from tracecal.answers.settings import Reading
 from tracecal.apps.proxy.confidence import Scorer
-from tracecal.calibration.score import score_answers
+from tracecal.calibrator.scoring import score_answers
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.capture.replay import replay_answers
 

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from support.upstream import Background
-from tracecal.calibration.score import DIGITS
+from tracecal.calibrator.scoring import DIGITS
 from tracecal.cli.main import main
 
 litellm = pytest.importorskip("litellm")

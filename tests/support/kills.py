@@ -24,7 +24,7 @@ from support.made import stored
 from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
 from tracecal.answers.read import read_answers
-from tracecal.calibration.calibrator import from_stored
+from tracecal.calibrator.schema import from_stored
 from tracecal.monitoring.monitors import Batch, as_json
 from tracecal.monitoring.traffic import (
     Store,

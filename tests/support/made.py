@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from tracecal.answers.record import Record, as_frame
-from tracecal.calibration.calibrator import from_stored
-from tracecal.calibration.fit import FitSettings, calibrate_answers
+from tracecal.calibrator.fitting import FitSettings, calibrate_answers
+from tracecal.calibrator.schema import from_stored
 
 
 def answers(n=300, seed=0, **more) -> pl.DataFrame:

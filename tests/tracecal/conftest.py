@@ -10,7 +10,7 @@ from support.made import stored
 from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.apps.proxy.confidence import Scorer
-from tracecal.calibration.calibrator import from_stored
+from tracecal.calibrator.schema import from_stored
 from tracecal.io.files import write_json
 
 

@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tracecal
 from support.made import answers, stored
 from tracecal import sklearn as of_traces
-from tracecal.calibration.calibrator import from_stored
 from tracecal.calibration.few_labels import fit_mixtures, fit_ridge
 from tracecal.calibration.fits import fit
+from tracecal.calibrator.schema import from_stored
 from tracecal.estimators.of_traces import inputs
 from tracecal.sklearn import (
     LogRidgeClassifier,

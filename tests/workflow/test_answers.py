@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.tracecal.explorer.test_page import unpacked
-from tracecal.calibration.calibrator import load
+from tracecal.calibrator.schema import load
 from tracecal.io.traces import arrow_metadata
 
 pytestmark = [pytest.mark.workflow, pytest.mark.runs]

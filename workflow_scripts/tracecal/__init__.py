@@ -26,7 +26,7 @@ __all__ = [
 _WHERE = {
     "read_answers": "answers.sources",
     **dict.fromkeys(("trace_features", "trace_score"), "features.traces"),
-    **dict.fromkeys(("calibrate", "Calibrator"), "api.calibrator"),
+    **dict.fromkeys(("calibrate", "Calibrator"), "calibrator.calibrator"),
     **dict.fromkeys(("pick", "LabelSearch", "agree", "plan", "explore"), "api.labels"),
     "cascade": "api.cascade",
     "Monitors": "api.monitors",

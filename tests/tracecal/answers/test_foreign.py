@@ -7,7 +7,7 @@ import pytest
 
 from support.scripts import run_script
 from tracecal.answers.settings import Reading
-from tracecal.calibration.calibrator import fitted_on
+from tracecal.calibrator.schema import fitted_on
 from tracecal.features.features import answer_features
 from tracecal.io.checksums import digest
 from tracecal.io.files import read_parquet, write_parquet

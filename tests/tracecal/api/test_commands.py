@@ -14,7 +14,7 @@ import tracecal
 from support.log_rows import write
 from support.made import answers, pair
 from support.running import REPOSITORY
-from tracecal.calibration.score import with_digits
+from tracecal.calibrator.scoring import with_digits
 from tracecal.cli.main import COMMANDS, main
 
 CALIBRATE = ["calibrate", "--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
@@ -323,11 +323,11 @@ def test_a_command_is_a_thin_shape_around_the_api(name):
     modules = {*imported(name)} - AROUND
     work = {one for one in modules if not one.startswith(("tracecal.api", "tracecal.io"))}
     own = {
-        "calibrate": {"tracecal.apps.report"},  # which commands to type next
-        "card": {"tracecal.apps.card"},  # --check, of a file that may be no calibrator
+        "calibrate": {"tracecal.calibrator.report"},  # which commands to type next
+        "card": {"tracecal.calibrator.card"},  # --check, of a file that may be no calibrator
         "label": {"tracecal.apps.label_page", "tracecal.answers.annotations"},  # serves a page
         "replay": {"tracecal.capture.replay"},  # is what the API gives
-        "score": {"tracecal.calibration.score"},  # how many digits are written
+        "score": {"tracecal.calibrator.scoring"},  # how many digits are written
     }
     assert work <= own.get(name, set())
     tested = (REPOSITORY / "tests/tracecal/capture/test_replay.py", Path(__file__))

@@ -22,9 +22,9 @@ from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.read import read_answers
 from tracecal.apps.label_page import Labelling, Verdicts, calibrating, in_order
-from tracecal.calibration.calibrator import DEFAULT, LABELS
 from tracecal.calibration.labelling import Verdict
-from tracecal.calibration.parts import labelled_parts
+from tracecal.calibrator.parts import labelled_parts
+from tracecal.calibrator.schema import DEFAULT, LABELS
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import fits, page_data

@@ -4,7 +4,8 @@ import doctest
 
 import pytest
 
-from tracecal.calibration import calibrator, score
+from tracecal.calibrator import schema as calibrator
+from tracecal.calibrator import scoring as score
 from tracecal.capture import attach
 from tracecal.features import features, operators
 

@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
 from tracecal.calibration import few_labels, fits
-from tracecal.calibration.calibrator import interval
 from tracecal.calibration.few_labels import (
     MEMBERS,
     Member,
@@ -25,6 +24,7 @@ from tracecal.calibration.few_labels import (
 from tracecal.calibration.fits import Constant, fit_all, from_json
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
+from tracecal.calibrator.schema import interval
 from tracecal.estimators.entry import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
 

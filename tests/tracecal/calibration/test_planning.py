@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from support.made import answers
-from tracecal.apps import report
 from tracecal.calibration import planning
-from tracecal.calibration.calibrator import DEFAULT
+from tracecal.calibrator import report
+from tracecal.calibrator.schema import DEFAULT
 from tracecal.cli.main import main
 
 QUICK = ["--draws", "4", "--most", "200"]

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from support.made import answers, pair
-from tracecal.calibration.calibrator import DEFAULT, LABELS, from_stored
-from tracecal.calibration.fit import FitSettings, cascade_answers
+from tracecal.calibrator.fitting import FitSettings, cascade_answers
+from tracecal.calibrator.schema import DEFAULT, LABELS, from_stored
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs

@@ -19,10 +19,10 @@ from support.running import REPOSITORY
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.write import render_csv
 from tracecal.answers.settings import Reading
-from tracecal.apps import report
-from tracecal.calibration import fit
-from tracecal.calibration.calibrator import DEFAULT, LABELS, load
-from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
+from tracecal.calibrator import fitting as fit
+from tracecal.calibrator import report
+from tracecal.calibrator.fitting import FitSettings, calibrate_answers, labelled
+from tracecal.calibrator.schema import DEFAULT, LABELS, load
 from tracecal.cli import options
 from tracecal.cli.main import COMMANDS, commands, main
 

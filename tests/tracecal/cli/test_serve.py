@@ -13,7 +13,7 @@ from support.upstream import ANSWERS, CHUNKS, Upstream
 from tracecal.answers.read import read_answers
 from tracecal.answers.settings import Reading
 from tracecal.apps.proxy.confidence import Scorer
-from tracecal.calibration.score import score_answers
+from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 
 from support.made import answers, stored
-from tracecal.calibration.calibrator import from_stored
-from tracecal.calibration.fit import FitSettings, labelled
 from tracecal.calibration.splits import make_splits
+from tracecal.calibrator.fitting import FitSettings, labelled
+from tracecal.calibrator.schema import from_stored
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
 
 from support.made import answers
-from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
 from tracecal.answers.read import read_answers
-from tracecal.calibration.calibrator import DEFAULT, load
-from tracecal.calibration.fit import FitSettings, labelled
-from tracecal.calibration.parts import score_parts
-from tracecal.calibration.score import score_answers
+from tracecal.calibrator.fitting import FitSettings, labelled
+from tracecal.calibrator.parts import score_parts
+from tracecal.calibrator.schema import DEFAULT, load
+from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
 from tracecal.explorer.of_file import asked, fits, page_data
 

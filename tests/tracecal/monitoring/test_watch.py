@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import bernoulli, kstest, rankdata
 
 from simulations.alarm_streams import first_alarms, first_warnings
-from tracecal.calibration.calibrator import Reference
+from tracecal.calibrator.schema import Reference
 from tracecal.monitoring.monitors import (
     ABOVE,
     BETS,

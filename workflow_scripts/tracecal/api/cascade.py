@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers.sources import Answers, answers_in
-from tracecal.api.calibrator import Calibrator, settings_in
-from tracecal.calibration.calibrator import LABELS
 from tracecal.calibration.cascades import BELOW, BEST, KEPT_AT, LEAST_GAIN, ORACLE, RANDOM
-from tracecal.calibration.fit import cascade_answers
+from tracecal.calibrator.calibrator import Calibrator, settings_in
+from tracecal.calibrator.fitting import cascade_answers
+from tracecal.calibrator.schema import LABELS
 from tracecal.errors import InputError
 from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry
 from tracecal.estimators.registry import ESTIMATORS, entries

@@ -11,12 +11,12 @@ import polars as pl
 from tracecal.answers import read
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.sources import Answers, answers_in, frame_of, name_of
-from tracecal.api.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibration import labelling, planning
-from tracecal.calibration.calibrator import Fitted, FittedOn
-from tracecal.calibration.fit import FitSettings
-from tracecal.calibration.parts import part_answers
 from tracecal.calibration.settings import EXPLORED, SEED
+from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
+from tracecal.calibrator.fitting import FitSettings
+from tracecal.calibrator.parts import part_answers
+from tracecal.calibrator.schema import Fitted, FittedOn
 from tracecal.errors import InputError
 from tracecal.explorer import of_file
 from tracecal.explorer.page import page

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from tracecal.answers import read
 from tracecal.answers.sources import Answers, answers_in
-from tracecal.api.calibrator import Calibrator, calibrator_in
+from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 from tracecal.monitoring import traffic

@@ -22,7 +22,8 @@ from tracecal.answers.rows import read_row
 from tracecal.answers.settings import Reading
 from tracecal.answers.tokens import WrongRow
 from tracecal.calibration import metrics
-from tracecal.calibration.calibrator import (
+from tracecal.calibration.settings import Calibration
+from tracecal.calibrator.schema import (
     KNOWN_ANSWER,
     Fitted,
     fingerprints,
@@ -30,8 +31,7 @@ from tracecal.calibration.calibrator import (
     require_same_kind,
     vocabulary_for,
 )
-from tracecal.calibration.score import Confidence, score_record
-from tracecal.calibration.settings import Calibration
+from tracecal.calibrator.scoring import Confidence, score_record
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 from pydantic import StrictBool, StrictInt
 
-from tracecal.apps.report import flags
 from tracecal.calibration.labelling import Verdict
+from tracecal.calibrator.report import flags
 from tracecal.errors import InputError
 from tracecal.explorer.page import page
 from tracecal.io.input_files import parsed_json

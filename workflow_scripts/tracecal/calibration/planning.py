@@ -12,7 +12,6 @@ from jinja2 import Environment, StrictUndefined
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
-from tracecal.calibration.calibrator import default_estimator
 from tracecal.calibration.guarantees import (
     Evidence,
     Part,
@@ -22,6 +21,7 @@ from tracecal.calibration.guarantees import (
     threshold_sequence,
 )
 from tracecal.calibration.settings import DRAWS, MOST
+from tracecal.calibrator.schema import default_estimator
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 

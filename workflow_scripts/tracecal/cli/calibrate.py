@@ -46,8 +46,8 @@ def calibrate(
     --also judge=PATH the fit takes a further number or verdict of each row beside the trace.
     """
     from tracecal.answers.sources import answers_in
-    from tracecal.api import calibrator as api
-    from tracecal.apps.report import commands
+    from tracecal.calibrator import calibrator as api
+    from tracecal.calibrator.report import commands
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})

@@ -29,8 +29,8 @@ def card(
     What it was fitted on, what it guarantees, and what it must not be used for. --check ends with
     1 where the file is no calibrator, or was changed.
     """
-    from tracecal.api.calibrator import Calibrator
-    from tracecal.apps.card import checked
+    from tracecal.calibrator.calibrator import Calibrator
+    from tracecal.calibrator.card import checked
     from tracecal.errors import InputError
 
     if second and output:

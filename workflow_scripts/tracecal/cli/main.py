@@ -47,7 +47,7 @@ def settings() -> None:
 
     They are those of a run's configuration: 'splits.count' is the key 'count' below 'splits'.
     """
-    from tracecal.calibration.fit import FitSettings
+    from tracecal.calibrator.fitting import FitSettings
 
     for key, default, what in keys_of(FitSettings):
         print(f"{key}: {default}", *textwrap.wrap(what, 92), sep="\n    ")

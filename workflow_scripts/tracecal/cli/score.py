@@ -78,7 +78,7 @@ def score(
     Rows keep their order. A text in .csv that a spreadsheet would execute begins with '.
     """
     from tracecal.answers.sources import answers_in
-    from tracecal.api.calibrator import Calibrator
+    from tracecal.calibrator.calibrator import Calibrator
 
     fitted = Calibrator.load(calibrator, estimators=estimators)
     of_parts = parts or fitted.fitted_on.parts
@@ -111,7 +111,7 @@ def write_scored(scored: "pl.DataFrame", output: str | None) -> None:
     """
     import polars as pl
 
-    from tracecal.calibration.score import with_digits
+    from tracecal.calibrator.scoring import with_digits
     from tracecal.io.files import write_parquet, write_text
 
     scored, suffix = with_digits(scored), Path(output).suffix if output else ".jsonl"
@@ -140,7 +140,7 @@ def write_beside(
     """Write `rows` of answers with these `ids`, each with its `confidence` of `scored` or null, as
     JSON Lines; `output` null: to the standard output. Returns for how many it is null.
     """
-    from tracecal.calibration.score import with_digits
+    from tracecal.calibrator.scoring import with_digits
     from tracecal.io.files import write_text
 
     if output and Path(output).suffix != ".jsonl":

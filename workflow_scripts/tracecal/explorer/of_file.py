@@ -9,14 +9,14 @@ import polars as pl
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.read import Answers
-from tracecal.calibration.calibrator import (
+from tracecal.calibrator.parts import part_answers
+from tracecal.calibrator.schema import (
     Fitted,
     fingerprints,
     from_stored,
     open_questions,
     require_same_kind,
 )
-from tracecal.calibration.parts import part_answers
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import KNOWN, OF_FEATURES, OF_TRACES, inputs
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES, entries

@@ -16,10 +16,10 @@ import polars as pl
 
 from tracecal.answers import read
 from tracecal.answers.rows import find
-from tracecal.calibration.calibrator import Fitted, Reference
 from tracecal.calibration.fits import as_json as as_json_of_fits
-from tracecal.calibration.score import score_answers
 from tracecal.calibration.settings import SHORTEST, Watching
+from tracecal.calibrator.schema import Fitted, Reference
+from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular

@@ -31,7 +31,7 @@ from tests.tracecal.apps.proxy.test_serve_watch import samples
 from tracecal.apps.proxy.confidence import Scorer
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.watcher import Watcher
-from tracecal.calibration.calibrator import DEFAULT
+from tracecal.calibrator.schema import DEFAULT
 from tracecal.cli.main import commands, main
 from tracecal.io.files import write_json
 

@@ -25,7 +25,7 @@ from tracecal.apps.proxy.confidence import Scorer
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.watch_page import Metrics, page
 from tracecal.apps.proxy.watcher import Watcher
-from tracecal.calibration.score import answer_inputs, score_answers
+from tracecal.calibrator.scoring import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import asked

@@ -13,7 +13,8 @@ from tracecal.answers.rows import NEUTRAL, read_row
 from tracecal.answers.settings import Reading
 from tracecal.answers.tokens import WrongRow
 from tracecal.apps.proxy.wire import Object
-from tracecal.calibration.calibrator import (
+from tracecal.calibrator.parts import ScoredPart, asked_parts, record_parts
+from tracecal.calibrator.schema import (
     NEXT_QUESTION,
     Fitted,
     FittedOn,
@@ -21,8 +22,7 @@ from tracecal.calibration.calibrator import (
     open_questions,
     require_same_kind,
 )
-from tracecal.calibration.parts import ScoredPart, asked_parts, record_parts
-from tracecal.calibration.score import Confidence, answer_inputs, confidence_of, doubted
+from tracecal.calibrator.scoring import Confidence, answer_inputs, confidence_of, doubted
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import NEED_ENTROPY
 from tracecal.io.log import LOGGER

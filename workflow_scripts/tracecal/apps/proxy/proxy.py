@@ -52,7 +52,7 @@ from tracecal.apps.proxy.wire import (
     sentence,
     unpacked,
 )
-from tracecal.calibration.calibrator import load, target_of, vocabulary_for
+from tracecal.calibrator.schema import load, target_of, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 

@@ -15,8 +15,8 @@ import orjson
 
 from tracecal.apps.proxy.settings import Settings
 from tracecal.apps.proxy.wire import Object
-from tracecal.calibration.calibrator import Fitted
 from tracecal.calibration.settings import Watching
+from tracecal.calibrator.schema import Fitted
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.monitoring.traffic import (

@@ -18,12 +18,12 @@ from jsonschema import Draft202012Validator
 
 from support.log_rows import write
 from support.made import answers, stored
-from tracecal.apps import card
-from tracecal.calibration.calibrator import DEFAULT, fitted_on, stored_in, unfit_for
-from tracecal.calibration.fit import FitSettings, calibrate_answers, labelled
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.guarantees import Part, risk_coverage
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibrator import card
+from tracecal.calibrator.fitting import FitSettings, calibrate_answers, labelled
+from tracecal.calibrator.schema import DEFAULT, fitted_on, stored_in, unfit_for
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.checksums import write_sum

@@ -23,7 +23,7 @@ from tracecal.io.settings import Strict, parse
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.
 FEATURE_VERSION = 1
-# Of the file's form: `apps/card.schema.json` describes it. Files without one are of this form, too.
+# Of the file's form: `card.schema.json` describes it. Files without one are of this form, too.
 CARD_VERSION = 1
 
 

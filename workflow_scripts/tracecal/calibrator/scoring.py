@@ -10,7 +10,7 @@ import polars as pl
 from tracecal.answers.record import ALSO, Record, as_frame
 from tracecal.answers.rows import read_row
 from tracecal.answers.settings import Reading
-from tracecal.calibration.calibrator import (
+from tracecal.calibrator.schema import (
     KNOWN_ANSWER,
     Fitted,
     Target,

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from tracecal.apps.report import guaranteed, guarantees, holding
-from tracecal.calibration.calibrator import (
+from tracecal.calibration.fits import Constant, Identity, Isotonic, Logistic, Mixture, Pooled
+from tracecal.calibrator.report import guaranteed, guarantees, holding
+from tracecal.calibrator.schema import (
     CARD_VERSION,
     LABELS,
     FittedOn,
@@ -19,7 +20,6 @@ from tracecal.calibration.calibrator import (
     stored_in,
     unfit_for,
 )
-from tracecal.calibration.fits import Constant, Identity, Isotonic, Logistic, Mixture, Pooled
 from tracecal.errors import InputError
 from tracecal.io.checksums import beside
 from tracecal.io.settings import parse
@@ -235,7 +235,9 @@ def text(stored: Mapping[str, Any], where: str) -> str:
 
 def page(stored: Mapping[str, Any], where: str) -> str:
     """The card as a page that loads nothing and runs nothing."""
-    return render_page(Path(__file__).with_name("card.html"), title(stored), sections=sections(stored, where))
+    return render_page(
+        Path(__file__).with_name("card.html"), title(stored), sections=sections(stored, where)
+    )
 
 
 def compared(one: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, str]) -> str:

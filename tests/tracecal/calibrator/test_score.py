@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 from support.made import answers, stored
 from tracecal.answers.as_traces import entropies_of
 from tracecal.answers.settings import Reading
-from tracecal.calibration import calibrator as calibrator_file
-from tracecal.calibration import fit
-from tracecal.calibration.calibrator import (
+from tracecal.calibration.labelling import grouped
+from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.splits import make_splits
+from tracecal.calibrator import fitting as fit
+from tracecal.calibrator import schema as calibrator_file
+from tracecal.calibrator.fitting import FitSettings, calibrate_answers
+from tracecal.calibrator.schema import (
     DEFAULT,
     NEXT_QUESTION,
     fitted_on,
@@ -24,11 +28,7 @@ from tracecal.calibration.calibrator import (
     load,
     vocabulary_for,
 )
-from tracecal.calibration.fit import FitSettings, calibrate_answers
-from tracecal.calibration.labelling import grouped
-from tracecal.calibration.predictions import calibrate_all
-from tracecal.calibration.score import score_answers
-from tracecal.calibration.splits import make_splits
+from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators import registry
 from tracecal.estimators.of_traces import NEED_ENTROPY, inputs

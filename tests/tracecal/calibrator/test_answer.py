@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from support.made import answers
 from tracecal.answers.tokens import entropy_bounds
-from tracecal.calibration.calibrator import from_stored, interval
-from tracecal.calibration.score import score_answer, score_answers, score_response
+from tracecal.calibrator.schema import from_stored, interval
+from tracecal.calibrator.scoring import score_answer, score_answers, score_response
 from tracecal.errors import InputError
 from tracecal.estimators.entry import TRACE_PLUS_FEATURES
 from tracecal.estimators.of_traces import NEED_ENTROPY, SLOPES, UNBOUNDED, input_bounds, inputs
@@ -98,7 +98,7 @@ def test_an_answer_takes_well_under_a_millisecond(calibrator):
 
 def test_neither_torch_nor_snakemake_nor_transformers_is_imported():
     program = (
-        "import sys, tracecal.calibration.score, tracecal.cli.main, tracecal.calibration.fit;"
+        "import sys, tracecal.calibrator.scoring, tracecal.cli.main, tracecal.calibrator.fitting;"
         "print([name for name in ('torch', 'snakemake', 'transformers') if name in sys.modules])"
     )
     paths = {"PYTHONPATH": str(REPOSITORY / "workflow_scripts")}

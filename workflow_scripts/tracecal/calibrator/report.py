@@ -14,16 +14,16 @@ from scipy.special import betaincinv, expit, logit, ndtri
 
 from tracecal.answers.settings import Reading
 from tracecal.calibration import planning, resampling
-from tracecal.calibration.calibrator import (
+from tracecal.calibration.fits import from_json
+from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
+from tracecal.calibrator.fitting import FitSettings, Labelled
+from tracecal.calibrator.schema import (
     DEFAULT,
     LABELS,
     default_estimator,
     default_of,
     resting_on,
 )
-from tracecal.calibration.fit import FitSettings, Labelled
-from tracecal.calibration.fits import from_json
-from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
 from tracecal.estimators.registry import LOG_RIDGE_ALSO
 from tracecal.pages.page import render_page
 

@@ -19,8 +19,7 @@ from tracecal.answers.tokens import WrongRow
 from tracecal.apps.proxy.confidence import Scorer
 from tracecal.apps.proxy.stream import Stream
 from tracecal.apps.proxy.wire import FORMS
-from tracecal.calibration.calibrator import interval, load
-from tracecal.calibration.parts import (
+from tracecal.calibrator.parts import (
     UNFITTED,
     asked_parts,
     given_parts,
@@ -28,7 +27,8 @@ from tracecal.calibration.parts import (
     score_parts,
     score_response_parts,
 )
-from tracecal.calibration.score import score_answer
+from tracecal.calibrator.schema import interval, load
+from tracecal.calibrator.scoring import score_answer
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 

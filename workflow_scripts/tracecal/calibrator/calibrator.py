@@ -13,10 +13,19 @@ from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import with_partial
 from tracecal.answers.settings import Reading
 from tracecal.answers.sources import Answers, answers_in, name_of
-from tracecal.apps import card as cards
-from tracecal.apps import report as reports
-from tracecal.calibration import score
-from tracecal.calibration.calibrator import (
+from tracecal.calibration.settings import EXPLORED, SEED
+from tracecal.calibrator import card as cards
+from tracecal.calibrator import report as reports
+from tracecal.calibrator import scoring as score
+from tracecal.calibrator.fitting import FitSettings, Labelled, calibrate_answers, labelled
+from tracecal.calibrator.parts import (
+    given_parts,
+    labelled_parts,
+    part_answers,
+    score_parts,
+    score_response_parts,
+)
+from tracecal.calibrator.schema import (
     LABELS,
     Fitted,
     FittedOn,
@@ -28,16 +37,7 @@ from tracecal.calibration.calibrator import (
     stored_in,
     target_of,
 )
-from tracecal.calibration.fit import FitSettings, Labelled, calibrate_answers, labelled
-from tracecal.calibration.parts import (
-    given_parts,
-    labelled_parts,
-    part_answers,
-    score_parts,
-    score_response_parts,
-)
-from tracecal.calibration.score import Confidence
-from tracecal.calibration.settings import EXPLORED, SEED
+from tracecal.calibrator.scoring import Confidence
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import NO_CUSTOM, Custom
 from tracecal.estimators.registry import Given, custom_scores
@@ -214,7 +214,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibration.calibrator.Fitted
+        tracecal.calibrator.schema.Fitted
 
         Raises
         ------
@@ -347,7 +347,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibration.score.Confidence
+        tracecal.calibrator.scoring.Confidence
             ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
 
         Raises
@@ -388,7 +388,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.calibration.score.Confidence
+        tracecal.calibrator.scoring.Confidence
             ``probability``, ``lower``, ``upper``, ``keep`` and ``reason``.
 
         Raises
@@ -489,7 +489,7 @@ class Calibrator:
 
         Returns
         -------
-        tracecal.api.calibrator.Card
+        tracecal.calibrator.calibrator.Card
 
         Raises
         ------

@@ -12,7 +12,20 @@ from scipy.special import stdtrit
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import ENTROPY_KIND, also_in
-from tracecal.calibration.calibrator import (
+from tracecal.calibration.cascades import answer_costs, cascade, routed
+from tracecal.calibration.few_labels import by_part, part_codes
+from tracecal.calibration.fits import from_json
+from tracecal.calibration.guarantees import (
+    cascade_guarantee,
+    error_level,
+    paired_parts,
+    risk_control,
+)
+from tracecal.calibration.labelling import grouped
+from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
+from tracecal.calibration.settings import SEED, Bootstrap, Calibration, RiskControl, Splits
+from tracecal.calibration.splits import make_splits
+from tracecal.calibrator.schema import (
     DEFAULT,
     LABELS,
     QUESTIONS,
@@ -27,19 +40,6 @@ from tracecal.calibration.calibrator import (
     spellings,
     undecided,
 )
-from tracecal.calibration.cascades import answer_costs, cascade, routed
-from tracecal.calibration.few_labels import by_part, part_codes
-from tracecal.calibration.fits import from_json
-from tracecal.calibration.guarantees import (
-    cascade_guarantee,
-    error_level,
-    paired_parts,
-    risk_control,
-)
-from tracecal.calibration.labelling import grouped
-from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
-from tracecal.calibration.settings import SEED, Bootstrap, Calibration, RiskControl, Splits
-from tracecal.calibration.splits import make_splits
 from tracecal.errors import InputError
 from tracecal.estimators.entry import PICKED, TRACE_PLUS, OwnFit
 from tracecal.estimators.of_traces import KNOWN, NO_CUSTOM, Custom, inputs

@@ -13,9 +13,9 @@ from tracecal.answers.parts import CUT, cut
 from tracecal.answers.read import Answers
 from tracecal.answers.record import RECORDS, TRACE, Record, with_partial
 from tracecal.answers.settings import Reading
-from tracecal.calibration.calibrator import Fitted, Target
 from tracecal.calibration.labelling import grouped
-from tracecal.calibration.score import (
+from tracecal.calibrator.schema import Fitted, Target
+from tracecal.calibrator.scoring import (
     Confidence,
     read_response,
     score_answer,
