@@ -112,6 +112,7 @@ rule estimate_family:
             module=lambda wildcards: PLAN.families[wildcards.family].module,
             chosen=lambda wildcards: PLAN.families[wildcards.family].scores,
             settings=lambda wildcards: PLAN.families[wildcards.family].settings_of(wildcards.task),
+            custom_code=lambda wildcards: PLAN.families[wildcards.family].custom_code,
         ),
     message:
         "Scoring {wildcards.model} on {wildcards.task}: {wildcards.family}"

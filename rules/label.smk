@@ -3,7 +3,7 @@
 # writes  labels/{model}/{task}.parquet, analyses/accuracy.parquet, analyses/language_accuracy.parquet
 
 from trace_workflow.config.custom import custom_code
-from trace_workflow.config.tasks import CorrectnessSettings
+from trace_workflow.config.correctness import CorrectnessSettings
 
 
 localrules:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from trace_workflow.commands import pictures
-from trace_workflow.config.selection import costly
+from trace_workflow.config.estimator_list import costly
 from tracecal.estimators.registry import ESTIMATORS, IDS
 
 RUN = Path(__file__).resolve().parents[1] / "results" / "demo"

@@ -2,12 +2,15 @@
 
 from importlib import import_module
 
+from trace_workflow.config.custom import require_unedited
 from trace_workflow.jobs.job import job
 from tracecal.estimators.reading import family_scores
 from tracecal.io.files import write_parquet
 
 with job(snakemake):
-    family = import_module(snakemake.params.module)
     params = snakemake.params
+    if params.custom_code:
+        require_unedited(params.settings["file"], params.custom_code)
+    family = import_module(params.module)
     answers = family.answers(**dict(snakemake.input.items()), **params.settings)
     write_parquet(family_scores(answers, family.SCORES, params.chosen), snakemake.output[0])

@@ -50,7 +50,7 @@ class LogHandler(LogHandlerBase):
             if self.progress.jobs:
                 self.lines.write(f"{self.progress.line(time.monotonic())}\n")
             while self.progress.labelled:
-                from trace_workflow.jobs.run_progress import first_finding  # which loads Polars
+                from trace_workflow.labels.first_labels import first_finding  # which loads Polars
 
                 self.lines.write(f"{first_finding(self.progress.labelled.pop())}\n")
 

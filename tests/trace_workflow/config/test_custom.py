@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 import yaml
 
-from trace_workflow.config.custom import custom_code
-from trace_workflow.config.custom_scores import SCORES, answers
+from trace_workflow.config.custom import custom_code, require_unedited
 from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
+from tracecal.estimators.custom_scores import SCORES, answers
 from tracecal.estimators.reading import family_scores
 from tracecal.estimators.registry import custom_estimators
 from tracecal.features.features import answer_features
@@ -41,9 +41,8 @@ def files(tmp_path):
 
 
 def test_the_example_computes_what_it_says(files):
-    held = custom_code(str(EXAMPLE))
     names = [one.id for one in custom_estimators(str(EXAMPLE))]
-    frame = answers(*files, str(EXAMPLE), held)
+    frame = answers(*files, str(EXAMPLE))
     row = family_scores(frame, SCORES, names).row(0, named=True)
     assert row["late_entropy"] == pytest.approx(-2.0)
     assert row["early_minus_late"] == pytest.approx(14 / 3 - 7 / 3)
@@ -90,12 +89,12 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(files, tmp_path
         encoding="utf-8",
     )
     with pytest.raises(InputError, match="nothing.*columns are example_id, .*log_length"):
-        answers(*files, str(path), custom_code(str(path)))
+        answers(*files, str(path))
 
 
-def test_a_file_that_changed_during_the_run_is_refused(files):
+def test_a_file_that_changed_during_the_run_is_refused():
     with pytest.raises(InputError, match="has changed since the run started"):
-        answers(*files, str(EXAMPLE), "another")
+        require_unedited(str(EXAMPLE), "another")
 
 
 def test_the_hash_of_a_file_is_of_its_code_and_of_what_it_imports(tmp_path):

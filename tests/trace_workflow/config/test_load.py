@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.config.task_rows import read_rows
+from trace_workflow.config.row_files import read_rows
 from trace_workflow.config.task_tables import SCHEMA, finish, load_local, load_world, subsample
 from trace_workflow.config.tasks import TaskSpec, local_source
 from tracecal.errors import InputError

@@ -7,7 +7,7 @@ import pytest
 
 from support.printed import read_paper, tabular
 from trace_workflow.config.paper import HEADER, PAPER, read
-from trace_workflow.config.run import CrossStudy, MainStudy
+from trace_workflow.config.study import CrossStudy, MainStudy
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
 

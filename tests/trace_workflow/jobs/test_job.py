@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from trace_workflow.jobs.code_hash import code_version
-from trace_workflow.jobs.job import spent_by
+from trace_workflow.jobs.resource_usage import spent_by
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 # As Snakemake hands itself to a script, which imports what the run can see.

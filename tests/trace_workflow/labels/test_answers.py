@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from support.scripts import run_script
 from support.written import write_arrow
+from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.config.custom import custom_code, custom_rules
 from trace_workflow.config.run import load_config, load_tasks
-from trace_workflow.config.tasks import CorrectnessSettings
 from trace_workflow.labels.label import LABELS, abstains, is_incoherent, label_answer, label_answers
 from trace_workflow.labels.rules import RULES, Example, Verdict
 from tracecal.errors import InputError

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trace_workflow.config.tasks import CorrectnessSettings
+from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.labels.label import judge
 from trace_workflow.labels.rules import Example
 

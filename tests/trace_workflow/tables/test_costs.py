@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from trace_workflow.jobs.job import Spent
+from trace_workflow.jobs.resource_usage import ResourceUsage
 from trace_workflow.tables import write
 from trace_workflow.tables.costs import costs, costs_table, count_tokens, read_spent
 from tracecal.errors import InputError
@@ -11,7 +11,7 @@ from tracecal.errors import InputError
 
 def write_log(path, *spent):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"10:00:00 a/b: decoding: 100%\n10:00:01 a/b: {Spent(*spent)}\n")
+    path.write_text(f"10:00:00 a/b: decoding: 100%\n10:00:01 a/b: {ResourceUsage(*spent)}\n")
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ def test_the_script_scores_evaluated_answers_by_the_module_of_the_family(files):
             "module": "tracecal.estimators.entropy",
             "chosen": ["max_token_entropy"],
             "settings": {},
+            "custom_code": "",
         },
         modules=("tracecal.estimators.entropy",),
         family="entropy",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tracecal.errors import InputError
 
 PAPER = Path(__file__).with_name("paper.csv")
+BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
 HEADER = ["table", "row", "column", "value", "scope", "note"]
 
 
@@ -76,9 +77,3 @@ def _sound(fields: list[str]) -> bool:
 
 def _conditions(text: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in text.split(";") if part)
-
-
-# The bibliography of the works that tables cite, `references.bib` beside this module.
-
-
-BIBLIOGRAPHY = Path(__file__).with_name("references.bib")

@@ -52,9 +52,6 @@ def until_stop(answer: str, stop: Iterable[str]) -> str:
     return answer[: min(ends)] if ends else answer
 
 
-# Templates of the configuration.
-
-
 def filled(template: str, question: str, context: str | None, answer: str) -> str:
     """`template` with its fields filled in; a missing context is empty.
 

@@ -1,6 +1,5 @@
 """The run's configuration: one schema, validated when the workflow starts."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from trace_workflow.config.estimators import (
     SelfEvaluation,
 )
 from trace_workflow.config.models import Dtype, Model
+from trace_workflow.config.study import Study, require_parts
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
 from tracecal.answers.settings import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
@@ -29,171 +29,6 @@ from tracecal.errors import InputError, here
 from tracecal.estimators.registry import ESTIMATORS, IDS, custom_estimators, of_columns
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Slug, Strict, parse, unknown
-
-
-class _OrderFree(Strict):
-    """Lists whose order has no meaning: tables follow the order of the key `models`."""
-
-    @field_validator("models", "tasks", check_fields=False)
-    @classmethod
-    def _sorted(cls, slugs: tuple[str, ...]) -> tuple[str, ...]:
-        if not slugs:
-            raise ValueError("is empty; name at least one")
-        return tuple(sorted(set(slugs)))
-
-
-class MainStudy(_OrderFree):
-    """The main comparison: every estimator on every task of one model."""
-
-    model: str = Field(description="slug of one of 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
-
-
-class CrossStudy(_OrderFree):
-    """The cross-model study: averages over `tasks` for each of `models`."""
-
-    models: tuple[str, ...] = Field(description="slugs of some of 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
-    broader: bool = Field(
-        True,
-        description="false: no estimators that sample, ask again or learn for models that only "
-        "this study uses; its tables do not show them",
-    )
-
-
-class Subset(Strict):
-    """A subset of the main study's answers, for the estimators that cost most.
-
-    These search beams, sample, ask again, read hidden states, or weight every token.
-    """
-
-    answers: PositiveInt = Field(
-        description="size of the subset: seeded, of each task's evaluation rows"
-    )
-
-
-class PartsStudy(_OrderFree):
-    """Parts of answers, such as fields or lines: tasks made of parts of other tasks' answers.
-
-    No average of the other studies counts them: they are no further answers, and some estimators
-    need more than a part has.
-    """
-
-    models: tuple[str, ...] = Field(description="slugs of some of 'models'")
-    tasks: tuple[str, ...] = Field(description="slugs of tasks with 'source: {parts_of: ...}'")
-
-
-class Cascade(Strict):
-    """A small model whose least confident answers are put to a large one."""
-
-    small: str = Field(description="slug of one of 'models'")
-    large: str = Field(description="slug of another one")
-
-
-class Headline(Strict):
-    """The one guarantee that a run's findings begin with, fixed before any result is seen."""
-
-    task: str = Field(description="slug of one of the main study's tasks")
-    error_rate: float = Field(description="one of 'risk_control.error_rates'")
-
-
-class Study(Strict):
-    """Which models are compared on which tasks."""
-
-    main: MainStudy
-    cross: CrossStudy | None = None
-    broader: Subset | None = Field(
-        None,
-        description="a subset of the answers for the estimators that cost most; null: every "
-        "estimator is computed for all answers",
-    )
-    parts: PartsStudy | None = Field(
-        None, description="null: only whole answers are judged; docs/guides/parts.md"
-    )
-    columns: dict[Slug, str] = Field(
-        {},
-        description="further number of answers from files (larger: trust more): its path in a row; "
-        "docs/guides/judge.md",
-    )
-    named_baseline: str = Field(
-        "seq_logp",
-        description="the prespecified baseline that TRACE+ is compared with, named before any "
-        "result is seen; an id of role 'baseline'",
-    )
-    headline: Headline | None = Field(
-        None, description="null: the findings name no guarantee; its table has all"
-    )
-    cascades: tuple[Cascade, ...] | None = Field(
-        None,
-        description="pairs that share tasks; null: from each model to the largest one that shares "
-        "a task with it; []: none",
-    )
-
-    def pairs(self) -> list[tuple[str, str]]:
-        """The (model, task) pairs that the studies need, sorted."""
-        pairs = self._of_whole_answers()
-        if self.parts:
-            pairs |= {(m, t) for m in self.parts.models for t in self.parts.tasks}
-        return sorted(pairs)
-
-    def _of_whole_answers(self) -> set[tuple[str, str]]:
-        pairs = {(self.main.model, task) for task in self.main.tasks}
-        if self.cross:
-            pairs |= {(m, t) for m in self.cross.models for t in self.cross.tasks}
-        return pairs
-
-    def sharing(self, small: str, large: str) -> bool:
-        """Whether they are two models that share a task of the studies."""
-        pairs = self._of_whole_answers()
-        shared = ((large, task) in pairs for model, task in pairs if model == small)
-        return small != large and any(shared)
-
-    def escalations(self, by_size: Sequence[str]) -> list[tuple[str, str]]:
-        """From each model to the largest one that shares a task with it; (small, large), sorted.
-
-        `by_size` are the models from the largest to the smallest. Each model has one pair, or none
-        where no larger one shares a task.
-        """
-        tasks: dict[str, set[str]] = {}
-        for model, task in self._of_whole_answers():
-            tasks.setdefault(model, set()).add(task)
-        ranked = [model for model in by_size if model in tasks]
-        found = {}
-        for place, small in enumerate(ranked):
-            larger = (one for one in ranked[:place] if tasks[one] & tasks[small])
-            if (large := next(larger, None)) is not None:
-                found[small] = large
-        return sorted(found.items())
-
-
-# Which tasks may be made of parts of others' answers.
-
-
-def require_parts(study: Study, tasks: Mapping[str, TaskSpec]) -> None:
-    """Raise `InputError` where a task of parts is in a study of whole answers or the reverse, or
-    where the answers that it names are not those of a task of the run.
-    """
-    main, cross = study.main, study.cross
-    of_parts = study.parts.tasks if study.parts else ()
-    whole = {*main.tasks, *(cross.tasks if cross else ())}
-    for slug, task in tasks.items():
-        parent = task.source.parts_of
-        if parent is None and slug in of_parts:
-            raise InputError(
-                f"config: study.parts.tasks: {slug!r} is not made of parts of another task's "
-                "answers (source: {parts_of: ...}); name it in another study."
-            )
-        if parent is not None and slug in whole:
-            raise InputError(
-                f"config: study: task {slug!r} is made of parts of answers, which are not further "
-                "answers to average over; name it under study.parts instead."
-            )
-        if parent is not None and (parent not in tasks or tasks[parent].source.parts_of):
-            known = [name for name, one in tasks.items() if one.source.parts_of is None]
-            raise InputError(
-                f"task {slug!r}: source: parts_of: {parent!r} is not a task of the run whose "
-                f"answers are decoded or read; there are {', '.join(known)}."
-            )
 
 
 class DemoData(Strict):

@@ -2,13 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from pydantic import Field, PositiveInt, StringConstraints, field_validator, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
-from trace_workflow.config.prompting import Ending, PromptSettings
+from trace_workflow.config.correctness import CorrectnessSettings
+from trace_workflow.config.prompting import PromptSettings
 from tracecal.answers.part_spec import Parts
-from tracecal.io.input_files import compiled
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields, unknown
 
 
@@ -177,59 +177,6 @@ class Rows(Strict):
     def local_files(self) -> list[str]:
         """The files of a `path` source."""
         return [piece.fill(self.source.path or "") for piece in self.pieces()]
-
-
-# How a task's answers are judged.
-
-
-Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
-CustomRule = Annotated[str, StringConstraints(pattern=r"^custom\.[A-Za-z_]\w*$")]
-CUSTOM = "custom."  # prefix of the rules of the file `custom_rules`
-
-
-class CorrectnessSettings(Ending):
-    """How a task's answers are judged."""
-
-    answer_pattern: str | None = Field(
-        None, description="regular expression; group 1 of its last match is the judged answer"
-    )
-    correctness: Rule | CustomRule | dict[str, Rule | CustomRule] = Field(
-        description="rule that judges answers; see docs/guides/custom.md. custom.<name>: one of "
-        "custom_rules. Of parts of answers also a rule for each part"
-    )
-    f1_threshold: float = Field(
-        0.5, gt=0, le=1, description="squad_f1: smallest F1 with a reference of a correct answer"
-    )
-
-    @field_validator("correctness", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        for rule in value.values() if isinstance(value, dict) else [value]:
-            if rule not in (known := get_args(Rule)) and not str(rule).startswith(CUSTOM):
-                raise ValueError(f"must be {', '.join(known)} or custom.<name>, not {rule!r}")
-        return value
-
-    @property
-    def rules(self) -> list[str]:
-        """The rules, each once."""
-        by_part = isinstance(self.correctness, dict)
-        return list(dict.fromkeys(self.correctness.values() if by_part else [self.correctness]))
-
-    @property
-    def custom_rules(self) -> list[str]:
-        """The names of the rules that are not the package's."""
-        return [rule.removeprefix(CUSTOM) for rule in self.rules if rule.startswith(CUSTOM)]
-
-    def of_part(self, part: str) -> "CorrectnessSettings":
-        """How the part of this name is judged."""
-        return self.model_copy(update={"correctness": self.correctness[part]})
-
-    @field_validator("answer_pattern")
-    @classmethod
-    def _one_group(cls, value: str | None) -> str | None:
-        if value is not None and (groups := compiled(value).groups) != 1:
-            raise ValueError(f"needs exactly one group, the answer; it has {groups}")
-        return value
 
 
 class TaskSpec(Rows, PromptSettings, CorrectnessSettings):

@@ -5,18 +5,14 @@ needs it, and a check that the code that ran is the code on record.
 import errno
 import logging
 import os
-import re
-import resource
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trace_workflow import STARTED
 from trace_workflow.jobs.code_hash import RUNNING, require_code
+from trace_workflow.jobs.resource_usage import resource_usage
 from tracecal.errors import InputError
 from tracecal.io.checksums import MADE_WITH
 from tracecal.io.log import LOGGER
@@ -101,44 +97,3 @@ def _offline() -> Iterator[None]:
         os.environ |= before
         if constants:
             constants.HF_HUB_OFFLINE = was_offline
-
-
-# What a job spent, which the last line of its log says: the kernel's own count, at the job's end.
-# Snakemake's benchmarks read all memory maps of a job twice a second, a fourteenth of the demo's
-# processor time.
-
-
-LINE = re.compile(r"took ([\d.]+) s, ([\d.]+) CPU s, ([\d.]+) MiB$")
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Wall and processor time (seconds), and the largest memory of any of its processes (MiB)."""
-
-    wall: float
-    cpu: float
-    memory: float
-
-    def __str__(self) -> str:
-        return f"took {self.wall:.2f} s, {self.cpu:.2f} CPU s, {self.memory:.0f} MiB"
-
-
-def resource_usage() -> Spent:
-    """What this process and those it waited for spent, in wall time since the package loaded."""
-    own, others = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    # A process starts with the `ru_maxrss` of the one that it was forked from, such as Snakemake.
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return Spent(
-        wall=time.monotonic() - STARTED,
-        cpu=sum(used.ru_utime + used.ru_stime for used in (own, others)),
-        memory=max(int(peak[1]), others.ru_maxrss) / 1024,
-    )
-
-
-def spent_by(log: Path) -> Spent | None:
-    """What the job with this log spent; None where it has not finished."""
-    try:
-        found = LINE.search(log.read_text(encoding="utf-8", errors="replace").rstrip())
-    except FileNotFoundError:
-        return None
-    return Spent(*map(float, found.groups())) if found else None

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import polars as pl
 
-from trace_workflow.config.tasks import CorrectnessSettings
+from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.labels.rules import RULES, Example, Verdict, extract, squad_f1
 from trace_workflow.labels.text import claim, mlqa, numbers_in, only_number
 from tracecal.errors import InputError

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from trace_workflow.config.selection import Run
-from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Table, analysed, compares
+from trace_workflow.plan.comparison_table import compares
+from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Table, analysed
 from trace_workflow.tables.captions import ROWS, shown
 from tracecal.estimators.entry import LIKELIHOOD, TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import entries, protocol_rows

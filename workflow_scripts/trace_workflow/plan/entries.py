@@ -4,9 +4,8 @@ Paths are patterns: {model}, {task}, {questions}, the results' folder as <result
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from trace_workflow.config.selection import Run
 from tracecal.estimators.entry import Estimator
 from tracecal.estimators.registry import module_of
 
@@ -100,8 +99,8 @@ class Table:
 class Family:
     """A family of estimators, scored from what `answers(**inputs, **settings)` of its module reads.
 
-    `scores` are the ids of those that the run computes. With `by_task` the task's
-    slug is a setting.
+    `scores` are the ids of those that the run computes. With `by_task` the task's slug is a
+    setting. `custom_code` is the hash of the user's file that a custom family is read from.
     """
 
     name: str
@@ -109,12 +108,10 @@ class Family:
     inputs: Mapping[str, str]
     settings: Mapping[str, object] = field(default_factory=dict)
     by_task: bool = False
+    custom_code: str = ""
 
     @property
     def module(self) -> str:
-        own = {"custom": "custom_scores", "columns": "own_columns"}
-        if self.name in own:
-            return f"trace_workflow.config.{own[self.name]}"
         return module_of(self.name)
 
     def settings_of(self, task: str) -> dict[str, object]:
@@ -124,36 +121,3 @@ class Family:
 def analysed(name: str) -> str:
     """The file of an analysis."""
     return f"<results>/analyses/{name}.parquet"
-
-
-# What tables that compare estimators, fits or answers have in common.
-
-
-def compares(
-    run: Run,
-    name: str,
-    *analyses: str,
-    estimators: Sequence[Estimator] | None = None,
-    studies: Sequence[str] = ("main",),
-    short_models: bool = False,
-    made_by: str = "",
-    of_subset: bool = False,
-    **more: Any,
-) -> Table:
-    """A table of the main study's baselines and TRACE, or of `estimators`.
-
-    Its notes also say how many answers are correct, which estimators do not score all of them, and
-    whether a calibration part is large enough for the weights of a fit.
-    """
-    estimators = run.selection.main_compared if estimators is None else estimators
-    fitted = {
-        "weights": max([len(e.inputs) for e in estimators], default=0),
-        "calibration_share": run.config.splits.calibration_share,
-    }
-    if any("beams" in estimator.needs for estimator in estimators):
-        more["beams"] = run.config.beams.width
-    if of_subset:
-        more["subset"] = run.config.study.broader.answers
-    every = tuple(dict.fromkeys([*analyses, "averages", "accuracy"]))
-    more = fitted | more
-    return Table(name, every, studies, estimators, more, made_by, short_models, of_subset)

@@ -4,13 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from trace_workflow.config.custom import custom_code
 from trace_workflow.config.paper import read, shared
 from trace_workflow.config.selection import Run
-from trace_workflow.plan import cascades, comparison, main_study
+from trace_workflow.plan import cascades, comparison, main_study, parts_study
 from trace_workflow.plan.entries import (
-    QUESTIONS,
-    SUBSETS,
     Analysis,
     Family,
     Figure,
@@ -19,54 +16,9 @@ from trace_workflow.plan.entries import (
     Study,
     Table,
 )
+from trace_workflow.plan.families import families
 from trace_workflow.tables.captions import count, filled, listed
 from tracecal.estimators.registry import entries
-
-
-def families(run: Run) -> list[Family]:
-    """Every family of estimators, with the files that its estimators need."""
-    names = dict.fromkeys(e.family for e in run.selection.available)
-    return [_family(name, run) for name in names]
-
-
-def _family(name: str, run: Run) -> Family:
-    """One family: what is said of its first estimator with a score holds for all."""
-    config, selection = run.config, run.selection
-    one, *_ = selection.available.where(lambda e: e.family == name).scored
-    chosen = selection.chosen.where(lambda e: e.family == name).scored.ids
-    rows = f"<results>/{SUBSETS}/{{task}}.parquet" if selection.on_subset_alone(one) else QUESTIONS
-    if one.supervised:
-        scores = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
-        return Family(name, chosen, {"learned": scores, "task": rows}, by_task=True)
-    traces = {"traces": "<results>/traces/{model}/{task}.arrow"}
-    weights = {"weights": f"<results>/weights/{name}/{{model}}/{{task}}.arrow"}
-    samples = {"samples": "<results>/samples/{model}/{task}.arrow"}
-    # Samples are compared by a model only where the configuration says so.
-    if config.sampling.equivalence == "nli":
-        samples["comparisons"] = "<results>/comparisons/{model}/{task}.arrow"
-    read = {
-        # Samples are of evaluated rows alone.
-        "traces": traces if "samples" in one.needs else traces | {"task": rows},
-        "features": {"features": "<results>/features/{model}/{task}.parquet"},
-        "beams": {"beams": "<results>/beams/{model}/{task}.arrow"},
-        "similarity": weights,
-        "importance": weights,
-        "samples": samples,
-        "meanings": {},
-        "columns": {"task": rows},
-        "asked": {"asked": f"<results>/asked/{name}/{{model}}/{{task}}.arrow"},
-    }
-    set_by = {
-        "samples": {"equivalence": config.sampling.equivalence},
-        "meanings": {"same_meaning": config.sampling.same_meaning},
-    }
-    inputs = {key: path for need in one.needs for key, path in read[need].items()}
-    settings = {key: of for need in one.needs for key, of in set_by.get(need, {}).items()}
-    if name == "custom":
-        file = config.custom_estimators
-        settings = {"file": file, "held": custom_code(file)}
-    return Family(name, chosen, inputs, settings)
-
 
 Pairs = Collection[tuple[str, str]]
 
@@ -205,7 +157,7 @@ class Plan:
 def plan(run: Run) -> Plan:
     """The plan of a run. Raises `InputError` where the paper's numbers cannot be read."""
     studies = [comparison.results, main_study.results, cascades.results]
-    results = [one for made in (*studies, main_study.results_of_parts) for one in made(run)]
+    results = [one for made in (*studies, parts_study.results_of_parts) for one in made(run)]
 
     def of(kind: type) -> dict:
         return {result.name: result for result in results if isinstance(result, kind)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from trace_workflow.jobs.job import spent_by
+from trace_workflow.jobs.resource_usage import spent_by
 from trace_workflow.tables.table import Column, Table
 from tracecal.errors import InputError
 

@@ -119,10 +119,11 @@ IDS = tuple(estimator.id for estimator in ESTIMATORS)
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
 # The fits beyond the paper that stand beside TRACE+.
 ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
-# Families whose formulas share a module.
+# Families whose module has another name than they: some share one.
 SHARED = {
     **dict.fromkeys(("internal_probe", "lars"), "supervised"),
     **dict.fromkeys(("p_true", "verbalized"), "asked"),
+    "custom": "custom_scores",
 }
 
 

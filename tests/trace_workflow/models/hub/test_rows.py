@@ -8,7 +8,7 @@ import pytest
 
 from support.client import Client
 from support.content import dataset_card, lines, parquet
-from trace_workflow.config.task_rows import read_rows
+from trace_workflow.config.row_files import read_rows
 
 CONVERTED = "refs/convert/parquet"
 ROWS = [

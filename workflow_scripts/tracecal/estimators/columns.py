@@ -1,10 +1,10 @@
-"""A user's own columns (study.columns): what files of answers hold beside the trace."""
+"""A user's own columns (study.columns): numbers that files of answers hold beside the trace."""
 
 import polars as pl
 import polars.selectors as cs
 
-from trace_workflow.config.custom_scores import SCORES as SCORES
 from tracecal.answers.record import ALSO
+from tracecal.estimators.custom_scores import SCORES as SCORES
 from tracecal.io.files import read_parquet
 
 

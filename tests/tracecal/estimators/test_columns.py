@@ -4,9 +4,9 @@ import json
 
 import polars as pl
 
-from trace_workflow.config.own_columns import SCORES, answers
 from tracecal.answers.as_traces import answers_to
 from tracecal.answers.settings import Reading
+from tracecal.estimators.columns import SCORES, answers
 from tracecal.estimators.reading import family_scores
 from tracecal.io.checksums import digest
 from tracecal.io.files import write_parquet
