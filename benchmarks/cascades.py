@@ -4,7 +4,7 @@
     PYTHONPATH=workflow_scripts:tests python -m benchmarks.cascades
 
 Draws pairs of a small and a large model. Both ways guarantee, with a confidence of 90 %, that the cascade
-is right at most a share ε less often than the large model: `tracecal.calibration.guarantees` for
+is right at most a share ε less often than the large model: `tracecal.calibration.cascade_guarantee` for
 further questions, learned from 500, 1,000 and 2,000 questions with references and both models' answers;
 and `BARGAIN_A` (Zeighami et al. 2026) for the 4,000 questions of a batch, without any reference, where
 its accuracy target of 1 - ε is of answers that agree with the large model's. Prints the mean share
@@ -29,7 +29,7 @@ from simulations.cascades import (
     rising,
     true_loss,
 )
-from tracecal.calibration.guarantees import error_level
+from tracecal.calibration.bets import significance_level
 
 BATCH, DRAWS = 4000, 400
 LABELLED = (500, 1000, 2000)
@@ -100,7 +100,7 @@ def bargain(pair: Pair, seed: int) -> tuple[float, float, bool]:
         def is_answer_correct(self, data_indxs, data_records, proxy_output_at_indxs):
             return large[np.asarray(data_indxs, dtype=int)] == proxy_output_at_indxs
 
-    level = error_level(CONFIDENCE)
+    level = significance_level(CONFIDENCE)
     search = BARGAIN_A(Small(), Large(), 1 - pair.promised, level, verbose=False, seed=seed)
     with np.errstate(all="ignore"):
         told, asked = search.process(np.arange(BATCH), return_oracle_usage=True)

@@ -6,7 +6,7 @@
 Draws made-up tasks of 4,000 answers, asks for 100, 200 and 400 labels at a target error rate of 10 %
 and a confidence of 90 %, and prints the mean coverage (the answers above the threshold, with those
 labelled right and without those labelled wrong) and in how many draws the guarantee was broken: for
-`tracecal.calibration.labelling`, for `BARGAIN_P` of bargain (Zeighami et al. 2026) on the same answers and
+`tracecal.labelling.sequential`, for `BARGAIN_P` of bargain (Zeighami et al. 2026) on the same answers and
 scores, and for as many random labels that are divided, fitted and tested as `tracecal calibrate`
 does; and the gain of the first over each other, with its 95 % interval over draws. On the first
 three tasks the numbers of `asking` were chosen, on the others nothing was.
@@ -17,9 +17,10 @@ import sys
 import numpy as np
 from scipy.special import expit
 
-from tracecal.calibration.guarantees import Part, guarantee
-from tracecal.calibration.labelling import NoMoreLabels, search
-from tracecal.calibration.planning import divided
+from tracecal.calibration.forecast import split_groups
+from tracecal.calibration.guarantee import find_guarantee
+from tracecal.calibration.rated_answers import LabelledAnswers
+from tracecal.labelling.sequential import NoMoreLabels, search_threshold
 
 ANSWERS, TARGET, DELTA, DRAWS, SHARE = 4000, 0.1, 0.1, 60, 0.35
 LABELS = (100, 200, 400)
@@ -85,7 +86,7 @@ def asked(score: np.ndarray, wrong: np.ndarray, most: int, seed: int) -> tuple[f
         known.add(place)
         return bool(wrong[order][place])
 
-    found = search(score[order], label, TARGET, DELTA, "finite")
+    found = search_threshold(score[order], label, TARGET, DELTA, "finite")
     kept = np.zeros(len(score), dtype=bool)
     if found.threshold is not None:
         kept = score >= found.threshold
@@ -100,8 +101,8 @@ def random_labels(
 ) -> tuple[float, float]:
     """The same of a random sample, divided and tested as for a calibrator."""
     drawn = np.random.default_rng([seed, 2]).permutation(len(score))[:most]
-    part = Part(np.arange(most), score[drawn], ~wrong[drawn])
-    found = guarantee(*divided(part, round(SHARE * most)), TARGET, DELTA)
+    part = LabelledAnswers(np.arange(most), score[drawn], ~wrong[drawn])
+    found = find_guarantee(*split_groups(part, round(SHARE * most)), TARGET, DELTA)
     kept = score >= found.threshold if found.threshold is not None else np.zeros(len(score), bool)
     return kept.mean(), wrong[kept].mean() if kept.any() else 0.0
 
@@ -118,9 +119,11 @@ def bargain(score: np.ndarray, wrong: np.ndarray, most: int, seed: int) -> tuple
         def get_pred(self, data_records, indxs=None):
             return (~wrong[np.asarray(indxs, dtype=int)]).astype(float)
 
-    search = BARGAIN_P(Scores(), Labels(), delta=DELTA, target=1 - TARGET, budget=most, seed=seed)
+    search_threshold = BARGAIN_P(
+        Scores(), Labels(), delta=DELTA, target=1 - TARGET, budget=most, seed=seed
+    )
     with np.errstate(divide="ignore"):
-        kept = np.array(search.process(np.arange(len(score))), dtype=int)
+        kept = np.array(search_threshold.process(np.arange(len(score))), dtype=int)
     return len(kept) / len(score), wrong[kept].mean() if len(kept) else 0.0
 
 

@@ -36,8 +36,9 @@ from benchmarks.timing import Row, paired
 from simulations.alarm_streams import first_alarms
 from simulations.alarms import at_target, wandering
 from simulations.guarantees import Population, by_size, flat
-from tracecal.calibration.guarantees import Part, guarantee
-from tracecal.calibration.planning import divided
+from tracecal.calibration.forecast import split_groups
+from tracecal.calibration.guarantee import find_guarantee
+from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import Reference
 from tracecal.monitoring.monitors import ABOVE, AlarmSettings, Batch, bet
 
@@ -126,9 +127,9 @@ def tasks() -> Iterator[tuple[str, str, Callable[[int], Task]]]:
 def ours(task: Task, places: np.ndarray, seed: int) -> np.ndarray:
     _, number = np.unique(task.group[places], return_inverse=True)
     first = np.random.default_rng([seed, 3]).permutation(number.max() + 1)[number]
-    part = Part(first, task.score[places], ~task.wrong[places])
-    seen, tested = divided(part, round(SHARE * (first.max() + 1)))
-    found = guarantee(seen, tested, TARGET, DELTA, task.single)
+    part = LabelledAnswers(first, task.score[places], ~task.wrong[places])
+    seen, tested = split_groups(part, round(SHARE * (first.max() + 1)))
+    found = find_guarantee(seen, tested, TARGET, DELTA, task.single)
     return task.score >= (np.inf if found.threshold is None else found.threshold)
 
 

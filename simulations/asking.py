@@ -17,9 +17,9 @@ import numpy as np
 
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, POPULATIONS, REFERENCE, Answers, Population
-from tracecal.calibration.guarantees import error_level
-from tracecal.calibration.labelling import NoMoreLabels, order_of_tests, search
-from tracecal.calibration.labelling import Population as Whom
+from tracecal.calibration.bets import significance_level
+from tracecal.labelling.sequential import NoMoreLabels, draw_test_order, search_threshold
+from tracecal.labelling.sequential import Population as Whom
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def threshold(
     drawn: Answers, rate: float, whom: Whom, largest: int, most: int, rng: np.random.Generator
 ) -> float | None:
     """The threshold that is guaranteed after at most so many labels."""
-    order, seen = order_of_tests(drawn.group, whom, largest, rng), set()
+    order, seen = draw_test_order(drawn.group, whom, largest, rng), set()
 
     def wrong(answer: int) -> bool:
         if answer not in seen and len(seen) >= most:
@@ -72,7 +72,9 @@ def threshold(
         seen.add(answer)
         return bool(drawn.wrong[order][answer])
 
-    return search(drawn.score[order], wrong, rate, error_level(CONFIDENCE), whom).threshold
+    return search_threshold(
+        drawn.score[order], wrong, rate, significance_level(CONFIDENCE), whom
+    ).threshold
 
 
 def too_high(wrong: np.ndarray, score: np.ndarray, above: float | None, rate: float) -> bool:

@@ -15,10 +15,12 @@ import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import MISSED, Claim
-from tracecal.calibration.cascades import cascade, routed
+from tracecal.calibration.bets import significance_level
+from tracecal.calibration.cascade import cascade_table, task_curves
+from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.fits import Fit, fit
-from tracecal.calibration.guarantees import Bound, cascade_guarantee, error_level, paired_parts
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.rated_answers import Bound, split_paired_answers
 from tracecal.calibration.splits import make_splits
 
 CONFIDENCE = 0.9
@@ -161,9 +163,11 @@ def guaranteed(drawn: Answers, seed: int, population: Population) -> tuple[Fit, 
     known = ordered.filter(~pl.col("score").is_nan(), part="calibration")
     calibrator = fit(known.select("score").to_numpy(), known["small"].to_numpy(), "platt")
     probability = pl.Series(calibrator.predict(ordered.select("score").to_numpy()))
-    seen, tested = paired_parts(ordered.with_columns(probability=probability.fill_nan(None)))
-    level = error_level(CONFIDENCE)
-    found = cascade_guarantee(seen, tested, population.promise, population.promised, level)
+    seen, tested = split_paired_answers(
+        ordered.with_columns(probability=probability.fill_nan(None))
+    )
+    level = significance_level(CONFIDENCE)
+    found = find_cascade_guarantee(seen, tested, population.promise, population.promised, level)
     return calibrator, found.threshold, seen.largest
 
 
@@ -214,8 +218,8 @@ def worth(drawn: Answers, seed: int, rng: np.random.Generator) -> pl.DataFrame:
     splits = make_splits(frame.select("example_id", "group_id"), "t", seed, 20, 0.35)
     inputs = {name: [name] for name in rivals}
     predictions, _ = calibrate_all(frame, splits, inputs, "platt")
-    told = routed(frame, predictions, splits, "t", list(rivals), [seed, 200, 0.95])
-    rows = cascade({"t": told}, ["b"], 0.95).filter(pl.col("metric").is_in(METRICS), task="t")
+    told = task_curves(frame, predictions, splits, "t", list(rivals), [seed, 200, 0.95])
+    rows = cascade_table({"t": told}, ["b"], 0.95).filter(pl.col("metric").is_in(METRICS), task="t")
     own, rival = (rows.filter(router=name) for name in rivals)
     found = {"value": own.select("metric", "value", "low", "high")}
     for name, frame in zip(ENDS, (own, rival), strict=True):

@@ -16,20 +16,18 @@ import polars as pl
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, Population, falling
 from tracecal.calibration.fits import fit
-from tracecal.calibration.guarantees import Part
-from tracecal.calibration.planning import (
+from tracecal.calibration.forecast import (
     POWER,
-    AtHand,
-    Guessed,
-    doubled,
-    normal_scores,
-    number_for,
-    simulated,
-    summarised,
+    doubling_sizes,
+    questions_needed,
+    simulate_draws,
+    summarise_draws,
 )
-from tracecal.calibration.planning import Population as Source
+from tracecal.calibration.populations import BinormalPopulation, LabelledPopulation, normal_scores
+from tracecal.calibration.populations import Population as Source
+from tracecal.calibration.rated_answers import LabelledAnswers
 
-SHARE, SIZES, LABELLED, FOLDS = 0.35, doubled(50, 3200), 250, 5
+SHARE, SIZES, LABELLED, FOLDS = 0.35, doubling_sizes(50, 3200), 250, 5
 SETS = 20  # runs for each set of labels, as a forecast takes long
 
 
@@ -44,16 +42,16 @@ class Scored:
     def largest(self) -> int | None:
         return self.population.largest
 
-    def draw(self, rng: np.random.Generator, groups: int) -> Part:
+    def draw(self, rng: np.random.Generator, groups: int) -> LabelledAnswers:
         drawn = self.population.draw(rng, groups)
-        return Part(drawn.group, drawn.score, ~drawn.wrong)
+        return LabelledAnswers(drawn.group, drawn.score, ~drawn.wrong)
 
 
 # Each with the error rate to be guaranteed.
 POPULATIONS: dict[str, tuple[Source, float]] = {
-    "accuracy .75, AUROC .85": (Guessed(0.75, 0.85), 0.2),
-    "accuracy .85, AUROC .75": (Guessed(0.85, 0.75), 0.1),
-    "accuracy .60, AUROC .75": (Guessed(0.6, 0.75), 0.2),
+    "accuracy .75, AUROC .85": (BinormalPopulation(0.75, 0.85), 0.2),
+    "accuracy .85, AUROC .75": (BinormalPopulation(0.85, 0.75), 0.1),
+    "accuracy .60, AUROC .75": (BinormalPopulation(0.6, 0.75), 0.2),
     "one-token answers of a large model": (
         Scored(
             Population(0, (1,), lambda s, _: np.where(s > -0.2, 0.055, 0.35), 0.1),
@@ -66,19 +64,19 @@ POPULATIONS: dict[str, tuple[Source, float]] = {
 
 def table(source: Source, rate: float, draws: int, seed: int) -> pl.DataFrame:
     """How often something is guaranteed, by number of labels."""
-    return summarised(
-        simulated(source, SIZES, draws, rate, CONFIDENCE, SHARE, seed, first_only=True)
+    return summarise_draws(
+        simulate_draws(source, SIZES, draws, rate, CONFIDENCE, SHARE, seed, first_only=True)
     )
 
 
-def at_hand(part: Part) -> AtHand:
+def at_hand(part: LabelledAnswers) -> LabelledPopulation:
     """What is known of labelled answers, by fits that had not seen them."""
     fold, x = part.group % FOLDS, part.probability[:, None]
     probability = np.empty(len(x))
     for one in range(FOLDS):
         known = fit(x[fold != one], part.correct[fold != one], "platt")
         probability[fold == one] = known.predict(x[fold == one])
-    return AtHand.of(part.group, normal_scores(probability, fold), part.correct)
+    return LabelledPopulation.of(part.group, normal_scores(probability, fold), part.correct)
 
 
 def true_shares(name: str, shares: Iterable[float], sets: int, seed: int) -> list[np.ndarray]:
@@ -89,7 +87,7 @@ def true_shares(name: str, shares: Iterable[float], sets: int, seed: int) -> lis
     truth = np.maximum.accumulate(table(source, rate, 250, seed)["guaranteed"].to_numpy())
     rng = np.random.default_rng(seed)
     forecasts = [table(at_hand(source.draw(rng, LABELLED)), rate, 60, k) for k in range(sets)]
-    numbers = [[number_for(share, one) for one in forecasts] for share in shares]
+    numbers = [[questions_needed(share, one) for one in forecasts] for share in shares]
     return [
         np.interp(np.log([one for one in said if one]), np.log(SIZES), truth) for said in numbers
     ]

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from simulations.claims import Claim
-from tracecal.calibration.metrics import single_auroc
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.registry import ESTIMATORS as REGISTERED
 

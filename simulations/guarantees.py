@@ -15,8 +15,10 @@ import polars as pl
 from scipy.special import ndtr
 
 from simulations.claims import Claim
+from tracecal.calibration.bets import significance_level
 from tracecal.calibration.fits import Fit, fit
-from tracecal.calibration.guarantees import counted, error_level, guarantees, parts
+from tracecal.calibration.guarantee import find_guarantees, resolve_largest_group
+from tracecal.calibration.rated_answers import split_answers
 from tracecal.calibration.splits import make_splits
 
 CONFIDENCE = 0.9
@@ -182,11 +184,13 @@ def guaranteed(drawn: Answers, seed: int, population: Population) -> tuple[Fit, 
     split = make_splits(frame.select("example_id", "group_id"), "task", seed, 1, 0.35)
     part = frame.join(split.filter(part="calibration"), on="example_id", how="semi")
     calibrator = fit(part.select("score").to_numpy(), part["correct"].to_numpy(), "platt")
-    seen, tested = parts(calibrator, ["score"], frame, split)
+    seen, tested = split_answers(calibrator, ["score"], frame, split)
     single = population.sizes == (1,)
     rates, largest = (*population.stricter, population.rate), population.largest
-    found = guarantees(seen, tested, rates, error_level(CONFIDENCE), single, largest)[-1]
-    return calibrator, found.threshold, counted(seen, single, largest)
+    found = find_guarantees(seen, tested, rates, significance_level(CONFIDENCE), single, largest)[
+        -1
+    ]
+    return calibrator, found.threshold, resolve_largest_group(seen, single, largest)
 
 
 def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:

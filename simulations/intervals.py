@@ -19,14 +19,15 @@ from simulations.claims import MISSED, Claim
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.comparisons import comparisons
 from trace_workflow.analyses.improvements import gains, improvements
-from tracecal.calibration.labelling import agreement
-from tracecal.calibration.metrics import all_metrics, single_auroc
+from tracecal.calibration.metrics import all_metrics
 from tracecal.calibration.predictions import calibrate_all, picks, with_picked
+from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.resampling import RESAMPLED, resample_metrics
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.fitting import FitSettings, Labelled
 from tracecal.calibrator.report import quality
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
+from tracecal.labelling.agree import measure_agreement
 
 SPLITS, RESAMPLES, LEVEL = 20, 200, 0.95
 STUDIES = {"main": {"model": "m", "tasks": ["t"]}}
@@ -208,7 +209,7 @@ def agreements(runs: int, sizes: Sequence[tuple[int, int]] = SIZES) -> Iterator[
             chance = right * other + (1 - right) * (1 - other)
             truth = (equal, (equal - chance) / (1 - chance))
             for run in range(runs):
-                found = agreement(*two_raters(rng, n, size, equal, right), run)
+                found = measure_agreement(*two_raters(rng, n, size, equal, right), run)
                 for place, (own, true) in enumerate(
                     zip((found.share, found.kappa), truth, strict=True)
                 ):

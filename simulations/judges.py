@@ -16,8 +16,10 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from simulations.claims import Claim
+from tracecal.calibration.bets import significance_level
 from tracecal.calibration.few_labels import fit_ridge
-from tracecal.calibration.guarantees import Part, error_level, guarantees
+from tracecal.calibration.guarantee import find_guarantees
+from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import DEFAULT
 from tracecal.estimators.of_traces import inputs
 from tracecal.estimators.registry import ESTIMATORS
@@ -94,10 +96,10 @@ def outcome(
     first = round(SHARE * LABELS)
     (fit,) = fit_ridge([(x[:first], correct[:first])], names)
     seen, tested = (
-        Part(np.arange(len(correct[part])), fit.predict(x[part]), correct[part])
+        LabelledAnswers(np.arange(len(correct[part])), fit.predict(x[part]), correct[part])
         for part in (slice(first), slice(first, None))
     )
-    (found,) = guarantees(seen, tested, [RATE], error_level(CONFIDENCE))
+    (found,) = find_guarantees(seen, tested, [RATE], significance_level(CONFIDENCE))
     brier = kept = wrong = 0.0
     for verdict in (0, 1) if chances is not None else (1,):
         of_right, of_wrong = chances if chances is not None else (1.0, 1.0)

@@ -14,9 +14,11 @@ from scipy.special import ndtr
 
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, REFERENCE, Answers, true_rate
+from tracecal.calibration.bets import significance_level
 from tracecal.calibration.few_labels import fit_pooled
 from tracecal.calibration.fits import Fit
-from tracecal.calibration.guarantees import counted, error_level, guarantee, parts
+from tracecal.calibration.guarantee import find_guarantee, resolve_largest_group
+from tracecal.calibration.rated_answers import split_answers
 from tracecal.calibration.splits import make_splits
 
 
@@ -88,9 +90,9 @@ def guaranteed(
     part = frame.join(split.filter(part="calibration"), on="example_id", how="semi")
     x, names = part.select("score", "code").to_numpy(), list(map(str, range(len(population.risks))))
     calibrator = fit_pooled([(x, part["correct"].to_numpy())], names)[0]
-    seen, tested = parts(calibrator, ["score", "code"], frame, split)
-    found = guarantee(seen, tested, population.rate, error_level(CONFIDENCE), False)
-    return calibrator, found.threshold, counted(seen, False, None)
+    seen, tested = split_answers(calibrator, ["score", "code"], frame, split)
+    found = find_guarantee(seen, tested, population.rate, significance_level(CONFIDENCE), False)
+    return calibrator, found.threshold, resolve_largest_group(seen, False, None)
 
 
 def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:

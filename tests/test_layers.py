@@ -11,7 +11,7 @@ SCRIPTS = ROOT / "workflow_scripts"
 LAYERS = {
     "tracecal": (
         "errors io answers capture features estimators calibration pages calibrator "
-        "labelling explorer serving cli"
+        "explorer labelling serving cli"
     ).split(),
     "trace_workflow": ("jobs config models labels analyses tables figures plan commands".split()),
 }

@@ -20,10 +20,10 @@ from simulations import (
     parts,
 )
 from simulations.claims import Claim
-from tracecal.calibration import guarantees as guarantees_module
-from tracecal.calibration import labelling as ask
-from tracecal.calibration.guarantees import Part
+from tracecal.calibration import rated_answers
+from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import Reference
+from tracecal.labelling import sequential
 from tracecal.monitoring.monitors import AlarmSettings, start
 
 RUNS = 120
@@ -148,7 +148,7 @@ def test_looking_again_and_again_at_a_test_for_one_look_is_noticed(monkeypatch):
                 return True
         return False
 
-    monkeypatch.setattr(ask, "_passes", naive)
+    monkeypatch.setattr(sequential, "_passes", naive)
     population = guarantees.POPULATIONS["single answers, rate just missed"]
     _, false = asking.broken(population, "further", RUNS, 3)
     assert not Claim("", RUNS, false, 1 - guarantees.CONFIDENCE).holds
@@ -158,10 +158,10 @@ def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
     """All answers as if they were independent: groups of like answers break the guarantee."""
 
     def as_if_single(group, probability, correct):
-        return Part(np.arange(len(group)), probability, correct)
+        return LabelledAnswers(np.arange(len(group)), probability, correct)
 
-    Part = guarantees_module.Part
-    monkeypatch.setattr(guarantees_module, "Part", as_if_single)
+    LabelledAnswers = rated_answers.LabelledAnswers
+    monkeypatch.setattr(rated_answers, "LabelledAnswers", as_if_single)
     risk = guarantees.flat(0.31)
     population = guarantees.Population(60, (30,), risk, 0.3, alike=1.0, score=np.zeros_like)
     _, false = guarantees.broken(population, 60, 3)
@@ -171,8 +171,10 @@ def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
 def test_groups_that_count_alike_are_noticed(monkeypatch):
     """A guarantee of a mean group says nothing of all answers, where large groups are worse."""
     population = guarantees.POPULATIONS["groups of 1 and 7, the large ones worse"]
-    totals = Part.totals
-    monkeypatch.setattr(Part, "totals", lambda part, values, most: totals(part, values, 1))
+    totals = LabelledAnswers.totals
+    monkeypatch.setattr(
+        LabelledAnswers, "totals", lambda part, values, most: totals(part, values, 1)
+    )
     _, false = guarantees.broken(population, 40, 3)
     assert not Claim("", 40, false, 1 - guarantees.CONFIDENCE).holds
 

@@ -2,7 +2,7 @@
 
 from trace_workflow.jobs.job import job
 from tracecal.calibration.few_labels import PART_FEATURE, part_codes
-from tracecal.calibration.guarantees import risk_control
+from tracecal.calibration.risk_control import control_risk
 from tracecal.calibrator.schema import fitted_on
 from tracecal.io.files import read_json, read_parquet, write_json
 from tracecal.io.traces import arrow_metadata, evaluated
@@ -19,7 +19,7 @@ with job(snakemake):
         if names := params.get("part_names"):
             codes = part_codes(groups, names, PART_FEATURE)
             features = features.join(codes, on="example_id", validate="1:1")
-        calibrators["trace_plus"]["risk_control"] = risk_control(
+        calibrators["trace_plus"]["risk_control"] = control_risk(
             calibrators["trace_plus"],
             answers.join(features, on="example_id", how="left", validate="1:1"),
             read_parquet(inputs.splits, ["example_id", "split", "rank", "part"]),

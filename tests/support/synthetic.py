@@ -8,7 +8,7 @@ import polars as pl
 from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.improvements import bounded, gains, with_picks
 from trace_workflow.tables.settings import Settings
-from tracecal.calibration.metrics import ACCURACY
+from tracecal.calibration.accuracy import ACCURACY
 from tracecal.estimators.entry import PICKED, Entry
 
 ENTRIES = [

@@ -8,8 +8,9 @@ from trace_workflow.analyses.cascade_promises import CASCADE_PROMISES, analysis
 from trace_workflow.tables import cascade_promises as table
 from trace_workflow.tables import columns
 from trace_workflow.tables.settings import Settings
+from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.fits import fit
-from tracecal.calibration.guarantees import PairedPart, cascade_guarantee
+from tracecal.calibration.rated_answers import PairedAnswers
 from tracecal.calibration.splits import make_splits
 from tracecal.io.input_files import read_yaml
 
@@ -64,7 +65,7 @@ def test_thresholds_are_of_the_first_splits_fit_and_tested_on_its_other_groups(f
     fitted = fit(x[seen & known], SMALL[places][seen & known], "platt")
     probability = np.where(known, fitted.predict(x), -np.inf)
     parts = [
-        PairedPart(
+        PairedAnswers(
             first["rank"].to_numpy()[rows],
             probability[rows],
             *(one[places][rows] for one in (SMALL, LARGE)),
@@ -72,7 +73,7 @@ def test_thresholds_are_of_the_first_splits_fit_and_tested_on_its_other_groups(f
         for rows in (seen, ~seen)
     ]
     for row, (promise, value) in zip(made.to_dicts(), SETTINGS["promises"], strict=True):
-        expected = cascade_guarantee(*parts, promise, value, 0.1)
+        expected = find_cascade_guarantee(*parts, promise, value, 0.1)
         assert row["threshold"] == pytest.approx(expected.threshold)
         assert row["escalated"] == pytest.approx(expected.escalated)
         assert row["groups"] == expected.groups

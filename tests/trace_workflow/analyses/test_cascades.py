@@ -15,19 +15,15 @@ from trace_workflow.analyses.cascades import CASCADES, analysis
 from trace_workflow.tables import cascades as table
 from trace_workflow.tables import columns
 from trace_workflow.tables.settings import Settings
-from tracecal.calibration import cascades
-from tracecal.calibration.cascades import (
-    BEST,
-    BY_PARAMETERS,
-    BY_PRICE,
+from tracecal.calibration import cascade
+from tracecal.calibration.cascade import BEST, cascade_table
+from tracecal.calibration.costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
+from tracecal.calibration.routing import (
     ORACLE,
     RANDOM,
     SHARES,
-    active_parameters,
-    answer_costs,
-    cascade,
+    add_reference_routers,
     routing_curve,
-    with_limits,
 )
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
@@ -57,7 +53,7 @@ def curve(probability, weights=None, small=SMALL, large=LARGE, cost=None):
 
 
 def limits():
-    return with_limits({}, LARGE.astype(float) - SMALL, 1)
+    return add_reference_routers({}, LARGE.astype(float) - SMALL, 1)
 
 
 def test_a_curve_its_area_and_its_cost_are_those_of_the_known_truth():
@@ -149,10 +145,12 @@ def known():
     )
     splits = everywhere(PROBABILITY, "any").drop("estimator", "probability")
     by_task = {
-        task: cascades.routed(answers(), told, splits, task, ["trace_plus", "seq_logp"], BOOTSTRAP)
+        task: cascade.task_curves(
+            answers(), told, splits, task, ["trace_plus", "seq_logp"], BOOTSTRAP
+        )
         for task in ("t", "u")
     }
-    return cascade(by_task, ["seq_logp"], 0.9)
+    return cascade_table(by_task, ["seq_logp"], 0.9)
 
 
 def value(frame, column="value", task=None, **where):
@@ -312,9 +310,9 @@ def test_models_without_a_common_task_have_no_cascade(tmp_path):
     found = analysed(tmp_path, pairs=[["a", "t"], ["b", "other"]])
     assert found.is_empty() and found.schema == CASCADES
     made = table.table({"cascades": found}, settings())
-    assert made.footnotes == (cascades.NOTHING,)
+    assert made.footnotes == (cascade.NOTHING,)
     drawn = figure.draw(found, [], {}, "seq_logp")
-    assert cascades.NOTHING in {text.get_text() for text in drawn.texts}
+    assert cascade.NOTHING in {text.get_text() for text in drawn.texts}
     assert given["pairs"] == [["a", "t"], ["b", "t"]]
 
 
@@ -354,8 +352,8 @@ def flat(large_right, small_right=SMALL, baselines=("seq_logp",)):
     frame = answers().with_columns(small=pl.Series(small_right), large=pl.Series(large_right))
     told = pl.concat(everywhere(PROBABILITY, name) for name in ("trace_plus", "seq_logp"))
     splits = everywhere(PROBABILITY, "any").drop("estimator", "probability")
-    routed = cascades.routed(frame, told, splits, "t", ["trace_plus", "seq_logp"], BOOTSTRAP)
-    return cascade({"t": routed}, baselines, 0.9)
+    routed = cascade.task_curves(frame, told, splits, "t", ["trace_plus", "seq_logp"], BOOTSTRAP)
+    return cascade_table({"t": routed}, baselines, 0.9)
 
 
 def named(found, small, large, **costs):
@@ -406,9 +404,9 @@ def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
     )
     apart = found.filter(large="e")
     empty = table.table({"cascades": apart}, shown)
-    assert empty.footnotes == (cascades.NOTHING,) and len(empty.notes) == 1
+    assert empty.footnotes == (cascade.NOTHING,) and len(empty.notes) == 1
     drawn = figure.draw(apart, [], models, "seq_logp")
-    assert cascades.NOTHING in {text.get_text() for text in drawn.texts}
+    assert cascade.NOTHING in {text.get_text() for text in drawn.texts}
     assert len(figure.draw(apart, shown.estimators, models, "seq_logp", every=True).axes) >= 2
     # Without costs a pair stays.
     unknown = named(known, "a", "b").with_columns(
@@ -416,4 +414,4 @@ def test_pairs_that_are_not_worth_a_cascade_are_left_out_with_a_note(known):
         .then(None)
         .otherwise("value")
     )
-    assert cascades.divided(unknown)[1] == []
+    assert cascade.select_worthwhile(unknown)[1] == []

@@ -9,7 +9,7 @@ from trace_workflow.analyses.averages import averages
 from trace_workflow.analyses.improvements import gains
 from trace_workflow.tables import languages as module
 from trace_workflow.tables import write
-from tracecal.calibration.metrics import ACCURACY
+from tracecal.calibration.accuracy import ACCURACY
 
 METRICS = synthetic.study(splits=3)
 MODEL, TASK = sorted(MODELS)[0], sorted(TASKS)[0]

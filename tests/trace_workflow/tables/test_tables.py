@@ -13,7 +13,7 @@ from support.synthetic import ENTRIES, MODELS, TASKS, rows, settings
 from trace_workflow.tables import cross_model, main_comparison, notes, write
 from trace_workflow.tables.notes import beam_notes
 from trace_workflow.tables.table import as_printed
-from tracecal.calibration.metrics import ACCURACY
+from tracecal.calibration.accuracy import ACCURACY
 from tracecal.errors import InputError
 from tracecal.estimators.entry import Entry
 

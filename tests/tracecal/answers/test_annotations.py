@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tracecal.answers.annotations import read_annotations
-from tracecal.apps.label_page import Verdicts
-from tracecal.calibration.labelling import Verdict
 from tracecal.errors import InputError
+from tracecal.labelling.annotations import read_annotations
+from tracecal.labelling.search import Verdict
+from tracecal.labelling.verdicts import Verdicts
 
 
 def task(example, *verdicts, name="verdict", cancelled=False, **more):

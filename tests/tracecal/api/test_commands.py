@@ -325,7 +325,7 @@ def test_a_command_is_a_thin_shape_around_the_api(name):
     own = {
         "calibrate": {"tracecal.calibrator.report"},  # which commands to type next
         "card": {"tracecal.calibrator.card"},  # --check, of a file that may be no calibrator
-        "label": {"tracecal.apps.label_page", "tracecal.answers.annotations"},  # serves a page
+        "label": {"tracecal.labelling.page", "tracecal.labelling.annotations"},  # serves a page
         "replay": {"tracecal.capture.replay"},  # is what the API gives
         "score": {"tracecal.calibrator.scoring"},  # how many digits are written
     }

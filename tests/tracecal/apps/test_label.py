@@ -21,13 +21,14 @@ from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.read import read_answers
-from tracecal.apps.label_page import Labelling, Verdicts, calibrating, in_order
-from tracecal.calibration.labelling import Verdict
 from tracecal.calibrator.parts import labelled_parts
 from tracecal.calibrator.schema import DEFAULT, LABELS
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import fits, page_data
+from tracecal.labelling.page import LabelPage, ask_in_order, calibrate_command
+from tracecal.labelling.search import Verdict
+from tracecal.labelling.verdicts import Verdicts
 
 ROWS = answers(6, seed=4).with_columns(
     answer=pl.format("Answer {}.", pl.int_range(pl.len())),
@@ -50,8 +51,8 @@ def served(folder, content):
     read = read_answers(folder / "pick.jsonl", with_rows=True)
     data = page_data(read, "pick.jsonl", fits(content, "made up"))
     verdicts = Verdicts(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
-    then = calibrating(folder / "out.jsonl", "t", {})
-    labelling = Labelling(data, verdicts, in_order(IDS), then)
+    then = calibrate_command(folder / "out.jsonl", "t", {})
+    labelling = LabelPage(data, verdicts, ask_in_order(IDS), then)
     with Background(labelling.application()) as serving:
         yield f"{serving.url}/{labelling.token}/"
     verdicts.close()
@@ -209,7 +210,7 @@ def test_a_full_disk_stores_nothing_and_says_so(files, content, monkeypatch):
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr("tracecal.apps.label_page.os.fsync", full)
+            patched.setattr("tracecal.labelling.verdicts.os.fsync", full)
             reply = httpx.post(f"{address}verdict", json={"answer": 1, "correct": True})
         assert reply.status_code == 507
         assert "No space left" in reply.text and "not stored" in reply.text

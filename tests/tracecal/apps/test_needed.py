@@ -10,18 +10,14 @@ import pytest
 from support.made import answers
 from support.upstream import Background
 from tracecal.answers.read import read_answers
-from tracecal.apps.label_page import Labelling, Verdicts
-from tracecal.calibration.labelling import (
-    LabelQuery,
-    Recorded,
-    Verdict,
-    Wanted,
-    random_order,
-    said,
-)
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import fits, page_data, scores
+from tracecal.labelling.draw import random_order
+from tracecal.labelling.page import LabelPage
+from tracecal.labelling.record import Recorded, said
+from tracecal.labelling.search import LabelQuery, Verdict, Wanted
+from tracecal.labelling.verdicts import Verdicts
 
 FRAME = answers(300)
 SCORES = (-FRAME["entropy"].list.mean()).to_list()
@@ -203,7 +199,7 @@ def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
     ids = read.frame["example_id"].to_list()
     verdicts = Verdicts(tmp_path / "out.jsonl", dict(zip(ids, read.rows, strict=True)))
     recorded = tmp_path / "out.promise.json"
-    labelling = Labelling(data, verdicts, Recorded(search, recorded).ask)
+    labelling = LabelPage(data, verdicts, Recorded(search, recorded).ask)
     following = labelling.shown()["labelling"]["next"]
     with Background(labelling.application()) as serving:
         address = f"{serving.url}/{labelling.token}/verdict"
@@ -224,7 +220,7 @@ def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatc
     ids = read.frame["example_id"].to_list()
     verdicts = Verdicts(tmp_path / "out.jsonl", dict(zip(ids, read.rows, strict=True)))
     recorded = Recorded(query(frame=read.frame, values=SCORES[:9]), tmp_path / "out.promise.json")
-    labelling = Labelling(data, verdicts, recorded.ask)
+    labelling = LabelPage(data, verdicts, recorded.ask)
     before = (tmp_path / "out.promise.json").read_bytes()
 
     def full(*_):
@@ -234,7 +230,7 @@ def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatc
         address = f"{serving.url}/{labelling.token}"
         verdict = {"answer": labelling.shown()["labelling"]["next"], "correct": True}
         with monkeypatch.context() as patched:
-            patched.setattr("tracecal.calibration.labelling.write_json", full)
+            patched.setattr("tracecal.labelling.record.write_json", full)
             reply = httpx.post(f"{address}/verdict", json=verdict)
         assert reply.status_code == 507
         assert "out.promise.json cannot be written (No space left on device)" in reply.text

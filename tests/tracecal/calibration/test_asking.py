@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from tracecal.calibration import labelling
-from tracecal.calibration.guarantees import sufficing
-from tracecal.calibration.labelling import NoMoreLabels, order_of_tests, search
+from tracecal.calibration.bets import min_groups
+from tracecal.labelling import sequential
+from tracecal.labelling.sequential import NoMoreLabels, draw_test_order, search_threshold
 
 LEVEL = 0.1
 
@@ -36,15 +36,15 @@ def scores(n, seed=0):
 
 def test_right_answers_are_all_kept_after_a_fraction_of_the_labels():
     give, asked = labels(np.zeros(1000, dtype=bool))
-    found = search(scores(1000), give, 0.1, LEVEL, "finite")
+    found = search_threshold(scores(1000), give, 0.1, LEVEL, "finite")
     assert (found.threshold, found.ended) == (scores(1000).min(), "passed")
     # One test needs `sufficing` labels; those of the 24 thresholds are mostly the same.
-    assert sufficing(0.1, LEVEL) < len(asked) < 250
+    assert min_groups(0.1, LEVEL) < len(asked) < 250
 
 
 def test_wrong_answers_cost_few_labels_and_nothing_is_certified():
     give, asked = labels(np.ones(1000, dtype=bool))
-    found = search(scores(1000), give, 0.1, LEVEL, "finite")
+    found = search_threshold(scores(1000), give, 0.1, LEVEL, "finite")
     assert (found.threshold, found.ended) == (None, "failed")
     assert len(asked) < 15
 
@@ -53,7 +53,7 @@ def test_wrong_answers_cost_few_labels_and_nothing_is_certified():
 def test_only_answers_that_the_threshold_would_keep_are_asked_for(population):
     score = scores(600)
     give, asked = labels(np.random.default_rng(1).random(600) > score, most=60)
-    found = search(score, give, 0.3, LEVEL, population)
+    found = search_threshold(score, give, 0.3, LEVEL, population)
     assert found.ended == "labels"
     assert score[asked].min() >= found.tested
     assert found.threshold is None or found.threshold > found.tested
@@ -63,7 +63,8 @@ def test_more_labels_never_certify_less():
     score, rng = scores(400), np.random.default_rng(2)
     wrong = rng.random(400) > 0.2 + 0.8 * score
     found = [
-        search(score, labels(wrong, most)[0], 0.2, LEVEL, "finite") for most in (30, 60, 150, 400)
+        search_threshold(score, labels(wrong, most)[0], 0.2, LEVEL, "finite")
+        for most in (30, 60, 150, 400)
     ]
     thresholds = [np.inf if one.threshold is None else one.threshold for one in found]
     assert thresholds == sorted(thresholds, reverse=True) and np.isfinite(thresholds[-1])
@@ -76,7 +77,7 @@ def test_all_labels_of_a_finite_file_certify_the_truth(seed, n, rate):
     the kept answers is below the rate, not just probably so."""
     rng = np.random.default_rng(seed)
     score, wrong = rng.random(n), rng.random(n) < 0.3
-    found = search(score, labels(wrong)[0], rate, 1e-9, "finite")
+    found = search_threshold(score, labels(wrong)[0], rate, 1e-9, "finite")
     if found.threshold is not None:
         assert wrong[score >= found.threshold].mean() <= rate + 1e-9
 
@@ -85,7 +86,7 @@ def test_a_test_breaks_its_level_in_no_more_than_delta_of_all_orders():
     """Every order of eight answers, of which three are wrong, at a target of two in eight: exact."""
     orders = set(itertools.permutations([True] * 3 + [False] * 5))
     passed = sum(
-        labelling._passes(np.arange(8), lambda i, order=order: order[i], 0.25, 0.3, "finite")
+        sequential._passes(np.arange(8), lambda i, order=order: order[i], 0.25, 0.3, "finite")
         for order in orders
     )
     assert 0 < passed / len(orders) <= 0.3
@@ -119,16 +120,16 @@ def test_single_answers_are_tested_as_before(seed):
     wrong = (rng.random(n) < rate * rng.uniform(0.2, 1.4)).astype(float)
     for population in ("finite", "further"):
         give, asked = labels(wrong)
-        passes = labelling._passes(np.arange(n), give, rate, LEVEL, population)
+        passes = sequential._passes(np.arange(n), give, rate, LEVEL, population)
         assert (passes, len(asked)) == former_passes(wrong, rate, LEVEL, population)
 
 
 def test_all_answers_of_a_finite_file_are_tested_in_one_random_order():
     group = np.repeat(np.arange(4), [1, 2, 3, 1])
-    order = order_of_tests(group, "finite", 3, np.random.default_rng(0))
+    order = draw_test_order(group, "finite", 3, np.random.default_rng(0))
     assert sorted(order) == list(range(7))
-    single = order_of_tests(np.arange(50), "further", 1, np.random.default_rng(7))
-    assert (single == order_of_tests(np.arange(50), "finite", 1, np.random.default_rng(7))).all()
+    single = draw_test_order(np.arange(50), "further", 1, np.random.default_rng(7))
+    assert (single == draw_test_order(np.arange(50), "finite", 1, np.random.default_rng(7))).all()
 
 
 def test_of_further_answers_each_is_as_likely_as_any_other_and_the_only_one_of_its_group():
@@ -136,7 +137,7 @@ def test_of_further_answers_each_is_as_likely_as_any_other_and_the_only_one_of_i
     group = np.array([3, 0, 1, 2, 1, 2, 2, 3, 3, 3, *[4] * 8])
     first, seen = Counter(), Counter()
     for seed in range(4000):
-        order = order_of_tests(group, "further", 4, np.random.default_rng(seed))
+        order = draw_test_order(group, "further", 4, np.random.default_rng(seed))
         assert len(set(group[order])) == len(order)
         seen.update(order.tolist())
         first.update(order[:1].tolist())
@@ -155,16 +156,16 @@ def test_a_threshold_that_keeps_no_tested_answer_fails_and_is_not_passed_over():
     """
     score = np.concatenate([np.linspace(9, 8, 20), np.linspace(7, 6, 180)])
     give, asked = labels(np.zeros(200, dtype=bool))
-    found = search(score, give, 0.1, LEVEL, "further")
+    found = search_threshold(score, give, 0.1, LEVEL, "further")
     assert (found.threshold, found.ended, asked) == (None, "failed", [])
 
 
 @pytest.mark.parametrize("n, share", [(100, 1.5 * 22 / 90), (2000, 0.08)])
 def test_the_first_threshold_for_further_answers_keeps_enough_to_pass(n, share):
     """One and a half times the 22 right answers in a row that pass at 10 %, or 8 %."""
-    assert sufficing(0.1, LEVEL) == 22
+    assert min_groups(0.1, LEVEL) == 22
     score = scores(n)
-    found = search(score, labels(np.zeros(n), most=0)[0], 0.1, LEVEL, "further")
+    found = search_threshold(score, labels(np.zeros(n), most=0)[0], 0.1, LEVEL, "further")
     aside = np.sort(score[: n // 10])[::-1]
     assert found.tested == aside[int(np.ceil(share * len(aside))) - 1]
 
@@ -172,11 +173,11 @@ def test_the_first_threshold_for_further_answers_keeps_enough_to_pass(n, share):
 def test_answers_without_a_score_are_never_kept():
     score = np.where(np.arange(100) < 30, -np.inf, scores(100))
     give, asked = labels(np.zeros(100, dtype=bool))
-    found = search(score, give, 0.2, LEVEL, "finite")
+    found = search_threshold(score, give, 0.2, LEVEL, "finite")
     assert (score >= found.threshold).mean() == pytest.approx(0.7, abs=0.05)
     assert min(asked) >= 30
 
 
 def test_a_file_none_of_whose_answers_is_drawn_certifies_nothing():
-    found = search(np.array([]), labels([])[0], 0.1, LEVEL, "further")
+    found = search_threshold(np.array([]), labels([])[0], 0.1, LEVEL, "further")
     assert (found.threshold, found.tested, found.ended) == (None, None, "passed")

@@ -6,14 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.calibration.guarantees import (
-    PairedPart,
-    bets_pass,
-    cascade_guarantee,
-    cascade_thresholds,
-    paired_parts,
-    sufficing,
-)
+from tracecal.calibration.bets import betting_test, min_groups
+from tracecal.calibration.cascade_guarantee import cascade_thresholds, find_cascade_guarantee
+from tracecal.calibration.rated_answers import PairedAnswers, split_paired_answers
 
 LEVEL = 0.1
 
@@ -23,7 +18,7 @@ def part(n, seed=0, size=1):
     draw = np.random.default_rng(seed)
     probability = draw.random(n)
     small = draw.random(n) < probability
-    return PairedPart(np.arange(n) // size, probability, small, draw.random(n) < 0.9)
+    return PairedAnswers(np.arange(n) // size, probability, small, draw.random(n) < 0.9)
 
 
 def test_what_is_lost_is_the_difference_of_the_accuracies():
@@ -36,7 +31,7 @@ def test_what_is_lost_is_the_difference_of_the_accuracies():
 
 
 def test_questions_count_alike_in_groups_up_to_the_most():
-    own = PairedPart(
+    own = PairedAnswers(
         np.array([0, 1, 1, 1]), np.ones(4), np.array([1, 0, 0, 1]), np.array([1, 1, 1, 1])
     )
     assert own.lost(np.array([0.5]), "below", 3)[:, 0].tolist() == pytest.approx([0, 2 / 3])
@@ -50,12 +45,12 @@ def test_the_accuracies_are_those_of_all_questions():
     group = np.repeat(np.arange(400), np.tile([1, 9], 200))
     small = np.repeat(np.tile([True, False], 200), np.tile([1, 9], 200))
     right = np.ones(len(group), dtype=bool)
-    own = PairedPart(group, np.full(len(group), 0.8), small, right)
+    own = PairedAnswers(group, np.full(len(group), 0.8), small, right)
     for promised in (0.6, 0.95):
-        found = cascade_guarantee(own, own, "below", promised, LEVEL)
+        found = find_cascade_guarantee(own, own, "below", promised, LEVEL)
         assert found.small_accuracy == pytest.approx(0.1)
         assert (found.threshold is not None) == (promised > 0.9), "0.9 is lost"
-    means = cascade_guarantee(own, own, "below", 0.6, LEVEL, largest=1)
+    means = find_cascade_guarantee(own, own, "below", 0.6, LEVEL, largest=1)
     assert means.threshold == 0.8 and means.small_accuracy == pytest.approx(0.5)
 
 
@@ -71,13 +66,13 @@ def test_an_answer_without_a_probability_is_never_kept():
             "large": np.ones(600, dtype=bool),
         }
     )
-    seen, tested = paired_parts(frame)
-    found = cascade_guarantee(seen, tested, "below", 0.4, LEVEL)
+    seen, tested = split_paired_answers(frame)
+    found = find_cascade_guarantee(seen, tested, "below", 0.4, LEVEL)
     assert found.threshold == 0.7, "no number stands for what has none"
     assert found.escalated == pytest.approx(1 / 3)
     assert found.accuracy == 1, "what has no probability is answered by the large model"
     nothing = frame.with_columns(probability=pl.lit(None, pl.Float64))
-    none = cascade_guarantee(*paired_parts(nothing), "below", 0.4, LEVEL)
+    none = find_cascade_guarantee(*split_paired_answers(nothing), "below", 0.4, LEVEL)
     assert (none.threshold, none.escalated) == (None, 1.0)
 
 
@@ -85,18 +80,18 @@ def test_an_answer_without_a_probability_is_never_kept():
 def test_bets_do_not_pass_before_any_could(differences):
     """Not even where nothing is lost: wealth grows by 1 / (1 - ε) with a group at most."""
     z = np.array(differences)[:, None] - 0.05
-    passed = bets_pass(z, np.zeros((0, 1)), 0.05, LEVEL)
-    if len(z) < sufficing(0.05, LEVEL):
+    passed = betting_test(z, np.zeros((0, 1)), 0.05, LEVEL)
+    if len(z) < min_groups(0.05, LEVEL):
         assert not passed
 
 
 @pytest.mark.parametrize("promised", [0.1, 0.2])
 def test_equal_models_keep_everything_as_soon_as_groups_suffice(promised):
-    fewest = sufficing(promised, LEVEL)
+    fewest = min_groups(promised, LEVEL)
     for groups in (fewest, fewest - 1):
         right = np.ones(groups, dtype=bool)
-        own = PairedPart(np.arange(groups), np.linspace(0, 1, groups), right, right)
-        found = cascade_guarantee(own, own, "below", promised, LEVEL)
+        own = PairedAnswers(np.arange(groups), np.linspace(0, 1, groups), right, right)
+        found = find_cascade_guarantee(own, own, "below", promised, LEVEL)
         if groups == fewest:
             assert (found.threshold, found.escalated) == (0.0, 0.0)
         else:
@@ -107,7 +102,7 @@ def test_equal_models_keep_everything_as_soon_as_groups_suffice(promised):
 @pytest.mark.parametrize(("promise", "promised"), [("below", 0.05), ("at_least", 0.8)])
 def test_a_threshold_keeps_its_promise_and_tells_what_it_costs(promise, promised):
     seen, tested = part(800, 1), part(2000, 2)
-    found = cascade_guarantee(seen, tested, promise, promised, LEVEL)
+    found = find_cascade_guarantee(seen, tested, promise, promised, LEVEL)
     kept = tested.probability >= found.threshold
     assert found.accuracy == pytest.approx(np.where(kept, tested.small, tested.large).mean())
     assert found.escalated == pytest.approx((~kept).mean())
@@ -122,10 +117,10 @@ def test_a_threshold_keeps_its_promise_and_tells_what_it_costs(promise, promised
 
 
 def test_an_accuracy_that_no_model_has_is_not_promised():
-    found = cascade_guarantee(part(300, 1), part(600, 2), "at_least", 0.97, LEVEL)
+    found = find_cascade_guarantee(part(300, 1), part(600, 2), "at_least", 0.97, LEVEL)
     assert found.threshold is None and "not shown" in found.reason
-    nothing = PairedPart(*(np.zeros(0) for _ in range(4)))
-    assert "no answer" in cascade_guarantee(nothing, nothing, "below", 0.1, LEVEL).reason
+    nothing = PairedAnswers(*(np.zeros(0) for _ in range(4)))
+    assert "no answer" in find_cascade_guarantee(nothing, nothing, "below", 0.1, LEVEL).reason
 
 
 def test_thresholds_fall_from_the_one_with_most_evidence():

@@ -11,11 +11,12 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from support import metrics_one_by_one as one_by_one
-from tracecal.calibration import metrics
+from tracecal.calibration import calibration_error, proper_scores, ranking
+from tracecal.calibration.accuracy import accuracy_by_language, accuracy_row
 from tracecal.calibration.fits import fit
-from tracecal.calibration.metrics import NAMES, accuracy_by_language, accuracy_row, all_metrics
-from tracecal.calibration.metrics import single_auroc as auroc
+from tracecal.calibration.metrics import NAMES, all_metrics
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.ranking import single_auroc as auroc
 from tracecal.calibration.splits import make_splits
 
 scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(
@@ -24,23 +25,23 @@ scored = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_s
 
 
 def brier(probability, correct):
-    return metrics.brier(probability[None], correct[None])[0]
+    return proper_scores.brier(probability[None], correct[None])[0]
 
 
 def ece(probability, correct, bins):
-    return metrics.ece(probability[None], correct[None], bins)[0]
+    return calibration_error.ece(probability[None], correct[None], bins)[0]
 
 
 def nll(probability, correct):
-    return metrics.nll(probability[None], correct[None])[0]
+    return proper_scores.nll(probability[None], correct[None])[0]
 
 
 def aurc(score, correct):
-    return metrics.aurc(metrics.wrong_by_rank(score[None], correct[None]))[0]
+    return ranking.aurc(ranking.wrong_by_rank(score[None], correct[None]))[0]
 
 
 def prr(score, correct):
-    return metrics.prr(metrics.wrong_by_rank(score[None], correct[None]))[0]
+    return ranking.prr(ranking.wrong_by_rank(score[None], correct[None]))[0]
 
 
 def arrays(rows):
@@ -73,21 +74,22 @@ def test_debiased_ece_is_zero_on_average_where_probabilities_are_exact():
     probability = draw.uniform(size=(4000, 39))
     correct = draw.uniform(size=probability.shape) < probability
     raw, debiased = (
-        formula(probability, correct, 15).mean() for formula in (metrics.ece, metrics.ece_debiased)
+        formula(probability, correct, 15).mean()
+        for formula in (calibration_error.ece, calibration_error.ece_debiased)
     )
     assert raw > 0.15, "39 answers in 15 bins"
     assert debiased == pytest.approx(0, abs=0.005)
     many = draw.uniform(size=(1, 200_000))
     wrong = draw.uniform(size=many.shape) < many / 2
-    assert metrics.ece_debiased(many, wrong, 15)[0] == pytest.approx(0.25, abs=0.005)
+    assert calibration_error.ece_debiased(many, wrong, 15)[0] == pytest.approx(0.25, abs=0.005)
 
 
 def test_debiased_ece_by_hand():
     # One bin of two answers at 0.5: |k - 1| is 1 in half of the cases, so 0.25 of 2 answers.
     probability, correct = np.array([[0.5, 0.5]]), np.array([[True, True]])
-    assert metrics.ece_debiased(probability, correct, 1)[0] == pytest.approx(0.5 - 0.25)
+    assert calibration_error.ece_debiased(probability, correct, 1)[0] == pytest.approx(0.5 - 0.25)
     sure = np.array([[1.0, 0.0]]), np.array([[True, False]])
-    assert metrics.ece_debiased(*sure, 15)[0] == 0
+    assert calibration_error.ece_debiased(*sure, 15)[0] == 0
 
 
 @given(
@@ -139,18 +141,18 @@ def test_pairs_within_folds_are_those_that_scikit_learn_counts():
     areas = [roc_auc_score(correct[fold == one], score[fold == one]) for one in range(4)]
     expected = np.average(areas, weights=pairs)
     ones, same = np.ones((1, 90)), np.zeros(90)
-    assert metrics.auroc_within(score, correct, ones, fold).item() == pytest.approx(expected)
-    whole = metrics.weighted_auroc(score, correct, ones)
-    assert metrics.auroc_within(score, correct, ones, same) == pytest.approx(whole)
+    assert ranking.auroc_within(score, correct, ones, fold).item() == pytest.approx(expected)
+    whole = ranking.weighted_auroc(score, correct, ones)
+    assert ranking.auroc_within(score, correct, ones, same) == pytest.approx(whole)
     # A weight of two is an answer twice; a fold of one class has no pairs.
     counts = rng.integers(0, 3, (1, 90))
     again = np.repeat(np.arange(90), counts[0])
-    expected = metrics.auroc_within(
+    expected = ranking.auroc_within(
         score[again], correct[again], np.ones((1, len(again))), fold[again]
     )
-    assert metrics.auroc_within(score, correct, counts, fold) == pytest.approx(expected)
+    assert ranking.auroc_within(score, correct, counts, fold) == pytest.approx(expected)
     one_class = np.where(correct, 0, 1)
-    assert np.isnan(metrics.auroc_within(score, correct, ones, one_class)).all()
+    assert np.isnan(ranking.auroc_within(score, correct, ones, one_class)).all()
 
 
 def test_probabilities_of_several_folds_do_not_rank_against_one_another():
@@ -165,8 +167,8 @@ def test_probabilities_of_several_folds_do_not_rank_against_one_another():
             fitted = fit(score[seen, None], correct[seen], "platt")
             probability[~seen] = fitted.predict(score[~seen, None])
         ones = np.ones((1, 60))
-        pooled.append(metrics.weighted_auroc(probability, correct, ones).item())
-        within.append(metrics.auroc_within(probability, correct, ones, fold).item())
+        pooled.append(ranking.weighted_auroc(probability, correct, ones).item())
+        within.append(ranking.auroc_within(probability, correct, ones, fold).item())
     assert np.mean(pooled) < 0.42
     error = np.std(within) / np.sqrt(len(within))
     assert abs(np.mean(within) - 0.5) < 3 * error < 0.06

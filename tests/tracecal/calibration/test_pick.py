@@ -9,8 +9,8 @@ from scipy.stats import chisquare
 
 from support.made import answers
 from tracecal.answers.read import read_answers
-from tracecal.calibration.labelling import random_order
 from tracecal.cli.main import main
+from tracecal.labelling.draw import random_order
 
 TWINS = answers(40).with_columns(group_id=pl.format("g{}", pl.int_range(pl.len()) // 2))
 

@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 
 from support.made import answers
-from tracecal.calibration import planning
+from tracecal.calibration import forecast
 from tracecal.calibrator import report
 from tracecal.calibrator.schema import DEFAULT
 from tracecal.cli.main import main
+from tracecal.labelling import plan
 
 QUICK = ["--draws", "4", "--most", "200"]
 
@@ -35,7 +36,7 @@ def drawn(shares, high):
         {"questions": 50 * 2**n, "guaranteed": one, "low": 0.0, "median": high / 2, "high": high}
         for n, one in enumerate(shares)
     ]
-    root = ElementTree.fromstring(planning.picture(pl.DataFrame(rows), 0.2, 0.9))
+    root = ElementTree.fromstring(plan.draw_plan(pl.DataFrame(rows), 0.2, 0.9))
     of = {
         one: [e for e in root.iter() if e.tag.endswith(one)] for one in ("line", "text", "circle")
     }
@@ -62,7 +63,10 @@ def test_guesses_do_without_a_calibrator(capsys):
 
 def test_the_population_is_the_labelled_answers(content):
     """In the file's order, ranked within the folds of the fits: better ranks are more often right."""
-    found, held = planning.at_hand(content, "C.json"), content[DEFAULT]["held_out"]
+    found, held = (
+        forecast.labelled_population(content[DEFAULT], "C.json"),
+        content[DEFAULT]["held_out"],
+    )
     frame = answers()
     assert held["correct"] == frame["correct"].to_list()
     assert len(set(found.group)) == frame.height and found.alike == 0
@@ -78,13 +82,15 @@ def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
     """Where an answer of a group counts with one alone, so it does in the simulated draws."""
     stated = json.loads(json.dumps(content))
     stated[DEFAULT]["risk_control"]["largest_group"] = 3
-    found = planning.at_hand(stated, "C.json")
+    found = forecast.labelled_population(stated[DEFAULT], "C.json")
     assert found.largest == 3
     counts = []
     monkeypatch.setattr(
-        planning, "counted", lambda seen, single, largest: counts.append(largest) or largest
+        forecast,
+        "resolve_largest_group",
+        lambda seen, single, largest: counts.append(largest) or largest,
     )
-    planning.planned(found, 0.35, 0.3, 0.9, 50, 2, 1)
+    forecast.forecast_table(found, 0.35, 0.3, 0.9, 50, 2, 1)
     assert set(counts) == {3}
 
 
@@ -112,23 +118,23 @@ def test_a_runs_calibrator_has_no_answers_to_draw_from(content, calibrator_file,
 
 
 def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, monkeypatch):
-    monkeypatch.setattr(planning, "DRAWS", 5)
-    monkeypatch.setattr(planning, "MOST", 400)
+    monkeypatch.setattr(forecast, "DRAWS", 5)
+    monkeypatch.setattr(forecast, "MOST", 400)
     control = content[DEFAULT]["risk_control"]
     certified = report.guarantees(control)
     missing = certified["threshold"].is_null()
     assert missing.any() and not missing.all()
-    told = planning.outlook(content, certified, 0.35, 1)
+    told = forecast.describe_outlook(content[DEFAULT], certified, 0.35, 1)
     rate = max(certified.filter(missing)["error_rate"])
     assert f"{rate:.0%}" in told
-    population = planning.at_hand(content, "C.json")
-    planned = planning.planned(population, 0.35, rate, 0.9, planning.MOST, planning.DRAWS, 1)
-    assert told.startswith(planning.printed(population, planned, rate, 0.9).splitlines()[-1])
+    population = forecast.labelled_population(content[DEFAULT], "C.json")
+    planned = forecast.forecast_table(population, 0.35, rate, 0.9, forecast.MOST, forecast.DRAWS, 1)
+    assert told.startswith(plan.format_plan(population, planned, rate, 0.9).splitlines()[-1])
     measured = pl.DataFrame(schema=report.QUALITY)
     found = report.Found(content, DEFAULT, None, measured, certified, {}, 0.95, told)
     summary = report.summary(found, [])
     assert summary.endswith(told)
-    assert planning.outlook(content, certified.filter(~missing), 0.35, 1) is None
+    assert forecast.describe_outlook(content[DEFAULT], certified.filter(~missing), 0.35, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -140,10 +146,10 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     ],
 )
 def test_a_number_far_below_what_was_not_enough_is_not_told(content, monkeypatch, number, said):
-    monkeypatch.setattr(planning, "DRAWS", 1)
-    monkeypatch.setattr(planning, "MOST", 50)
-    monkeypatch.setattr(planning, "number_for", lambda share, table: number)
+    monkeypatch.setattr(forecast, "DRAWS", 1)
+    monkeypatch.setattr(forecast, "MOST", 50)
+    monkeypatch.setattr(forecast, "questions_needed", lambda share, table: number)
     certified = report.guarantees(content[DEFAULT]["risk_control"])
-    told = planning.outlook(content, certified, 0.35, 1)
+    told = forecast.describe_outlook(content[DEFAULT], certified, 0.35, 1)
     assert said in told
     assert ("are needed" in told) == (number > 150)

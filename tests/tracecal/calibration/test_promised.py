@@ -9,16 +9,19 @@ from scipy.special import expit, ndtri
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from tracecal.calibration import planning
-from tracecal.calibration.guarantees import Part, guarantee, sufficing
-from tracecal.calibration.planning import AtHand, Guessed, normal_scores, number_for
+from tracecal.calibration import forecast, populations
+from tracecal.calibration.bets import min_groups
+from tracecal.calibration.forecast import questions_needed
+from tracecal.calibration.guarantee import find_guarantee
+from tracecal.calibration.populations import BinormalPopulation, LabelledPopulation, normal_scores
+from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.errors import InputError
 
 SETTINGS = {"draws": 5, "confidence": 0.9, "share": 0.35, "seed": 1}
 
 
 def test_a_guess_draws_answers_of_its_accuracy_and_auroc_with_exact_probabilities():
-    part = Guessed(0.7, 0.85).draw(np.random.default_rng(0), 100_000)
+    part = BinormalPopulation(0.7, 0.85).draw(np.random.default_rng(0), 100_000)
     assert part.correct.mean() == pytest.approx(0.7, abs=0.005)
     assert roc_auc_score(part.correct, part.probability) == pytest.approx(0.85, abs=0.005)
     for low in np.arange(0.05, 0.95, 0.1):
@@ -39,9 +42,9 @@ def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples():
     for _ in range(300):
         score = rng.normal(size=250)
         correct = rng.random(250) < expit(1 + 1.5 * score)
-        fitted.append(AtHand.of(np.arange(250), score, correct))
+        fitted.append(LabelledPopulation.of(np.arange(250), score, correct))
     # scikit-learn has one penalty for all weights: 1, of features that are scaled accordingly.
-    scales = planning.PRECISION**-0.5
+    scales = populations.PRECISION**-0.5
     x = np.column_stack([np.ones(250), score]) * scales
     penalised = LogisticRegression(fit_intercept=False, tol=1e-10).fit(x, correct)
     assert fitted[-1].curve == pytest.approx(penalised.coef_[0] * scales, abs=1e-5)
@@ -52,7 +55,7 @@ def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples():
 
 
 def test_a_curve_is_finite_where_all_are_right():
-    found = AtHand.of(np.arange(40), np.linspace(-2, 2, 40), np.ones(40, dtype=bool))
+    found = LabelledPopulation.of(np.arange(40), np.linspace(-2, 2, 40), np.ones(40, dtype=bool))
     drawn = [found.draw(np.random.default_rng(seed), 500).correct.mean() for seed in range(50)]
     # Uniform on [0, 1] before, the chance of a right answer would be 41 in 42 on average.
     assert 0.9 < np.mean(drawn) < 0.99
@@ -62,9 +65,9 @@ def test_how_alike_the_answers_of_a_group_are():
     """Three groups of two with residuals 1 and 1, -1 and -1, 2 and -1, and one by itself, in any
     order: the mean of their products 1, 1 and -2 is 0; without the last 1, bounded at 0.9."""
     group, residual = np.array([2, 0, 1, 3, 0, 1, 2]), np.array([2.0, 1, -1, 7, 1, -1, -1])
-    assert planning._alike(group, residual) == pytest.approx(0)
-    assert planning._alike(group[group < 2], residual[group < 2]) == 0.9
-    assert planning._alike(np.arange(3), np.ones(3)) == 0
+    assert populations._alike(group, residual) == pytest.approx(0)
+    assert populations._alike(group[group < 2], residual[group < 2]) == 0.9
+    assert populations._alike(np.arange(3), np.ones(3)) == 0
 
 
 def test_groups_that_are_right_or_wrong_as_a_whole_are_drawn_so_and_leave_more_open():
@@ -72,7 +75,10 @@ def test_groups_that_are_right_or_wrong_as_a_whole_are_drawn_so_and_leave_more_o
     group, score = np.repeat(np.arange(200), 3), rng.normal(size=600)
     whole = rng.random(200)[group] < expit(score * 0.3)
     alone = rng.random(600) < expit(score * 0.3)
-    together, apart = AtHand.of(group, score, whole), AtHand.of(group, score, alone)
+    together, apart = (
+        LabelledPopulation.of(group, score, whole),
+        LabelledPopulation.of(group, score, alone),
+    )
     assert together.alike > 0.7 > 0.15 > apart.alike
     assert np.trace(together.spread) > 2 * np.trace(apart.spread)
     drawn = together.draw(rng, 5000)
@@ -88,7 +94,7 @@ def test_groups_at_hand_are_drawn_whole(sizes, groups, seed):
     order = rng.permutation(len(group))  # a file's answers come in any order
     within = np.concatenate([np.arange(size) for size in sizes])
     told = (group + within / 10)[order]
-    drawn = AtHand.of(group[order], told, told > 1).draw(rng, groups)
+    drawn = LabelledPopulation.of(group[order], told, told > 1).draw(rng, groups)
     assert drawn.groups == groups
     for number in range(groups):
         values = np.sort(drawn.probability[drawn.group == number])
@@ -99,26 +105,28 @@ def test_groups_at_hand_are_drawn_whole(sizes, groups, seed):
 def certain(n, correct):
     score = ndtri((np.arange(n) + 0.5) / n)
     spread = np.zeros((2, 2))
-    return AtHand(np.arange(n), score, np.array([40.0 if correct else -40.0, 0]), spread, 0.0)
+    return LabelledPopulation(
+        np.arange(n), score, np.array([40.0 if correct else -40.0, 0]), spread, 0.0
+    )
 
 
 def test_right_answers_are_guaranteed_from_the_number_that_suffices_on():
     """A third calibrates; the others must hold as many as suffice where none is wrong."""
-    enough = sufficing(0.1, 0.1)
+    enough = min_groups(0.1, 0.1)
     few, many = int(enough / 0.65) - 2, 4 * enough
-    drawn = planning.simulated(certain(40, True), [few, many], error_rate=0.1, **SETTINGS)
-    summary = planning.summarised(drawn)
+    drawn = forecast.simulate_draws(certain(40, True), [few, many], error_rate=0.1, **SETTINGS)
+    summary = forecast.summarise_draws(drawn)
     assert summary["guaranteed"].to_list() == [0, 1]
     assert summary["median"].to_list() == [0, 1]
 
 
 def test_where_no_number_suffices_the_labels_at_hand_do_not_tell():
     population = certain(40, False)
-    table = planning.summarised(
-        planning.simulated(population, [40, 80], error_rate=0.1, **SETTINGS)
+    table = forecast.summarise_draws(
+        forecast.simulate_draws(population, [40, 80], error_rate=0.1, **SETTINGS)
     )
-    assert number_for(planning.POWER, table) is None
-    said = planning.sentence(population, table, 0.1)
+    assert questions_needed(forecast.POWER, table) is None
+    said = forecast.describe_forecast(population, table, 0.1)
     assert "With 80 labelled questions" in said and "in 0% of the simulated draws" in said
     assert "the labels at hand do not tell how many are needed" in said
 
@@ -130,18 +138,18 @@ def summary(*shares):
 def test_the_number_is_interpolated_along_the_running_maximum():
     """By hand: from .4 at 100 to .9 at 400 a share of .8 is four fifths of two doublings off."""
     table = summary(0.5, 0.4, 0.5, 0.9)
-    assert number_for(0.8, table) == pytest.approx(200 * 2**0.75)
-    assert number_for(0.5, table) == number_for(0.3, table) == pytest.approx(50)
-    assert number_for(0.95, table) is None
-    said = planning.sentence(Guessed(0.8, 0.8), table, 0.1)
+    assert questions_needed(0.8, table) == pytest.approx(200 * 2**0.75)
+    assert questions_needed(0.5, table) == questions_needed(0.3, table) == pytest.approx(50)
+    assert questions_needed(0.95, table) is None
+    said = forecast.describe_forecast(BinormalPopulation(0.8, 0.8), table, 0.1)
     assert "About 340 labelled questions are needed for an error rate of at most 10%" in said
     assert "in 50% with 50, in 95% with more than 400." in said
 
 
 def test_draws_depend_on_the_seed_alone():
-    population = Guessed(0.8, 0.9)
+    population = BinormalPopulation(0.8, 0.9)
     first, second = (
-        planning.simulated(population, sizes, error_rate=0.2, **SETTINGS)
+        forecast.simulate_draws(population, sizes, error_rate=0.2, **SETTINGS)
         for sizes in ([50, 100], [100])
     )
     assert first.filter(pl.col("questions") == 100).equals(second)
@@ -149,24 +157,26 @@ def test_draws_depend_on_the_seed_alone():
 
 def test_draws_are_certified_at_once_as_one_by_one():
     rng = np.random.default_rng(2)
-    groups = AtHand.of(np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.8)
-    pairs = [planning.divided(groups.draw(rng, 150), 50) for _ in range(8)]
+    groups = LabelledPopulation.of(
+        np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.8
+    )
+    pairs = [forecast.split_groups(groups.draw(rng, 150), 50) for _ in range(8)]
     for rate in (0.1, 0.3):
-        alone = [guarantee(*pair, rate, 0.1) for pair in pairs]
-        assert planning.coverages(pairs, rate, 0.1, False) == [one.coverage for one in alone]
-        first = planning.coverages(pairs, rate, 0.1, True)
+        alone = [find_guarantee(*pair, rate, 0.1) for pair in pairs]
+        assert forecast.coverages(pairs, rate, 0.1, False) == [one.coverage for one in alone]
+        first = forecast.coverages(pairs, rate, 0.1, True)
         assert [one > 0 for one in first] == [one.coverage > 0 for one in alone]
 
 
 def test_a_score_that_ranks_the_wrong_way_round_is_turned_as_a_fit_would():
-    part = Guessed(0.7, 0.9).draw(np.random.default_rng(0), 200)
-    wrong_way = Part(part.group, 1 - part.probability, part.correct)
+    part = BinormalPopulation(0.7, 0.9).draw(np.random.default_rng(0), 200)
+    wrong_way = LabelledAnswers(part.group, 1 - part.probability, part.correct)
     for own in (part, wrong_way):
-        for one in planning.in_order(*planning.divided(own, 80)):
+        for one in forecast.orient_probabilities(*forecast.split_groups(own, 80)):
             assert roc_auc_score(one.correct, one.probability) > 0.8
 
 
 @pytest.mark.parametrize("accuracy, auroc", [(0, 0.8), (1, 0.8), (0.5, 0.5), (0.5, 1)])
 def test_guesses_out_of_range_are_refused(accuracy, auroc):
     with pytest.raises(InputError, match="is not between"):
-        Guessed(accuracy, auroc)
+        BinormalPopulation(accuracy, auroc)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from support.made import answers
-from tracecal.calibration.labelling import agreement
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.labelling.agree import measure_agreement
 
 FRAME = answers(40)
 verdicts = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
@@ -24,7 +24,7 @@ def judged(labels):
 @given(verdicts)
 def test_kappa_is_scikit_learns(pairs):
     a, b = map(list, zip(*pairs, strict=True))
-    found = agreement(judged(a), judged(b), 1)
+    found = measure_agreement(judged(a), judged(b), 1)
     assert found.share[0] == pytest.approx(np.mean(np.equal(a, b)))
     if len({*a, *b}) == 1:
         assert found.kappa[0] is None
@@ -34,7 +34,7 @@ def test_kappa_is_scikit_learns(pairs):
 
 
 def test_unsure_and_missing_answers_are_left_out():
-    found = agreement(judged([True, None, False]), judged([True, True, True, False]), 1)
+    found = measure_agreement(judged([True, None, False]), judged([True, True, True, False]), 1)
     assert (found.n, found.left_out) == (2, 2)
     assert found.apart.rows() == [("a0002", False, True)]
 
@@ -47,7 +47,7 @@ def test_intervals_resample_questions():
     for size in (1, 4):
         group = pl.format("g{}", pl.int_range(pl.len()) // size)
         frame = judged(a).with_columns(group_id=group)
-        _, low, high = agreement(frame, judged(b), 1).share
+        _, low, high = measure_agreement(frame, judged(b), 1).share
         widths.append(high - low)
     assert widths[1] > 1.5 * widths[0]
 
@@ -57,7 +57,7 @@ def test_two_who_agree_on_all_may_yet_disagree_on_others():
     .83): an interval from 100 to 100 % would be wrong in a third of files where 95 % is true.
     """
     same = [place % 3 > 0 for place in range(20)]
-    found = agreement(judged(same), judged(same), 1)
+    found = measure_agreement(judged(same), judged(same), 1)
     (share, low, high), (kappa, kappa_low, kappa_high) = found.share, found.kappa
     assert share == high == kappa == kappa_high == 1
     assert 0.75 < low < 0.95 and 0.4 < kappa_low < 0.95
@@ -65,7 +65,7 @@ def test_two_who_agree_on_all_may_yet_disagree_on_others():
 
 def test_files_without_a_common_verdict_are_refused():
     with pytest.raises(InputError, match="no answer has a verdict in both"):
-        agreement(judged([True]), judged([None]), 1)
+        measure_agreement(judged([True]), judged([None]), 1)
 
 
 def test_the_command_lists_the_disagreements(tmp_path, capsys):

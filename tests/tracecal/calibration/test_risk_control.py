@@ -10,20 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from tracecal.calibration.bets import Evidence, betting_test
 from tracecal.calibration.fits import Constant, Identity, Isotonic, as_json, fit, from_json
-from tracecal.calibration.guarantees import (
+from tracecal.calibration.guarantee import (
     START,
-    Evidence,
-    Part,
-    bets_pass,
-    enough,
-    guarantee,
-    guarantees,
-    parts,
-    reason,
-    risk_control,
+    find_guarantee,
+    find_guarantees,
     threshold_sequence,
 )
+from tracecal.calibration.rated_answers import LabelledAnswers, split_answers
+from tracecal.calibration.risk_control import control_risk, explain_failure, groups_needed
 from tracecal.calibration.splits import make_splits
 
 LEVEL = 0.1
@@ -31,7 +27,9 @@ LEVEL = 0.1
 
 def single(probability, correct):
     """A part whose groups are single answers."""
-    return Part(np.arange(len(probability)), np.asarray(probability), np.asarray(correct))
+    return LabelledAnswers(
+        np.arange(len(probability)), np.asarray(probability), np.asarray(correct)
+    )
 
 
 def evidence(kept, wrong, n):
@@ -59,7 +57,7 @@ def test_bets_on_groups_that_are_never_wrong_need_what_the_binomial_test_needs(r
     need = math.ceil(math.log(LEVEL) / math.log(1 - rate))
     for kept in (need, need - 1):
         z = np.full((kept, 1), -rate)
-        assert bets_pass(z, np.full((20, 1), -rate), rate, LEVEL) == (kept == need)
+        assert betting_test(z, np.full((20, 1), -rate), rate, LEVEL) == (kept == need)
 
 
 @given(
@@ -82,7 +80,7 @@ def test_bets_are_made_before_their_group_is_seen_and_wealth_follows_them_by_han
         bet = drift / math.sqrt((len(z) - place) * sum(seen) / len(seen))
         wealth *= max(1 - min(bet, 1 / (1 - rate)) * own, 0.0)
         seen.append(own**2)
-    assert bets_pass(z[:, None], np.zeros((0, 1)), rate, LEVEL) == (LEVEL * wealth >= 1 - 1e-12)
+    assert betting_test(z[:, None], np.zeros((0, 1)), rate, LEVEL) == (LEVEL * wealth >= 1 - 1e-12)
 
 
 @pytest.mark.parametrize(("rate", "share"), [(0.3, 1.0), (0.3, 0.4), (0.1, 1.0)])
@@ -91,7 +89,7 @@ def test_bets_against_what_is_true_win_in_at_most_the_level(rate, share):
     runs, groups = 20_000, 60
     kept = rng.random((groups, runs)) < share
     wrong = kept & (rng.random((groups, runs)) < rate)
-    won = bets_pass(wrong - rate * kept, np.zeros((0, runs)), rate, LEVEL).mean()
+    won = betting_test(wrong - rate * kept, np.zeros((0, runs)), rate, LEVEL).mean()
     assert 0.2 * LEVEL < won <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / runs)
 
 
@@ -100,7 +98,7 @@ def test_bets_find_more_than_one_answer_of_each_group_would():
     rng = np.random.default_rng(6)
     runs, groups, rate = 400, 65, 0.2
     wrong = rng.random((groups, runs, 4)) < 0.13
-    whole = bets_pass(wrong.mean(axis=2) - rate, np.zeros((0, runs)), rate, LEVEL).mean()
+    whole = betting_test(wrong.mean(axis=2) - rate, np.zeros((0, runs)), rate, LEVEL).mean()
     one = np.array(
         [binomtest(int(k), groups, rate, "less").pvalue <= LEVEL for k in wrong[:, :, 0].sum(0)]
     ).mean()
@@ -110,7 +108,7 @@ def test_bets_find_more_than_one_answer_of_each_group_would():
 def test_a_group_counts_with_its_answers_up_to_the_most():
     group = np.array([0, 0, 0, 1, 2, 2])
     probability = np.array([0.9, 0.1, 0.9, 0.9, 0.1, 0.1])
-    part = Part(group, probability, np.array([True, False, False, False, True, True]))
+    part = LabelledAnswers(group, probability, np.array([True, False, False, False, True, True]))
     threshold = np.array([0.5])
     assert (part.groups, part.largest) == (3, 3)
     assert part.kept(threshold, 3).ravel().tolist() == pytest.approx([2 / 3, 1 / 3, 0])
@@ -123,8 +121,13 @@ def test_a_group_counts_with_its_answers_up_to_the_most():
 
 def logistic(features=("a", "b")):
     """A calibrators entry with σ(a + 0 b)."""
-    parts = {"means": [0.0] * 2, "scales": [1.0] * 2, "weights": [1.0, 0.0], "intercept": 0.0}
-    return {"features": list(features), "splits": {"0": {"kind": "logistic", **parts}}}
+    split_answers = {
+        "means": [0.0] * 2,
+        "scales": [1.0] * 2,
+        "weights": [1.0, 0.0],
+        "intercept": 0.0,
+    }
+    return {"features": list(features), "splits": {"0": {"kind": "logistic", **split_answers}}}
 
 
 def answers(rng, groups, variants, risk):
@@ -147,14 +150,14 @@ def split_of(frame, seed=0):
 
 
 def controlled(frame, seed=0, rates=(0.3,), confidence=0.9):
-    return risk_control(logistic(), frame, split_of(frame, seed), rates, confidence)
+    return control_risk(logistic(), frame, split_of(frame, seed), rates, confidence)
 
 
 def test_every_answer_of_the_evaluation_part_is_tested_and_no_group_was_seen():
     frame = answers(np.random.default_rng(3), 60, 3, 0.2)
     split = split_of(frame)
     calibrator = from_json(logistic()["splits"]["0"])
-    seen, tested = parts(calibrator, ["a", "b"], frame, split)
+    seen, tested = split_answers(calibrator, ["a", "b"], frame, split)
     assert not set(seen.group) & set(tested.group)
     assert len(tested.probability) == split.filter(part="evaluation").height
     assert tested.groups == len(tested.probability) / 3 == controlled(frame)["groups"]
@@ -194,11 +197,11 @@ def test_the_sizes_of_tested_groups_choose_no_threshold(monkeypatch):
     def sized(sizes):
         probability = rng.random(sum(sizes))
         group = np.repeat(np.arange(len(sizes)), sizes)
-        return Part(group, probability, probability > 0.75)
+        return LabelledAnswers(group, probability, probability > 0.75)
 
     seen = sized([1, 5] * 45)
     for tested in (sized([1] * 60), sized([5] * 60)):
-        guarantee(seen, tested, 0.3, LEVEL)
+        find_guarantee(seen, tested, 0.3, LEVEL)
     assert len(tried[0]) > 20 and np.array_equal(*tried)
     # Sixty groups that weigh (1/5 + 1) / 2 each begin where 36 single ones do.
     begin = {groups: threshold_sequence(seen, groups, 0.3, LEVEL)[0] for groups in (36, 60)}
@@ -226,7 +229,7 @@ def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
         right = draw.random(n) < np.where(best, 0.99, 0.5)
         return single(np.where(best, 0.9 - 0.01 * draw.random(n), 0.5 * draw.random(n)), right)
 
-    found = guarantee(part(3000), part(5000), 0.05, LEVEL, single=True)
+    found = find_guarantee(part(3000), part(5000), 0.05, LEVEL, single=True)
     assert found.threshold is not None
     assert found.coverage > 0.4 and found.error < 0.05
 
@@ -234,31 +237,31 @@ def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
 def test_the_test_follows_the_declared_groups_and_not_those_that_happen_to_be_tested():
     seen = single(np.full(60, 0.9), np.ones(60, dtype=bool))
     tested = single(np.full(40, 0.9), np.arange(40) >= 3)
-    exact = guarantee(seen, tested, 0.2, LEVEL, single=True)
-    bets = guarantee(seen, tested, 0.2, LEVEL)
+    exact = find_guarantee(seen, tested, 0.2, LEVEL, single=True)
+    bets = find_guarantee(seen, tested, 0.2, LEVEL)
     assert exact.threshold == 0.9, "P(Bin(40, 0.2) <= 3) = 0.028"
     evidence_of = Evidence.of(seen, tested, np.array([0.9]), 0.2, single=False, most=1)
     z = tested.wrong(np.array([0.9]), 1) - 0.2 * tested.kept(np.array([0.9]), 1)
-    assert evidence_of.passes(0.2, LEVEL) == bets_pass(z, evidence_of.before, 0.2, LEVEL)
+    assert evidence_of.passes(0.2, LEVEL) == betting_test(z, evidence_of.before, 0.2, LEVEL)
     assert (bets.threshold is None) == (not evidence_of.passes(0.2, LEVEL)[0])
 
 
 def test_why_there_is_no_guarantee_is_said():
     seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
     few, wrong = single(np.full(8, 0.9), np.ones(8, dtype=bool)), np.arange(40) % 4 > 0
-    assert reason(seen, few, 0.2, LEVEL, 11) == (
+    assert explain_failure(seen, few, 0.2, LEVEL, 11) == (
         "needs at least 11 tested groups even if every answer is correct, has 8"
     )
-    assert reason(seen, single(np.full(40, 0.9), wrong), 0.2, LEVEL, None) == (
+    assert explain_failure(seen, single(np.full(40, 0.9), wrong), 0.2, LEVEL, None) == (
         "10 of the 40 most confident answers tested first are incorrect, too many for an error "
         "rate of 0.2"
     )
     eighth = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
-    assert reason(seen, eighth, 0.2, LEVEL, 60).endswith(
+    assert explain_failure(seen, eighth, 0.2, LEVEL, 60).endswith(
         "too few answers to tell; if more groups are like these, 60 will do"
     )
     empty = single(np.array([]), np.array([], dtype=bool))
-    assert reason(seen, empty, 0.2, LEVEL, None) == "no answer has been tested"
+    assert explain_failure(seen, empty, 0.2, LEVEL, None) == "no answer has been tested"
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -268,14 +271,14 @@ def test_equal_groups_are_tested_by_their_means(size):
 
     def part(groups):
         probability = draw.random(groups * size)
-        return Part(
+        return LabelledAnswers(
             np.repeat(np.arange(groups), size),
             probability,
             draw.random(groups * size) < 0.5 + probability / 2,
         )
 
     seen, tested = part(80), part(150)
-    found = guarantee(seen, tested, 0.3, LEVEL)
+    found = find_guarantee(seen, tested, 0.3, LEVEL)
     thresholds = threshold_sequence(seen, 150, 0.3, LEVEL)
 
     def means(own, wrong):
@@ -284,7 +287,7 @@ def test_equal_groups_are_tested_by_their_means(size):
 
     kept, wrong = means(tested, False), means(tested, True)
     z = wrong - 0.3 * kept
-    passed = bets_pass(z, means(seen, True) - 0.3 * means(seen, False), 0.3, LEVEL)
+    passed = betting_test(z, means(seen, True) - 0.3 * means(seen, False), 0.3, LEVEL)
     last = np.flatnonzero(np.cumprod(passed))[-1]
     assert found.threshold == thresholds[last]
     assert found.coverage == kept[:, last].mean()
@@ -295,18 +298,18 @@ def unequal(groups, large_wrong):
     """Half of the groups have one answer, all right, and half five: each (5 k)th is all wrong."""
     group = np.concatenate([np.repeat([2 * k, 2 * k + 1], [1, 5]) for k in range(groups)])
     wrong = np.isin(group, [2 * k + 1 for k in range(groups) if k % 5 < large_wrong])
-    return Part(group, np.full(len(group), 0.9), ~wrong)
+    return LabelledAnswers(group, np.full(len(group), 0.9), ~wrong)
 
 
 def test_what_is_promised_is_the_share_of_all_kept_answers_that_is_wrong():
     """A fifth of the large groups is wrong: .167 of the answers, though .1 of a mean group."""
     part = unequal(600, 1)
     assert (~part.correct).mean() == pytest.approx(1 / 6)
-    assert guarantee(part, part, 0.15, LEVEL).threshold is None
-    found = guarantee(part, part, 0.2, LEVEL)
+    assert find_guarantee(part, part, 0.15, LEVEL).threshold is None
+    found = find_guarantee(part, part, 0.2, LEVEL)
     assert (found.threshold, found.error) == (0.9, pytest.approx(1 / 6))
     # Counted with one answer each, the groups are as many as they are.
-    alike = guarantee(part, part, 0.15, LEVEL, largest=1)
+    alike = find_guarantee(part, part, 0.15, LEVEL, largest=1)
     assert (alike.threshold, alike.error) == (0.9, pytest.approx(0.1))
 
 
@@ -314,14 +317,14 @@ def test_few_large_groups_decide_and_that_is_said():
     draw = np.random.default_rng(9)
     size = np.where(np.arange(40) == 20, 30, 1)
     group = np.repeat(np.arange(40), size)
-    part = Part(group, draw.random(len(group)), np.ones(len(group), dtype=bool))
-    assert guarantee(part, part, 0.2, LEVEL).threshold is None
-    assert reason(part, part, 0.2, LEVEL, None, 30) == (
+    part = LabelledAnswers(group, draw.random(len(group)), np.ones(len(group), dtype=bool))
+    assert find_guarantee(part, part, 0.2, LEVEL).threshold is None
+    assert explain_failure(part, part, 0.2, LEVEL, None, 30) == (
         "needs about 11 tested groups of 30 answers even if every answer is correct; the 40 tested "
         "ones, most of them smaller, count as 2.3: label more, or state a smaller "
         "risk_control.largest_group"
     )
-    assert guarantee(part, part, 0.2, LEVEL, largest=1).threshold is not None
+    assert find_guarantee(part, part, 0.2, LEVEL, largest=1).threshold is not None
 
 
 def test_a_laxer_rate_has_at_least_the_threshold_of_a_stricter_one():
@@ -329,25 +332,25 @@ def test_a_laxer_rate_has_at_least_the_threshold_of_a_stricter_one():
     probability = np.repeat([0.9, 0.5], [60, 120])
     seen = single(probability, np.arange(180) < 165)
     tested = single(probability, np.arange(180) < 60)
-    strict, lax = (guarantee(seen, tested, rate, LEVEL, True) for rate in (0.1, 0.3))
+    strict, lax = (find_guarantee(seen, tested, rate, LEVEL, True) for rate in (0.1, 0.3))
     assert strict.threshold == 0.9 and lax.threshold is None, "what this test needs"
-    found = guarantees(seen, tested, (0.3, 0.1), LEVEL, True)
+    found = find_guarantees(seen, tested, (0.3, 0.1), LEVEL, True)
     assert [one.error_rate for one in found] == [0.1, 0.3]
     assert [one.threshold for one in found] == [0.9, 0.9]
     assert [one.tested_rate for one in found] == [0.1, 0.1]
-    assert guarantees(seen, tested, (0.3,), LEVEL, True)[0].threshold is None
+    assert find_guarantees(seen, tested, (0.3,), LEVEL, True)[0].threshold is None
 
 
 def test_guarantees_that_hold_together_are_tested_at_a_share_of_the_level():
     frame = answers(np.random.default_rng(6), 400, 1, 0.2)
     alone, all_ = (
-        risk_control(logistic(), frame, split_of(frame), (0.3,), 0.9, True, together)
+        control_risk(logistic(), frame, split_of(frame), (0.3,), 0.9, True, together)
         for together in (1, 20)
     )
     assert alone["thresholds"][0]["threshold"] is not None
     assert all_["together"] == 20
     level = controlled(frame, confidence=0.995)["thresholds"][0]
-    single_level = risk_control(logistic(), frame, split_of(frame), (0.3,), 0.995, True)
+    single_level = control_risk(logistic(), frame, split_of(frame), (0.3,), 0.995, True)
     assert all_["thresholds"] == single_level["thresholds"]
     assert level["n"] == 260
 
@@ -357,9 +360,9 @@ def test_the_thresholds_of_the_other_splits_stand_beside():
     splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
     fits = logistic()
     fits["splits"] = {str(number): fits["splits"]["0"] for number in range(4)}
-    (found,) = risk_control(fits, frame, splits, (0.2,), 0.9, single=True)["thresholds"]
+    (found,) = control_risk(fits, frame, splits, (0.2,), 0.9, single=True)["thresholds"]
     alone = [
-        risk_control(fits, frame, splits.filter(split=number), (0.2,), 0.9, single=True)
+        control_risk(fits, frame, splits.filter(split=number), (0.2,), 0.9, single=True)
         for number in range(4)
     ]
     assert [one["split"] for one in alone] == [0, 1, 2, 3]
@@ -374,37 +377,37 @@ def test_the_thresholds_of_the_other_splits_stand_beside():
 def test_what_cannot_be_certified_is_none_and_what_is_always_right_is_kept_whole():
     seen = single(np.linspace(0, 1, 101), np.ones(101, dtype=bool))
     scores = np.linspace(0.01, 1, 100)
-    none = guarantee(seen, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, single=True)
+    none = find_guarantee(seen, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, single=True)
     assert (none.threshold, none.n, none.kept, none.wrong) == (None, 100, 0, 0)
-    right = guarantee(seen, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, single=True)
+    right = find_guarantee(seen, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, single=True)
     assert (right.threshold, right.n, right.kept, right.wrong) == (0.0, 100, 100, 0)
     assert (right.coverage, right.error) == (1.0, 0.0)
     few = single(scores[:10], np.ones(10, dtype=bool))
-    assert guarantee(seen, few, 0.2, LEVEL, single=True).threshold is None
+    assert find_guarantee(seen, few, 0.2, LEVEL, single=True).threshold is None
     assert (
-        guarantee(
+        find_guarantee(
             seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, LEVEL, single=True
         ).threshold
         == 0.0
     )
     empty = single(np.array([]), np.array([], dtype=bool))
-    assert guarantee(seen, empty, 0.2, LEVEL, single=True).threshold is None
-    assert guarantee(empty, few, 0.2, LEVEL, single=True).threshold is None
-    assert enough(empty, few, 0.2, LEVEL, single=True) is None
+    assert find_guarantee(seen, empty, 0.2, LEVEL, single=True).threshold is None
+    assert find_guarantee(empty, few, 0.2, LEVEL, single=True).threshold is None
+    assert groups_needed(empty, few, 0.2, LEVEL, single=True) is None
 
 
 def test_enough_is_how_many_like_these_would_have_passed():
     seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
     few = single(np.full(8, 0.9), np.ones(8, dtype=bool))
-    assert enough(seen, few, 0.2, LEVEL, single=True) in (
+    assert groups_needed(seen, few, 0.2, LEVEL, single=True) in (
         11,
         12,
         13,
     )  # 11 suffice where none is wrong
     wrong = single(np.full(40, 0.9), np.arange(40) % 4 > 0)
-    assert enough(seen, wrong, 0.2, LEVEL, single=True) is None  # one in four is wrong
+    assert groups_needed(seen, wrong, 0.2, LEVEL, single=True) is None  # one in four is wrong
     half = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
-    needed = enough(seen, half, 0.2, LEVEL, single=True)
+    needed = groups_needed(seen, half, 0.2, LEVEL, single=True)
     assert 40 < needed < 100
     assert binomtest(5, 40, 0.2, "less").pvalue > LEVEL
     assert binomtest(math.ceil(needed / 8), needed, 0.2, "less").pvalue <= LEVEL

@@ -19,8 +19,9 @@ from jsonschema import Draft202012Validator
 from support.log_rows import write
 from support.made import answers, stored
 from tracecal.calibration.fits import from_json
-from tracecal.calibration.guarantees import Part, risk_coverage
 from tracecal.calibration.predictions import calibrate_all
+from tracecal.calibration.rated_answers import LabelledAnswers
+from tracecal.calibration.risk_control import risk_coverage
 from tracecal.calibrator import card
 from tracecal.calibrator.fitting import FitSettings, calibrate_answers, labelled
 from tracecal.calibrator.schema import DEFAULT, fitted_on, stored_in, unfit_for
@@ -148,13 +149,16 @@ def test_risk_against_coverage_is_counted_group_by_group():
     rng = np.random.default_rng(5)
     group, probability = np.repeat(np.arange(60), 2), rng.random(120).round(2)
     correct = rng.random(120) < probability
-    found = risk_coverage(Part(group, probability, correct), 3)
+    found = risk_coverage(LabelledAnswers(group, probability, correct), 3)
     ranked = sorted(probability, reverse=True)
     kept = [[one >= ranked[12 * tenth - 1] for one in probability] for tenth in range(1, 11)]
     # Each group has two answers, so that all weigh the same.
     expected = [(sum(mask) / 120, sum(~correct[mask]) / sum(mask)) for mask in map(np.array, kept)]
     assert np.allclose(found, list(dict.fromkeys(expected)), atol=1e-4)
-    assert found[-1][0] == 1 and risk_coverage(Part(*np.empty((2, 0)), np.empty(0, bool)), 1) == []
+    assert (
+        found[-1][0] == 1
+        and risk_coverage(LabelledAnswers(*np.empty((2, 0)), np.empty(0, bool)), 1) == []
+    )
 
 
 def test_the_curve_is_of_the_answers_that_thresholds_are_tested_on(content):

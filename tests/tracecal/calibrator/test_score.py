@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.made import answers, stored
 from tracecal.answers.as_traces import entropies_of
 from tracecal.answers.settings import Reading
-from tracecal.calibration.labelling import grouped
+from tracecal.calibration.groups import group_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator import fitting as fit
@@ -284,16 +284,16 @@ def test_answers_to_one_prompt_are_one_group():
     frame = answers(60).with_columns(
         prompt=pl.format("question {}", place // 3), answer=place.cast(pl.String)
     )
-    groups = grouped(frame)
+    groups = group_answers(frame)
     assert groups["group_id"].n_unique() == 20
     assert groups["example_id"].n_unique() == 60
     given = frame.with_columns(group_id=pl.when(pl.int_range(pl.len()) < 6).then(pl.lit("g")))
-    assert grouped(given)["group_id"].n_unique() == 19
+    assert group_answers(given)["group_id"].n_unique() == 19
 
 
 def test_short_traces_that_may_agree_by_chance_stay_apart():
     frame = answers(20, surprisal=[0.0], entropy=[0.0])
-    assert grouped(frame)["group_id"].n_unique() == 20
+    assert group_answers(frame)["group_id"].n_unique() == 20
 
 
 @pytest.mark.parametrize("more", [{}, {"prompt": "the same", "answer": "51"}])

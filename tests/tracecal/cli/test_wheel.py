@@ -137,7 +137,7 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
 @pytest.mark.parametrize(
     ("module", "extra", "libraries"),
     [
-        ("apps.label_page", "serve", ["aiohttp"]),
+        ("labelling.page", "serve", ["aiohttp"]),
         ("apps.figure_style", "pictures", ["matplotlib"]),
         ("capture.replay", "replay", ["transformers"]),
         ("sklearn", "sklearn", ["sklearn", "sklearn.base"]),

@@ -10,7 +10,7 @@ import pytest
 
 from support.chromium import started
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
-from tracecal.calibration.metrics import single_auroc as auroc
+from tracecal.calibration.ranking import single_auroc as auroc
 from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page
 

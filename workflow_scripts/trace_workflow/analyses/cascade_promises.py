@@ -1,7 +1,7 @@
 """From which probability to keep a small model's answer, so that a guarantee holds.
 
 For each task that a small and a large model have answered: the thresholds of
-`tracecal.calibration.guarantees` on TRACE+ of the small model, by the fit of the first split,
+`tracecal.calibration.cascade_guarantee` on TRACE+ of the small model, by the first split's fit,
 which is the first in its calibrators' file.
 """
 
@@ -11,9 +11,11 @@ from dataclasses import asdict
 import polars as pl
 
 from trace_workflow.analyses.study_files import Pairs, Paths, by_pair
+from tracecal.calibration.bets import significance_level
+from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
 from tracecal.calibration.fits import Method
-from tracecal.calibration.guarantees import cascade_guarantee, error_level, paired_parts
 from tracecal.calibration.predictions import calibrate_all, probabilities, read_answers
+from tracecal.calibration.rated_answers import split_paired_answers
 from tracecal.io.files import read_parquet
 
 CASCADE_PROMISES = {
@@ -53,11 +55,11 @@ def analysis(
         if model != small or (large, task) not in files:
             continue
         rated = _rated(files[small, task], inputs, method)
-        parts = paired_parts(_both(rated, files[large, task]["labels"]))
+        parts = split_paired_answers(_both(rated, files[large, task]["labels"]))
         named = {"small": small, "large": large, "task": task, "confidence": confidence}
-        level = error_level(confidence)
+        level = significance_level(confidence)
         for promise in promises:
-            rows.append(named | asdict(cascade_guarantee(*parts, *promise, level, largest)))
+            rows.append(named | asdict(find_cascade_guarantee(*parts, *promise, level, largest)))
     return pl.DataFrame(rows, schema=CASCADE_PROMISES)
 
 

@@ -1,7 +1,7 @@
 """Cascades: a small model answers, and questions that it is not sure of are put to a large one.
 
 For two models that share tasks: accuracy and cost over the share escalated, when an estimator's
-calibrated probability says which (`tracecal.calibration.cascades`). Everything is measured on the
+calibrated probability says which (`tracecal.calibration.cascade`). Everything is measured on the
 evaluation part of each split and averaged over the splits; the mean over tasks escalates the same
 share of each. TRACE+ is compared with the baseline named in the configuration, with the one
 selected in each split and, as a point without an interval, with the best in hindsight.
@@ -15,16 +15,8 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import Pairs, Paths, by_pair
-from tracecal.calibration.cascades import (
-    BY_PARAMETERS,
-    BY_PRICE,
-    KEYS,
-    ROWS,
-    active_parameters,
-    answer_costs,
-    cascade,
-    routed,
-)
+from tracecal.calibration.cascade import KEYS, ROWS, cascade_table, task_curves
+from tracecal.calibration.costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
 from tracecal.calibration.predictions import PREDICTIONS
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluation_ids, read_arrow
@@ -70,7 +62,7 @@ def analysis(
         unit, sizes = None, [None, None]
     told = list(zip(own_prices if unit == BY_PRICE else [None, None], sizes, strict=True))
     by_task = {
-        task: routed(
+        task: task_curves(
             _both(files[small, task], files[large, task], *told),
             read_parquet(files[small, task]["predictions"], list(PREDICTIONS)),
             read_parquet(files[small, task]["splits"], ["example_id", "split", "part"]),
@@ -83,7 +75,7 @@ def analysis(
     }
     if not by_task:
         return pl.DataFrame(schema=CASCADES)
-    found = cascade(by_task, baselines, bootstrap[2])
+    found = cascade_table(by_task, baselines, bootstrap[2])
     named = {"small": pl.lit(small), "large": pl.lit(large), "unit": pl.lit(unit, pl.String)}
     return found.with_columns(**named).select(*CASCADES)
 

@@ -10,8 +10,8 @@ import polars as pl
 from trace_workflow.analyses.improvements import SIGNS
 from trace_workflow.analyses.study_files import Pairs, Paths
 from tracecal.calibration.fits import Method
-from tracecal.calibration.metrics import ratio
 from tracecal.calibration.predictions import calibrate_all, probabilities, raw_scores
+from tracecal.calibration.ranking import ratio
 from tracecal.calibration.resampling import (
     Bootstrap,
     draw_counts,

@@ -25,7 +25,7 @@ import polars as pl
 
 from trace_workflow.analyses.part_scores import BOUNDS, bounded, labelled_parts, with_sample
 from trace_workflow.analyses.study_files import Pairs, Paths
-from tracecal.calibration.metrics import ratio
+from tracecal.calibration.ranking import ratio
 from tracecal.calibration.resampling import Bootstrap
 from tracecal.features.operators import WINDOW, window_start
 from tracecal.io.files import read_parquet

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import Pairs, Paths
-from tracecal.calibration.metrics import ratio, weighted_auroc
 from tracecal.calibration.predictions import mean_probabilities
+from tracecal.calibration.ranking import ratio, weighted_auroc
 from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import evaluated

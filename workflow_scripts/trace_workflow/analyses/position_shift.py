@@ -5,7 +5,7 @@ import polars as pl
 from trace_workflow.analyses.averages import repeated
 from trace_workflow.analyses.operator_variants import DEFAULT, PERMUTED
 from trace_workflow.analyses.study_files import Pairs, Paths, read_labels, read_pairs, read_splits
-from tracecal.calibration.metrics import single_auroc
+from tracecal.calibration.ranking import single_auroc
 
 ORIGINAL, SHIFTED, DIFFERENCE = "original", "shifted", "difference"
 MEASURED = {

@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, Pairs, Paths, read_labels, read_pairs
-from tracecal.calibration.metrics import brier, ece, expected_errors, single_auroc
+from tracecal.calibration.calibration_error import ece
+from tracecal.calibration.proper_scores import brier
+from tracecal.calibration.ranking import expected_errors, single_auroc
 
 COVERAGES = (10, 50, 90)
 PARTS = 6  # bins of equally many answers

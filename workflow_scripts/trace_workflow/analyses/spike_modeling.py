@@ -16,7 +16,8 @@ import polars as pl
 from trace_workflow.analyses.spike_strata import read_risks
 from trace_workflow.analyses.study_files import Pairs, Paths, read_splits, scope
 from tracecal.calibration.fits import Method, fit
-from tracecal.calibration.metrics import brier, single_auroc
+from tracecal.calibration.proper_scores import brier
+from tracecal.calibration.ranking import single_auroc
 
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mean_risk": ("mean_risk",),

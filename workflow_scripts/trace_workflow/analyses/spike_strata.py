@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from trace_workflow.analyses.study_files import KEYS, Pairs, Paths, read_labels, read_pairs, scope
-from tracecal.calibration.metrics import ratio
+from tracecal.calibration.ranking import ratio
 from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
 
 RISK_STRATA = ("low", "mid", "high")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.metrics import weighted_auroc
+from tracecal.calibration.ranking import weighted_auroc
 from tracecal.io.files import read_parquet
 
 

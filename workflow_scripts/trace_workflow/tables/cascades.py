@@ -9,7 +9,7 @@ import polars as pl
 from trace_workflow.tables.notes import frame_of, marked
 from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table
-from tracecal.calibration.cascades import (
+from tracecal.calibration.cascade import (
     BELOW,
     BEST,
     COSTS,
@@ -18,11 +18,10 @@ from tracecal.calibration.cascades import (
     KEYS,
     LEAST_GAIN,
     NOTHING,
-    ORACLE,
-    RANDOM,
     SIGNS,
-    divided,
+    select_worthwhile,
 )
+from tracecal.calibration.routing import ORACLE, RANDOM
 from tracecal.estimators.entry import PICKED
 
 LABELS = {
@@ -48,7 +47,7 @@ ENDS = ("low", "high")
 
 def table(frames: Frames, settings: Settings) -> Table:
     """From the analysis of the same name: a section per pair of models, means over their tasks."""
-    found, left_out = divided(frames["cascades"])
+    found, left_out = select_worthwhile(frames["cascades"])
     named = settings.more["named"]
     known = {
         one.id: one.label for one in settings.estimators if one.role == "trace" or one.id == named

@@ -9,7 +9,7 @@ from trace_workflow.analyses.early_doubt import ALL, TOKENS
 from trace_workflow.tables import notes
 from trace_workflow.tables.captions import count, listed
 from trace_workflow.tables.settings import Frames, Labels, Settings
-from tracecal.calibration.cascades import KEYS, divided
+from tracecal.calibration.cascade import KEYS, select_worthwhile
 from tracecal.estimators.entry import PICKED, TRACE_PLUS
 
 SELECTED = "the baseline selected on the calibration data"
@@ -415,7 +415,7 @@ def cascades(found: pl.DataFrame, models: Labels) -> list[Finding]:
     """What routing by TRACE+ gains on random routing and on routing by the selected baseline, for
     the pair of models with the largest gain.
     """
-    means, _ = divided(found)
+    means, _ = select_worthwhile(found)
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
     if means.is_empty() or TRACE_PLUS not in {*means["router"]}:
         return []

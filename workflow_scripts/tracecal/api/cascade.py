@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers.sources import Answers, answers_in
-from tracecal.calibration.cascades import BELOW, BEST, KEPT_AT, LEAST_GAIN, ORACLE, RANDOM
+from tracecal.calibration.cascade import BELOW, BEST, KEPT_AT, LEAST_GAIN
+from tracecal.calibration.routing import ORACLE, RANDOM
 from tracecal.calibrator.calibrator import Calibrator, settings_in
 from tracecal.calibrator.fitting import cascade_answers
 from tracecal.calibrator.schema import LABELS

@@ -11,16 +11,20 @@ import polars as pl
 from tracecal.answers import read
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.sources import Answers, answers_in, frame_of, name_of
-from tracecal.calibration import labelling, planning
+from tracecal.calibration import forecast, populations
 from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.fitting import FitSettings
 from tracecal.calibrator.parts import part_answers
-from tracecal.calibrator.schema import Fitted, FittedOn
+from tracecal.calibrator.schema import Fitted, FittedOn, default_estimator
 from tracecal.errors import InputError
 from tracecal.explorer import of_file
 from tracecal.explorer.page import page
 from tracecal.io.files import write_text
+from tracecal.labelling import agree as agree_
+from tracecal.labelling import draw, record, search
+from tracecal.labelling import plan as plan_
+from tracecal.labelling.sequential import Population
 
 
 def pick(
@@ -63,11 +67,11 @@ def pick(
     20
     """
     known = answers_in(answers, reading, with_rows=output is not None)
-    drawn = labelling.picked(known.frame, number, seed)
+    drawn = draw.draw_answers(known.frame, number, seed)
     if output is not None:
         rows = dict(zip(known.frame["example_id"], known.rows, strict=True))
-        chosen = [labelling.with_metadata(rows[name], known.metadata) for name in drawn]
-        write_text(labelling.as_lines(chosen), output)
+        chosen = [draw.add_metadata(rows[name], known.metadata) for name in drawn]
+        write_text(draw.to_json_lines(chosen), output)
     order = pl.DataFrame({"example_id": drawn})
     return order.join(frame_of(known), on="example_id", how="left", maintain_order="left")
 
@@ -194,7 +198,7 @@ class LabelSearch:
         calibrator: str | Path | Calibrator | None = None,
         estimator: str | None = None,
         confidence: float = 0.9,
-        population: labelling.Population = "finite",
+        population: Population = "finite",
         largest_group: int | None = None,
         seed: int = SEED,
         task: str | None = None,
@@ -205,13 +209,11 @@ class LabelSearch:
         shown = shown_in(answers, calibrator, task, parts, reading)
         recommended = None if shown.fitted_on is None else shown.fitted_on.estimator
         estimator, values = of_file.scores(shown.data, estimator, recommended)
-        wanted = labelling.Wanted(
-            estimator, error_rate, confidence, population, largest_group, seed
-        )
-        query = labelling.LabelQuery(shown.judged, values, wanted)
-        self.query: labelling.LabelQuery | labelling.Recorded = query
+        wanted = search.Wanted(estimator, error_rate, confidence, population, largest_group, seed)
+        query = search.LabelQuery(shown.judged, values, wanted)
+        self.query: search.LabelQuery | record.Recorded = query
         if promise_file is not None:
-            self.query = labelling.Recorded(query, Path(promise_file))
+            self.query = record.Recorded(query, Path(promise_file))
 
     def state(self, labels: Mapping[str, bool | None]) -> dict[str, Any]:
         """How the search stands by the labels so far, by the answers' ids; null counts as wrong.
@@ -235,7 +237,7 @@ class LabelSearch:
         >>> search.state({})["labels"]
         0
         """
-        given = {name: labelling.Verdict(correct) for name, correct in labels.items()}
+        given = {name: search.Verdict(correct) for name, correct in labels.items()}
         return self.query.record(given)
 
     def run(
@@ -272,7 +274,7 @@ class LabelSearch:
 
 def agree(
     answers: Answers, second: Answers, *, seed: int = SEED, **reading: Any
-) -> labelling.Agreement:
+) -> agree_.Agreement:
     """Say how far two people's labels of the same answers agree, as ``tracecal agree``.
 
     Parameters
@@ -286,7 +288,7 @@ def agree(
 
     Returns
     -------
-    tracecal.calibration.labelling.Agreement
+    tracecal.labelling.agree.Agreement
         ``n``, the ``share`` of equal verdicts and Cohen's ``kappa`` with their intervals, and the
         answers on which they disagree (``apart``); its text is what the command prints.
 
@@ -302,7 +304,7 @@ def agree(
     1.0
     """
     first, other = (answers_in(one, reading).frame for one in (answers, second))
-    return labelling.agreement(first, other, seed)
+    return agree_.measure_agreement(first, other, seed)
 
 
 @dataclass(frozen=True)
@@ -324,7 +326,7 @@ class Plan:
 
     def picture(self) -> str:
         """The table as SVG."""
-        return planning.picture(self.table, self.error_rate, self.confidence)
+        return plan_.draw_plan(self.table, self.error_rate, self.confidence)
 
     def _repr_svg_(self) -> str:
         return self.picture()
@@ -337,8 +339,8 @@ def plan(
     accuracy: float | None = None,
     auroc: float | None = None,
     confidence: float = 0.9,
-    most: int = planning.MOST,
-    draws: int = planning.DRAWS,
+    most: int = forecast.MOST,
+    draws: int = forecast.DRAWS,
     seed: int = SEED,
 ) -> Plan:
     """Say how many labels a guaranteed error rate needs, as ``tracecal plan``.
@@ -378,14 +380,16 @@ def plan(
     known: Any
     if calibrator is not None and accuracy is None and auroc is None:
         whole = calibrator_in(calibrator)
-        known = planning.at_hand(whole.content, whole.where)
+        known = forecast.labelled_population(
+            whole.content[default_estimator(whole.content)], whole.where
+        )
     elif calibrator is None and accuracy is not None and auroc is not None:
-        known = planning.Guessed(accuracy, auroc)
+        known = populations.BinormalPopulation(accuracy, auroc)
     else:
         raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
     share = FitSettings().splits.calibration_share
-    table = planning.planned(known, share, error_rate, confidence, most, draws, seed)
-    text = planning.printed(known, table, error_rate, confidence)
+    table = forecast.forecast_table(known, share, error_rate, confidence, most, draws, seed)
+    text = plan_.format_plan(known, table, error_rate, confidence)
     return Plan(table, error_rate, confidence, text)
 
 

@@ -21,7 +21,9 @@ from tracecal.answers.record import as_frame
 from tracecal.answers.rows import read_row
 from tracecal.answers.settings import Reading
 from tracecal.answers.tokens import WrongRow
-from tracecal.calibration import metrics
+from tracecal.calibration.calibration_error import ece
+from tracecal.calibration.proper_scores import brier
+from tracecal.calibration.ranking import single_auroc
 from tracecal.calibration.settings import Calibration
 from tracecal.calibrator.schema import (
     KNOWN_ANSWER,
@@ -95,9 +97,9 @@ def _missing(column: str) -> Callable[[pl.DataFrame], float]:
 
 BINS = Calibration().ece_bins
 METRICS = [
-    _metric("auroc", _judged(metrics.single_auroc)),
-    _metric("brier", _judged(lambda p, correct: metrics.brier(p[None], correct[None])[0])),
-    _metric("ece", _judged(lambda p, correct: metrics.ece(p[None], correct[None], BINS)[0])),
+    _metric("auroc", _judged(single_auroc)),
+    _metric("brier", _judged(lambda p, correct: brier(p[None], correct[None])[0])),
+    _metric("ece", _judged(lambda p, correct: ece(p[None], correct[None], BINS)[0])),
     _metric("coverage", _coverage),
     _metric("kept_error", _kept_error),
     _metric("without_confidence", _missing("probability")),

@@ -11,13 +11,13 @@ from tracecal.calibration.fits import (
     Fit,
     Mixture,
     Pooled,
-    constant,
+    constant_fit,
+    feature_scales,
     fit_all,
     fit_by_shape,
-    isotonic,
-    minimise,
-    scales_of,
+    isotonic_fit,
 )
+from tracecal.calibration.regression import fit_logistic_regressions
 from tracecal.estimators.entry import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import TRACE_PLUS_ON_LOGARITHMS
 from tracecal.features.features import FEATURES
@@ -114,7 +114,9 @@ def fit_mixtures(
 
 def _fit_member(member: Member, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Fit]:
     if member.fit == "rising":
-        return [constant(correct) or isotonic(x[:, 0], correct, True) for x, correct in parts]
+        return [
+            constant_fit(correct) or isotonic_fit(x[:, 0], correct, True) for x, correct in parts
+        ]
     least = _least(member.features) if member.fit == "signed" else None
     return fit_all(parts, "platt", least=least)
 
@@ -175,21 +177,21 @@ def fit_pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]], names: Sequence[s
     The last column of x is the place of a row's name in `names`. Labels of one class give a
     constant. Raises `ArithmeticError` where a fit does not converge.
     """
-    known = [constant(correct) for _, correct in parts]
+    known = [constant_fit(correct) for _, correct in parts]
     return fit_by_shape(parts, known, lambda x, correct: _fit(x, correct, names))
 
 
 def _fit(x: np.ndarray, correct: np.ndarray, names: Sequence[str]) -> list[Pooled]:
     """The fits of x [B, n, d + 1] and labels [B, n]."""
     features, codes = x[:, :, :-1], x[:, :, -1]
-    means, scales = features.mean(axis=1), scales_of(features)
+    means, scales = features.mean(axis=1), feature_scales(features)
     z = (features - means[:, None]) / scales[:, None]
     named = (codes[:, :, None] == np.arange(len(names))).astype(float)
     own = (named[:, :, :, None] * z[:, :, None, :]).reshape(*named.shape[:2], -1)
     design = np.concatenate([z, named, own], axis=2)
     d, count = z.shape[2], len(names)
     factors = np.repeat([COMMON, DEVIATION], [d + count, count * d])
-    weights, intercepts = minimise(design, correct, np.tile(factors, (len(x), 1)))
+    weights, intercepts = fit_logistic_regressions(design, correct, np.tile(factors, (len(x), 1)))
     slopes, shifts, deviations = np.split(weights, [d, d + count], axis=1)
     return [
         Pooled(

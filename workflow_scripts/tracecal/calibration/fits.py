@@ -6,149 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-# Numbers in one block of regressions, so that its arrays stay in the processor's cache.
-BLOCK = 2**17
-MAX_STEPS = 100
-MAX_HALVINGS = 40
-# Convergence: a full Newton step this small relative to 1 + the largest coefficient is the last;
-# the remaining error is of the order of its square.
-TOLERANCE = 1e-9
-# A weight this near to its bound, and pushed towards it, leaves Newton's step for one of its own.
-NEAR = 1e-6
-# Share of the decrease predicted by a linear model that a step must achieve (Armijo 1966).
-SUFFICIENT = 1e-4
-
-
-def sigmoid(margin: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-margin)), element by element; small values keep their digits."""
-    small = np.exp(-np.abs(margin))
-    return np.where(margin < 0, small, 1.0) / (1 + small)
-
-
-def minimise(
-    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, least: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights [B, d] and intercepts [B] of B independent regressions.
-
-    `z` [B, n, d] are features of about unit size, `correct` [B, n] bool with both classes in each
-    row, `penalty` [B, d] the λ, `least` [d] the weights' lower bounds, at most 0 (default: none).
-    Raises `ArithmeticError` where one does not converge.
-    """
-    least = np.full(z.shape[2] + 1, -np.inf) if least is None else np.append(-np.inf, least)
-    size = max(1, BLOCK // z[0].size)
-    blocks = [slice(first, first + size) for first in range(0, len(z), size)]
-    coefficients = np.concatenate(
-        [_newton(z[block], correct[block], penalty[block], least) for block in blocks]
-    )
-    return coefficients[:, 1:], coefficients[:, 0]
-
-
-def _newton(
-    z: np.ndarray, correct: np.ndarray, penalty: np.ndarray, least: np.ndarray
-) -> np.ndarray:
-    """Intercept and weights [B, 1 + d] of a block; `least` [1 + d] are their lower bounds."""
-    count, n, d = z.shape
-    # Rows of features, the intercept's first, each answer's with the sign of its label.
-    signed = np.empty((count, d + 1, n))
-    signed[:, 0] = np.where(correct, 1.0, -1.0)
-    signed[:, 1:] = z.transpose(0, 2, 1) * signed[:, :1]
-    penalty = np.concatenate([np.zeros((count, 1)), penalty], axis=1)
-    positives = correct.sum(axis=1)
-    solution = np.zeros((count, d + 1))
-    solution[:, 0] = np.log(positives / (n - positives))  # the optimum of all weights 0
-    running = np.arange(count)
-    theta = solution.copy()
-    error, loss = _evaluate(signed, penalty, theta)
-    for _ in range(MAX_STEPS):
-        gradient = penalty * theta - (signed @ error[:, :, None])[:, :, 0]
-        bound = (theta <= least + NEAR) & (gradient > 0)
-        step = -_solve(signed, error, penalty, gradient, bound)
-        before, slope = theta, (gradient * step * ~bound).sum(axis=1)
-        theta, error, loss, length = _search(signed, penalty, theta, loss, slope, step, least)
-        solution[running] = theta
-        # Negated, so that NaN never counts as converged.
-        unfinished = ~(
-            (np.abs(theta - before).max(axis=1) <= TOLERANCE * (1 + np.abs(theta).max(axis=1)))
-            & (length == 1)
-        )
-        if not unfinished.any():
-            return solution
-        if not unfinished.all():
-            running, signed, penalty = running[unfinished], signed[unfinished], penalty[unfinished]
-            theta, error, loss = theta[unfinished], error[unfinished], loss[unfinished]
-    raise ArithmeticError(
-        f"logistic calibration did not converge: {len(running)} of {count} fits on {n} answers "
-        f"still move after {MAX_STEPS} Newton steps"
-    )
-
-
-def _evaluate(
-    signed: np.ndarray, penalty: np.ndarray, theta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The probability of the wrong label [B, n] and the objective [B]."""
-    margin = (theta[:, None, :] @ signed)[:, 0]
-    small = np.exp(-np.abs(margin))
-    # ln(1 + exp(-m)), without overflow.
-    loss = np.log(1 + small) - np.minimum(margin, 0)
-    wrong = np.where(margin < 0, 1.0, small) / (1 + small)
-    return wrong, loss.sum(axis=1) + (penalty * theta**2).sum(axis=1) / 2
-
-
-def _solve(
-    signed: np.ndarray,
-    error: np.ndarray,
-    penalty: np.ndarray,
-    gradient: np.ndarray,
-    bound: np.ndarray,
-) -> np.ndarray:
-    """The inverse Hessian times the gradient [B, 1 + d].
-
-    Of coefficients at a `bound` [B, 1 + d] only the Hessian's diagonal counts.
-    """
-    hessian = (signed * (error * (1 - error))[:, None, :]) @ signed.transpose(0, 2, 1)
-    diagonal = np.arange(hessian.shape[1])
-    hessian[:, diagonal, diagonal] += penalty
-    alone = (bound[:, None, :] | bound[:, :, None]) & (diagonal != diagonal[:, None])
-    hessian[alone] = 0
-    try:
-        return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-    except np.linalg.LinAlgError as error:
-        raise ArithmeticError("logistic calibration met a singular Hessian") from error
-
-
-def _search(
-    signed: np.ndarray,
-    penalty: np.ndarray,
-    theta: np.ndarray,
-    loss: np.ndarray,
-    slope: np.ndarray,
-    step: np.ndarray,
-    least: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Line search: each step is halved until it decreases the objective sufficiently.
-
-    `slope` [B] is the objective's along the step, `least` [1 + d] the coefficients' lower bounds.
-    Returns the new coefficients, `_evaluate` of them, and the shares [B] of the steps taken.
-    """
-    sufficient = SUFFICIENT * slope
-    rounding = 1e-12 * (1 + loss)
-    share, new_theta = np.ones(len(theta)), np.maximum(theta + step, least)
-    error, new_loss = _evaluate(signed, penalty, new_theta)
-    for _ in range(MAX_HALVINGS):
-        again = ~(new_loss <= loss + share * sufficient + rounding)
-        if not again.any():
-            return new_theta, error, new_loss, share
-        share[again] /= 2
-        new_theta[again] = np.maximum(theta[again] + share[again, None] * step[again], least)
-        error[again], new_loss[again] = _evaluate(signed[again], penalty[again], new_theta[again])
-    raise ArithmeticError(
-        f"logistic calibration did not converge: {again.sum()} of {len(theta)} fits find no step "
-        "that lowers their objective"
-    )
-
-
-# The calibration protocol: calibrators fitted on labelled answers give probabilities for others.
-
+from tracecal.calibration.regression import fit_logistic_regressions, sigmoid
 
 Method = Literal["platt", "platt_raw", "isotonic", "identity"]
 
@@ -299,15 +157,15 @@ def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> F
     """The calibrator of a part that needs no logistic regression, else None."""
     if method == "identity":
         return Identity()
-    if one_class := constant(correct):
+    if one_class := constant_fit(correct):
         return one_class
     if method == "isotonic" and x.shape[1] == 1:
         # A score may rank the wrong way round (a slope, say): the direction is fitted, as a weight.
-        return isotonic(x[:, 0], correct, "auto")
+        return isotonic_fit(x[:, 0], correct, "auto")
     return None
 
 
-def constant(correct: np.ndarray) -> Constant | None:
+def constant_fit(correct: np.ndarray) -> Constant | None:
     """The calibrator of labels [n] of one class; null where there are two."""
     if correct.all() or not correct.any():
         return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
@@ -322,12 +180,12 @@ def _logistic(
     least: np.ndarray | None,
 ) -> Iterator[Logistic]:
     """The logistic calibrators of features x [B, n, d] and labels [B, n]."""
-    means, scales = x.mean(axis=1), scales_of(x)
+    means, scales = x.mean(axis=1), feature_scales(x)
     # Always standardised, for numerical stability: a weight w of a raw feature is w * scale
     # of the standardised one, and the penalty falls on w.
     penalties = penalty * (scales**-2 if raw else np.ones_like(scales))
     standard = (x - means[:, None]) / scales[:, None]
-    weights, intercepts = minimise(standard, correct, penalties, least)
+    weights, intercepts = fit_logistic_regressions(standard, correct, penalties, least)
     if raw:
         weights = weights / scales
         intercepts = intercepts - (weights * means).sum(axis=1)
@@ -336,14 +194,16 @@ def _logistic(
         yield Logistic(mean.tolist(), scale.tolist(), weight.tolist(), float(intercept))
 
 
-def scales_of(x: np.ndarray) -> np.ndarray:
+def feature_scales(x: np.ndarray) -> np.ndarray:
     """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding error."""
     spread = x.std(axis=1)
     rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=1)
     return np.where(spread > rounding, spread, 1.0)
 
 
-def isotonic(score: np.ndarray, correct: np.ndarray, rising: bool | Literal["auto"]) -> Isotonic:
+def isotonic_fit(
+    score: np.ndarray, correct: np.ndarray, rising: bool | Literal["auto"]
+) -> Isotonic:
     """The isotonic regression of labels [n] of both classes on scores [n].
 
     As scikit-learn's, which takes a second to load: equal scores count as their mean, and of a flat

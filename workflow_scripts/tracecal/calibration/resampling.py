@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.calibration.metrics import ratio, weighted_auroc, weighted_brier
+from tracecal.calibration.proper_scores import weighted_brier
+from tracecal.calibration.ranking import ratio, weighted_auroc
 from tracecal.io.randomness import seeded
 
 SPLITS_DRAWN = 4

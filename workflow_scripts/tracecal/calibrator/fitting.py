@@ -12,17 +12,16 @@ from scipy.special import stdtrit
 
 from tracecal.answers.part_spec import Parts
 from tracecal.answers.record import ENTROPY_KIND, also_in
-from tracecal.calibration.cascades import answer_costs, cascade, routed
+from tracecal.calibration.bets import significance_level
+from tracecal.calibration.cascade import cascade_table, task_curves
+from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
+from tracecal.calibration.costs import answer_costs
 from tracecal.calibration.few_labels import by_part, part_codes
 from tracecal.calibration.fits import from_json
-from tracecal.calibration.guarantees import (
-    cascade_guarantee,
-    error_level,
-    paired_parts,
-    risk_control,
-)
-from tracecal.calibration.labelling import grouped
+from tracecal.calibration.groups import group_answers
 from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
+from tracecal.calibration.rated_answers import split_paired_answers
+from tracecal.calibration.risk_control import control_risk
 from tracecal.calibration.settings import SEED, Bootstrap, Calibration, RiskControl, Splits
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.schema import (
@@ -64,7 +63,7 @@ class FitSettings(Strict):
     seed: int = Field(default=SEED, description="of splits, resamples and draws")
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
-    risk_control: RiskControl = RiskControl()
+    control_risk: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
 
 
@@ -184,7 +183,7 @@ def calibrate_answers(
         reasons = pl.Series(undecided(usable, columns, fitted_on), dtype=pl.String)
         decided = usable.select("example_id").filter(reasons.is_null())
         rows = known.frame.select("example_id", "correct", **values)
-        calibrators[name]["risk_control"] = risk_control(
+        calibrators[name]["risk_control"] = control_risk(
             calibrators[name],
             rows.join(decided, on="example_id", how="semi"),
             split,
@@ -262,7 +261,7 @@ def labelled(
             "no answer names its model, so that the calibrator is used for answers of any: name it "
             "with --model"
         )
-    groups = judged.select("example_id", "group_id") if parts else grouped(judged)
+    groups = judged.select("example_id", "group_id") if parts else group_answers(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
     also = [*also_in(answers)]
     names = (*KNOWN, *(f"scores.{name}" for name in custom), *also_inputs((), also))
@@ -519,20 +518,20 @@ def cascade_answers(
     compared = [name for name in known.estimators if name in (TRACE_PLUS, router)]
     routers = [*dict.fromkeys([*baselines, PICKED, *compared])]
     bootstrap = [settings.seed, settings.bootstrap.resamples, settings.bootstrap.level]
-    own_routes = routed(
+    own_routes = task_curves(
         answers, with_picked(predictions, chosen), known.splits, "cascade", routers, bootstrap
     )
-    found = cascade({"cascade": own_routes}, baselines, settings.bootstrap.level)
+    found = cascade_table({"cascade": own_routes}, baselines, settings.bootstrap.level)
     reasons = undecided(both, known.estimators[router], FittedOn(**fits["fitted_on"]))
     decided = both.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
-    seen, tested = paired_parts(_first_split(known, answers, router, fits[router], decided))
+    seen, tested = split_paired_answers(_first_split(known, answers, router, fits[router], decided))
     control = settings.risk_control
-    level = error_level(control.confidence)
+    level = significance_level(control.confidence)
     fits[router]["cascade"] = {
         "large": ", ".join(told["model"].drop_nulls().unique().sort()) or None,
         "confidence": control.confidence,
         "thresholds": [
-            asdict(cascade_guarantee(seen, tested, *promise, level, control.largest_group))
+            asdict(find_cascade_guarantee(seen, tested, *promise, level, control.largest_group))
             for promise in control.cascades.listed()
         ],
     }

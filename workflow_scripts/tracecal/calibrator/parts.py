@@ -13,7 +13,7 @@ from tracecal.answers.parts import CUT, cut
 from tracecal.answers.read import Answers
 from tracecal.answers.record import RECORDS, TRACE, Record, with_partial
 from tracecal.answers.settings import Reading
-from tracecal.calibration.labelling import grouped
+from tracecal.calibration.groups import group_answers
 from tracecal.calibrator.schema import Fitted, Target
 from tracecal.calibrator.scoring import (
     Confidence,
@@ -111,7 +111,7 @@ def part_answers(
     answers = with_partial(answers)
     traced = pl.col("surprisal").is_not_null() & pl.col("tokens").is_not_null()
     located, without = cut(answers.filter(traced).drop("partial"), parts)
-    groups = grouped(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
+    groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
     rows = located.drop("group_id").join(
         groups, left_on="parent_id", right_on="example_id", how="left", maintain_order="left"
     )

@@ -13,9 +13,11 @@ import polars as pl
 from scipy.special import betaincinv, expit, logit, ndtri
 
 from tracecal.answers.settings import Reading
-from tracecal.calibration import planning, resampling
+from tracecal.calibration import forecast, resampling
+from tracecal.calibration.calibration_error import bin_index
 from tracecal.calibration.fits import from_json
-from tracecal.calibration.metrics import auroc_within, bin_index, weighted_brier
+from tracecal.calibration.proper_scores import weighted_brier
+from tracecal.calibration.ranking import auroc_within
 from tracecal.calibrator.fitting import FitSettings, Labelled
 from tracecal.calibrator.schema import (
     DEFAULT,
@@ -80,7 +82,9 @@ def found(stored: Mapping[str, Any], known: Labelled, settings: FitSettings) -> 
         error_rates,
         pictures(known, predicted, stored[estimator], estimator, error_rates),
         settings.bootstrap.level,
-        planning.outlook(stored, error_rates, share, settings.seed),
+        forecast.describe_outlook(
+            stored[default_estimator(stored)], error_rates, share, settings.seed
+        ),
     )
 
 

@@ -18,7 +18,7 @@ from tracecal.cli.options import (
 from tracecal.io.log import LOGGER
 
 if TYPE_CHECKING:
-    from tracecal.apps.label_page import Verdicts
+    from tracecal.labelling.verdicts import Verdicts
 
 GUARANTEE = "As few labels as a guarantee needs"
 ELSEWHERE = "Verdicts given elsewhere"
@@ -95,7 +95,8 @@ def label(
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
     from tracecal.api import labels as api
-    from tracecal.apps.label_page import Labelling, Verdicts, calibrating, in_order, serve
+    from tracecal.labelling.page import LabelPage, ask_in_order, calibrate_command, serve_page
+    from tracecal.labelling.verdicts import Verdicts
 
     output = output or str(Path(answers).with_suffix(".labelled.jsonl"))
     outcome = Path(output).with_suffix(".promise.json")
@@ -120,9 +121,9 @@ def label(
         _take(verdicts, labels, question, reading.wrong_rows == "skip")
     else:
         own_task = shown.fitted_on.task if shown.fitted_on else task or Path(answers).stem
-        then = calibrating(output, own_task, dict(reading) | {"parts": parts})
-        ask = search.query.ask if search else in_order([*rows])
-        serve(Labelling(shown.data, verdicts, ask, then), port)
+        then = calibrate_command(output, own_task, dict(reading) | {"parts": parts})
+        ask = search.query.ask if search else ask_in_order([*rows])
+        serve_page(LabelPage(shown.data, verdicts, ask, then), port)
         LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
         LOGGER.info("next: %s", then)
     if search:
@@ -133,7 +134,7 @@ def label(
 
 def _take(verdicts: "Verdicts", labels: str, question: str | None, skip: bool) -> None:
     """Write the verdicts of an export, in the order of the answers."""
-    from tracecal.answers.annotations import read_annotations
+    from tracecal.labelling.annotations import read_annotations
 
     others = verdicts.take(read_annotations(labels, question, skip))
     if others:

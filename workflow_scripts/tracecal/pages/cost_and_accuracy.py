@@ -8,7 +8,8 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tracecal.calibration.cascades import KEYS, NOTHING, ORACLE, RANDOM, divided
+from tracecal.calibration.cascade import KEYS, NOTHING, select_worthwhile
+from tracecal.calibration.routing import ORACLE, RANDOM
 from tracecal.estimators.entry import TRACE_PLUS, Entry
 from tracecal.pages import figure_style
 
@@ -32,7 +33,7 @@ def draw(
 
     Pairs that the table leaves out are drawn with `every` alone.
     """
-    means = found.filter(pl.col("task").is_null()) if every else divided(found)[0]
+    means = found.filter(pl.col("task").is_null()) if every else select_worthwhile(found)[0]
     facts = means.filter(pl.col("router").is_null()).pivot("metric", index=KEYS, values="value")
     with figure_style.applied():
         if means.is_empty():

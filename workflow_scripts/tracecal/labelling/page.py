@@ -1,25 +1,22 @@
-"""The page on which answers are labelled, and the file of verdicts."""
+"""The page on which answers are labelled: served to this machine alone, at a secret address."""
 
 import asyncio
-import fcntl
-import json
-import os
 import secrets
 import shlex
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pydantic import StrictBool, StrictInt
 
-from tracecal.calibration.labelling import Verdict
 from tracecal.calibrator.report import flags
 from tracecal.errors import InputError
 from tracecal.explorer.page import page
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import Strict, parse
+from tracecal.labelling.search import Verdict
 
 try:
     from aiohttp import web
@@ -28,150 +25,7 @@ except ModuleNotFoundError as error:
         "the page for labels needs aiohttp, which is not installed: pip install 'tracecal[serve]'"
     ) from error
 
-Row = Mapping[str, Any]
-
-
-class Verdicts:
-    """The verdicts in a file, `given` in their order, by id; only one process may hold it."""
-
-    def __init__(
-        self, path: str | Path, rows: Mapping[str, Row], parts: Mapping[str, str] | None = None
-    ) -> None:
-        """Open the file, or begin it, for answers whose `rows` are known by their ids; or for parts
-        of them, of which `parts` are the names.
-
-        A last line that a kill left incomplete is removed. Raises `InputError` where the file
-        holds anything else than verdicts on these answers, or is in use.
-        """
-        self.path, self._rows, self._parts = Path(path), rows, parts or {}
-        self.given: dict[str, Verdict] = {}
-        self._ends = [0]  # bytes before each verdict's line, and the file's
-        try:
-            self._file: BinaryIO = self.path.open("a+b", buffering=0)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{path} is in use by another 'tracecal label': end that one, or name another "
-                "--output."
-            ) from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}.") from error
-        self._read()
-
-    def _read(self) -> None:
-        self._file.seek(0)
-        content = self._file.read()
-        for number, line in enumerate(content.splitlines(keepends=True), 1):
-            if not line.endswith(b"\n"):
-                if _is_json(line):  # perhaps another's file, which is not to be cut
-                    self._parsed(line, number)
-                LOGGER.warning("%s: its last line is incomplete and is removed", self.path)
-                self._cut()
-                return
-            example, verdict = self._parsed(line, number)
-            self.given[example] = verdict
-            self._ends.append(self._ends[-1] + len(line))
-
-    def _parsed(self, line: bytes, number: int) -> tuple[str, Verdict]:
-        where = f"{self.path}, line {number}"
-        try:
-            held = parsed_json(line)["labelled"]
-            example, verdict = held["example_id"], Verdict(held["correct"], held.get("note", ""))
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{where} is not a verdict as 'tracecal label' writes it: name another --output."
-            ) from error
-        if example not in self._rows or example in self.given:
-            why = "a second verdict on" if example in self.given else "a verdict on"
-            what = "" if example in self.given else ", which is not among the answers to label"
-            raise InputError(f"{where}: {why} {example!r}{what}: name another --output.")
-        return example, verdict
-
-    def give(self, example: str, verdict: Verdict) -> None:
-        """Append a verdict; it is on disk when this returns, and not in the file after an
-        `OSError`.
-        """
-        if example in self.given:
-            raise ValueError(f"{example!r} has a verdict already")
-        held = {"example_id": example, "correct": verdict.correct}
-        held |= {"part": self._parts[example]} if example in self._parts else {}
-        held |= {"note": verdict.note} if verdict.note else {}
-        line = f"{json.dumps({**self._rows[example], 'labelled': held}, ensure_ascii=False)}\n"
-        content = line.encode()
-        try:
-            written = self._file.write(content)
-            if written != len(content):
-                raise OSError("only a part of the line was written: the disk may be full")
-            os.fsync(self._file.fileno())
-        except OSError:
-            self._cut()
-            raise
-        self._ends.append(self._ends[-1] + len(content))
-        self.given[example] = verdict
-
-    def take(self, found: Mapping[str, bool | None]) -> int:
-        """Append verdicts from elsewhere, in the order of the answers; how many are on others.
-
-        Raises `InputError`, and appends nothing, where one contradicts the file or none is on an
-        answer of it.
-        """
-        known = [example for example in self._rows if example in found]
-        if not known:
-            raise InputError(
-                f"none of the {len(found)} verdicts is on one of the {len(self._rows)} answers: "
-                "their ids differ."
-            )
-        for example in known:
-            if example in self.given and self.given[example].correct != found[example]:
-                raise InputError(
-                    f"{self.path} holds another verdict on {example!r}: name another --output, and "
-                    "compare the two."
-                )
-        for example in known:
-            if example not in self.given:
-                self.give(example, Verdict(found[example]))
-        return len(found) - len(known)
-
-    def undo(self) -> str | None:
-        """Take the last verdict back; the answer's id, or null where there is none."""
-        if not self.given:
-            return None
-        self._ends.pop()
-        self._cut()
-        example, _ = self.given.popitem()
-        return example
-
-    def _cut(self) -> None:
-        """Shorten the file to the verdicts that count."""
-        self._file.truncate(self._ends[-1])
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        parsed_json(line)
-    except ValueError:
-        return False
-    return True
-
-
-# The page on which answers are labelled: served to this machine alone, at a secret address.
-
-
-HOST = "127.0.0.1"
-# What is hidden of an answer until its verdict is given.
-HIDDEN = ("surprisal", "entropy", "peak")
-OF_ESTIMATORS = ("probability", "held_out", "score")
-MOST_BYTES = 2**20  # of a request: a verdict and its note
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+from tracecal.labelling.verdicts import HEADERS, HIDDEN, HOST, MOST_BYTES, OF_ESTIMATORS, Verdicts
 
 # The answer to label next, by the verdicts so far, and what to say of the state of affairs. It may
 # raise an `OSError` where it writes that state down.
@@ -186,7 +40,7 @@ class Given(Strict):
     note: str = ""
 
 
-class Labelling:
+class LabelPage:
     """The application. `data` are those of `shown.page_data`, whose answers are labelled; `then` is
     the command to type at the end.
     """
@@ -309,7 +163,7 @@ class Labelling:
         return web.json_response({"taken": taken, **self._next})
 
 
-def calibrating(path: str | Path, task: str, given: Mapping[str, Any]) -> str:
+def calibrate_command(path: str | Path, task: str, given: Mapping[str, Any]) -> str:
     """The command that calibrates on a file of verdicts, whose answers were read as `given`."""
     stem = Path(path).name.removesuffix(".jsonl").removesuffix(".labelled")
     words = ["--answers", str(path), "--task", task, *flags({**given, "label": None})]
@@ -318,7 +172,7 @@ def calibrating(path: str | Path, task: str, given: Mapping[str, Any]) -> str:
     return shlex.join(["tracecal", "calibrate", *words, *made])
 
 
-def in_order(order: list[str]) -> Ask:
+def ask_in_order(order: list[str]) -> Ask:
     """Asks for one answer after the other."""
 
     def ask(given: Mapping[str, Verdict]) -> tuple[str | None, str]:
@@ -328,7 +182,7 @@ def in_order(order: list[str]) -> Ask:
     return ask
 
 
-def serve(labelling: Labelling, port: int) -> None:
+def serve_page(labelling: LabelPage, port: int) -> None:
     """Serve the page until stopped. Raises `InputError` where the port is taken."""
     try:
         listening = socket.create_server((HOST, port))

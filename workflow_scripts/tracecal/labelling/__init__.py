@@ -1,0 +1,1 @@
+"""Labelling: which answers to label, the page for it, and how far labels agree."""
