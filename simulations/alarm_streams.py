@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracecal.calibrator.schema import Reference
-from tracecal.monitoring.monitors import (
+from tracecal.serving.monitoring.state import (
     ALIKE,
     BETS,
     FOLLOWS,
@@ -29,7 +29,7 @@ def first_alarms(
 ) -> dict[str, np.ndarray]:
     """By monitor, the place of the answer [streams] at its alarm, counted from 1; 0: none.
 
-    They are those of `tracecal.monitoring.monitors.watch` with the seeds `seed`, `seed` + 1 and so on.
+    They are those of `tracecal.serving.monitoring.state.watch` with the seeds `seed`, `seed` + 1 and so on.
     """
     found = {}
     for name in MONITORS:

@@ -19,7 +19,7 @@ from scipy.special import expit, ndtri
 from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
 from tracecal.calibrator.schema import Reference
-from tracecal.monitoring.monitors import (
+from tracecal.serving.monitoring.state import (
     ABOVE,
     AlarmSettings,
     Batch,

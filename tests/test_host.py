@@ -33,7 +33,11 @@ for what in before:
 """
 LIBRARIES = "import numpy, polars, pyarrow, pydantic, scipy.stats, sklearn.linear_model, yaml, tqdm"
 # What needs Torch, and what evaluators load beside their packages
-ELSEWHERE = ("tracecal.capture.", "tracecal.apps.inspect_scorer", "tracecal.apps.lm_eval_models")
+ELSEWHERE = (
+    "tracecal.capture.",
+    "tracecal.serving.inspect_scorer",
+    "tracecal.serving.lm_eval_models",
+)
 MODULES = [
     name
     for path in sorted((SCRIPTS / "tracecal").rglob("[!_]*.py"))

@@ -24,7 +24,7 @@ from tracecal.calibration import rated_answers
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import Reference
 from tracecal.labelling import sequential
-from tracecal.monitoring.monitors import AlarmSettings, start
+from tracecal.serving.monitoring.state import AlarmSettings, start
 
 RUNS = 120
 

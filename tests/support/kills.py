@@ -25,8 +25,8 @@ from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
 from tracecal.answers.read import read_answers
 from tracecal.calibrator.schema import from_stored
-from tracecal.monitoring.monitors import Batch, as_json
-from tracecal.monitoring.traffic import (
+from tracecal.serving.monitoring.state import Batch, as_json
+from tracecal.serving.monitoring.traffic import (
     Store,
     Watching,
     alarm_settings,

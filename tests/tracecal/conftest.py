@@ -5,11 +5,11 @@ import random
 from dataclasses import replace
 
 import pytest
+from tracecal.serving.proxy.confidence import Scorer
 
 from support.made import stored
 from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
-from tracecal.apps.proxy.confidence import Scorer
 from tracecal.calibrator.schema import from_stored
 from tracecal.io.files import write_json
 
@@ -18,7 +18,7 @@ from tracecal.io.files import write_json
 def _the_same_seeds_of_monitors(monkeypatch):
     """A state draws the seed of its ties; another one may raise a false alarm, as often as stated."""
     drawn = random.Random(2)
-    monkeypatch.setattr("tracecal.monitoring.monitors.secrets.randbits", drawn.getrandbits)
+    monkeypatch.setattr("tracecal.serving.monitoring.state.secrets.randbits", drawn.getrandbits)
 
 
 @pytest.fixture(scope="session")

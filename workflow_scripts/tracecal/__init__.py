@@ -29,7 +29,7 @@ _WHERE = {
     **dict.fromkeys(("calibrate", "Calibrator"), "calibrator.calibrator"),
     **dict.fromkeys(("pick", "LabelSearch", "agree", "plan", "explore"), "api.labels"),
     "cascade": "api.cascade",
-    "Monitors": "api.monitors",
+    "Monitors": "serving.monitors",
     "replay": "capture.replay",
     "InputError": "errors",
 }

@@ -6,12 +6,12 @@ from tracecal.api.labels import agree as agree
 from tracecal.api.labels import explore as explore
 from tracecal.api.labels import pick as pick
 from tracecal.api.labels import plan as plan
-from tracecal.api.monitors import Monitors as Monitors
 from tracecal.calibrator.calibrator import Calibrator as Calibrator
 from tracecal.calibrator.calibrator import calibrate as calibrate
 from tracecal.capture.replay import replay as replay
 from tracecal.errors import InputError as InputError
 from tracecal.features.traces import trace_features as trace_features
 from tracecal.features.traces import trace_score as trace_score
+from tracecal.serving.monitors import Monitors as Monitors
 
 __version__: str

@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.stream import Stream
+from tracecal.serving.proxy.wire import FORMS
 
 import tracecal
 from support.log_rows import chat, token
@@ -16,9 +19,6 @@ from tracecal.answers.part_spec import Parts, leaves
 from tracecal.answers.read import read_answers
 from tracecal.answers.settings import Reading
 from tracecal.answers.tokens import WrongRow
-from tracecal.apps.proxy.confidence import Scorer
-from tracecal.apps.proxy.stream import Stream
-from tracecal.apps.proxy.wire import FORMS
 from tracecal.calibrator.parts import (
     UNFITTED,
     asked_parts,

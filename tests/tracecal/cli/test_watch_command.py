@@ -21,8 +21,8 @@ from tracecal.calibrator.schema import from_stored
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json
-from tracecal.monitoring.monitors import AlarmSettings, Batch, as_json, start, watch
-from tracecal.monitoring.traffic import Store, choice_of, key_of, watched
+from tracecal.serving.monitoring.state import AlarmSettings, Batch, as_json, start, watch
+from tracecal.serving.monitoring.traffic import Store, choice_of, key_of, watched
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 WATCH = ["watch", "--calibrator", "C.json", "--state", "state.db", "--error-rate", "0.5"]
@@ -278,8 +278,8 @@ def test_one_reads_while_another_writes(tmp_path):
 LOOP = """
 import sys
 import numpy as np
-from tracecal.monitoring.monitors import Batch, AlarmSettings
-from tracecal.monitoring.traffic import Store
+from tracecal.serving.monitoring.state import Batch, AlarmSettings
+from tracecal.serving.monitoring.traffic import Store
 store = Store(sys.argv[1], "x", AlarmSettings(error_rate=0.2), seed=7)
 rng = np.random.default_rng(0)
 values = rng.random(200), rng.integers(1, 9, 200).astype(float), (rng.random(200) < 0.6) * 1.0

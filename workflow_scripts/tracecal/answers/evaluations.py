@@ -13,7 +13,7 @@ from tracecal.answers.tokens import Logprobs, WrongRow, token_steps
 CORRECT = ("C", "correct", "true", "True", "1", 1)
 INCORRECT = ("I", "incorrect", "false", "False", "0", 0)
 VERDICTS = dict.fromkeys(CORRECT, True) | dict.fromkeys(INCORRECT, False)  # 1 equals True and 1.0
-KEPT = "response"  # under which `tracecal.apps.lm_eval_models` keeps a server's response
+KEPT = "response"  # under which `tracecal.serving.lm_eval_models` keeps a server's response
 
 
 class InspectChoice(BaseModel):

@@ -1,11 +1,10 @@
 """Reading a file of answers from any source: its records, and its invalid rows."""
 
 import csv
-import json
 import sqlite3
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -26,10 +25,7 @@ from tracecal.errors import InputError
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 
-# `place` is that of the answer among all that were watched.
-SCHEMA = "CREATE TABLE IF NOT EXISTS texts (place INTEGER PRIMARY KEY, row BLOB NOT NULL);"
 MAGIC = b"SQLite format 3\0"
-QUICKEST = 1  # of zlib's levels
 
 
 def is_state(path: Path) -> bool:
@@ -57,24 +53,6 @@ def kept_rows(path: Path, most: int, ratio: int) -> Iterator[Any]:
             if not decoder.eof:
                 raise zlib.error("a text is cut short")
             yield parsed_json(text)
-
-
-def named(name: str, row: bytes) -> bytes:
-    """A row, the JSON of an object that is not empty, with the id of its answer."""
-    return b'{"id": ' + json.dumps(name).encode() + b", " + row[1:]
-
-
-def keep(connection: sqlite3.Connection, rows: Mapping[str, bytes], most: int) -> None:
-    """Keep rows (JSON) of watched answers, by their ids, the first of an id; and of all rows those
-    of the newest `most` answers.
-    """
-    connection.executemany(
-        "INSERT OR IGNORE INTO texts SELECT place, ? FROM answers WHERE id = ?",
-        [(zlib.compress(row, QUICKEST), name) for name, row in rows.items()],
-    )
-    connection.execute(
-        "DELETE FROM texts WHERE place <= (SELECT max(place) FROM answers) - ?", (most,)
-    )
 
 
 LISTED = 10

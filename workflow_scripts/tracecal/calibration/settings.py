@@ -1,11 +1,11 @@
-"""Settings of calibration, its evaluation, its guarantees and the monitors of these.
+"""Settings of calibration, its evaluation and its guarantees.
 
 Each start of a command reads this file: it loads little.
 """
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from tracecal.io.settings import Strict
 
@@ -96,43 +96,3 @@ class Bootstrap(Strict):
 MOST, DRAWS = 3200, 100
 SEED = 2026
 EXPLORED = 10_000
-
-
-# Monitors.
-
-
-# Unless others are stated: answers in which a monitor may raise a false alarm once on average, and
-# the chance of a false alarm about the error rate.
-PER_ALARM, CHANCE = 10_000, 0.05
-SHORTEST = 100  # blocks in which a false alarm is allowed once on average
-
-
-class Watching(Strict):
-    """How often false alarms are allowed, and what is watched as one."""
-
-    answers_per_alarm: int = Field(
-        PER_ALARM,
-        ge=100,
-        description="answers with one false alarm on average",
-    )
-    chance: float = Field(
-        CHANCE, gt=0, lt=1, description="of ever raising a false alarm about the error rate"
-    )
-    block: int = Field(
-        1,
-        ge=1,
-        description="answers watched as one, where neighbours are alike",
-    )
-    one_per: str | None = Field(
-        None,
-        description="watch one answer of each value at this path of a row",
-    )
-
-    @model_validator(mode="after")
-    def _raises_no_alarm_at_once(self) -> "Watching":
-        if self.block > self.answers_per_alarm / SHORTEST:
-            raise ValueError(
-                f"--block {self.block} is too long: at most --answers-per-alarm / {SHORTEST}, "
-                f"{self.answers_per_alarm // SHORTEST}"
-            )
-        return self

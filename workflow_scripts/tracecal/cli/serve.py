@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from tracecal.answers.settings import Reading
-from tracecal.apps.proxy.settings import Settings
-from tracecal.calibration.settings import Watching
 from tracecal.cli.options import CalibratorFile, ErrorRate, Shown, command, require_installed
+from tracecal.serving.monitoring.settings import Watching
+from tracecal.serving.proxy.settings import Settings
 
 PANELS = {
     "Escalating to a large model": tuple(
@@ -42,6 +42,6 @@ def serve(
     how its answers are read: 'tracecal reading'.
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "orjson", "prometheus_client")
-    from tracecal.apps.proxy.proxy import Served, run
+    from tracecal.serving.proxy.proxy import Served, run
 
     run(Served(settings, calibrator, error_rate, reading))

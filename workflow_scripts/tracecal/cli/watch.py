@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from tracecal.answers.settings import Reading
-from tracecal.calibration.settings import Watching
 from tracecal.cli.options import (
     AnswersFile,
     CalibratorFile,
@@ -15,6 +14,7 @@ from tracecal.cli.options import (
     command,
 )
 from tracecal.io.log import printable
+from tracecal.serving.monitoring.settings import Watching
 
 ALARMS = {"False alarms": tuple(Watching.model_fields)}
 
@@ -42,7 +42,7 @@ def watch(
     ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
     use --one-per or --block. Rows that cannot be read are left out.
     """
-    from tracecal.api.monitors import Monitors
+    from tracecal.serving.monitors import Monitors
 
     with Monitors(
         calibrator, state, error_rate=error_rate, estimator=estimator, **dict(watching)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
-from tracecal.calibration.settings import Watching
+from tracecal.serving.monitoring.settings import Watching
 
 KEY_ENV = "TRACECAL_ESCALATE_KEY"
 

@@ -25,15 +25,13 @@ from typing import Any, NamedTuple
 
 import orjson
 from aiohttp import ClientConnectionResetError, ClientResponse, web
-
-from tracecal.answers.settings import Reading
-from tracecal.apps.proxy.confidence import Scorer, Unscored
-from tracecal.apps.proxy.escalation import Escalation, Streamed
-from tracecal.apps.proxy.settings import KEY_ENV, Settings
-from tracecal.apps.proxy.stream import Stream, events, whole
-from tracecal.apps.proxy.watch_page import Handler, Metrics
-from tracecal.apps.proxy.watcher import Watcher
-from tracecal.apps.proxy.wire import (
+from tracecal.serving.proxy.confidence import Scorer, Unscored
+from tracecal.serving.proxy.escalation import Escalation, Streamed
+from tracecal.serving.proxy.settings import KEY_ENV, Settings
+from tracecal.serving.proxy.stream import Stream, events, whole
+from tracecal.serving.proxy.watch_page import Handler, Metrics
+from tracecal.serving.proxy.watcher import Watcher
+from tracecal.serving.proxy.wire import (
     FAILURES,
     FORMS,
     OF_BODY,
@@ -52,6 +50,8 @@ from tracecal.apps.proxy.wire import (
     sentence,
     unpacked,
 )
+
+from tracecal.answers.settings import Reading
 from tracecal.calibrator.schema import load, target_of, vocabulary_for
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER

@@ -1,6 +1,6 @@
 """Models of lm-evaluation-harness that keep their servers' log-probabilities in the samples.
 
-`python -m tracecal.apps.lm_eval_models` is the harness's own command with these two added.
+`python -m tracecal.serving.lm_eval_models` is the harness's own command with these two added.
 """
 
 from operator import itemgetter

@@ -14,6 +14,10 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.watch_page import Metrics, page
+from tracecal.serving.proxy.watcher import Watcher
 
 from support import kills
 from support.log_rows import chat, token
@@ -21,16 +25,12 @@ from support.made import answers
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.read import read_answers
-from tracecal.apps.proxy.confidence import Scorer
-from tracecal.apps.proxy.settings import Settings
-from tracecal.apps.proxy.watch_page import Metrics, page
-from tracecal.apps.proxy.watcher import Watcher
 from tracecal.calibrator.scoring import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import asked
-from tracecal.monitoring.monitors import AlarmSettings, Batch
-from tracecal.monitoring.traffic import Store, watched
+from tracecal.serving.monitoring.state import AlarmSettings, Batch
+from tracecal.serving.monitoring.traffic import Store, watched
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
 

@@ -5,12 +5,12 @@ import json
 import httpx2 as httpx
 import pytest
 from aiohttp import web
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.watcher import Watcher
 
 from support.running import ASK, CHAT, OF_JSON, READING, asked_by_hand, by_hand, proxied
 from support.upstream import Background, Upstream
-from tracecal.apps.proxy.confidence import Scorer
-from tracecal.apps.proxy.settings import Settings
-from tracecal.apps.proxy.watcher import Watcher
 from tracecal.cli.main import main
 
 PAGE = """<!doctype html><title>a page</title>

@@ -11,11 +11,10 @@ from typing import Any
 import orjson
 from aiohttp import ClientResponse
 from multidict import CIMultiDict
-
-from tracecal.apps.proxy.confidence import Scorer, Unscored
-from tracecal.apps.proxy.settings import Settings
-from tracecal.apps.proxy.stream import Stream, events, whole
-from tracecal.apps.proxy.wire import (
+from tracecal.serving.proxy.confidence import Scorer, Unscored
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.stream import Stream, events, whole
+from tracecal.serving.proxy.wire import (
     FAILURES,
     Form,
     LargeServerError,
@@ -25,6 +24,7 @@ from tracecal.apps.proxy.wire import (
     json_object,
     sentence,
 )
+
 from tracecal.io.log import LOGGER
 
 DATA = re.compile(rb"^data: (\{.*)$", re.MULTILINE)  # of an event as `Stream` writes it

@@ -9,6 +9,7 @@ import zlib
 import httpx2 as httpx
 import pytest
 from aiohttp import web
+from tracecal.serving.proxy.confidence import Scorer
 
 from support import load
 from support.log_rows import chat
@@ -24,8 +25,7 @@ from support.running import (
     until,
 )
 from support.upstream import Upstream
-from tracecal.apps.proxy.confidence import Scorer
-from tracecal.apps.proxy.proxy import Proxy
+from tracecal.serving.proxy.proxy import Proxy
 
 PACKED = OF_JSON | {"content-encoding": "gzip"}
 

@@ -11,7 +11,7 @@ from scipy.stats import bernoulli, kstest, rankdata
 
 from simulations.alarm_streams import first_alarms, first_warnings
 from tracecal.calibrator.schema import Reference
-from tracecal.monitoring.monitors import (
+from tracecal.serving.monitoring.state import (
     ABOVE,
     BETS,
     ERROR,

@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from tracecal.serving.proxy.wire import Object
 
 from tracecal.answers.record import UNDECODED, Known, Reasoning, Record, StopToken, as_frame
 from tracecal.answers.rows import NEUTRAL, read_row
 from tracecal.answers.settings import Reading
 from tracecal.answers.tokens import WrongRow
-from tracecal.apps.proxy.wire import Object
 from tracecal.calibrator.parts import ScoredPart, asked_parts, record_parts
 from tracecal.calibrator.schema import (
     NEXT_QUESTION,
@@ -28,7 +28,7 @@ from tracecal.estimators.of_traces import NEED_ENTROPY
 from tracecal.io.log import LOGGER
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
-    from tracecal.apps.proxy.watcher import Inputs, Watcher
+    from tracecal.serving.proxy.watcher import Inputs, Watcher
 
 
 class Unscored:

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 import orjson
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.wire import Object
 
-from tracecal.apps.proxy.settings import Settings
-from tracecal.apps.proxy.wire import Object
-from tracecal.calibration.settings import Watching
 from tracecal.calibrator.schema import Fitted
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.monitoring.traffic import (
+from tracecal.serving.monitoring.settings import Watching
+from tracecal.serving.monitoring.traffic import (
     Store,
     alarm_settings,
     alike,

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from tracecal.calibration.settings import CHANCE, PER_ALARM
 from tracecal.calibrator.schema import Reference
 from tracecal.io.randomness import seeded
+from tracecal.serving.monitoring.settings import CHANCE, PER_ALARM
 
 BETS = np.array([-1.8, -0.9, 0.0, 0.9, 1.8])
 MOVED = 0.01

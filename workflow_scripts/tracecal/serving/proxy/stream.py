@@ -8,9 +8,8 @@ from typing import Any
 
 import orjson
 from aiohttp import ClientResponse
-
-from tracecal.apps.proxy.confidence import Scorer
-from tracecal.apps.proxy.wire import (
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.wire import (
     Form,
     Object,
     TooLargeError,

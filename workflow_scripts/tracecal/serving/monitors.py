@@ -10,7 +10,7 @@ from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
-from tracecal.monitoring import traffic
+from tracecal.serving.monitoring import traffic
 
 
 class Monitors:
@@ -95,7 +95,7 @@ class Monitors:
 
         Returns
         -------
-        tracecal.monitoring.traffic.Added
+        tracecal.serving.monitoring.traffic.Added
             How many were ``new``, ``watched``, ``repeated`` or ``contradicting``.
 
         Raises
@@ -139,7 +139,7 @@ class Monitors:
 
         Returns
         -------
-        tracecal.monitoring.traffic.Added
+        tracecal.serving.monitoring.traffic.Added
 
         Examples
         --------

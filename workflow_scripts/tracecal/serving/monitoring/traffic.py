@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers import read
 from tracecal.answers.rows import find
 from tracecal.calibration.fits import as_json as as_json_of_fits
-from tracecal.calibration.settings import SHORTEST, Watching
 from tracecal.calibrator.schema import Fitted, Reference
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators.of_traces import inputs
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
-from tracecal.monitoring.monitors import (
+from tracecal.serving.monitoring import texts as texts_table
+from tracecal.serving.monitoring.settings import SHORTEST, Watching
+from tracecal.serving.monitoring.state import (
     ALIKE,
     ERROR,
     AlarmSettings,
@@ -104,7 +104,7 @@ class Store:
             self.connection.execute("PRAGMA synchronous = NORMAL")
             with self._transaction():
                 self._require_current()
-                for statement in (SCHEMA + read.SCHEMA).split(";"):
+                for statement in (SCHEMA + texts_table.SCHEMA).split(";"):
                     self.connection.execute(statement)
                 if self._content() is None:
                     self._save(start(settings, reference, seed), identity)
@@ -196,8 +196,8 @@ class Store:
             self._watch(state, new, own_keys, choices)
             if most is not None:
                 pairs = zip(new, texts, strict=True)
-                own = {name: read.named(name, text) for name, text in pairs if text}
-                read.keep(self.connection, own, most)
+                own = {name: texts_table.with_id(name, text) for name, text in pairs if text}
+                texts_table.store_texts(self.connection, own, most)
         return sum(own != given for own, given in zip(new, ids, strict=True))
 
     def _watch(

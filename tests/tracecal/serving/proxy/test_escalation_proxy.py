@@ -11,6 +11,9 @@ from dataclasses import replace
 import httpx2 as httpx
 import pytest
 from aiohttp import web
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.watcher import Watcher
 
 from support import load
 from support.log_rows import END, TWO, chat, token
@@ -27,10 +30,7 @@ from support.running import (
     until,
 )
 from support.upstream import Upstream, piece
-from tests.tracecal.apps.proxy.test_serve_watch import samples
-from tracecal.apps.proxy.confidence import Scorer
-from tracecal.apps.proxy.settings import Settings
-from tracecal.apps.proxy.watcher import Watcher
+from tests.tracecal.serving.proxy.test_serve_watch import samples
 from tracecal.calibrator.schema import DEFAULT
 from tracecal.cli.main import commands, main
 from tracecal.io.files import write_json

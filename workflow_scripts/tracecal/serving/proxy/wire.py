@@ -20,9 +20,9 @@ from aiohttp import (
     web,
 )
 from multidict import CIMultiDict
+from tracecal.serving.proxy.settings import Settings
 from yarl import URL
 
-from tracecal.apps.proxy.settings import Settings
 from tracecal.io.log import LOGGER
 
 Object = dict[str, Any]

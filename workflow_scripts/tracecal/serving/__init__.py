@@ -1,0 +1,1 @@
+"""Confidence of live answers: the proxy, monitors of its traffic, and plugins of evaluators."""
