@@ -1,6 +1,7 @@
 """Snakemake's logger plugin `trace`: a line of progress every ten seconds, and errors at once.
 
-`python workflow_scripts run` uses it: Snakemake finds it by its name below PYTHONPATH.
+`python workflow_scripts run` uses it; Snakemake finds it by its name below PYTHONPATH. The plugin
+`rich` (0.5.1) shows the steps done and the time that passed, and no time left.
 """
 
 import os
@@ -15,22 +16,24 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from trace_workflow.jobs.run_progress import RunProgress
 
-EVERY = 10.0  # seconds between two lines
+SECONDS_BETWEEN_LINES = 10.0
 
 
 @dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
+    """The options --logger-trace-descriptor and --logger-trace-model of Snakemake."""
+
     descriptor: int = field(
         default=2, metadata={"help": "The open file descriptor that lines go to", "type": int}
     )
     model: str = field(
         default="",
-        metadata={"help": "The model whose first labels are told of; empty: any", "type": str},
+        metadata={"help": "The model whose first labels are reported; empty: any", "type": str},
     )
 
 
 class LogHandler(LogHandlerBase):
-    """Reads every event of Snakemake's log, which itself is shown as without this plugin."""
+    """Reads every event of Snakemake's log, and leaves what Snakemake shows as it is."""
 
     writes_to_stream = writes_to_file = needs_rulegraph = False
     has_filter = has_formatter = True
@@ -38,22 +41,25 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         self.progress = RunProgress(sys.argv[1:], self.settings.model or None)
         self.lines = os.fdopen(self.settings.descriptor, "w", buffering=1, encoding="utf-8")
-        self.ended = Event()
+        self.closed = Event()
         Thread(target=self.show, daemon=True).start()
 
     def emit(self, record: LogRecord) -> None:
+        """Read an event, and print its error, if any."""
         if error := self.progress.read(record, time.monotonic()):
             self.lines.write(f"{error}\n")
 
     def show(self) -> None:
-        while not self.ended.wait(EVERY):
+        """Print lines of progress until the run ends."""
+        while not self.closed.wait(SECONDS_BETWEEN_LINES):
             if self.progress.jobs:
                 self.lines.write(f"{self.progress.line(time.monotonic())}\n")
-            while self.progress.labelled:
-                from trace_workflow.labels.first_labels import first_finding  # which loads Polars
+            while self.progress.first_labels:
+                from trace_workflow.labels.first_labels import first_finding  # loads Polars
 
-                self.lines.write(f"{first_finding(self.progress.labelled.pop())}\n")
+                self.lines.write(f"{first_finding(self.progress.first_labels.pop())}\n")
 
     def close(self) -> None:
-        self.ended.set()
+        """End the lines with the run."""
+        self.closed.set()
         super().close()

@@ -46,10 +46,34 @@ def progress(*events, start=100.0, cores=1):
 def test_jobs_are_counted_by_rule_once_and_targets_are_no_steps():
     made = progress((50, record("run_info", stats=STATS)))  # as a second DAG would tell it
     assert made.jobs == {"generate": 3, "calibrate": 12}
-    assert made.begun == 100.0
+    assert made.start == 100.0
     for event in (started(1, "all"), finished(1)):
         made.read(event, 110.0)
     assert "   0 of 15 steps" in made.line(111.0)
+
+
+def test_steps_of_a_later_plan_are_added_and_nothing_is_complete_before_it():
+    made = progress()
+    for number in range(15):
+        made.read(started(number, "calibrate" if number < 12 else "generate"), 101.0)
+        made.read(finished(number), 102.0)
+    assert made.line(110.0) == "0:00:10    15 steps done, looking for what follows"
+    made.read(record("run_info", stats=STATS), 111.0)
+    assert "  15 of 30 steps (50 %)" in made.line(112.0)
+
+
+def test_a_job_that_no_plan_announced_is_a_step():
+    made = progress((1, started(1, "gather_shards", "Gathering")))
+    assert "   0 of 16 steps (0 %)" in made.line(102.0)
+
+
+def test_a_run_that_goes_on_is_never_complete():
+    made = RunProgress()
+    made.read(record("run_info", stats={"calibrate": 400}), 0.0)
+    for number in range(399):
+        made.read(started(number, "calibrate"), 1.0)
+        made.read(finished(number), 2.0)
+    assert " 399 of 400 steps (99 %)" in made.line(3.0)
 
 
 def recorded(slower, cores):
@@ -84,7 +108,7 @@ def test_the_time_left_is_about_right_from_a_fifth_of_the_demo_on(slower, cores)
         while events[0][0] <= now:
             second, _, event = events.pop(0)
             made.read(event, second)
-        assert 1 / 1.5 < made.left(now) / (ended - now) < 1.5, step
+        assert 1 / 1.5 < made.time_left(now) / (ended - now) < 1.5, step
 
 
 def test_the_time_left_falls_with_the_cores_but_not_below_a_running_job():
@@ -92,15 +116,15 @@ def test_the_time_left_falls_with_the_cores_but_not_below_a_running_job():
     for number in range(9):
         events += [(20, started(number, "calibrate")), (22, finished(number))]
     alone, halved = progress(*events), progress(*events, cores=2)
-    assert halved.left(122.0) == pytest.approx(alone.left(122.0) / 2)
+    assert halved.time_left(122.0) == pytest.approx(alone.time_left(122.0) / 2)
     assert "10 of 15 steps (67 %)  about 0:00:" in halved.line(122.0)
     many = progress(*events, (22, started(8, "generate")), cores=100)
-    assert many.left(122.0) > 10, "the decoding that has just begun"
+    assert many.time_left(122.0) > 10, "the decoding that has just begun"
 
 
 def test_before_enough_has_finished_no_time_is_promised():
     made = progress((0, started(7, "generate", "Decoding a")))
-    assert made.left(130.0) is None
+    assert made.time_left(130.0) is None
     assert made.line(130.0) == "0:00:30     0 of 15 steps (0 %)  estimating time left  Decoding a"
 
 
@@ -113,7 +137,26 @@ def test_a_failed_job_no_longer_runs_and_its_own_log_says_why(tmp_path):
     assert made.read(failed, 101.0) == "generate failed: error: the disk is full."
     assert "Decoding" not in made.line(110.0)
     failed.log = [str(tmp_path / "none.log")]
-    assert made.read(failed, 101.0) == "generate failed: it logged no error"
+    assert made.read(failed, 101.0) == (
+        "generate failed: it ended without an error in its log; the run's log has what it printed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        (None, "; the run's log has what it printed"),
+        ("Fetching\ncurl: (6) Could not resolve host\n\n", "; its log ends with: curl: (6) Could"),
+    ],
+)
+def test_a_failed_command_says_what_is_known_of_it(tmp_path, log, reason):
+    path = tmp_path / "a.log"
+    if log is not None:
+        path.write_text(log)
+    failed = record("job_error", "Error in rule", logging.ERROR, jobid=7, rule_name="generate")
+    failed.log, failed.shellcmd = [str(path)], "curl --fail https://host/rows"
+    said = progress((0, started(7, "generate"))).read(failed, 101.0)
+    assert said.startswith(f"generate failed: its command ended with an error{reason}")
 
 
 def test_errors_are_shown_at_once_and_nothing_else():
@@ -142,7 +185,7 @@ def test_snakemake_finds_the_plugin_and_its_lines_are_of_the_run(tmp_path, statu
     (tmp_path / "Snakefile").write_text(
         SNAKEFILE.replace("touch", "sleep 2; touch").replace("STATUS", str(status))
     )
-    plugin = "import snakemake_logger_plugin_trace as plugin; plugin.EVERY = 0.5"
+    plugin = "import snakemake_logger_plugin_trace as plugin; plugin.SECONDS_BETWEEN_LINES = 0.5"
     start = f"import sys; from snakemake.cli import main; {plugin}; main(sys.argv[1:])"
     with (tmp_path / "progress").open("w") as lines:
         command = ["--logger", "trace", "--logger-trace-descriptor", str(lines.fileno())]
@@ -212,7 +255,7 @@ def test_the_first_labels_of_the_main_model_are_named(model, first):
         begun = record("job_info", jobid=number, rule_name="label_answers", rule_msg=None)
         begun.output = [f"labels/{pair}.parquet"]
         made.read(begun, 1.0)
-    assert made.labelled == []
+    assert made.first_labels == []
     for number in (1, 0, 2):
         made.read(finished(number), 2.0)
-    assert made.labelled == ([Path(f"labels/{first}.parquet")] if first else [])
+    assert made.first_labels == ([Path(f"labels/{first}.parquet")] if first else [])

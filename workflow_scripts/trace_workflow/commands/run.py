@@ -6,21 +6,29 @@ The run reads a copy of the configuration, which is made when it starts. --verif
 result first and makes those again that are missing, damaged, or made by other settings or code.
 """
 
+import argparse
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from trace_workflow.config.frozen import OPTIONS, freeze, merged
 from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
 from tracecal.io.files import DOUBTED
+from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
+SNAKEMAKES_EXECUTORS = ("local", "dryrun", "touch")
+EXECUTOR = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+EXECUTOR.add_argument("--executor", "-e")
+EXECUTOR.add_argument("--profile", dest="profiles", action="append", default=[])
+EXECUTOR.add_argument("--workflow-profile", dest="profiles", action="append")
 
 
 def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, str]:
@@ -29,59 +37,76 @@ def frozen(arguments: Sequence[str]) -> tuple[list[str], Path, str]:
 
     Raises `InputError` where the configuration is invalid.
     """
-    given, others = OPTIONS.parse_known_args(arguments)
-    files = given.configfile or ["config/config.yaml"]
-    value = merged(files, given.config)
+    options, rest = OPTIONS.parse_known_args(arguments)
+    files = options.configfile or ["config/config.yaml"]
+    value = merged(files, options.config)
     config = load_run(value, ", ".join(files), ROOT).config
     folder = Path("results") / config.run
     copies = freeze(files, value, ROOT, folder / "work/configs")
-    settings = ["--config", *given.config] if given.config else []
-    return [*others, *settings, "--configfile", *map(str, copies)], folder, config.study.main.model
+    settings = ["--config", *options.config] if options.config else []
+    return [*rest, *settings, "--configfile", *map(str, copies)], folder, config.study.main.model
+
+
+def require_executor(arguments: Sequence[str]) -> None:
+    """Raise `InputError` where the plugin of the executor that arguments or a profile name is not
+    installed: Snakemake would print all of its options."""
+    options, _ = EXECUTOR.parse_known_args(arguments)
+    profiles = [Path(profile) / "config.yaml" for profile in options.profiles]
+    named = [read_yaml(path).get("executor") for path in profiles if path.is_file()]
+    for executor in filter(None, [options.executor, *named]):
+        plugin = f"snakemake_executor_plugin_{executor.replace('-', '_')}"
+        if executor not in SNAKEMAKES_EXECUTORS and find_spec(plugin) is None:
+            listed = ROOT / f"envs/requirements-{executor}.txt"
+            package = f"-r {listed.relative_to(ROOT)}" if listed.exists() else plugin
+            raise InputError(
+                f"Snakemake's plugin for the executor {executor!r} is not installed here: "
+                f"pip install {package.replace('_', '-')}"
+            )
 
 
 def doubted(arguments: Sequence[str]) -> list[str]:
     """The results of a run that must be made again; Snakemake plans all and starts nothing."""
-    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as listed:
-        planned = subprocess.run(
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as paths:
+        plan = subprocess.run(
             [*SNAKEMAKE, *arguments, "--dry-run", "--forceall"],
-            env=os.environ | {DOUBTED: listed.name},
+            env=os.environ | {DOUBTED: paths.name},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        if planned.returncode:
-            raise InputError(planned.stdout.strip())
-        return sorted(set(listed.read().splitlines()))
+        if plan.returncode:
+            raise InputError(plan.stdout.strip())
+        return sorted(set(paths.read().splitlines()))
 
 
 def run(arguments: Sequence[str], log: Path, model: str) -> int:
     """Snakemake's exit status. It and its jobs write to `log`; its progress is printed, with what
-    the first labels of `model` tell.
+    the first labels of `model` say.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     paths = filter(None, [str(ROOT / "workflow_scripts"), os.getenv("PYTHONPATH")])
-    progress, written = os.pipe()
-    logger = ["--logger", "trace", "--logger-trace-descriptor", str(written)]
+    reading_end, writing_end = os.pipe()
+    logger = ["--logger", "trace", "--logger-trace-descriptor", str(writing_end)]
     logger += ["--logger-trace-model", model]
     with log.open("w") as output:
         process = subprocess.Popen(
             [*SNAKEMAKE, *arguments, *logger],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-            pass_fds=[written],
+            pass_fds=[writing_end],
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    os.close(written)
+    os.close(writing_end)
     # A terminal's Ctrl-C reaches Snakemake too, which then ends its jobs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    begun = False
-    with os.fdopen(progress, encoding="utf-8") as lines:
+    printed = False
+    with os.fdopen(reading_end, encoding="utf-8") as lines:
         for line in lines:
-            begun = True
+            printed = True
             print(line, end="", flush=True)
     if process.wait():
-        output = "" if begun else log.read_text(encoding="utf-8")
+        output = "" if printed else log.read_text(encoding="utf-8")
         print(f"{output}The run did not finish; its whole output is in {log}.")
     return process.returncode
 
@@ -89,7 +114,8 @@ def run(arguments: Sequence[str], log: Path, model: str) -> int:
 if __name__ == "__main__":
     verify = "--verify" in sys.argv
     try:
-        arguments, folder, model = frozen([given for given in sys.argv[1:] if given != "--verify"])
+        require_executor(sys.argv[1:])
+        arguments, folder, model = frozen([text for text in sys.argv[1:] if text != "--verify"])
         if verify and (again := doubted(arguments)):
             print(*(f"{path} is made again" for path in again), sep="\n", flush=True)
             arguments += ["--forcerun", *again]

@@ -1,7 +1,7 @@
-"""What a job spent, by the kernel's count at its end, which the last line of its log says.
+"""What a job spent, counted by the kernel at the job's end; the last line of its log says it.
 
-Snakemake's own benchmarks read all memory maps of a job twice a second, a fourteenth of the demo's
-processor time.
+Snakemake's own benchmarks would read all memory maps of a job twice a second, which costs a
+fourteenth of the demo's processor time.
 """
 
 import re
@@ -17,7 +17,13 @@ LINE = re.compile(r"took ([\d.]+) s, ([\d.]+) CPU s, ([\d.]+) MiB$")
 
 @dataclass(frozen=True)
 class ResourceUsage:
-    """Wall and processor time (seconds), and the largest memory of any of its processes (MiB)."""
+    """Wall and processor time (seconds), and the largest memory of any of its processes (MiB).
+
+    Examples
+    --------
+    >>> str(ResourceUsage(wall=3.1, cpu=2.5, memory=120.4))
+    'took 3.10 s, 2.50 CPU s, 120 MiB'
+    """
 
     wall: float
     cpu: float
@@ -28,21 +34,22 @@ class ResourceUsage:
 
 
 def resource_usage() -> ResourceUsage:
-    """What this process and those it waited for spent, in wall time since the package loaded."""
-    own, others = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    # A process starts with the `ru_maxrss` of the one that it was forked from, such as Snakemake.
+    """The usage of this process and its finished children, with wall time since the package
+    loaded."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    # A process starts with the `ru_maxrss` of its parent, such as Snakemake.
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return ResourceUsage(
         wall=time.monotonic() - STARTED,
-        cpu=sum(used.ru_utime + used.ru_stime for used in (own, others)),
-        memory=max(int(peak[1]), others.ru_maxrss) / 1024,
+        cpu=sum(usage.ru_utime + usage.ru_stime for usage in usages),
+        memory=max(int(peak[1]), usages[1].ru_maxrss) / 1024,
     )
 
 
 def spent_by(log: Path) -> ResourceUsage | None:
     """What the job with this log spent; None where it has not finished."""
     try:
-        found = LINE.search(log.read_text(encoding="utf-8", errors="replace").rstrip())
+        line = LINE.search(log.read_text(encoding="utf-8", errors="replace").rstrip())
     except FileNotFoundError:
         return None
-    return ResourceUsage(*map(float, found.groups())) if found else None
+    return ResourceUsage(*map(float, line.groups())) if line else None

@@ -1,15 +1,15 @@
-"""Progress of a run: steps done, jobs running, time left, and the first answers."""
+"""The progress of a run: steps done, jobs running, time left, and which labels are there first."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from logging import ERROR, LogRecord
 from pathlib import Path
 from statistics import fmean
 
-# Seconds that a job of each rule takes on a core of its own: the mean of the demo's. Rules that
-# take less than 1.5 s count as UNKNOWN.
+# Mean seconds that a job of each rule takes in the demo on a core of its own. Rules that take less
+# than 1.5 s count as UNKNOWN.
 DEMO = {
     "analyse": 2.0,
     "ask_p_true": 16,
@@ -44,62 +44,76 @@ SLOW_START = 60.0
 
 
 class RunProgress:
-    """The state of a run by the events so far; times are in seconds.
+    """The state of a run after the events read so far; times are in seconds.
 
-    `targets` are rules that make nothing, such as `all`, and count as no step. `model` is the one
-    whose first labels are told; None: any.
+    `targets` are rules without outputs, such as `all`, which count as no step. `model` is the model
+    whose first labels are reported; None: any.
     """
 
     def __init__(self, targets: Sequence[str] = (), model: str | None = None) -> None:
         self.model = model
-        self.targets = {"all", *targets}
-        self.jobs: Counter[str] = Counter()
+        self.targets = {"all", "total", *targets}
+        self.jobs: Counter[str] = Counter()  # planned jobs by rule
         self.done: Counter[str] = Counter()
         self.running: dict[int, tuple[float, str, str]] = {}  # start, rule, message
         self.outputs: dict[int, Sequence[str]] = {}
-        self.took: dict[str, list[float]] = defaultdict(list)
-        self.begun: float | None = None
-        self.parallel = 1
-        self.failed = False
-        self.labelled: list[Path] = []  # the labels that were made first, until they are shown
-        self.told = False
+        self.durations: dict[str, list[float]] = defaultdict(list)
+        self.start: float | None = None
+        self.cores = 1
+        self.job_failed = False
+        self.first_labels: list[Path] = []  # until they are reported
+        self.labels_reported = False
 
     def read(self, record: LogRecord, now: float) -> str | None:
         """Update the state by one event; return the text of an error to show at once."""
         match str(getattr(record, "event", "")):
-            case "run_info" if not self.jobs:
-                self.begun = now
-                self.jobs.update(record.stats)
-                for name in (*self.targets, "total"):
-                    self.jobs.pop(name, None)
+            case "run_info":
+                self._plan(record.stats, now)
             case "resources_info":
-                self.parallel = getattr(record, "cores", None) or self.parallel
-            case "job_info" if record.rule_name in self.jobs:
+                self.cores = getattr(record, "cores", None) or self.cores
+            case "job_info" if record.rule_name not in self.targets and self.jobs:
                 message = record.rule_msg or record.rule_name
                 self.running[record.jobid] = (now, record.rule_name, message)
                 self.outputs[record.jobid] = getattr(record, "output", None) or ()
+                self._count_unplanned(record.rule_name)
             case "job_finished" if record.job_id in self.running:
-                began, rule, _ = self.running.pop(record.job_id)
+                start, rule, _ = self.running.pop(record.job_id)
                 self.done[rule] += 1
-                self.took[rule].append(now - began)
-                if rule == "label_answers" and not self.told:
+                self.durations[rule].append(now - start)
+                if rule == "label_answers" and not self.labels_reported:
                     self._labels(self.outputs[record.job_id])
             case "job_error":
                 self.running.pop(record.jobid, None)
-                self.failed = True
+                self.job_failed = True
                 return _failure(record)
-            case _ if record.levelno >= ERROR and self.begun is not None:
-                # What else Snakemake says of a failed job names its command, and no reason.
-                of_job = self.failed or record.getMessage().startswith("RuleException")
-                return None if of_job else record.getMessage()
+            case _ if record.levelno >= ERROR and self.start is not None:
+                # Snakemake's other errors about a failed job name its command, and no reason.
+                about_job = self.job_failed or record.getMessage().startswith("RuleException")
+                return None if about_job else record.getMessage()
         return None
 
-    def _labels(self, outputs: Sequence[str]) -> None:
-        made = [path for path in map(Path, outputs) if self.model in (None, path.parent.name)]
-        self.labelled += made
-        self.told = bool(made)
+    def _plan(self, stats: Mapping[str, int], now: float) -> None:
+        """Count planned jobs: those of a first plan, or of one that follows a finished plan."""
+        plan = Counter({rule: count for rule, count in stats.items() if rule not in self.targets})
+        self.start = now if self.start is None else self.start
+        self.jobs = self.done + plan if self.planned_done else self.jobs | plan
 
-    def left(self, now: float) -> float | None:
+    def _count_unplanned(self, rule: str) -> None:
+        """A job that no plan announced is a step, too."""
+        running = sum(rule == name for _, name, _ in self.running.values())
+        self.jobs[rule] = max(self.jobs[rule], self.done[rule] + running)
+
+    @property
+    def planned_done(self) -> bool:
+        """Whether every planned job is done, as before the first plan."""
+        return self.done.total() >= self.jobs.total()
+
+    def _labels(self, outputs: Sequence[str]) -> None:
+        labels = [path for path in map(Path, outputs) if self.model in (None, path.parent.name)]
+        self.first_labels += labels
+        self.labels_reported = bool(labels)
+
+    def time_left(self, now: float) -> float | None:
         """Seconds left on the cores of this run; None before ten jobs finish.
 
         At least as long as one of the running jobs still takes.
@@ -109,55 +123,73 @@ class RunProgress:
         expected = {rule: self._expected(rule) for rule in self.jobs}
         work = sum((count - self.done[rule]) * expected[rule] for rule, count in self.jobs.items())
         longest = 0.0
-        for began, rule, _ in self.running.values():
-            elapsed = now - began
+        for start, rule, _ in self.running.values():
+            elapsed = now - start
             rest = max(expected[rule] - elapsed, elapsed / 4)
             work += rest - expected[rule]
             longest = max(longest, rest)
-        return max(work / self.parallel, longest)
+        return max(work / self.cores, longest)
 
     def _expected(self, rule: str) -> float:
-        """Seconds that a job of `rule` takes that has not finished.
+        """Expected seconds of an unfinished job of `rule`.
 
-        Jobs of one rule differ as their models do, so that the first to finish say little of the
-        others: at the start what the demo's took, at this run's pace, less what the finished ones
-        took; towards the end more and more the mean of the finished.
+        The jobs of a rule differ as their models do, so the first to finish say little about the
+        others. At the start we expect the demo's time at this run's pace, less what finished jobs
+        took; towards the end more and more the mean of the finished jobs.
         """
-        took, count, usual = self.took[rule], self.jobs[rule], DEMO.get(rule, UNKNOWN)
-        planned = usual * self._pace()
-        if not took or len(took) == count:
+        durations, count = self.durations[rule], self.jobs[rule]
+        planned = DEMO.get(rule, UNKNOWN) * self._pace()
+        if not durations or len(durations) == count:
             return planned
-        others = (count * planned - sum(took)) / (count - len(took))
-        share = len(took) / count
-        return (1 - share) * max(others, min(took)) + share * fmean(took)
+        remaining = (count * planned - sum(durations)) / (count - len(durations))
+        share = len(durations) / count
+        return (1 - share) * max(remaining, min(durations)) + share * fmean(durations)
 
     def _pace(self) -> float:
-        """How many times as long as in the demo the jobs take here; near 1 while few finished."""
-        usual = sum(DEMO.get(rule, UNKNOWN) * len(took) for rule, took in self.took.items())
-        return (SLOW_START + sum(map(sum, self.took.values()))) / (SLOW_START + usual)
+        """How many times as long as in the demo jobs take here; near 1 while few finished."""
+        usual = sum(DEMO.get(rule, UNKNOWN) * len(times) for rule, times in self.durations.items())
+        return (SLOW_START + sum(map(sum, self.durations.values()))) / (SLOW_START + usual)
 
     def line(self, now: float) -> str:
         """A line of progress: time, share of steps done, time left, and up to two running jobs."""
-        total, finished = sum(self.jobs.values()), sum(self.done.values())
-        parts = [_clock(now - (now if self.begun is None else self.begun))]
-        parts += [f"{finished:>4} of {total} steps ({100 * finished / max(1, total):.0f} %)"]
-        left = self.left(now)
-        parts += [f"about {_clock(left)} left" if left is not None else "estimating time left"]
-        parts += sorted(message for *_, message in list(self.running.values()))[:2]
-        return "  ".join(parts)
+        total, done = self.jobs.total(), self.done.total()
+        elapsed = _clock(now - (now if self.start is None else self.start))
+        if self.planned_done:
+            return f"{elapsed}  {done:>4} steps done, looking for what follows"
+        time_left = self.time_left(now)
+        return "  ".join(
+            [
+                elapsed,
+                f"{done:>4} of {total} steps ({100 * done // total} %)",
+                f"about {_clock(time_left)} left"
+                if time_left is not None
+                else "estimating time left",
+                *sorted(message for _, _, message in list(self.running.values()))[:2],
+            ]
+        )
 
 
 def _failure(record: LogRecord) -> str:
-    """Which job failed, and why by its own log."""
-    logs = [Path(log) for log in record.log or ()]
-    reasons = [error_in(log) for log in logs if log.exists()]
-    return f"{record.rule_name} failed: {next(filter(None, reasons), 'it logged no error')}"
+    """Which job failed, and why, by its own log or by how its command ended."""
+    logs = [path for path in map(Path, record.log or ()) if path.exists()]
+    if reason := next(filter(None, map(error_in, logs)), None):
+        return f"{record.rule_name} failed: {reason}"
+    command = getattr(record, "shellcmd", None)
+    how = "its command ended with an error" if command else "it ended without an error in its log"
+    if line := next(filter(None, map(_last_line, logs)), None):
+        return f"{record.rule_name} failed: {how}; its log ends with: {line}"
+    return f"{record.rule_name} failed: {how}; the run's log has what it printed"
 
 
 def error_in(log: Path) -> str | None:
-    """The message of the error that ended a job, None where its log holds none."""
+    """The message of the error that ended a job; None where its log holds none."""
     errors = re.findall(r": ((?:unexpected )?error\b.*)", log.read_text(errors="replace"))
     return errors[-1] if errors else None
+
+
+def _last_line(log: Path) -> str | None:
+    lines = log.read_text(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), None)
 
 
 def _clock(seconds: float) -> str:
