@@ -9,8 +9,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
 from benchmarks.timing import Row, paired
 from trace_workflow.models.decoding import decode
-from tracecal.capture.context import StopStrings, padded_context
-from tracecal.capture.model import pack
+from tracecal.capture.context import padded_context
+from tracecal.capture.packed_linear import pack
+from tracecal.capture.stop_strings import StopStrings
 
 PROMPT = 24
 NEW = 16

@@ -15,7 +15,7 @@ from benchmarks import calibration, decoding, operators, workflow
 from benchmarks.timing import Row, alone, cpu_seconds
 from trace_workflow.models.decoding import decode
 from tracecal.calibration.predictions import calibrate_all
-from tracecal.capture.context import StopStrings
+from tracecal.capture.stop_strings import StopStrings
 from tracecal.features.features import answer_features
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "growth.svg"

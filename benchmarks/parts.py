@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, paired
-from tracecal.answers.part_spec import Parts
-from tracecal.answers.parts import cut
+from tracecal.answers.parts.cutter import cut
+from tracecal.answers.parts.parts import Parts
 
 SIZES = (20_000, 1_000_000)
 NAMES = ("capital", "largest city", "continent", "currency", "calling code")

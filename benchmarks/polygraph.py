@@ -17,8 +17,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from benchmarks.decoding import model_of, tokens
 from benchmarks.timing import Row, paired
 from trace_workflow.models.decoding import decode
-from tracecal.capture.context import StopStrings
-from tracecal.capture.model import pack
+from tracecal.capture.packed_linear import pack
+from tracecal.capture.stop_strings import StopStrings
 
 PROMPT = 24
 # (vocabulary, width, layers, answers, at once, new tokens): a real vocabulary at two lengths, as its

@@ -24,8 +24,8 @@ from trace_workflow.figures.labels_needed import MARKERS
 from trace_workflow.tables.few_labels import LABELS
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
-from tracecal.estimators.of_traces import inputs
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
+from tracecal.estimators.trace_inputs import inputs
 from tracecal.pages import figure_style
 
 ANSWERS, SETS, SPLITS, RESAMPLES, SEED = 1200, 3, 20, 500, 2026

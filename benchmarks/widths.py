@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tracecal.answers.tokens import entropy_bounds
+from tracecal.answers.entropy_bounds import entropy_bounds
 from tracecal.calibrator.schema import load
 from tracecal.calibrator.scoring import score_answer
 from tracecal.capture.model import load_model
-from tracecal.io.traces import evaluated, read_traces
+from tracecal.io.evaluated import evaluated
+from tracecal.io.traces import read_traces
 
 LENGTHS = (20, 5, 1)
 

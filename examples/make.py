@@ -28,7 +28,7 @@ from trace_workflow.demo.closed_book import known_facts
 from trace_workflow.demo.countries import states_of_the_usa
 from trace_workflow.models.prompt import messages
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibrator.fitting import FitSettings, calibrate_answers
 from tracecal.calibrator.schema import default_estimator
 from tracecal.capture.model import load_model, load_tokenizer

@@ -4,7 +4,7 @@
 # writes  predictions/, picked/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task},
 #         metrics.parquet, analyses/languages.parquet, config.yaml; the same below subset/
 
-from tracecal.io.checksums import hash_of
+from tracecal.io.digests import hash_of
 
 # The parts that one calibrator of their task tells apart.
 PART_NAMES = lambda wildcards: (

@@ -7,7 +7,7 @@ from functools import partial
 from trace_workflow.config.models import job_requests
 from trace_workflow.jobs.code_hash import code_version
 from trace_workflow.jobs.code_hash import settings_hash
-from tracecal.io.checksums import text_hash
+from tracecal.io.digests import text_hash
 from trace_workflow.plan.entries import QUESTIONS
 from trace_workflow.plan.entries import SUBSETS
 from tracecal.io.files import verify

@@ -8,7 +8,7 @@ from trace_workflow.config import paper
 from trace_workflow.plan.entries import analysed
 from trace_workflow.tables import columns
 from tracecal.explorer.page import SOURCES
-from tracecal.estimators.registry import entries
+from tracecal.estimators.entry import entries
 
 # What `all` makes: tables, figures and pages, and a calibrator of each model and task.
 RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])

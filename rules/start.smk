@@ -33,7 +33,7 @@ from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from trace_workflow.plan.plan import plan
 from trace_workflow.config.selection import load_run
-from tracecal.io.checksums import REMEMBERED
+from tracecal.io.digests import REMEMBERED
 from trace_workflow.tables.captions import Pages
 
 

@@ -21,8 +21,8 @@ from tracecal.calibration.few_labels import fit_ridge
 from tracecal.calibration.guarantee import find_guarantees
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import DEFAULT
-from tracecal.estimators.of_traces import inputs
 from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.trace_inputs import inputs
 
 CONFIDENCE, RATE, LABELS, SHARE = 0.9, 0.2, 100, 0.35
 KAPPA = 0.6

@@ -37,7 +37,7 @@ assert load_run(value, "config", Path(".")).tasks["riddles"].label == "Riddles"
     "Add an estimator of a family that is there": (
         2,
         """
-from tracecal.estimators.reading import family_scores
+from tracecal.estimators.scores import family_scores
 family = made.families["likelihood"]
 assert "max_prob" in family.scores
 frame = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.0, 1.0]]})
@@ -48,7 +48,7 @@ assert scores["max_prob"].to_list() == [1.0]
     "Add a family of estimators": (
         2,
         """
-from tracecal.estimators.reading import family_scores
+from tracecal.estimators.scores import family_scores
 family = made.families["concision"]
 assert family.scores == ["concision"]
 frame = pl.DataFrame({"example_id": ["a", "b"], "log_length": [0.0, 1.5]})
@@ -90,7 +90,7 @@ assert "{" not in made.words("error_counts", words["error_counts"], [])["caption
         4,
         """
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 for name in ("auto", "tgi"):
     read = read_answers("tests/tracecal/answers/real/tgi.jsonl", Reading(format=name, vocabulary=9))
     assert read.frame["surprisal"].to_list() == [[0.25, 0.5]]

@@ -6,8 +6,8 @@ import polars as pl
 
 from trace_workflow.jobs.job import job
 from tracecal.calibration.accuracy import accuracy_by_language, accuracy_row
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
-from tracecal.io.traces import evaluated
 
 with job(snakemake):
     rows, divided = [], []

@@ -6,7 +6,8 @@ from trace_workflow.jobs.job import job
 from trace_workflow.models.folders import fingerprint
 from trace_workflow.models.nli import COMPARISONS, compare_samples
 from trace_workflow.models.text_encoders import load_encoder, write_output
-from tracecal.io.traces import arrow_metadata, evaluated, read_arrow, read_traces
+from tracecal.io.evaluated import evaluated
+from tracecal.io.traces import arrow_metadata, read_arrow, read_traces
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources

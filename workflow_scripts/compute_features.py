@@ -2,8 +2,9 @@
 
 from trace_workflow.jobs.job import job
 from tracecal.features.features import answer_features
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import write_parquet
-from tracecal.io.traces import evaluated, read_traces
+from tracecal.io.traces import read_traces
 
 with job(snakemake):
     traces = read_traces(snakemake.input.traces, ["example_id", "surprisal", "entropy"])

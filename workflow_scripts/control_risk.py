@@ -4,8 +4,9 @@ from trace_workflow.jobs.job import job
 from tracecal.calibration.few_labels import PART_FEATURE, part_codes
 from tracecal.calibration.risk_control import control_risk
 from tracecal.calibrator.schema import fitted_on
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_json, read_parquet, write_json
-from tracecal.io.traces import arrow_metadata, evaluated
+from tracecal.io.traces import arrow_metadata
 
 with job(snakemake):
     inputs, params = snakemake.input, snakemake.params

@@ -2,7 +2,7 @@
 
 from trace_workflow.jobs.job import job
 from trace_workflow.models.part_traces import cut_traces, trace_table
-from tracecal.answers.part_spec import Parts
+from tracecal.answers.parts.parts import Parts
 from tracecal.io.files import read_parquet, write_parquet
 from tracecal.io.traces import arrow_metadata, read_traces, write_table
 

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from trace_workflow.config.custom import require_unedited
 from trace_workflow.jobs.job import job
-from tracecal.estimators.reading import family_scores
+from tracecal.estimators.scores import family_scores
 from tracecal.io.files import write_parquet
 
 with job(snakemake):

@@ -1,9 +1,9 @@
 """Put the scores of all families side by side."""
 
 from trace_workflow.jobs.job import job
-from tracecal.estimators.reading import join_scores
+from tracecal.estimators.scores import join_scores
+from tracecal.io.evaluated import evaluation_ids
 from tracecal.io.files import read_parquet, write_parquet
-from tracecal.io.traces import evaluation_ids
 
 with job(snakemake):
     families = [read_parquet(path, needed=["example_id"]) for path in snakemake.input.families]

@@ -3,8 +3,9 @@
 import pyarrow as pa
 
 from trace_workflow.jobs.job import job
-from tracecal.answers.as_traces import IMPORTED, answers_to, as_traces, entropies_of, kind_of
-from tracecal.answers.settings import Reading
+from tracecal.answers.imported_traces import IMPORTED, as_traces, entropies_of, kind_of
+from tracecal.answers.reading import Reading
+from tracecal.answers.task_answers import answers_to
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import write_table
 

@@ -4,9 +4,10 @@ import polars as pl
 
 from trace_workflow.jobs.job import job
 from trace_workflow.models.running import Step, record
-from tracecal.answers.as_traces import IMPORTED, NOT_REPLAYABLE, answers_to, kind_of
+from tracecal.answers.imported_traces import IMPORTED, kind_of
+from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS
-from tracecal.answers.settings import Reading
+from tracecal.answers.task_answers import NOT_REPLAYABLE, answers_to
 from tracecal.capture.model import load_tokenizer
 from tracecal.capture.replay import replay_traces, tokenisation, tokenised
 from tracecal.io.files import write_parquet

@@ -3,8 +3,8 @@
 from trace_workflow.jobs.job import job
 from tracecal.calibration.resampling import resample_metrics
 from tracecal.estimators.entry import PICKED
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
-from tracecal.io.traces import evaluated
 
 with job(snakemake):
     params, wildcards = snakemake.params, snakemake.wildcards

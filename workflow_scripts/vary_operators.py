@@ -4,8 +4,9 @@ import polars as pl
 
 from trace_workflow.analyses.operator_variants import permuted_scores, varied_scores
 from trace_workflow.jobs.job import job
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import write_parquet
-from tracecal.io.traces import evaluated, read_traces
+from tracecal.io.traces import read_traces
 
 with job(snakemake):
     traces = read_traces(snakemake.input.traces, ["example_id", "surprisal", "entropy"])

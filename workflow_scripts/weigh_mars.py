@@ -4,8 +4,10 @@ from trace_workflow.jobs.job import job
 from trace_workflow.models.folders import fingerprint
 from trace_workflow.models.mars_weights import PHRASE_WEIGHTS, phrase_weights
 from trace_workflow.models.text_encoders import load_encoder, write_output
-from tracecal.capture.model import load_tokenizer, special_ids
-from tracecal.io.traces import arrow_metadata, evaluated, read_traces
+from tracecal.capture.model import load_tokenizer
+from tracecal.capture.special_tokens import special_ids
+from tracecal.io.evaluated import evaluated
+from tracecal.io.traces import arrow_metadata, read_traces
 
 with job(snakemake):
     paths, params, resources = snakemake.input, snakemake.params, snakemake.resources

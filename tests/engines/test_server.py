@@ -9,16 +9,16 @@ from dataclasses import replace
 
 import httpx2 as httpx
 import pytest
-from tracecal.serving.proxy.confidence import Scorer
 
 from support.log_rows import write
 from support.made import fitted
 from support.running import events, proxied
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.capture.replay import replay_answers
+from tracecal.serving.proxy.confidence import Scorer
 
 pytestmark = pytest.mark.vllm
 PORT = 8317

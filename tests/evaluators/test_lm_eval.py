@@ -8,7 +8,7 @@ from aiohttp import web
 from evaluators.conftest import chat_logprobs, made
 from support.upstream import Background
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 
 pytestmark = pytest.mark.evaluators
 TASK = """

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2 as httpx
-from tracecal.serving.proxy.settings import Settings
 
 from support.upstream import Background
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.serving.proxy.proxy import Proxy, escalation, server_options
+from tracecal.serving.proxy.settings import Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 READING = Reading(vocabulary=1000, processed="no")

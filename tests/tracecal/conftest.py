@@ -5,13 +5,13 @@ import random
 from dataclasses import replace
 
 import pytest
-from tracecal.serving.proxy.confidence import Scorer
 
 from support.made import stored
 from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.calibrator.schema import from_stored
 from tracecal.io.files import write_json
+from tracecal.serving.proxy.confidence import Scorer
 
 
 @pytest.fixture(autouse=True)

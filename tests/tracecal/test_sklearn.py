@@ -17,7 +17,7 @@ from tracecal import sklearn as of_traces
 from tracecal.calibration.few_labels import fit_mixtures, fit_ridge
 from tracecal.calibration.fits import fit
 from tracecal.calibrator.schema import from_stored
-from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.trace_inputs import inputs
 from tracecal.sklearn import (
     LogRidgeClassifier,
     StackOfSixClassifier,

@@ -19,8 +19,8 @@ from tracecal.answers.sources import answers_in
 from tracecal.calibration.few_labels import EITHER_SIGN, MEMBERS, RIDGE, Member, fit_mixtures
 from tracecal.calibration.fits import Fit, Method, fit_all
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import KNOWN, inputs
 from tracecal.estimators.registry import ESTIMATORS
+from tracecal.estimators.trace_inputs import KNOWN, inputs
 from tracecal.features.traces import traces_in
 
 try:

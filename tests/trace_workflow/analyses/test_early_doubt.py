@@ -18,10 +18,11 @@ from trace_workflow.tables import early_doubt as table
 from trace_workflow.tables.settings import Settings
 from tracecal.calibration.resampling import draw_counts, draw_splits
 from tracecal.calibration.splits import make_splits
-from tracecal.estimators import entropy, likelihood, of_traces, trace, trajectory
-from tracecal.estimators.reading import family_scores
+from tracecal.estimators import entropy, likelihood, trace, trace_inputs, trajectory
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.features.features import answer_features, first_tokens
+from tracecal.estimators.scores import family_scores
+from tracecal.features.features import answer_features
+from tracecal.features.prefix import first_tokens
 from tracecal.io.input_files import read_yaml
 from tracecal.io.traces import provenance, read_arrow
 
@@ -50,7 +51,7 @@ def found():
 
 def test_all_tokens_give_the_scores_and_features_of_whole_answers():
     whole = answered("t")
-    seen = of_traces.inputs(first_tokens(whole, early.PREFIXES[early.ALL]), COLUMNS)
+    seen = trace_inputs.inputs(first_tokens(whole, early.PREFIXES[early.ALL]), COLUMNS)
     features = answer_features(whole)
     for name in COLUMNS:
         folder, column = name.split(".", 1)
@@ -72,7 +73,7 @@ def test_a_prefix_is_what_numpy_slices(tokens, values):
 
 def test_a_score_after_one_token_is_that_tokens():
     whole = answered("t")
-    seen = of_traces.inputs(first_tokens(whole, 1), COLUMNS)
+    seen = trace_inputs.inputs(first_tokens(whole, 1), COLUMNS)
     first = np.array([float(values[0]) for values in whole["surprisal"]])
     assert np.allclose(seen["scores.seq_logp"], np.exp(-first))
     assert (seen["features.log_length"] == 0).all()

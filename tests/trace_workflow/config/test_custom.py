@@ -10,9 +10,9 @@ import yaml
 from trace_workflow.config.custom import custom_code, require_unedited
 from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
+from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.custom_scores import SCORES, answers
-from tracecal.estimators.reading import family_scores
-from tracecal.estimators.registry import custom_estimators
+from tracecal.estimators.scores import family_scores
 from tracecal.features.features import answer_features
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES, write_table

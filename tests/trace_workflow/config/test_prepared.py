@@ -10,7 +10,7 @@ from trace_workflow.config import task_tables
 from trace_workflow.config.task_digests import prepared_digest
 from trace_workflow.config.tasks import Rows
 from tracecal.errors import InputError
-from tracecal.io.checksums import REMEMBERED
+from tracecal.io.digests import REMEMBERED
 
 ROWS = [{"q": f"What is {n} + 1?", "a": str(n + 1)} for n in range(9)]
 SPEC = Rows.model_validate(

@@ -8,7 +8,7 @@ from trace_workflow.demo.similarity import BATCH, contrast, shuffled_batches, tr
 from trace_workflow.demo.training import save_tokenizer
 from trace_workflow.models.text_encoders import is_cross_encoder, load_encoder
 from trace_workflow.models.token_sar_weights import similarities
-from tracecal.io.checksums import digest as sha256
+from tracecal.io.digests import digest as sha256
 
 SETTINGS = EncoderSettings(layers=1, width=32, learning_rate=2e-3, examples=1600, seed=1)
 

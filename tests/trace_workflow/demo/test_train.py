@@ -20,7 +20,7 @@ from trace_workflow.demo.training import (
     train_model,
 )
 from tracecal.errors import InputError
-from tracecal.io.checksums import digest as sha256
+from tracecal.io.digests import digest as sha256
 
 SETTINGS = Settings(layers=1, width=32, learning_rate=6e-3, epochs=0.5, tokens_per_step=384, seed=1)
 

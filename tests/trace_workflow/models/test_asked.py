@@ -15,7 +15,7 @@ from trace_workflow.models.prompt import decoded_answers
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.errors import InputError
 from tracecal.estimators import asked as formulas
-from tracecal.estimators.reading import family_scores
+from tracecal.estimators.scores import family_scores
 from tracecal.io.traces import TRACES, arrow_metadata, provenance, read_arrow
 
 TEXTS = SelfEvaluation()

@@ -6,7 +6,7 @@ import torch
 
 from support.tiny import ARCHITECTURES
 from trace_workflow.models.beams import search_beams
-from tracecal.capture.context import StopStrings
+from tracecal.capture.stop_strings import StopStrings
 
 WIDTH = 5
 

@@ -8,8 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from support.scripts import run_script
 from trace_workflow.models.part_traces import LACKING, NO_ANSWER, cut_traces
-from tracecal.answers.part_spec import Parts
-from tracecal.answers.parts import UNPARSED
+from tracecal.answers.parts.cutter import UNPARSED
+from tracecal.answers.parts.parts import Parts
 from tracecal.errors import InputError
 from tracecal.estimators.trace import SCORES
 from tracecal.features.features import answer_features

@@ -15,7 +15,7 @@ from trace_workflow.models.decoding import decode
 from trace_workflow.models.hidden import last_states
 from trace_workflow.models.p_true import next_probabilities
 from trace_workflow.models.parallel import in_parallel, on_model
-from tracecal.capture.context import StopStrings
+from tracecal.capture.stop_strings import StopStrings
 
 LOADING = {"dtype": "float32", "attention": None, "quantization": None}
 PROMPTS = [[*range(5, 14 + i), *range(20, 20 + i)] for i in range(5)]

@@ -9,8 +9,8 @@ from scipy.stats import chisquare
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.decoding import decode
 from trace_workflow.models.sampling import sample_task
-from tracecal.capture.capture import Draws, inverse_cdf, uniform
-from tracecal.capture.context import StopStrings
+from tracecal.capture.draws import Draws, inverse_cdf, uniform
+from tracecal.capture.stop_strings import StopStrings
 
 ASKING = PromptSettings(max_new_tokens=8)
 

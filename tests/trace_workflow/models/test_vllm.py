@@ -23,8 +23,9 @@ from trace_workflow.models.parallel import on_model
 from trace_workflow.models.running import engine_of
 from trace_workflow.models.sampling import sample_task
 from tracecal.capture.batches import NotFiniteError
-from tracecal.capture.capture import Draws, capture
-from tracecal.capture.context import StopStrings
+from tracecal.capture.capture import capture
+from tracecal.capture.draws import Draws
+from tracecal.capture.stop_strings import StopStrings
 from tracecal.errors import InputError
 
 

@@ -23,8 +23,10 @@ from trace_workflow.config.run import load_config
 from trace_workflow.tables import notes, write
 from trace_workflow.tables.captions import ROWS, shown
 from trace_workflow.tables.table import as_printed
-from tracecal.estimators.entry import LIKELIHOOD, TRACE_PLUS_FEATURES, Entry
-from tracecal.estimators.registry import ESTIMATORS, REPRESENTATIVE, protocol_rows
+from tracecal.estimators.entry import Entry
+from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
+from tracecal.estimators.protocol import protocol_rows
+from tracecal.estimators.registry import ESTIMATORS, REPRESENTATIVE
 from tracecal.io.input_files import read_yaml
 
 CONFIG = load_config(read_yaml("config/paper.yaml"), "config/paper.yaml")

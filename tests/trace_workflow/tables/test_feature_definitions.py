@@ -8,7 +8,7 @@ import pytest
 from support import synthetic
 from trace_workflow.tables import write
 from trace_workflow.tables.trace_plus_features import DEFINITIONS, table
-from tracecal.estimators.entry import LIKELIHOOD, TRACE_PLUS_FEATURES
+from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS
 from tracecal.features.features import answer_features
 

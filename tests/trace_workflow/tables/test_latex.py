@@ -16,7 +16,8 @@ from trace_workflow.tables import cross_model, main_comparison, protocol_compari
 from trace_workflow.tables import risk_coverage as risks
 from trace_workflow.tables.table import Column, Table
 from tracecal.estimators.entry import Entry
-from tracecal.estimators.registry import ESTIMATORS, protocol_rows
+from tracecal.estimators.protocol import protocol_rows
+from tracecal.estimators.registry import ESTIMATORS
 
 TEXT = paper.BIBLIOGRAPHY.read_text(encoding="utf-8")
 KNOWN = set(citations.keys(TEXT))

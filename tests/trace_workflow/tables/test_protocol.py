@@ -4,7 +4,8 @@ from support import synthetic
 from trace_workflow.config import paper
 from trace_workflow.tables import write
 from trace_workflow.tables.protocol_comparison import COLUMNS, table
-from tracecal.estimators.registry import ESTIMATORS, protocol_rows
+from tracecal.estimators.protocol import protocol_rows
+from tracecal.estimators.registry import ESTIMATORS
 
 
 def test_marks_are_the_papers_where_it_has_them():

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from support.log_rows import write
-from tracecal.answers import rows, settings
+from tracecal.answers import reading
+from tracecal.answers.formats import registry
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 
 ROW = {"example_id": "a", "answer": "51", "surprisal": [0.5, 0.25], "entropy": [0.75, 0.5]}
@@ -258,7 +259,7 @@ def test_contradictory_verdicts_are_refused(read, row):
 
 
 def test_the_formats_that_can_be_named_are_those_that_are_read_in_that_order():
-    assert tuple(rows.FORMATS) == settings.FORMATS
+    assert tuple(registry.FORMATS) == reading.FORMATS
 
 
 def test_a_verdict_at_a_path_that_envelope_and_answer_both_have_must_agree(read):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.answers.part_spec import Parts
-from tracecal.answers.parts import NO_REASONING, UNPARSED, UNSPELLED, cut, places, spans
+from tracecal.answers.parts.cutter import NO_REASONING, UNPARSED, UNSPELLED, cut
+from tracecal.answers.parts.parts import Parts
+from tracecal.answers.parts.spans import places, spans
 from tracecal.errors import InputError
 
 FIELDS = ("capital", "currency", "continent")
@@ -117,7 +118,7 @@ def test_answers_are_cut_in_batches(monkeypatch):
     answers = [("Capital: b", ["Capital: ", "b"]), ("no", ["no"]), ("Capital: c", [*"Capital: c"])]
     traces, parts = frame(*answers), Parts(lines=["capital"])
     at_once = cut(traces, parts)
-    monkeypatch.setattr("tracecal.answers.parts.BATCH", 1)
+    monkeypatch.setattr("tracecal.answers.parts.cutter.BATCH", 1)
     assert [one.rows() for one in cut(traces, parts)] == [one.rows() for one in at_once]
     assert all(one.is_empty() for one in cut(traces.clear(), parts))
 

@@ -7,8 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.answers.part_spec import Parts, documents, found, steps
-from tracecal.answers.parts import spans
+from tracecal.answers.parts.json_document import documents, found, steps
+from tracecal.answers.parts.parts import Parts
+from tracecal.answers.parts.spans import spans
 from tracecal.io.settings import parse
 
 # What YAML 1.1 reads as JSON does: no control or unusual line characters outside of escapes.

@@ -6,7 +6,7 @@ import pytest
 
 from support.log_rows import TWO, token, write
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from support.log_rows import TWO, token, write
-from tracecal.answers.read import ZSTANDARD, read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.read import read_answers
+from tracecal.answers.reading import Reading
+from tracecal.answers.row_file import ZSTANDARD
 from tracecal.errors import InputError
 
 
@@ -193,7 +194,7 @@ def test_a_task_of_lm_eval_that_generates_nothing_is_refused(tmp_path):
 
 
 def test_a_small_log_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tracecal.answers.read.MOST_UNPACKED", 2**20)
+    monkeypatch.setattr("tracecal.answers.row_file.MOST_UNPACKED", 2**20)
     path = tmp_path / "small.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
         log.writestr("samples/a.json", " " * 2**24)

@@ -6,12 +6,13 @@ import polars as pl
 import pytest
 
 from support.scripts import run_script
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibrator.schema import fitted_on
 from tracecal.features.features import answer_features
-from tracecal.io.checksums import digest
+from tracecal.io.digests import digest
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet, write_parquet
-from tracecal.io.traces import arrow_metadata, evaluated, read_traces
+from tracecal.io.traces import arrow_metadata, read_traces
 
 TRACE = {"surprisal": [0.5, 0.25], "entropy": [0.75, 0.5]}
 KIND = {"stop_token": "included", "processed": "no", "model": "m"}

@@ -9,9 +9,9 @@ from typing import get_args
 import polars as pl
 import pytest
 
+from tracecal.answers.formats.registry import FORMATS
 from tracecal.answers.read import read_answers
-from tracecal.answers.rows import FORMATS
-from tracecal.answers.settings import Format, Reading
+from tracecal.answers.reading import Format, Reading
 
 REAL = Path(__file__).with_name("real")
 

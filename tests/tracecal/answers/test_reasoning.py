@@ -6,12 +6,16 @@ from hypothesis import strategies as st
 
 from support.log_rows import chat, token
 from support.written import write_arrow
-from tracecal.answers.as_traces import NOT_REPLAYABLE, kind_of
+from tracecal.answers.imported_traces import kind_of
+from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.read import read_answers
-from tracecal.answers.record import RawAnswer, as_frame, parted, with_kept
-from tracecal.answers.rows import read_row
-from tracecal.answers.settings import Reading
-from tracecal.answers.tokens import Step, WrongRow
+from tracecal.answers.reading import Reading
+from tracecal.answers.reasoning import parted, with_kept
+from tracecal.answers.record import as_frame
+from tracecal.answers.row import read_row
+from tracecal.answers.step import Step
+from tracecal.answers.task_answers import NOT_REPLAYABLE
+from tracecal.answers.wrong_row import WrongRow
 from tracecal.errors import InputError
 from tracecal.io.traces import TRACES
 

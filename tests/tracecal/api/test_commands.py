@@ -304,7 +304,7 @@ def test_watch(files, capsys, caplog):
 # Commands alone: a page and a proxy that are served, a model that is loaded, and help.
 ALONE = {"serve", "reading", "settings"}
 # What is no work of a command: its options, its messages, what is read of them, and servers.
-AROUND = {"tracecal.cli.options", "tracecal.errors", "tracecal.answers.settings"}
+AROUND = {"tracecal.cli.options", "tracecal.errors", "tracecal.answers.reading"}
 AROUND |= {"tracecal.calibration.settings"}
 
 

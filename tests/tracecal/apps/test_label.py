@@ -21,7 +21,7 @@ from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
 from tracecal.answers.read import read_answers
-from tracecal.calibrator.parts import labelled_parts
+from tracecal.calibration.part_answers import labelled_parts
 from tracecal.calibrator.schema import DEFAULT, LABELS
 from tracecal.cli.main import main
 from tracecal.errors import InputError

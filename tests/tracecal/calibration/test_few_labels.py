@@ -25,7 +25,7 @@ from tracecal.calibration.fits import Constant, fit_all, from_json
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.schema import interval
-from tracecal.estimators.entry import TRACE_PLUS_FEATURES
+from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
 
 BY_ID = {entry.id: entry for entry in ESTIMATORS}

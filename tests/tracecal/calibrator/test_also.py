@@ -5,19 +5,19 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tracecal.serving.proxy.settings import Settings
 
 import tracecal
 from support.made import answers
 from tracecal.answers.read import answers_of, read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibration.few_labels import OWN, RIDGE
 from tracecal.calibration.fits import from_json
 from tracecal.calibrator import card
 from tracecal.cli.main import main
-from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.trace_inputs import inputs
 from tracecal.explorer import of_file
 from tracecal.serving.proxy.proxy import Served, run
+from tracecal.serving.proxy.settings import Settings
 
 CONFIG = {"splits": {"count": 1}}
 JUDGE = {"judge": "scores.judge"}

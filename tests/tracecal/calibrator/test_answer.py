@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.made import answers
-from tracecal.answers.tokens import entropy_bounds
+from tracecal.answers.entropy_bounds import entropy_bounds
 from tracecal.calibrator.schema import from_stored, interval
 from tracecal.calibrator.scoring import score_answer, score_answers, score_response
 from tracecal.errors import InputError
-from tracecal.estimators.entry import TRACE_PLUS_FEATURES
-from tracecal.estimators.of_traces import NEED_ENTROPY, SLOPES, UNBOUNDED, input_bounds, inputs
+from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
+from tracecal.estimators.input_bounds import SLOPES, UNBOUNDED, input_bounds
+from tracecal.estimators.trace_inputs import NEED_ENTROPY, inputs
 from tracecal.features.features import OF_ONE, answer_features, features_of_one
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -7,30 +7,25 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.stream import Stream
-from tracecal.serving.proxy.wire import FORMS
 
 import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
-from tracecal.answers.evaluations import without_part_labels
-from tracecal.answers.part_spec import Parts, leaves
+from tracecal.answers.parts.json_schema import leaves
+from tracecal.answers.parts.labels import without_part_labels
+from tracecal.answers.parts.parts import Parts, asked_parts, given_parts
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
-from tracecal.answers.tokens import WrongRow
-from tracecal.calibrator.parts import (
-    UNFITTED,
-    asked_parts,
-    given_parts,
-    part_answers,
-    score_parts,
-    score_response_parts,
-)
+from tracecal.answers.reading import Reading
+from tracecal.answers.wrong_row import WrongRow
+from tracecal.calibration.part_answers import part_answers
+from tracecal.calibrator.parts import UNFITTED, score_parts, score_response_parts
 from tracecal.calibrator.schema import interval, load
 from tracecal.calibrator.scoring import score_answer
 from tracecal.cli.main import main
 from tracecal.errors import InputError
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.stream import Stream
+from tracecal.serving.proxy.wire import FORMS
 
 NAMES = ("capital", "currency")
 VALUES = ("Lima", "Sol", "Rome", "Euro", "Kiel")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.made import answers, stored
-from tracecal.answers.as_traces import entropies_of
-from tracecal.answers.settings import Reading
+from tracecal.answers.imported_traces import entropies_of
+from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
@@ -31,7 +31,7 @@ from tracecal.calibrator.schema import (
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators import registry
-from tracecal.estimators.of_traces import NEED_ENTROPY, inputs
+from tracecal.estimators.trace_inputs import NEED_ENTROPY, inputs
 from tracecal.io.files import write_json
 
 

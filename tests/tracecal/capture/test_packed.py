@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from support.tiny import ARCHITECTURES, initialise_model
-from tracecal.capture import model as packing
-from tracecal.capture.model import PackedLinear, load_model, pack
+from tracecal.capture import packed_linear as packing
+from tracecal.capture.model import load_model
+from tracecal.capture.packed_linear import PackedLinear, pack
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.capture.context import StopStrings
+from tracecal.capture.stop_strings import StopStrings
 
 
 def searched_whole(stops, token_ids):

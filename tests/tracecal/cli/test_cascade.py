@@ -10,7 +10,7 @@ from tracecal.calibrator.fitting import FitSettings, cascade_answers
 from tracecal.calibrator.schema import DEFAULT, LABELS, from_stored
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.trace_inputs import inputs
 
 SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
 

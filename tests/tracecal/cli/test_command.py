@@ -18,7 +18,7 @@ from support.made import answers
 from support.running import REPOSITORY
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.write import render_csv
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibrator import fitting as fit
 from tracecal.calibrator import report
 from tracecal.calibrator.fitting import FitSettings, calibrate_answers, labelled

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.made import answers
-from tracecal.calibrator.parts import given_parts
+from tracecal.answers.parts.parts import given_parts
 from tracecal.cli.main import commands, main
 from tracecal.cli.options import READ, WRITTEN, require_apart
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import httpx2 as httpx
 import pytest
-from tracecal.serving.proxy.confidence import Scorer
 
 from support.log_rows import TWO, batch, chat, token, write
 from support.running import ASK, CHAT, KEY, OF_JSON, READING, command, events, proxied
 from support.upstream import ANSWERS, CHUNKS, Upstream
 from tracecal.answers.read import read_answers
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
+from tracecal.serving.proxy.confidence import Scorer
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

@@ -4,11 +4,11 @@ import json
 
 import polars as pl
 
-from tracecal.answers.as_traces import answers_to
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
+from tracecal.answers.task_answers import answers_to
 from tracecal.estimators.columns import SCORES, answers
-from tracecal.estimators.reading import family_scores
-from tracecal.io.checksums import digest
+from tracecal.estimators.scores import family_scores
+from tracecal.io.digests import digest
 from tracecal.io.files import write_parquet
 
 

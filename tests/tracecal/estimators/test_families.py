@@ -8,8 +8,8 @@ from support.scripts import run_script
 from support.written import write_arrow
 from tracecal.errors import InputError
 from tracecal.estimators import selfcheckgpt, semantic_entropy, supervised
-from tracecal.estimators.of_traces import KNOWN
 from tracecal.estimators.registry import ESTIMATORS, of_trace_alone
+from tracecal.estimators.trace_inputs import KNOWN
 from tracecal.io.traces import provenance
 
 FLOATS = pa.list_(pa.float32())

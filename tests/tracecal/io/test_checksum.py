@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from support.written import write_arrow
 from tracecal.errors import InputError
-from tracecal.io import checksums as seal
-from tracecal.io.checksums import MADE_WITH, read_sum
+from tracecal.io import checksums, ownership, seals
+from tracecal.io.checksums import read_sum
 from tracecal.io.files import (
     atomic_folder,
     read_json,
@@ -21,6 +21,7 @@ from tracecal.io.files import (
     write_json,
     write_parquet,
 )
+from tracecal.io.ownership import MADE_WITH
 from tracecal.io.traces import arrow_metadata, read_arrow
 
 ROWS = [{"example_id": f"e{index}", "value": index / 7} for index in range(50)]
@@ -43,12 +44,12 @@ def test_a_result_that_lost_its_checksum_is_refused_by_name(tmp_path, monkeypatc
         (part / "config.json").write_text("{}")
     assert read_json(path) == {"a": 1}
     assert read_json(model / "config.json") == {}, "the folder's checksum is its own"
-    seal.require_sum(model)
+    checksums.require_sum(model)
     for one in (path, model):
-        seal.beside(one).unlink()
+        ownership.beside(one).unlink()
         with pytest.raises(InputError, match=rf"{one} has lost its checksum.*--force {one}"):
-            seal.require_sum(one)
-    seal.require_sum(path, given=True)
+            checksums.require_sum(one)
+    checksums.require_sum(path, given=True)
     Path("mine.json").write_text('{"a": 2}')
     assert read_json("mine.json") == {"a": 2}, "what is not ours needs none"
 
@@ -73,25 +74,25 @@ def test_a_checksum_says_what_made_the_result_and_no_bit_of_it_may_flip(tmp_path
     write_json({"a": 1}, path)
     MADE_WITH.reset(made)
     assert read_sum(path)[1:] == ("audits/m/t.json", "0123456789abcdef")
-    whole = seal.beside(path).read_bytes()
+    whole = ownership.beside(path).read_bytes()
     for place in range(8 * len(whole)):
         flipped = bytearray(whole)
         flipped[place // 8] ^= 1 << (place % 8)
-        seal.beside(path).write_bytes(flipped)
+        ownership.beside(path).write_bytes(flipped)
         with pytest.raises(InputError, match=rf"--force {path}$"):
             read_json(path)
-    seal.beside(path).write_bytes(whole.splitlines(keepends=True)[0])
+    ownership.beside(path).write_bytes(whole.splitlines(keepends=True)[0])
     assert read_json(path) == {"a": 1}, "older results do not say what made them"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_every_single_flipped_bit_is_found(files, kind):
     content = files[kind].read_bytes()
-    assert not seal.is_broken(content)
+    assert not seals.is_broken(content)
     flipped = bytearray(content)
     for place in range(8 * len(content)):
         flipped[place // 8] ^= 1 << (place % 8)
-        assert seal.is_broken(bytes(flipped)), f"bit {place}"
+        assert seals.is_broken(bytes(flipped)), f"bit {place}"
         flipped[place // 8] ^= 1 << (place % 8)
 
 
@@ -116,7 +117,7 @@ def test_what_was_written_is_what_is_read(files):
 
 @given(
     text=st.sampled_from(
-        [seal.blank("x.parquet")[seal.KEY], seal.KEY, "seal-sha256:" + "a" * 64, "0" * 64]
+        [seals.blank("x.parquet")[seals.KEY], seals.KEY, "seal-sha256:" + "a" * 64, "0" * 64]
     )
 )
 def test_data_that_looks_like_a_seal_is_left_as_it_is(tmp_path_factory, text):
@@ -159,7 +160,7 @@ def test_no_flipped_bit_of_json_or_of_its_checksum_is_read(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     path = Path("results/run/calibrators/m/task.json")
     write_json({"trace_plus": {"threshold": 0.53}}, path)
-    for file in (path, seal.beside(path)):
+    for file in (path, ownership.beside(path)):
         content = file.read_bytes()
         for bit in range(8 * len(content)):
             flipped = bytearray(content)
@@ -171,7 +172,7 @@ def test_no_flipped_bit_of_json_or_of_its_checksum_is_read(tmp_path, monkeypatch
     assert read_json(path) == {"trace_plus": {"threshold": 0.53}}
     other = path.with_name("other.json")
     shutil.copy(path, other)
-    shutil.copy(seal.beside(path), seal.beside(other))
+    shutil.copy(ownership.beside(path), ownership.beside(other))
     with pytest.raises(InputError, match=r"it was made as calibrators/m/task\.json"):
         read_json(other)
 
@@ -182,14 +183,14 @@ def test_a_folder_that_changed_is_refused_and_its_files_are_as_readable_as_it(tm
         (part / "model.safetensors").write_bytes(b"weights")
         (part / "model.safetensors").chmod(0o600)
     assert folder.stat().st_mode & 0o666 == (folder / "model.safetensors").stat().st_mode & 0o777
-    seal.require_sum(folder)
+    checksums.require_sum(folder)
     (folder / "added_tokens.json").touch()
     with pytest.raises(InputError, match=r"model cannot be read \(it does not match its checksum"):
-        seal.require_sum(folder)
+        checksums.require_sum(folder)
     (folder / "added_tokens.json").unlink()
     (folder / "model.safetensors").write_bytes(b"weight5")
     with pytest.raises(InputError, match="it does not match its checksum"):
-        seal.require_sum(folder)
+        checksums.require_sum(folder)
 
 
 def test_a_file_written_within_a_folder_belongs_to_the_folders_own_name(tmp_path, monkeypatch):

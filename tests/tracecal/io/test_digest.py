@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tracecal.io import checksums as module
-from tracecal.io.checksums import REMEMBERED, digest
+from tracecal.io import digests as module
+from tracecal.io.digests import REMEMBERED, digest
 
 
 @pytest.fixture

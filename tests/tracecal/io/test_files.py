@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from tracecal.errors import InputError
-from tracecal.io.checksums import MADE_WITH, beside
 from tracecal.io.files import (
     DOUBTED,
     atomic_folder,
@@ -20,6 +19,7 @@ from tracecal.io.files import (
     write_json,
     write_parquet,
 )
+from tracecal.io.ownership import MADE_WITH, beside
 from tracecal.io.traces import write_table
 
 

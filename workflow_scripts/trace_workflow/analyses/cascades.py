@@ -18,8 +18,9 @@ from trace_workflow.analyses.study_files import Pairs, Paths, by_pair
 from tracecal.calibration.cascade import KEYS, ROWS, cascade_table, task_curves
 from tracecal.calibration.costs import BY_PARAMETERS, BY_PRICE, active_parameters, answer_costs
 from tracecal.calibration.predictions import PREDICTIONS
+from tracecal.io.evaluated import evaluation_ids
 from tracecal.io.files import read_parquet
-from tracecal.io.traces import evaluation_ids, read_arrow
+from tracecal.io.traces import read_arrow
 
 CASCADES = {**dict.fromkeys(KEYS, pl.String), **ROWS, "unit": pl.String}
 

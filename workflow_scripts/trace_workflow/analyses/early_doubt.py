@@ -20,10 +20,11 @@ from tracecal.calibration.resampling import (
     mean_over_splits,
     resample_metrics,
 )
-from tracecal.estimators.of_traces import inputs
-from tracecal.features.features import first_tokens
+from tracecal.estimators.trace_inputs import inputs
+from tracecal.features.prefix import first_tokens
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
-from tracecal.io.traces import evaluated, read_traces
+from tracecal.io.traces import read_traces
 
 KEPT = 0.5
 # Rules that stop so many more of the answers of a calibration part are compared.

@@ -24,7 +24,8 @@ from tracecal.calibration.predictions import (
     with_picked,
 )
 from tracecal.calibration.resampling import RESAMPLES, interval, resample_metrics
-from tracecal.estimators.entry import TRACE_PLUS, OwnFit
+from tracecal.estimators.entry import TRACE_PLUS
+from tracecal.estimators.estimator import OwnFit
 from tracecal.io.files import read_parquet
 
 SIZES = (20, 50, 100, 200)

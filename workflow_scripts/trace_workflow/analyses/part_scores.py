@@ -9,8 +9,8 @@ from trace_workflow.analyses.study_files import Pairs, Paths
 from tracecal.calibration.predictions import mean_probabilities
 from tracecal.calibration.ranking import ratio, weighted_auroc
 from tracecal.calibration.resampling import Bootstrap, draw_counts, interval
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
-from tracecal.io.traces import evaluated
 
 BOUNDS = {
     "value": pl.Float64,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, StringConstraints, field_validator
 
 from trace_workflow.config.prompting import Ending
-from tracecal.io.input_files import compiled
+from tracecal.io.expressions import compiled
 
 Rule = Literal["numeric", "alias", "squad", "squad_f1", "truthful", "truthful_rouge", "contains"]
 CustomRule = Annotated[str, StringConstraints(pattern=r"^custom\.[A-Za-z_]\w*$")]

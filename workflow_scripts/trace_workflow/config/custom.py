@@ -6,8 +6,9 @@ from pathlib import Path
 
 from trace_workflow.jobs.code_hash import code_hash
 from tracecal.errors import InputError
-from tracecal.io.checksums import digest, hash_of
-from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, declared_in, require_regular
+from tracecal.io.digests import digest, hash_of
+from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, require_regular
+from tracecal.io.python_tables import declared_in
 
 
 def custom_rules(path: str | None) -> dict[str, Callable]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection
 
-from tracecal.estimators.entry import Estimator
-from tracecal.estimators.registry import COLUMNS, ESTIMATORS
+from tracecal.estimators.column_estimators import COLUMNS
+from tracecal.estimators.estimator import Estimator
+from tracecal.estimators.registry import ESTIMATORS
 
 # What to call the artefacts that estimators need, where their names do not say it.
 ARTEFACT_NAMES = {

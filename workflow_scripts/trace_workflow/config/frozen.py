@@ -14,7 +14,7 @@ import yaml
 
 from trace_workflow.config.tasks import task_file
 from tracecal.errors import InputError
-from tracecal.io.checksums import hash_of
+from tracecal.io.digests import hash_of
 from tracecal.io.files import write_text
 from tracecal.io.input_files import read_yaml
 

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from tracecal.answers.settings import Format, Reading
+from tracecal.answers.reading import Format, Reading
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields
 
 LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"

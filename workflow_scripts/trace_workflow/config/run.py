@@ -23,10 +23,12 @@ from trace_workflow.config.estimators import (
 from trace_workflow.config.models import Dtype, Model
 from trace_workflow.config.study import Study, require_parts
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.errors import InputError, here
-from tracecal.estimators.registry import ESTIMATORS, IDS, custom_estimators, of_columns
+from tracecal.estimators.column_estimators import of_columns
+from tracecal.estimators.custom import custom_estimators
+from tracecal.estimators.registry import ESTIMATORS, IDS
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Slug, Strict, parse, unknown
 

@@ -12,16 +12,15 @@ from trace_workflow.config.estimator_list import Estimators, beyond_traces, cost
 from trace_workflow.config.run import Config, load_config, load_tasks
 from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
-from tracecal.estimators.entry import Estimator
+from tracecal.estimators.column_estimators import COLUMNS, of_columns
+from tracecal.estimators.custom import custom_estimators
+from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import (
-    COLUMNS,
     ESTIMATORS,
     IDS,
     LOG_RIDGE_ALSO,
     ON_LOGARITHMS,
     REPRESENTATIVE,
-    custom_estimators,
-    of_columns,
 )
 
 

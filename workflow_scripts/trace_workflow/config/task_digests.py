@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trace_workflow.config.tasks import Rows, TaskSpec
 from trace_workflow.jobs.code_hash import code_version
 from tracecal.errors import InputError
-from tracecal.io.checksums import digest, remembered
+from tracecal.io.digests import digest, remembered
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
 if TYPE_CHECKING:  # slow to load, and not needed at import

@@ -8,7 +8,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.config.prompting import PromptSettings
-from tracecal.answers.part_spec import Parts
+from tracecal.answers.parts.parts import Parts
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields, unknown
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracecal.errors import InputError
-from tracecal.io.checksums import hash_of
+from tracecal.io.digests import hash_of
 
 # The folder of the rules' scripts and of the packages that they import
 SCRIPTS = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from trace_workflow.labels.text import (
     trivia,
 )
 from tracecal.errors import InputError
-from tracecal.io.input_files import matches
+from tracecal.io.expressions import matches
 
 
 @dataclass(frozen=True)

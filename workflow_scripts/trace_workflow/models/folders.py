@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tracecal.errors import InputError, here, listed
-from tracecal.io.checksums import contents, digest_of
+from tracecal.io.digests import contents, digest_of
 from tracecal.io.files import atomic_folder, read_json
 from tracecal.io.input_files import parsed_json
 

@@ -5,9 +5,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.decoding import Decode, decode
 from tracecal.capture.batches import Keep, Prompt, forget, in_waves
-from tracecal.capture.capture import token_texts
-from tracecal.capture.context import StopStrings
-from tracecal.capture.model import end_tokens
+from tracecal.capture.special_tokens import end_tokens
+from tracecal.capture.stop_strings import StopStrings
+from tracecal.capture.token_texts import token_texts
 from tracecal.io.journal import Row
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trace_workflow.models.folders import check_model_folder
 from tracecal.errors import InputError
-from tracecal.io.checksums import digest
+from tracecal.io.digests import digest
 from tracecal.io.files import atomic_folder, write_text
 from tracecal.io.log import LOGGER
 

@@ -20,7 +20,8 @@ from transformers import AutoConfig
 
 from trace_workflow.jobs.code_hash import RUNNING, require_code
 from tracecal.capture.model import load_model, loaded
-from tracecal.io.checksums import require_sum, state_of
+from tracecal.io.checksums import require_sum
+from tracecal.io.digests import state_of
 from tracecal.io.log import LOGGER
 
 # Seconds for the job's process to fail by itself after another did, which it usually does

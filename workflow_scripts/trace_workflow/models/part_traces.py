@@ -6,9 +6,9 @@ import polars as pl
 import pyarrow as pa
 
 from trace_workflow.config.prompting import until_stop
-from tracecal.answers.as_traces import IMPORTED
-from tracecal.answers.part_spec import Parts
-from tracecal.answers.parts import cut
+from tracecal.answers.imported_traces import IMPORTED
+from tracecal.answers.parts.cutter import cut
+from tracecal.answers.parts.parts import Parts
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 

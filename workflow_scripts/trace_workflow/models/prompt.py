@@ -16,7 +16,8 @@ from transformers.utils import chat_template_utils
 from trace_workflow.config.prompting import PromptSettings, until_stop
 from tracecal.capture.model import loaded
 from tracecal.errors import InputError
-from tracecal.io.traces import evaluated, evaluation_ids, read_traces
+from tracecal.io.evaluated import evaluated, evaluation_ids
+from tracecal.io.traces import read_traces
 
 TODAY = datetime(2024, 7, 26)  # what templates with a clock are told, whenever they are asked
 

@@ -19,9 +19,10 @@ from transformers import (
 from trace_workflow.models.folders import POOLING
 from trace_workflow.models.running import recorded
 from tracecal.capture.batches import Keep, in_batches
-from tracecal.capture.model import load_tokenizer, loaded, pack, with_all_weights
+from tracecal.capture.model import load_tokenizer, loaded, with_all_weights
+from tracecal.capture.packed_linear import pack
 from tracecal.errors import InputError
-from tracecal.io.checksums import digest
+from tracecal.io.digests import digest
 from tracecal.io.files import read_json
 from tracecal.io.journal import Journal, Row
 from tracecal.io.traces import write_table

@@ -16,10 +16,11 @@ from transformers import AutoConfig, GenerationConfig, PretrainedConfig, PreTrai
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.decoding import Ending
+from tracecal.capture.answer import Answer
 from tracecal.capture.batches import NotFiniteError, Prompt
-from tracecal.capture.capture import Answer, Draws
-from tracecal.capture.context import StopStrings
+from tracecal.capture.draws import Draws
 from tracecal.capture.model import loaded
+from tracecal.capture.stop_strings import StopStrings
 from tracecal.errors import InputError
 
 if TYPE_CHECKING:  # slow to load, and not needed at import

@@ -6,8 +6,8 @@ from dataclasses import replace
 from trace_workflow.config.selection import Run
 from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Study, Table, analysed
 from trace_workflow.plan.main_study import FILES
-from tracecal.estimators.entry import PICKED
-from tracecal.estimators.registry import entries, of_trace_alone
+from tracecal.estimators.entry import PICKED, entries
+from tracecal.estimators.registry import of_trace_alone
 
 Pairs = Sequence[tuple[str, str]]  # (small, large)
 

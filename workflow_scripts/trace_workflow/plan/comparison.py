@@ -6,8 +6,9 @@ from trace_workflow.config.selection import Run
 from trace_workflow.plan.comparison_table import compares
 from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Table, analysed
 from trace_workflow.tables.captions import ROWS, shown
-from tracecal.estimators.entry import LIKELIHOOD, TRACE_PLUS_FEATURES
-from tracecal.estimators.registry import entries, protocol_rows
+from tracecal.estimators.entry import entries
+from tracecal.estimators.feature_sets import LIKELIHOOD, TRACE_PLUS_FEATURES
+from tracecal.estimators.protocol import protocol_rows
 
 AVERAGES = analysed("averages")
 # The tables that show estimators which a run may compute on a subset of the answers, and the

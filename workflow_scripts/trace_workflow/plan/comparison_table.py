@@ -5,7 +5,7 @@ from typing import Any
 
 from trace_workflow.config.selection import Run
 from trace_workflow.plan.entries import Table
-from tracecal.estimators.entry import Estimator
+from tracecal.estimators.estimator import Estimator
 
 
 def compares(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tracecal.estimators.entry import Estimator
+from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import module_of
 
 QUESTIONS = "<results>/{questions}/{task}.parquet"

@@ -15,8 +15,7 @@ from trace_workflow.plan.entries import (
     Table,
     analysed,
 )
-from tracecal.estimators.entry import PICKED
-from tracecal.estimators.registry import entries
+from tracecal.estimators.entry import PICKED, entries
 
 # Files of each of the main study's pairs.
 FILES = {

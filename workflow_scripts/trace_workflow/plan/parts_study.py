@@ -12,7 +12,7 @@ from trace_workflow.plan.entries import (
     Table,
     analysed,
 )
-from tracecal.estimators.registry import entries
+from tracecal.estimators.entry import entries
 
 # Files of each pair of the study of parts; those of 'whole_scores' and 'wholes' are of the answers.
 OF_PARTS = {

@@ -18,7 +18,7 @@ from trace_workflow.plan.entries import (
 )
 from trace_workflow.plan.families import families
 from trace_workflow.tables.captions import count, filled, listed
-from tracecal.estimators.registry import entries
+from tracecal.estimators.entry import entries
 
 Pairs = Collection[tuple[str, str]]
 

@@ -18,8 +18,9 @@ from tracecal.explorer.contents import (
     TASK,
     TRACE,
 )
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
-from tracecal.io.traces import evaluated, read_traces
+from tracecal.io.traces import read_traces
 
 
 def read_parents(shown: pl.DataFrame, traces: Mapping[tuple[str, str], str]) -> pl.DataFrame | None:

@@ -13,9 +13,11 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers import read
-from tracecal.answers.evaluations import PartLabels
-from tracecal.answers.record import RECORDS, own_column
-from tracecal.answers.settings import Reading
+from tracecal.answers.own_columns import own_column
+from tracecal.answers.parts.labels import PartLabels
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import RECORDS
+from tracecal.answers.wrong_row import listed
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
@@ -114,7 +116,7 @@ def answers_in(
     else:
         found = read.answers_of(frame.iter_rows(named=True), settings, with_rows, progress)
     if found.wrong:
-        LOGGER.warning("%s: left out %s", found.where, read.listed(found.wrong))
+        LOGGER.warning("%s: left out %s", found.where, listed(found.wrong))
     return found
 
 

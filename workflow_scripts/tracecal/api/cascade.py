@@ -15,8 +15,8 @@ from tracecal.calibrator.calibrator import Calibrator, settings_in
 from tracecal.calibrator.fitting import cascade_answers
 from tracecal.calibrator.schema import LABELS
 from tracecal.errors import InputError
-from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry
-from tracecal.estimators.registry import ESTIMATORS, entries
+from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry, entries
+from tracecal.estimators.registry import ESTIMATORS
 from tracecal.io.files import atomic_write
 
 SHOWN = {

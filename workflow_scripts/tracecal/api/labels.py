@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from tracecal.answers import read
-from tracecal.answers.part_spec import Parts
+from tracecal.answers.parts.parts import Parts
 from tracecal.answers.sources import Answers, answers_in, frame_of, name_of
 from tracecal.calibration import forecast, populations
+from tracecal.calibration.part_answers import part_answers
 from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
 from tracecal.calibrator.fitting import FitSettings
-from tracecal.calibrator.parts import part_answers
 from tracecal.calibrator.schema import Fitted, FittedOn, default_estimator
 from tracecal.errors import InputError
 from tracecal.explorer import of_file

@@ -18,8 +18,7 @@ from tracecal.calibration.fits import (
     isotonic_fit,
 )
 from tracecal.calibration.regression import fit_logistic_regressions
-from tracecal.estimators.entry import TRACE_PLUS_FEATURES
-from tracecal.estimators.registry import TRACE_PLUS_ON_LOGARITHMS
+from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES, TRACE_PLUS_ON_LOGARITHMS
 from tracecal.features.features import FEATURES
 
 # Features that may raise or lower the probability; all others are confidences.

@@ -11,9 +11,10 @@ import polars.selectors as cs
 from tracecal.calibration.few_labels import fit_mixtures, fit_pooled, fit_ridge
 from tracecal.calibration.fits import Fit, Method, as_json, fit_all, from_json
 from tracecal.calibration.proper_scores import nll
-from tracecal.estimators.entry import PICKED, OwnFit
+from tracecal.estimators.entry import PICKED
+from tracecal.estimators.estimator import OwnFit
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
-from tracecal.io.traces import evaluated
 
 PREDICTIONS = {
     "estimator": pl.String,

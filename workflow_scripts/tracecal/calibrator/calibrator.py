@@ -9,22 +9,17 @@ from typing import Any, Self
 import polars as pl
 from tqdm import tqdm
 
-from tracecal.answers.part_spec import Parts
+from tracecal.answers.parts.parts import Parts, given_parts
+from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
-from tracecal.answers.settings import Reading
 from tracecal.answers.sources import Answers, answers_in, name_of
+from tracecal.calibration.part_answers import labelled_parts, part_answers
 from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.calibrator import card as cards
 from tracecal.calibrator import report as reports
 from tracecal.calibrator import scoring as score
 from tracecal.calibrator.fitting import FitSettings, Labelled, calibrate_answers, labelled
-from tracecal.calibrator.parts import (
-    given_parts,
-    labelled_parts,
-    part_answers,
-    score_parts,
-    score_response_parts,
-)
+from tracecal.calibrator.parts import score_parts, score_response_parts
 from tracecal.calibrator.schema import (
     LABELS,
     Fitted,
@@ -39,8 +34,8 @@ from tracecal.calibrator.schema import (
 )
 from tracecal.calibrator.scoring import Confidence
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import NO_CUSTOM, Custom
-from tracecal.estimators.registry import Given, custom_scores
+from tracecal.estimators.custom import Given, custom_scores
+from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 from tracecal.explorer import of_file
 from tracecal.explorer.page import page
 from tracecal.io.files import write_json, write_text

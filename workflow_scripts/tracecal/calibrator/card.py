@@ -21,7 +21,7 @@ from tracecal.calibrator.schema import (
     unfit_for,
 )
 from tracecal.errors import InputError
-from tracecal.io.checksums import beside
+from tracecal.io.ownership import beside
 from tracecal.io.settings import parse
 from tracecal.pages.page import render_page
 

@@ -10,8 +10,9 @@ import polars as pl
 from pydantic import Field
 from scipy.special import stdtrit
 
-from tracecal.answers.part_spec import Parts
-from tracecal.answers.record import ENTROPY_KIND, also_in
+from tracecal.answers.own_columns import also_in
+from tracecal.answers.parts.parts import Parts
+from tracecal.answers.record import ENTROPY_KIND
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.cascade import cascade_table, task_curves
 from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
@@ -40,9 +41,10 @@ from tracecal.calibrator.schema import (
     undecided,
 )
 from tracecal.errors import InputError
-from tracecal.estimators.entry import PICKED, TRACE_PLUS, OwnFit
-from tracecal.estimators.of_traces import KNOWN, NO_CUSTOM, Custom, inputs
+from tracecal.estimators.entry import PICKED, TRACE_PLUS
+from tracecal.estimators.estimator import OwnFit
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES
+from tracecal.estimators.trace_inputs import KNOWN, NO_CUSTOM, Custom, inputs
 from tracecal.features.features import FEATURES
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv, expit, logit, ndtri
 
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.calibration import forecast, resampling
 from tracecal.calibration.calibration_error import bin_index
 from tracecal.calibration.fits import from_json

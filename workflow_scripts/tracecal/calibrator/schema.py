@@ -11,14 +11,18 @@ import numpy as np
 import polars as pl
 from pydantic import Field, PositiveInt
 
-from tracecal.answers.part_spec import Parts
-from tracecal.answers.record import ALSO, ENTROPY_KIND, Known, Reasoning, StopToken
+from tracecal.answers.own_columns import ALSO
+from tracecal.answers.parts.parts import Parts
+from tracecal.answers.raw_answer import Known, Reasoning, StopToken
+from tracecal.answers.record import ENTROPY_KIND
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
-from tracecal.io.checksums import beside, digest, read_sum
+from tracecal.estimators.trace_inputs import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
+from tracecal.io.checksums import read_sum
+from tracecal.io.digests import digest
+from tracecal.io.ownership import beside
 from tracecal.io.settings import Strict, parse
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.record import ALSO, Record, as_frame
-from tracecal.answers.rows import read_row
-from tracecal.answers.settings import Reading
+from tracecal.answers.own_columns import ALSO
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import Record, as_frame
+from tracecal.answers.row import read_row
 from tracecal.calibrator.schema import (
     KNOWN_ANSWER,
     Fitted,
@@ -24,14 +25,8 @@ from tracecal.calibrator.schema import (
     undecided,
 )
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import (
-    KNOWN,
-    NEED_ENTROPY,
-    SLOPES,
-    UNBOUNDED,
-    input_bounds,
-    inputs,
-)
+from tracecal.estimators.input_bounds import SLOPES, UNBOUNDED, input_bounds
+from tracecal.estimators.trace_inputs import KNOWN, NEED_ENTROPY, inputs
 from tracecal.features.features import OF_ONE, features_of_one
 from tracecal.io.log import LOGGER
 

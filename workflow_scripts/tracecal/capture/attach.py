@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from tracecal.capture.capture import Answer, capture
+from tracecal.capture.answer import Answer
+from tracecal.capture.capture import capture
 from tracecal.errors import InputError
 
 

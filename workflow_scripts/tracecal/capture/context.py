@@ -1,78 +1,15 @@
-"""The tokens before a step: the padded batch's KV cache, and stop strings at the answer's end."""
+"""The tokens before a step: a padded batch and its KV cache."""
 
 from collections.abc import Sequence
-from functools import cache
 
 import torch
-from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
+from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-# Columns by which a cache grows at a time, so that it is rarely copied
-ROOM = 64
+from tracecal.capture.roomy_cache import ROOM, RoomyLayer, _new_cache
+
 # Shortest shared prefix, in tokens, that is worth a separate forward pass
 WORTH_SHARING = 8
-
-Pair = tuple[torch.Tensor, torch.Tensor]  # keys and values
-
-
-class RoomyLayer(DynamicLayer):
-    """Keys and values [rows, heads, columns, head size] of one layer, with spare columns.
-
-    Columns outside a sliding window are kept too: masks hide them.
-    """
-
-    room = (torch.empty(0, 0, 0, 0),) * 2  # buffers whose first columns are `keys` and `values`
-
-    def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        past = self.get_seq_length()
-        width = past + key_states.shape[2]
-        if width > self.room[0].shape[2]:
-            none = key_states[:, :, :0], value_states[:, :, :0]
-            self.hold((self.keys, self.values) if past else none, width + ROOM)
-        keys, values = self.room
-        keys[:, :, past:width] = key_states
-        values[:, :, past:width] = value_states
-        self._show(width)
-        return self.keys, self.values
-
-    def hold(self, states: Pair, room: int) -> None:
-        """Hold these states in place of what was held, with room for `room` columns."""
-        width = states[0].shape[2]
-        self.make_room(states, len(states[0]), width, room)
-        for held, part in zip(self.room, states, strict=True):
-            held[:, :, :width] = part
-
-    def make_room(self, like: Pair, rows: int, width: int, room: int) -> None:
-        """Hold `rows` rows, not yet written: memory is committed on first write."""
-        self.lazy_initialization(*like)
-        self.room = tuple(part.new_empty(rows, part.shape[1], room, part.shape[3]) for part in like)
-        self._show(width)
-
-    def rows(self, indices: torch.Tensor, columns: int) -> Pair:
-        """Copies of rows, of at most their last `columns` columns."""
-        return self.keys[indices, :, -columns:], self.values[indices, :, -columns:]
-
-    def put(self, parts: Sequence[tuple[torch.Tensor, Pair]], rows: int) -> None:
-        """Put states, aligned on the right, at these places; hold the first `rows` places alone."""
-        width = self.get_seq_length()
-        self.room = tuple(held[:rows] for held in self.room)
-        for places, states in parts:
-            for held, part in zip(self.room, states, strict=True):
-                held[:, :, width - part.shape[2] : width].index_copy_(0, places, part)
-        self._show(width)
-
-    def _show(self, width: int) -> None:
-        self.keys, self.values = (held[:, :, :width] for held in self.room)
-
-
-def _new_cache(model: PreTrainedModel) -> Cache:
-    cache = DynamicCache(config=model.config)
-    if {type(layer) for layer in cache.layers} <= {DynamicLayer, DynamicSlidingWindowLayer}:
-        return Cache(layers=[RoomyLayer() for _ in cache.layers])
-    return cache  # for example, the state of recurrent layers has no columns
 
 
 class Context:
@@ -250,66 +187,3 @@ def padded_context(
     # Any padding id will do: the mask hides it, and no answer is filtered by it.
     rows = [[0] * pad + ids for pad, ids in zip(pads, prompts, strict=True)]
     return context, torch.tensor([row[known:] for row in rows], device=model.device)
-
-
-# Stop strings: where an answer ends although the model would continue.
-
-
-class StopStrings:
-    """Finds the token in which a stop string begins, without re-tokenising text."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, strings: Sequence[str]) -> None:
-        self.tokenizer = tokenizer
-        self.strings = tuple(strings)
-        self._alone = cache(lambda token: self.decode([token]))
-        # A stop string spans at most one token per byte. The 8 tokens before it are decoded too,
-        # since a token's text can depend on the beginning of the text or of a character.
-        self._reach = 8 + max((len(string.encode()) for string in self.strings), default=0)
-
-    def cut(self, token_ids: Sequence[int]) -> int | None:
-        """How many tokens to keep, through the one in which the earliest stop string begins.
-
-        None where no stop string ends in the last token: call it after every token.
-        """
-        if not self.strings:
-            return None
-        if not self._may_complete(token_ids[-1]) or not self._starts(self._tail(token_ids)):
-            return None
-        starts = self._starts(token_ids)
-        if not starts:
-            return None
-        through = self.decode(token_ids)[: min(starts) + 1]
-        return next(
-            count
-            for count in range(1, len(token_ids) + 1)
-            if self.decode(token_ids[:count]).startswith(through)
-        )
-
-    def _may_complete(self, token: int) -> bool:
-        """Whether `token` may write a stop string's last character.
-
-        A token of part of a character's bytes may complete any character, and a token decoded alone
-        may lose a space.
-        """
-        text = self._alone(token)
-        return any(
-            last in text or last == " " or "\ufffd" in text
-            for last in (string[-1] for string in self.strings)
-        )
-
-    def _tail(self, token_ids: Sequence[int]) -> Sequence[int]:
-        """As many of the last tokens as a stop string can span; special tokens have no text."""
-        place, count = len(token_ids), 0
-        while place and count < self._reach:
-            place -= 1
-            count += bool(self._alone(token_ids[place]))
-        return token_ids[place:]
-
-    def _starts(self, token_ids: Sequence[int]) -> list[int]:
-        text = self.decode(token_ids)
-        return [start for string in self.strings if (start := text.find(string)) >= 0]
-
-    def decode(self, token_ids: Sequence[int]) -> str:
-        return self.tokenizer.decode(
-            token_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )

@@ -1,12 +1,10 @@
-"""Loading a causal language model from its folder, with CPU layers as their kernels read them."""
+"""Loading a causal language model from its folder."""
 
-import platform
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from torch import nn
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -18,48 +16,9 @@ from transformers import (
 from transformers.distributed import DistributedConfig
 from transformers.utils.logging import disable_progress_bar
 
+from tracecal.capture.packed_linear import pack
 from tracecal.errors import InputError
 from tracecal.io.checksums import require_sum
-
-# Numbers in a weight from which packing pays, 1 MiB of them: a call takes 10 µs more than MKL's.
-WORTH_PACKING = 1 << 18
-
-
-class PackedLinear(nn.Module):
-    """As `nn.Linear`, by oneDNN on a weight that was laid out for it once, for inference only.
-
-    PyTorch multiplies float32 by MKL, which lays the weight out at every call and leaves AVX-512
-    unused on processors of other makers.
-    """
-
-    def __init__(self, linear: nn.Linear) -> None:
-        super().__init__()
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), None)
-        self.bias = linear.bias
-
-    @property
-    def weight(self) -> torch.Tensor:
-        """The weight [out, in], laid out as usual again: for models that read it."""
-        return self.packed.to_dense()
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        return torch.ops.mkldnn._linear_pointwise(states, self.packed, self.bias, "none", [], "")
-
-
-def pack(model: nn.Module) -> nn.Module:
-    """The same model; on an x86 CPU packed layers replace its large float32 linear ones."""
-    if platform.machine() in ("x86_64", "AMD64") and torch.backends.mkldnn.is_available():
-        for parent in list(model.modules()):
-            for name, layer in list(parent.named_children()):
-                if type(layer) is nn.Linear and _worth_packing(layer.weight):
-                    setattr(parent, name, PackedLinear(layer))
-    return model
-
-
-def _worth_packing(weight: torch.Tensor) -> bool:
-    packable = weight.device.type == "cpu" and weight.dtype == torch.float32
-    return packable and weight.numel() >= WORTH_PACKING
-
 
 GENERATION_CONFIG = "generation_config.json"
 
@@ -159,33 +118,3 @@ def with_all_weights(
                 "all); give the folder of the whole model, as save_pretrained makes it."
             )
     return model
-
-
-def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Ids that end an answer: the generation config's list, else the model's, else the tokenizer's.
-
-    Raises `InputError` where the model declares none, or something other than token ids.
-    """
-    for declared in (
-        model.generation_config.eos_token_id if model.generation_config else None,
-        getattr(model.config, "eos_token_id", None),
-        tokenizer.eos_token_id,
-    ):
-        if declared is not None:
-            ids = declared if isinstance(declared, list) else [declared]
-            if not all(isinstance(one, int) for one in ids):
-                raise InputError(
-                    f"{model.name_or_path}: its eos_token_id {declared!r} is not a token id or a "
-                    f"list of them; correct it in {GENERATION_CONFIG} or config.json."
-                )
-            return sorted(set(ids))
-    raise InputError(
-        f"{model.name_or_path} declares no end-of-sequence token; add eos_token_id to its "
-        f"{GENERATION_CONFIG}."
-    )
-
-
-def special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Ids of the tokens that are marks, not text: those that decoding an answer leaves out."""
-    added = {key for key, token in tokenizer.added_tokens_decoder.items() if token.special}
-    return frozenset(added | set(tokenizer.all_special_ids))

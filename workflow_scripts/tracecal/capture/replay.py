@@ -7,8 +7,9 @@ from typing import Literal
 import polars as pl
 from polars import CompatLevel
 
-from tracecal.answers.as_traces import NOT_REPLAYABLE, as_traces
+from tracecal.answers.imported_traces import as_traces
 from tracecal.answers.record import RECORDS
+from tracecal.answers.task_answers import NOT_REPLAYABLE
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.traces import write_table
@@ -18,9 +19,12 @@ try:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
-    from tracecal.capture.capture import capture, token_texts
-    from tracecal.capture.context import StopStrings, padded_context, shared_prefix
-    from tracecal.capture.model import end_tokens, load_model, load_tokenizer
+    from tracecal.capture.capture import capture
+    from tracecal.capture.context import padded_context, shared_prefix
+    from tracecal.capture.model import load_model, load_tokenizer
+    from tracecal.capture.special_tokens import end_tokens
+    from tracecal.capture.stop_strings import StopStrings
+    from tracecal.capture.token_texts import token_texts
 except ModuleNotFoundError as error:
     raise InputError(
         f"a replay needs {error.name}, which is not installed: pip install 'tracecal[replay]'"

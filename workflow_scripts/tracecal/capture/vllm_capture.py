@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from vllm.v1.sample.logits_processor import LogitsProcessor
 
-from tracecal.capture.capture import Draws, capture
+from tracecal.capture.capture import capture
+from tracecal.capture.draws import Draws
 
 Position = tuple[str, int]  # a request's key and how many tokens its answer has
 

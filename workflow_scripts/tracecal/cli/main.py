@@ -12,7 +12,7 @@ import typer
 from pydantic import BaseModel
 from typer.core import TyperCommand, TyperGroup
 
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.cli.agree import agree
 from tracecal.cli.calibrate import calibrate
 from tracecal.cli.card import card

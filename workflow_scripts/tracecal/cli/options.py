@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 from tracecal.io.settings import Strict, parse
 

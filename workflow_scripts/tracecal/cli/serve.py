@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.cli.options import CalibratorFile, ErrorRate, Shown, command, require_installed
 from tracecal.serving.monitoring.settings import Watching
 from tracecal.serving.proxy.settings import Settings

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.cli.options import (
     AnswersFile,
     CalibratorFile,

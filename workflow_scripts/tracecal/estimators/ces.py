@@ -8,7 +8,7 @@ Heman10x-NGU/hallucination-sentinel.
 
 import polars as pl
 
-from tracecal.estimators.reading import trace_answers
+from tracecal.estimators.trace_answers import trace_answers
 from tracecal.features import operators as op
 
 H = pl.col("entropy")

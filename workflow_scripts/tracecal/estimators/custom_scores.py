@@ -2,10 +2,11 @@
 
 import polars as pl
 
-from tracecal.estimators.of_traces import OF_TRACE, scored
-from tracecal.estimators.registry import custom_scores
+from tracecal.estimators.custom import custom_scores
+from tracecal.estimators.trace_inputs import OF_TRACE, scored
+from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
-from tracecal.io.traces import evaluated, read_traces
+from tracecal.io.traces import read_traces
 
 
 class ComputedScores(dict[str, pl.Expr]):

@@ -7,7 +7,7 @@ instead of their K likeliest tokens.
 
 import polars as pl
 
-from tracecal.estimators.reading import trace_answers
+from tracecal.estimators.trace_answers import trace_answers
 from tracecal.features import operators as op
 
 H = pl.col("entropy")

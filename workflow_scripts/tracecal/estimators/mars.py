@@ -9,8 +9,9 @@ Ybakman/TruthTorchLM (truth_methods/mars.py), whose weights are a softmax, as he
 
 import polars as pl
 
-from tracecal.estimators.reading import require_aligned
-from tracecal.io.traces import evaluated, read_arrow, read_traces
+from tracecal.estimators.trace_answers import require_aligned
+from tracecal.io.evaluated import evaluated
+from tracecal.io.traces import read_arrow, read_traces
 
 SCORES: dict[str, pl.Expr] = {
     "mars": (-pl.col("risk")).exp(),

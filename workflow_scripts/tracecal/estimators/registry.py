@@ -1,54 +1,20 @@
-"""The estimators: names, citations and needs; and those of a user's own.
+"""The estimators: names, citations and needs."""
 
-Their functions are in the module that `module_of` names. Rules pass a script the part of this table
-that it needs as parameters, so a new line reruns only its family.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tracecal.errors import InputError
-from tracecal.estimators.entry import (
+from tracecal.estimators.estimator import Estimator, variant
+from tracecal.estimators.feature_sets import (
     ENTROPY_STATISTICS,
     LIKELIHOOD,
     LOCAL_ENTROPY,
     LOCAL_SURPRISAL,
     OPERATORS,
-    SHARED_ROWS,
+    SURPRISAL_ON_LOGARITHMS,
     TRACE_PLUS_FEATURES,
-    Estimator,
-    variant,
+    TRACE_PLUS_ON_LOGARITHMS,
     without,
 )
-from tracecal.io.input_files import declared_in, with_names
-from tracecal.io.settings import Strict, parse
-
-if TYPE_CHECKING:  # slow to load, and not needed at import
-    import polars as pl
 
 # The families whose scores follow from an answer's trace, without another table
 OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
-
-# The same amounts of entropy and surprisal as -ln(a + 1e-9) in place of exp(-a).
-TRACE_PLUS_ON_LOGARITHMS = (
-    "first3_entropy_log_conf",
-    "mean_entropy_log_conf",
-    "log_length",
-    "entropy_slope",
-    "decayed_entropy_log_conf_2",
-    "decayed_entropy_log_conf_4",
-    "decayed_surprisal_log_conf_2",
-    "decayed_surprisal_log_conf_4",
-)
-SURPRISAL_ON_LOGARITHMS = (
-    "total_surprisal_log_conf",
-    "mean_surprisal_log_conf",
-    "max_surprisal_log_conf",
-)
-
-
 ESTIMATORS = (
     Estimator("first_token_prob", "First-Token Prob", "likelihood", "baseline", "chen2026firsttoken"),
     Estimator("mean_prob", "MeanProb", "likelihood", "baseline", "flores2025improving"),
@@ -108,12 +74,10 @@ ESTIMATORS = (
     variant("log_ridge", "Log ridge", *TRACE_PLUS_ON_LOGARITHMS, *SURPRISAL_ON_LOGARITHMS, fit="ridge"),
     variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
 )  # fmt: skip
-
 # Log ridge with a user's own columns, which answers of files may have; its inputs are those of Log
 # ridge that the answers have, then the columns.
 LOG_RIDGE_ALSO = variant("log_ridge_also", "Log ridge + own columns", fit="ridge")
 OF_FILES = (*ESTIMATORS, LOG_RIDGE_ALSO)
-
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
 # The estimators in the paper's analyses: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
@@ -136,95 +100,3 @@ def of_trace_alone(estimator: Estimator) -> bool:
     """Whether an estimator's inputs follow from an answer's trace, without another table."""
     families = {e.family for e in ESTIMATORS if e.id in estimator.built_on}
     return {estimator.family, *families} <= OF_TRACE_ALONE
-
-
-def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
-    """The methods of the protocol comparison in the registry's order; some share a row."""
-    rows: dict[str, dict[str, str]] = {}
-    for estimator in chosen:
-        if estimator.role == "variant":
-            continue
-        method, label = estimator.id, estimator.label
-        if estimator.role != "trace" and estimator.id in IDS:
-            method, label = SHARED_ROWS.get(estimator.needs, (method, label))
-        row = {"method": method, "label": label, "role": estimator.role}
-        rows.setdefault(method, row | estimator.protocol)
-    return list(rows.values())
-
-
-def entries(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
-    """Estimators as tables and figures are given them."""
-    return [
-        {"id": e.id, "label": e.label, "family": e.group, "role": e.role, "citation": e.citation}
-        for e in estimators
-    ]
-
-
-# A user's own columns in a run, each a baseline, and the fit that takes them beside the trace. Answers
-# from files alone may have them: what needs them says so.
-COLUMNS = "columns"
-
-
-def of_columns(names: Sequence[str]) -> list[Estimator]:
-    """Registry entries for the columns `names` of answers from files, the fit last; none without.
-
-    Raises `InputError` where a name is an estimator's or a feature's.
-    """
-    if not names:
-        return []
-    from tracecal.features.features import FEATURES  # slow to load, and seldom needed
-
-    known = {*FEATURES, *(one.id for one in OF_FILES)}
-    if taken := [name for name in names if name in known]:
-        raise InputError(
-            f"study.columns: {taken[0]!r} is the name of a built-in estimator or feature; choose "
-            "another."
-        )
-    columns = [Estimator(name, name, COLUMNS, "baseline", "", (COLUMNS,)) for name in names]
-    ridge = next(one for one in ESTIMATORS if one.id == "log_ridge")
-    inputs = (*ridge.features, *(f"scores.{name}" for name in names))
-    needs = (*LOG_RIDGE_ALSO.needs, COLUMNS)
-    fit = replace(LOG_RIDGE_ALSO, needs=needs, features=inputs)
-    return [*columns, fit]
-
-
-# Custom estimators, from a Python file or as a mapping (docs/guides/custom.md).
-
-
-Given = str | Path | Mapping[str, Any] | None  # a file, or what its ESTIMATORS would hold
-
-
-class CustomEntry(Strict):
-    """An estimator as a file defines it."""
-
-    label: str
-    score: Any  # a Polars expression over trace columns and features; larger: more confident
-    citation: str = ""
-
-
-def custom_estimators(given: Given) -> list[Estimator]:
-    """Registry entries, all baselines, for the estimators that are given.
-
-    Raises `InputError` where a file does not run or an id is another estimator's.
-    """
-    return [
-        Estimator(name, entry.label, "custom", "baseline", entry.citation, ("traces", "features"))
-        for name, entry in custom_entries(given).items()
-    ]
-
-
-def custom_entries(given: Given) -> dict[str, CustomEntry]:
-    """The estimators by id, as they are defined; raises as `custom_estimators`."""
-    if isinstance(given, Mapping):
-        where, declared = "estimators", with_names(given, "estimators")
-    else:
-        expected = "id: {'label': 'Name', 'score': a Polars expression}"
-        where, declared = str(given), declared_in(given, "ESTIMATORS", expected)
-    if taken := [name for name in declared if name in {one.id for one in OF_FILES}]:
-        raise InputError(f"{where}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
-    return {name: parse(CustomEntry, entry, f"{where}: {name}") for name, entry in declared.items()}
-
-
-def custom_scores(given: Given) -> "dict[str, pl.Expr]":
-    """The scores of these estimators by id; raises as `custom_estimators`."""
-    return {name: entry.score for name, entry in custom_entries(given).items()}

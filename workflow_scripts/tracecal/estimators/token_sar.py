@@ -9,8 +9,9 @@ a negative R_t becomes 0, and that all tokens weigh the same where no token is r
 
 import polars as pl
 
-from tracecal.estimators.reading import require_aligned
-from tracecal.io.traces import evaluated, read_arrow, read_traces
+from tracecal.estimators.trace_answers import require_aligned
+from tracecal.io.evaluated import evaluated
+from tracecal.io.traces import read_arrow, read_traces
 
 # An answer of special tokens alone has no relevant token: U is undefined there, not 0.
 ANY_RELEVANT = pl.col("weight").list.sum() > 0

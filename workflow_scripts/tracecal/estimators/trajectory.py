@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracecal.estimators.reading import trace_answers
+from tracecal.estimators.trace_answers import trace_answers
 from tracecal.features import operators as op
 
 S, H = pl.col("surprisal"), pl.col("entropy")

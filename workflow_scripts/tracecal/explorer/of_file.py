@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.part_spec import Parts
+from tracecal.answers.parts.parts import Parts
 from tracecal.answers.read import Answers
-from tracecal.calibrator.parts import part_answers
+from tracecal.calibration.part_answers import part_answers
 from tracecal.calibrator.schema import (
     Fitted,
     fingerprints,
@@ -18,8 +18,9 @@ from tracecal.calibrator.schema import (
     require_same_kind,
 )
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import KNOWN, OF_FEATURES, OF_TRACES, inputs
-from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES, entries
+from tracecal.estimators.entry import entries
+from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES
+from tracecal.estimators.trace_inputs import KNOWN, OF_FEATURES, OF_TRACES, inputs
 from tracecal.explorer.contents import (
     ANSWER,
     HELD_OUT,

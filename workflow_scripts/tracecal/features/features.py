@@ -1,6 +1,5 @@
 """The features of an answer: TRACE's operators and TRACE+'s inputs (paper, appendix B)."""
 
-import math
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 
@@ -9,53 +8,11 @@ import polars as pl
 
 from tracecal.features import kernels
 from tracecal.features import operators as op
-from tracecal.features.operators import per_answer
-
-PERCENT = (10, 25, 50, 75, 90)
-TINY = 1e-8  # the authors'; keeps a moment finite where all values are equal
-# The nine statistics that are not among TRACE's features.
-STATISTICS = (
-    "entropy_sum",
-    "entropy_deviation",
-    *(f"entropy_q{percent}" for percent in PERCENT),
-    "entropy_skewness",
-    "entropy_kurtosis",
-)
-
-
-def statistics(x: pl.Expr) -> pl.Expr:
-    """A struct of the STATISTICS of an answer's tokens."""
-    return per_answer(x, _statistics, STATISTICS)
-
-
-def _statistics(values: np.ndarray) -> np.ndarray:
-    length = values.shape[1]
-    centred = values - values.mean(1, keepdims=True)
-    squares = centred**2
-    deviation = np.sqrt(squares.sum(1) / max(length - 1, 1))
-    ordered = np.sort(values, axis=1)
-
-    def quantile(share: float) -> np.ndarray:
-        """The `share` quantile of the tokens' values, linearly interpolated."""
-        place = share * (length - 1)
-        below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
-        return below + (place % 1) * (above - below)
-
-    return np.column_stack(
-        [
-            values.sum(1),
-            deviation,
-            *(quantile(percent / 100) for percent in PERCENT),
-            np.vecdot(squares, centred) / length / (deviation**3 + TINY),
-            np.vecdot(squares, squares) / length / (deviation**4 + TINY),
-        ]
-    )
-
+from tracecal.features.statistics import STATISTICS, statistics
 
 H = pl.col("entropy")
 ROWS_AT_ONCE = 2**18
 SMALLEST = 1e-9  # nats; smaller amounts hardly differ on logarithms
-
 # Statistics of a trace, each computed once: the column it is computed from, and how.
 MEASURED: dict[str, tuple[str, op.Kernel]] = {
     "length": ("surprisal", kernels.length),
@@ -189,26 +146,3 @@ def _measured(column: str) -> pl.Expr:
         return np.column_stack([kernel(values) for kernel in names.values()])
 
     return op.per_answer(pl.col(column), together, list(names))
-
-
-# The first tokens of traces, for what may be known while an answer is generated.
-
-
-LISTS = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
-
-
-def first_tokens(traces: pl.DataFrame, prefix: int | float | None) -> pl.DataFrame:
-    """`traces` whose LISTS end after the first `prefix` tokens, or that share of them rounded up.
-
-    None leaves them whole.
-
-    >>> traces = pl.DataFrame({"surprisal": [[3.0, 2.0, 1.0]], "entropy": [[3.0, 2.0, 1.0]]})
-    >>> first_tokens(traces, 2)["entropy"].to_list(), first_tokens(traces, 0.5)["entropy"].to_list()
-    ([[3.0, 2.0]], [[3.0, 2.0]])
-    """
-    if prefix is None:
-        return traces
-    length = pl.col("surprisal").list.len()
-    seen = (length * prefix).ceil() if isinstance(prefix, float) else pl.lit(prefix)
-    held = [name for name in LISTS if name in traces.columns]
-    return traces.with_columns(pl.col(held).list.head(seen.cast(pl.Int64)))

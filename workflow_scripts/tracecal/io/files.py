@@ -10,16 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError, require_columns, unreadable
-from tracecal.io.checksums import (
-    SEALED,
-    beside,
-    blank,
-    made_with,
-    require_own,
-    require_sum,
-    seal,
-    write_sum,
-)
+from tracecal.io.checksums import require_sum, write_sum
+from tracecal.io.ownership import beside
+from tracecal.io.seals import SEALED, blank, made_with, require_own, seal
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
     import polars as pl

@@ -1,21 +1,15 @@
-"""What users give: files, of bounded size, JSON and YAML without repeated keys, and expressions."""
+"""Files that users give: of bounded size, JSON and YAML without repeated keys."""
 
 import json
-import runpy
 import stat
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from functools import cache
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from tracecal.errors import InputError, here
-
-if TYPE_CHECKING:  # slow to load, and not needed at import
-    import regex
 
 MOST_BYTES = 8 * 2**30  # of a file of rows
 MOST_SETTINGS = 2**24  # bytes of a file of settings, and values in it with aliases expanded
@@ -109,71 +103,3 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
-
-
-def declared_in(path: str | Path | None, table: str, expected: str) -> dict[str, Any]:
-    """The dict named `table` that a file of Python defines; empty without a file."""
-    if path is None:
-        return {}
-    require_regular(path, MOST_SETTINGS)
-    try:
-        declared = runpy.run_path(str(path)).get(table)
-    except Exception as error:
-        raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
-    if not isinstance(declared, dict) or not declared:
-        raise InputError(f"{path}: expected a dict {table} of {expected}.")
-    return with_names(declared, path)
-
-
-def with_names(declared: Mapping[Any, Any], where: str | Path) -> dict[str, Any]:
-    """The same; raises `InputError` where a key is no name, such as `late_entropy`."""
-    for name in declared:
-        if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"{where}: {name!r} is not a valid name; use letters, digits and '_'.")
-    return dict(declared)
-
-
-# Regular expressions that users state and a model's text meets: they may take only so long. The
-# package `regex` reads what Python's `re` reads and can be told when to stop: an expression such as
-# `(a|a)*b` would else run for ever on a few dozen letters.
-
-PATIENCE = 1.0  # CPU seconds of an expression on one answer
-
-
-@cache
-def compiled(expression: str, dotall: bool = False) -> "regex.Pattern[str]":
-    """The expression. Raises `ValueError` where it is none."""
-    import regex
-
-    try:
-        return regex.compile(expression, regex.DOTALL if dotall else 0)
-    except regex.error as error:
-        raise ValueError(f"is not a regular expression ({error})") from error
-
-
-def matches(expression: str, text: str, dotall: bool = False) -> "Iterator[regex.Match[str]]":
-    """All matches in a text, from left to right. Raises `InputError` where it takes too long."""
-    try:
-        yield from compiled(expression, dotall).finditer(text, timeout=PATIENCE)
-    except TimeoutError:
-        raise _endless(expression, text) from None
-
-
-def searcher(expression: str, text: str) -> "Callable[[str], regex.Match[str] | None]":
-    """Finds the first match in a line of `text`; of all its lines it raises as `matches`."""
-    search, end = compiled(expression).search, process_time() + PATIENCE
-
-    def found(line: str) -> "regex.Match[str] | None":
-        try:
-            return search(line, timeout=max(end - process_time(), 0))
-        except TimeoutError:
-            raise _endless(expression, text) from None
-
-    return found
-
-
-def _endless(expression: str, text: str) -> InputError:
-    return InputError(
-        f"the regular expression {expression!r} takes over {PATIENCE:g} s for the answer that "
-        f"begins {text[:60]!r}: write it so that no two of its repetitions can match the same text."
-    )

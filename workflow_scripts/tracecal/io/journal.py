@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from tracecal.io.checksums import digest, hash_of
+from tracecal.io.digests import digest, hash_of
 from tracecal.io.files import write_bytes, write_text
 from tracecal.io.log import LOGGER
 

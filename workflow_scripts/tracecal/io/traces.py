@@ -9,14 +9,13 @@ import polars as pl
 import pyarrow as pa
 
 from tracecal.errors import InputError, regenerate, require_columns, unreadable
-from tracecal.io.checksums import KEY, blank, seal
-from tracecal.io.files import atomic_write, map_sealed, read_parquet
+from tracecal.io.files import atomic_write, map_sealed
 from tracecal.io.journal import sorted_by_example
+from tracecal.io.seals import KEY, blank, seal
 
 SCHEMA_VERSION = "1"
 # Metadata key of traces from files: how many answers have no known entropies, and why
 WITHOUT_ENTROPY = "without_entropy"
-
 TRACES = pa.schema(
     {
         "example_id": pa.string(),
@@ -30,7 +29,6 @@ TRACES = pa.schema(
         "finish_reason": pa.string(),
     }
 )
-
 BEAMS = pa.schema(
     {
         "example_id": pa.string(),
@@ -127,28 +125,3 @@ def read_table(path: str | Path) -> pa.Table:
             return reader.read_all()
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
-
-
-# Which examples of a task are evaluated.
-
-
-def evaluation_ids(task: str | Path, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """`example_id` and `columns` of the evaluation rows of a task file, sorted."""
-    rows = read_parquet(task, ["example_id", "role", *columns])
-    return rows.filter(role="evaluation").select("example_id", *columns).sort("example_id")
-
-
-def evaluated(frame: pl.DataFrame, task: str | Path, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """The rows of `frame` whose `example_id` is evaluated, sorted; exactly one per example.
-
-    They get the task's `columns` too. Raises `InputError` where an evaluated example has no row, or
-    several.
-    """
-    ids = evaluation_ids(task, columns)
-    rows = ids.join(frame, on="example_id", how="inner", maintain_order="left")
-    if not rows["example_id"].equals(ids["example_id"]):
-        raise InputError(
-            f"the answers do not match the evaluated examples of {task}: {rows.height} rows for "
-            f"{ids.height} examples. Recreate them with snakemake --force."
-        )
-    return rows

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracecal.answers.read import json_rows, listed
-from tracecal.answers.tokens import WrongRow
+from tracecal.answers.row_file import json_rows
+from tracecal.answers.wrong_row import WrongRow, listed
 from tracecal.errors import InputError
 from tracecal.io.input_files import MOST_BYTES, require_regular
 

@@ -11,7 +11,7 @@ import polars as pl
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
 from tracecal.errors import InputError
-from tracecal.io.checksums import hash_of
+from tracecal.io.digests import hash_of
 from tracecal.io.randomness import seeded
 from tracecal.labelling.sequential import (
     NoMoreLabels,

@@ -16,11 +16,11 @@ from inspect_ai.log import transcript
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from tracecal.answers.evaluations import verdict
+from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
-from tracecal.answers.rows import read_row
-from tracecal.answers.settings import Reading
-from tracecal.answers.tokens import WrongRow
+from tracecal.answers.row import read_row
+from tracecal.answers.verdict import verdict
+from tracecal.answers.wrong_row import WrongRow
 from tracecal.calibration.calibration_error import ece
 from tracecal.calibration.proper_scores import brier
 from tracecal.calibration.ranking import single_auroc

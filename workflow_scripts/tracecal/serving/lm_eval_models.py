@@ -11,7 +11,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.registry import register_model
 from lm_eval.models.openai_completions import LocalChatCompletion, LocalCompletionsAPI
 
-from tracecal.answers.evaluations import KEPT
+from tracecal.answers.formats.lm_eval import KEPT
 
 
 class Answer(str):

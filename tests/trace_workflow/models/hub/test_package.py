@@ -15,7 +15,7 @@ from trace_workflow.models.package import licence, unpack_model
 from trace_workflow.models.text_encoders import load_encoder
 from trace_workflow.models.token_sar_weights import similarities
 from tracecal.errors import InputError
-from tracecal.io.checksums import digest as sha256
+from tracecal.io.digests import digest as sha256
 from tracecal.io.files import read_json
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
-from tracecal.serving.proxy.confidence import Scorer, asked_processing, spelled
-from tracecal.serving.proxy.stream import Events, Stream
-from tracecal.serving.proxy.wire import FORMS, TooLargeError, trim
 
 from support.log_rows import TWO, chat, token
 from support.running import ASK, CHAT, OF_JSON, READING, events
 from support.upstream import CHUNKS, Upstream, piece, response
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
+from tracecal.serving.proxy.confidence import Scorer, asked_processing, spelled
+from tracecal.serving.proxy.stream import Events, Stream
+from tracecal.serving.proxy.wire import FORMS, TooLargeError, trim
 
 UNSTATED = Reading(vocabulary=1000)
 

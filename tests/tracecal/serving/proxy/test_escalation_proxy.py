@@ -11,9 +11,6 @@ from dataclasses import replace
 import httpx2 as httpx
 import pytest
 from aiohttp import web
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.settings import Settings
-from tracecal.serving.proxy.watcher import Watcher
 
 from support import load
 from support.log_rows import END, TWO, chat, token
@@ -34,6 +31,9 @@ from tests.tracecal.serving.proxy.test_serve_watch import samples
 from tracecal.calibrator.schema import DEFAULT
 from tracecal.cli.main import commands, main
 from tracecal.io.files import write_json
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.watcher import Watcher
 
 SURE = [token("51", -0.25, TWO), token("<|im_end|>", -0.01, END)]
 UNSURE = [token("a", -1.5, [("a", -1.5), ("b", -1.6)])] * 4

@@ -9,7 +9,6 @@ import zlib
 import httpx2 as httpx
 import pytest
 from aiohttp import web
-from tracecal.serving.proxy.confidence import Scorer
 
 from support import load
 from support.log_rows import chat
@@ -25,6 +24,7 @@ from support.running import (
     until,
 )
 from support.upstream import Upstream
+from tracecal.serving.proxy.confidence import Scorer
 from tracecal.serving.proxy.proxy import Proxy
 
 PACKED = OF_JSON | {"content-encoding": "gzip"}

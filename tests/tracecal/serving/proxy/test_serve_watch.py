@@ -14,10 +14,6 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.settings import Settings
-from tracecal.serving.proxy.watch_page import Metrics, page
-from tracecal.serving.proxy.watcher import Watcher
 
 from support import kills
 from support.log_rows import chat, token
@@ -31,6 +27,10 @@ from tracecal.errors import InputError
 from tracecal.explorer.of_file import asked
 from tracecal.serving.monitoring.state import AlarmSettings, Batch
 from tracecal.serving.monitoring.traffic import Store, watched
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.watch_page import Metrics, page
+from tracecal.serving.proxy.watcher import Watcher
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
 
@@ -489,7 +489,7 @@ def test_a_state_with_texts_is_its_owners_alone(watching, tmp_path, caplog, umas
 
 def test_a_state_that_unpacks_to_too_much_is_refused(watching, tmp_path, monkeypatch):
     answered(watching(keep_texts=10), 2)
-    monkeypatch.setattr("tracecal.answers.read.MOST_UNPACKED", 2**20)
+    monkeypatch.setattr("tracecal.answers.row_file.MOST_UNPACKED", 2**20)
     assert read_answers(tmp_path / "s.db").frame.height == 2
     row = zlib.compress(b'{"id": "bomb", "response": {"answer": "' + b" " * 20_000_000 + b'"}}')
     with sqlite3.connect(tmp_path / "s.db") as connection:

@@ -5,13 +5,13 @@ import json
 import httpx2 as httpx
 import pytest
 from aiohttp import web
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.settings import Settings
-from tracecal.serving.proxy.watcher import Watcher
 
 from support.running import ASK, CHAT, OF_JSON, READING, asked_by_hand, by_hand, proxied
 from support.upstream import Background, Upstream
 from tracecal.cli.main import main
+from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.watcher import Watcher
 
 PAGE = """<!doctype html><title>a page</title>
 <iframe name=reply></iframe>

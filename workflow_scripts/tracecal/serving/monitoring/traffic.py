@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.rows import find
+from tracecal.answers.row import find
 from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibrator.schema import Fitted, Reference
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import inputs
+from tracecal.estimators.trace_inputs import inputs
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
 from tracecal.serving.monitoring import texts as texts_table

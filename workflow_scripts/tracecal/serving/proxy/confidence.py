@@ -7,13 +7,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from tracecal.serving.proxy.wire import Object
 
-from tracecal.answers.record import UNDECODED, Known, Reasoning, Record, StopToken, as_frame
-from tracecal.answers.rows import NEUTRAL, read_row
-from tracecal.answers.settings import Reading
-from tracecal.answers.tokens import WrongRow
-from tracecal.calibrator.parts import ScoredPart, asked_parts, record_parts
+from tracecal.answers.parts.parts import asked_parts
+from tracecal.answers.raw_answer import Known, Reasoning, StopToken
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import Record, as_frame
+from tracecal.answers.row import NEUTRAL, read_row
+from tracecal.answers.stop_token import UNDECODED
+from tracecal.answers.wrong_row import WrongRow
+from tracecal.calibrator.parts import ScoredPart, record_parts
 from tracecal.calibrator.schema import (
     NEXT_QUESTION,
     Fitted,
@@ -24,8 +26,9 @@ from tracecal.calibrator.schema import (
 )
 from tracecal.calibrator.scoring import Confidence, answer_inputs, confidence_of, doubted
 from tracecal.errors import InputError
-from tracecal.estimators.of_traces import NEED_ENTROPY
+from tracecal.estimators.trace_inputs import NEED_ENTROPY
 from tracecal.io.log import LOGGER
+from tracecal.serving.proxy.wire import Object
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
     from tracecal.serving.proxy.watcher import Inputs, Watcher

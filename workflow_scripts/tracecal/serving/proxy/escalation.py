@@ -11,6 +11,8 @@ from typing import Any
 import orjson
 from aiohttp import ClientResponse
 from multidict import CIMultiDict
+
+from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.confidence import Scorer, Unscored
 from tracecal.serving.proxy.settings import Settings
 from tracecal.serving.proxy.stream import Stream, events, whole
@@ -24,8 +26,6 @@ from tracecal.serving.proxy.wire import (
     json_object,
     sentence,
 )
-
-from tracecal.io.log import LOGGER
 
 DATA = re.compile(rb"^data: (\{.*)$", re.MULTILINE)  # of an event as `Stream` writes it
 NO_CHOICES = b'"choices":[]'  # not in a text, whose quotation marks are escaped

@@ -25,6 +25,11 @@ from typing import Any, NamedTuple
 
 import orjson
 from aiohttp import ClientConnectionResetError, ClientResponse, web
+
+from tracecal.answers.reading import Reading
+from tracecal.calibrator.schema import load, target_of, vocabulary_for
+from tracecal.errors import InputError
+from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.confidence import Scorer, Unscored
 from tracecal.serving.proxy.escalation import Escalation, Streamed
 from tracecal.serving.proxy.settings import KEY_ENV, Settings
@@ -50,11 +55,6 @@ from tracecal.serving.proxy.wire import (
     sentence,
     unpacked,
 )
-
-from tracecal.answers.settings import Reading
-from tracecal.calibrator.schema import load, target_of, vocabulary_for
-from tracecal.errors import InputError
-from tracecal.io.log import LOGGER
 
 REFUSED = (400, 422)  # perhaps because of the additions: then the request is sent again without
 

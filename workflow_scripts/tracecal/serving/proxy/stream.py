@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 from aiohttp import ClientResponse
+
 from tracecal.serving.proxy.confidence import Scorer
 from tracecal.serving.proxy.wire import (
     Form,

@@ -13,12 +13,12 @@ import prometheus_client as prometheus
 from aiohttp import web
 from jinja2 import Environment, StrictUndefined
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from tracecal.serving.proxy.escalation import OUTCOMES
-from tracecal.serving.proxy.watcher import Watcher
 
 from tracecal.errors import InputError
 from tracecal.serving.monitoring.state import ERROR, State
 from tracecal.serving.monitoring.traffic import NAMES, alike, went_in
+from tracecal.serving.proxy.escalation import OUTCOMES
+from tracecal.serving.proxy.watcher import Watcher
 
 DAYS, BINS, POINTS = 7, 20, 200
 WIDTH, HEIGHT = 480, 160  # of a picture, in its own units

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import orjson
-from tracecal.serving.proxy.settings import Settings
-from tracecal.serving.proxy.wire import Object
 
 from tracecal.calibrator.schema import Fitted
 from tracecal.errors import InputError
@@ -28,6 +26,8 @@ from tracecal.serving.monitoring.traffic import (
     of_inputs,
     sentences,
 )
+from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.wire import Object
 
 INTERVAL = 0.5  # seconds between two batches
 MOST_WAITING, MOST_AT_ONCE = 20_000, 1000  # answers

@@ -20,10 +20,10 @@ from aiohttp import (
     web,
 )
 from multidict import CIMultiDict
-from tracecal.serving.proxy.settings import Settings
 from yarl import URL
 
 from tracecal.io.log import LOGGER
+from tracecal.serving.proxy.settings import Settings
 
 Object = dict[str, Any]
 INCLUDED = "message.output_text.logprobs"

@@ -1,4 +1,4 @@
-"""Answers in plain columns, named as in the traces or by common alternatives."""
+"""Answers in plain columns."""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracecal.answers.evaluations import one_verdict
-from tracecal.answers.record import Known, RawAnswer, StopToken
-from tracecal.answers.tokens import SLACK, Step, WrongRow
+from tracecal.answers.raw_answer import Known, RawAnswer, StopToken
+from tracecal.answers.step import SLACK, Step
+from tracecal.answers.verdict import one_verdict
+from tracecal.answers.wrong_row import WrongRow
 
 Floats = list[float | None]
 # Columns that may hold log-probabilities, and the form in which they hold them.

@@ -1,16 +1,13 @@
-"""The inputs of the estimators that need an answer's trace alone, of any answers.
-
-Columns are named as in the calibration protocol, `features.<name>` and `scores.<estimator>`.
-"""
+"""The inputs of the estimators that need the trace of an answer alone."""
 
 from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from tracecal.answers.record import ALSO, own_column
+from tracecal.answers.own_columns import ALSO, own_column
 from tracecal.errors import InputError
 from tracecal.estimators import entropy, likelihood, trace, trajectory
-from tracecal.features.features import FEATURES, OF_ENTROPY, STATISTICS, answer_features
+from tracecal.features.features import FEATURES, OF_ENTROPY, answer_features
 
 # Estimators of a user's own by id: expressions over OF_TRACE and all features.
 Custom = Mapping[str, pl.Expr]
@@ -33,15 +30,6 @@ NEED_ENTROPY = {
         if OF_ENTROPY.intersection(of.meta.root_names())
     ),
 }
-# Linear in the entropies.
-SLOPES = ("features.entropy_slope", "scores.entropy_slope")
-# Neither linear nor monotone in each entropy, so without bounds here. All others rise or fall with
-# each entropy, as a test checks, or do not depend on them.
-UNBOUNDED = {*(f"features.{name}" for name in STATISTICS), "scores.entropy_variance"}
-
-LOW, HIGH = pl.col("entropy_lower"), pl.col("entropy_upper")
-HALF = pl.col("entropy").list.len() // 2
-REST = pl.col("entropy").list.len() - HALF
 
 
 def need_entropy(names: Iterable[str]) -> bool:
@@ -100,38 +88,3 @@ def scored(rows: pl.DataFrame, custom: Custom) -> pl.DataFrame:
             f"the scores of {', '.join(custom)} cannot be computed "
             f"({str(error).splitlines()[0]}); columns are {', '.join(rows.columns)}."
         ) from error
-
-
-def input_bounds(
-    answers: pl.DataFrame, names: Iterable[str] = KNOWN, custom: Custom = NO_CUSTOM
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The smallest and largest values of `inputs`, with each entropy between its bounds.
-
-    An answer without bounds has exact entropies. Null where no bound is known: for an input of
-    UNBOUNDED or a custom one, or without upper bounds of the entropies.
-    """
-    names = list(names)
-    bounded = answers.with_columns(
-        entropy_lower=pl.coalesce("entropy_lower", "entropy"),
-        entropy_upper=pl.coalesce("entropy_upper", "entropy"),
-    )
-    known = [name for name in names if name in KNOWN]
-    # A slope is steepest where the entropies before the middle are at one bound and those after it
-    # at the other; the middle one does not matter.
-    at = {
-        "low": LOW,
-        "high": HIGH,
-        "rising": LOW.list.head(HALF).list.concat(HIGH.list.tail(REST)),
-        "falling": HIGH.list.head(HALF).list.concat(LOW.list.tail(REST)),
-    }
-    bounds = {at: inputs(bounded.with_columns(entropy=lists), known) for at, lists in at.items()}
-    without = pl.when(pl.col("entropy_upper").is_null()).then("entropy")
-    exact = inputs(answers.with_columns(entropy=without), names, custom)
-    least, most = {}, {}
-    for name in known:
-        if name in UNBOUNDED:
-            continue
-        ends = ("falling", "rising") if name in SLOPES else ("low", "high")
-        pair = pl.DataFrame([bounds[end][name].alias(end) for end in ends])
-        least[name], most[name] = pair.min_horizontal(), pair.max_horizontal()
-    return exact.with_columns(**least), exact.with_columns(**most)

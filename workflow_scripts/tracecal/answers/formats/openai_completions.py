@@ -1,0 +1,78 @@
+"""Legacy completions of OpenAI's API."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from tracecal.answers.formats.token_list import Logprobs, Token, token_steps
+from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.step import Step, require_id_each
+from tracecal.answers.stop_token import stop_token
+from tracecal.answers.wrong_row import WrongRow
+
+
+class OldLogprobs(BaseModel):
+    tokens: list[str]
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float] | None] | None = None
+
+
+class ListedLogprobs(Logprobs):
+    """Log-probabilities in the chat format, which llama.cpp uses for completions too."""
+
+    content: list[Token]
+
+
+class OldChoice(BaseModel):
+    index: int = 0
+    text: str
+    finish_reason: str | None = None
+    stop_reason: str | int | None = None
+    logprobs: OldLogprobs | ListedLogprobs | None = None
+    token_ids: list[int] | None = None
+    prompt_token_ids: list[int] | None = None
+
+
+class Completion(BaseModel):
+    """A legacy completion."""
+
+    model: str | None = None
+    choices: list[OldChoice] = Field(min_length=1)
+
+
+def read_completion(body: dict[str, Any]) -> RawAnswer:
+    """The first choice of a legacy completion.
+
+    Its top log-probabilities are keyed by text, so tokens of the same text (all special tokens are
+    '') were merged; a step with fewer of them than the others may lack a likely token.
+    """
+    completion = Completion.model_validate(body)
+    choice = min(completion.choices, key=lambda choice: choice.index)
+    if isinstance(choice.logprobs, ListedLogprobs):
+        steps = token_steps(choice.logprobs.content, choice.token_ids)
+    else:
+        steps = _old_steps(choice.logprobs) if choice.logprobs else []
+        require_id_each(steps, choice.token_ids)
+    return RawAnswer(
+        answer=choice.text,
+        steps=steps,
+        token_ids=choice.token_ids,
+        prompt_token_ids=choice.prompt_token_ids,
+        finish_reason=choice.finish_reason,
+        stop_token=stop_token(choice.text, steps, choice.stop_reason),
+        model=completion.model,
+    )
+
+
+def _old_steps(logprobs: OldLogprobs) -> list[Step]:
+    if len(logprobs.tokens) != len(logprobs.token_logprobs):
+        raise WrongRow(
+            f"it has {len(logprobs.tokens)} tokens and {len(logprobs.token_logprobs)} "
+            "log-probabilities"
+        )
+    tops = [top or {} for top in logprobs.top_logprobs or [None] * len(logprobs.tokens)]
+    most = max(map(len, tops), default=0)
+    return [
+        Step(text, None, logprob, list(top.items()), text, len(top) < most)
+        for text, logprob, top in zip(logprobs.tokens, logprobs.token_logprobs, tops, strict=True)
+    ]

@@ -1,0 +1,87 @@
+"""Answers from files as traces."""
+
+import polars as pl
+import pyarrow as pa
+
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import entropy_kind
+from tracecal.errors import InputError
+from tracecal.io.journal import Row
+from tracecal.io.log import LOGGER
+from tracecal.io.traces import SCHEMA_VERSION, TRACES, WITHOUT_ENTROPY
+
+# Columns besides those of all traces; null where unknown
+EXTRA_COLUMNS = {
+    "entropy_lower": pa.list_(pa.float32()),
+    "entropy_upper": pa.list_(pa.float32()),
+    "correct": pa.bool_(),
+}
+IMPORTED = pa.schema([*TRACES, *EXTRA_COLUMNS.items()])
+NO_TEXT = "·"
+
+
+def as_traces(answers: pl.DataFrame) -> list[Row]:
+    """Answers as rows of a traces file (columns of IMPORTED)."""
+    marks = pl.col("surprisal").list.eval(pl.lit(NO_TEXT)).alias("tokens")
+    complete = answers.with_columns(
+        pl.col("answer", "prompt", "finish_reason").fill_null(""),
+        pl.coalesce("tokens", marks),
+    )
+    return complete.select(IMPORTED.names).to_dicts()
+
+
+def kind_of(answers: pl.DataFrame) -> dict[str, str]:
+    """Metadata of a traces file on the kind of its answers.
+
+    Raises `InputError` where they are of several kinds.
+    """
+    metadata = {
+        "schema_version": SCHEMA_VERSION,
+        "stop_token": _kind(answers, "stop_token") or "none",
+        "processed": _kind(answers, "processed") or "unknown",
+    }
+    if (reasoning := _reasoning(answers)) != "none":
+        metadata["reasoning"] = reasoning
+    if models := answers["model"].drop_nulls().unique().sort().to_list():
+        metadata["known_as"] = "\n".join(models)
+    return metadata
+
+
+def entropies_of(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
+    """Metadata of a traces file on its entropies: how they are known, and where they are not."""
+    metadata = {"entropy": entropy_kind(answers)}
+    if (top_k := answers["top_k"].drop_nulls().mode().min()) is not None:
+        metadata["top_k"] = str(top_k)
+    if reading.vocabulary is not None:
+        metadata["vocabulary"] = str(reading.vocabulary)
+    if (without := answers.filter(pl.col("entropy").is_null())).height:
+        reasons = "; ".join(without["lacks"].unique().sort())
+        metadata[WITHOUT_ENTROPY] = f"{without.height} of {answers.height} answers: {reasons}"
+        LOGGER.warning(
+            "scores that need entropy, such as TRACE, are null for %s", metadata[WITHOUT_ENTROPY]
+        )
+    return metadata
+
+
+def _reasoning(answers: pl.DataFrame) -> str:
+    """Of which tokens all traces are. Traces of whole texts may be of answers without reasoning."""
+    kinds = {*answers["reasoning"]}
+    kinds -= {"none"} if "within" in kinds else set()
+    if len(kinds) > 1:
+        raise InputError(
+            f"answers are of several kinds (reasoning: {', '.join(sorted(kinds))}), and a "
+            "calibrator is for one. Read reasoning and answer as one (reading: {reasoning: "
+            "within}), or give answers of one kind."
+        )
+    return kinds.pop()
+
+
+def _kind(answers: pl.DataFrame, column: str) -> str | None:
+    """The kind of all answers that state one; None where none does."""
+    kinds = answers.filter(pl.col(column) != "none")[column].unique().sort().to_list()
+    if len(kinds) > 1:
+        raise InputError(
+            f"answers are of several kinds ({column}: {', '.join(kinds)}), and a calibrator is for "
+            f"one. State it with 'reading: {{{column}: …}}', or give answers of one kind."
+        )
+    return kinds[0] if kinds else None

@@ -1,0 +1,40 @@
+"""Texts of answers in the state of a proxy."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tracecal.errors import InputError
+from tracecal.io.input_files import parsed_json
+
+MAGIC = b"SQLite format 3\0"
+
+
+def is_state(path: Path) -> bool:
+    """Whether a file is an SQLite database."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def kept_rows(path: Path, most: int, ratio: int) -> Iterator[Any]:
+    """The rows of a state, oldest first; raises `sqlite3.Error` where it has no such table, and
+    `InputError` where they unpack to more than `most` bytes and `ratio` times those they take.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        (packed,) = connection.execute("SELECT sum(length(row)) FROM texts").fetchone()
+        left = max(most, ratio * (packed or 0))
+        for (row,) in connection.execute("SELECT CAST(row AS BLOB) FROM texts ORDER BY place"):
+            decoder = zlib.decompressobj()
+            text = decoder.decompress(row, left + 1)
+            left -= len(text)
+            if left < 0:
+                raise InputError(
+                    f"{path} would unpack to far more than a state of its size holds; give one as "
+                    "'tracecal serve --keep-texts' wrote it."
+                )
+            if not decoder.eof:
+                raise zlib.error("a text is cut short")
+            yield parsed_json(text)

@@ -1,0 +1,13 @@
+"""One decoded answer and its trace."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Answer:
+    """One decoded answer and its trace; the three lists have T >= 1 entries (values in nats)."""
+
+    token_ids: list[int] = field(default_factory=list)
+    surprisal: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+    finish_reason: str | None = None  # None while it grows

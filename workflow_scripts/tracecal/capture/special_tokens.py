@@ -1,0 +1,36 @@
+"""Tokens that end an answer, and tokens that are marks."""
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from tracecal.capture.model import GENERATION_CONFIG
+from tracecal.errors import InputError
+
+
+def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Ids that end an answer: the generation config's list, else the model's, else the tokenizer's.
+
+    Raises `InputError` where the model declares none, or something other than token ids.
+    """
+    for declared in (
+        model.generation_config.eos_token_id if model.generation_config else None,
+        getattr(model.config, "eos_token_id", None),
+        tokenizer.eos_token_id,
+    ):
+        if declared is not None:
+            ids = declared if isinstance(declared, list) else [declared]
+            if not all(isinstance(one, int) for one in ids):
+                raise InputError(
+                    f"{model.name_or_path}: its eos_token_id {declared!r} is not a token id or a "
+                    f"list of them; correct it in {GENERATION_CONFIG} or config.json."
+                )
+            return sorted(set(ids))
+    raise InputError(
+        f"{model.name_or_path} declares no end-of-sequence token; add eos_token_id to its "
+        f"{GENERATION_CONFIG}."
+    )
+
+
+def special_ids(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Ids of the tokens that are marks, not text: those that decoding an answer leaves out."""
+    added = {key for key, token in tokenizer.added_tokens_decoder.items() if token.special}
+    return frozenset(added | set(tokenizer.all_special_ids))

@@ -1,0 +1,93 @@
+"""One confidence estimator, and what it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["baseline", "trace", "broader", "variant"]
+# How an estimator is fitted that has a fit of its own; 'identity': its input is the probability.
+# 'pooled' is that of every estimator without one on parts of answers.
+OwnFit = Literal["identity", "ridge", "mixture", "pooled"]
+REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
+# What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the
+# decoded answer alone, then what each further need changes.
+TRACE_ALONE = {"same": "yes", "single": "yes", "extra": "no", "semantic": "no", "calibrator": "no"}
+ASSUMED = {
+    "beams": {"single": "partly"},
+    "asked": {"single": "partly"},
+    "samples": {"single": "no", "extra": "yes"},
+    "similarity": {"semantic": "yes"},
+    "importance": {"semantic": "yes"},
+    "labels": {"calibrator": "yes"},
+}
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """One confidence estimator.
+
+    `needs` names what its score is computed from, and so what it reads, costs and assumes: files of
+    a run; `similarity` or `importance`, the encoder that weighs its tokens; `meanings`, which
+    samples share. `features` is empty for a scalar estimator, whose score is a column of `scores/`;
+    a learned one has no such column, and `features` are the inputs of its fit: columns of
+    `features/`, or `scores.<id>`. `fit` is null where it is fitted by the run's own method of
+    calibration.
+    """
+
+    id: str
+    label: str
+    family: str
+    role: Role
+    citation: str
+    needs: tuple[str, ...] = ("traces",)
+    features: tuple[str, ...] = ()
+    assumes: Mapping[str, str] = field(default_factory=dict)  # where `needs` do not imply it
+    shown_as: str = ""
+    fit: OwnFit | None = None
+
+    @property
+    def group(self) -> str:
+        """The family under which tables and figures show it."""
+        return self.shown_as or self.family
+
+    @property
+    def supervised(self) -> bool:
+        """Whether it is trained on labelled rows of its own, those of role 'training'."""
+        return "labels" in self.needs and not self.features
+
+    @property
+    def inputs(self) -> list[str]:
+        """The inputs of the calibration protocol's fit, as `<folder>.<column>`."""
+        columns = [name if "." in name else f"features.{name}" for name in self.features]
+        return columns or [f"scores.{self.id}"]
+
+    @property
+    def requires(self) -> str:
+        """What it needs beyond a decoded answer and its trace, in the letters of `broader_uq`.
+
+        E extra inference, S samples, H hidden states, L labelled training, C calibration labels.
+        """
+        letters = [letter for need, letter in REQUIREMENTS.items() if need in self.needs]
+        if "labels" in self.needs:
+            letters.append("C" if self.features else "L")
+        return "+".join(letters)
+
+    @property
+    def protocol(self) -> dict[str, str]:
+        """What it assumes: by its needs, unless `assumes` says otherwise."""
+        assumed = dict(TRACE_ALONE)
+        for need in self.needs:
+            assumed |= ASSUMED.get(need, {})
+        return assumed | {**self.assumes}
+
+    @property
+    def built_on(self) -> list[str]:
+        """The other estimators whose scores it is fitted on."""
+        scores = [name for name in self.features if name.startswith("scores.")]
+        return [name.removeprefix("scores.") for name in scores]
+
+
+def variant(id: str, label: str, *features: str, fit: OwnFit | None = None) -> Estimator:
+    """A learned variant of TRACE."""
+    needs = ("traces", "labels")
+    return Estimator(id, label, "trace", "variant", "xu2026trace", needs, features, fit=fit)

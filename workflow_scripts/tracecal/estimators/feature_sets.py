@@ -1,0 +1,53 @@
+"""The features that learned estimators are fitted on."""
+
+TRACE_PLUS_FEATURES = (
+    "first3_entropy_conf",
+    "mean_entropy_conf",
+    "log_length",
+    "entropy_slope",
+    "decayed_entropy_conf_2",
+    "decayed_entropy_conf_4",
+    "decayed_surprisal_conf_2",
+    "decayed_surprisal_conf_4",
+)
+# The eleven statistics of Entropy Sentinel.
+ENTROPY_STATISTICS = (
+    "mean_entropy",
+    "entropy_deviation",
+    "max_entropy",
+    "entropy_q10",
+    "entropy_q25",
+    "entropy_q50",
+    "entropy_q75",
+    "entropy_q90",
+    "entropy_skewness",
+    "entropy_kurtosis",
+    "entropy_sum",
+)
+OPERATORS = ("decayed_entropy", "window_entropy", "length_normalised_surprisal")
+LIKELIHOOD = ("min_prob", "len_norm_logp", "low_prob_token_rate")
+LOCAL_ENTROPY = ("decayed_entropy_conf_2", "decayed_entropy_conf_4")
+LOCAL_SURPRISAL = ("decayed_surprisal_conf_2", "decayed_surprisal_conf_4")
+
+
+def without(*removed: str) -> tuple[str, ...]:
+    """TRACE+'s features without the `removed` ones."""
+    return tuple(name for name in TRACE_PLUS_FEATURES if name not in removed)
+
+
+# The same amounts of entropy and surprisal as -ln(a + 1e-9) in place of exp(-a).
+TRACE_PLUS_ON_LOGARITHMS = (
+    "first3_entropy_log_conf",
+    "mean_entropy_log_conf",
+    "log_length",
+    "entropy_slope",
+    "decayed_entropy_log_conf_2",
+    "decayed_entropy_log_conf_4",
+    "decayed_surprisal_log_conf_2",
+    "decayed_surprisal_log_conf_4",
+)
+SURPRISAL_ON_LOGARITHMS = (
+    "total_surprisal_log_conf",
+    "mean_surprisal_log_conf",
+    "max_surprisal_log_conf",
+)

@@ -1,0 +1,48 @@
+"""Statistics of the entropies of an answer."""
+
+import math
+
+import numpy as np
+import polars as pl
+
+from tracecal.features.operators import per_answer
+
+PERCENT = (10, 25, 50, 75, 90)
+TINY = 1e-8  # the authors'; keeps a moment finite where all values are equal
+# The nine statistics that are not among TRACE's features.
+STATISTICS = (
+    "entropy_sum",
+    "entropy_deviation",
+    *(f"entropy_q{percent}" for percent in PERCENT),
+    "entropy_skewness",
+    "entropy_kurtosis",
+)
+
+
+def statistics(x: pl.Expr) -> pl.Expr:
+    """A struct of the STATISTICS of an answer's tokens."""
+    return per_answer(x, _statistics, STATISTICS)
+
+
+def _statistics(values: np.ndarray) -> np.ndarray:
+    length = values.shape[1]
+    centred = values - values.mean(1, keepdims=True)
+    squares = centred**2
+    deviation = np.sqrt(squares.sum(1) / max(length - 1, 1))
+    ordered = np.sort(values, axis=1)
+
+    def quantile(share: float) -> np.ndarray:
+        """The `share` quantile of the tokens' values, linearly interpolated."""
+        place = share * (length - 1)
+        below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
+        return below + (place % 1) * (above - below)
+
+    return np.column_stack(
+        [
+            values.sum(1),
+            deviation,
+            *(quantile(percent / 100) for percent in PERCENT),
+            np.vecdot(squares, centred) / length / (deviation**3 + TINY),
+            np.vecdot(squares, squares) / length / (deviation**4 + TINY),
+        ]
+    )

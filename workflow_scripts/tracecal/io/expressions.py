@@ -1,0 +1,52 @@
+"""Regular expressions that users state, with a limit on their time."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from time import process_time
+from typing import TYPE_CHECKING
+
+from tracecal.errors import InputError
+
+if TYPE_CHECKING:  # slow to load, and not needed at import
+    import regex
+
+PATIENCE = 1.0  # CPU seconds of an expression on one answer
+
+
+@cache
+def compiled(expression: str, dotall: bool = False) -> "regex.Pattern[str]":
+    """The expression. Raises `ValueError` where it is none."""
+    import regex
+
+    try:
+        return regex.compile(expression, regex.DOTALL if dotall else 0)
+    except regex.error as error:
+        raise ValueError(f"is not a regular expression ({error})") from error
+
+
+def matches(expression: str, text: str, dotall: bool = False) -> "Iterator[regex.Match[str]]":
+    """All matches in a text, from left to right. Raises `InputError` where it takes too long."""
+    try:
+        yield from compiled(expression, dotall).finditer(text, timeout=PATIENCE)
+    except TimeoutError:
+        raise _endless(expression, text) from None
+
+
+def searcher(expression: str, text: str) -> "Callable[[str], regex.Match[str] | None]":
+    """Finds the first match in a line of `text`; of all its lines it raises as `matches`."""
+    search, end = compiled(expression).search, process_time() + PATIENCE
+
+    def found(line: str) -> "regex.Match[str] | None":
+        try:
+            return search(line, timeout=max(end - process_time(), 0))
+        except TimeoutError:
+            raise _endless(expression, text) from None
+
+    return found
+
+
+def _endless(expression: str, text: str) -> InputError:
+    return InputError(
+        f"the regular expression {expression!r} takes over {PATIENCE:g} s for the answer that "
+        f"begins {text[:60]!r}: write it so that no two of its repetitions can match the same text."
+    )

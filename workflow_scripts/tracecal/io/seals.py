@@ -1,0 +1,86 @@
+"""The checksum and owner of a result in its own metadata."""
+
+import hashlib
+import re
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+from tracecal.errors import unreadable
+from tracecal.io.checksums import read_sum
+from tracecal.io.ownership import MADE_WITH, _is_ours, _require_place, place
+
+KEY = "tracecal.seal"
+SEALED = (".arrow", ".parquet")
+_MARK = b"seal-sha256:"
+_BLANK = _MARK + b"0" * 64
+_OWNER = re.compile(rb" of (.+?)(?: made with ([0-9a-f]{16}))?\n")
+
+
+def blank(path: str | Path) -> dict[str, str]:
+    """Key-value metadata for the file at `path`: a blank checksum, its place, what made it."""
+    made = f" made with {MADE_WITH.get()}" if MADE_WITH.get() else ""
+    return {KEY: f"{_BLANK.decode()} of {place(path)}{made}\n"}
+
+
+def seal(path: Path) -> None:
+    """Replace the `blank` in the metadata of a written file by the file's hash."""
+    with path.open("r+b") as handle, mmap(handle.fileno(), 0) as content:
+        value = _MARK + _hash(content)
+        for start in _seals(content):
+            content[start : start + len(value)] = value
+
+
+def require_own(content: bytes | mmap, path: str | Path) -> None:
+    """Raise `InputError` unless a file's bytes match their checksum and it belongs at `path`.
+
+    A file without a checksum is foreign, and accepted outside of results/ only.
+    """
+    if _is_ours(Path(path)) and content.find(_MARK) < 0:
+        raise unreadable(path, ValueError("it holds no checksum"))
+    if is_broken(content):
+        raise unreadable(path, ValueError("its bytes do not match its own checksum"))
+    if owner := _OWNER.match(content, content.rfind(_MARK) + len(_BLANK)):
+        _require_place(path, owner[1].decode())
+
+
+def is_broken(content: bytes | mmap) -> bool:
+    """Whether a file's bytes differ from the checksum in them; false without a checksum."""
+    # Key or mark is enough to expect a checksum: one flipped bit cannot hide both.
+    if content.find(KEY.encode()) < 0 and content.find(_MARK) < 0:
+        return False
+    checksums = {content[start : start + len(_BLANK)] for start in _seals(content)}
+    return checksums != {_MARK + _hash(content)}
+
+
+def made_with(path: Path) -> str:
+    """The hash of the settings and code that made a result; '' where it does not say so."""
+    try:
+        if path.suffix not in SEALED:
+            return read_sum(path)[2] if path.exists() else ""
+        with path.open("rb") as handle, mmap(handle.fileno(), 0, access=ACCESS_READ) as content:
+            owner = _OWNER.match(content, content.rfind(_MARK) + len(_BLANK))
+            return owner[2].decode() if owner and owner[2] else ""
+    except (OSError, ValueError):  # a reader says what is wrong with it
+        return ""
+
+
+def _seals(content: bytes | mmap) -> set[int]:
+    """Offsets of the checksum: in the metadata at a file's end, in Arrow files at the start too.
+
+    Data lies between, and may hold anything.
+    """
+    last = content.rfind(_MARK)
+    first = content.find(_MARK) if content[:6] == b"ARROW1" else last
+    return {first, last} - {-1}
+
+
+def _hash(content: bytes | mmap) -> bytes:
+    """The SHA-256 of a file's bytes with blanks in place of the checksum; nothing is copied."""
+    sha256, end = hashlib.sha256(), 0
+    with memoryview(content) as view:
+        for start in sorted(_seals(content)):
+            sha256.update(view[end:start])
+            sha256.update(_BLANK)
+            end = start + len(_BLANK)
+        sha256.update(view[end:])
+    return sha256.hexdigest().encode()
