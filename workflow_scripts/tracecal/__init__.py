@@ -11,6 +11,7 @@ __all__ = [
     "InputError",
     "LabelSearch",
     "Monitors",
+    "Reading",
     "__version__",
     "agree",
     "calibrate",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 _WHERE = {
     "read_answers": "answers.sources",
+    "Reading": "answers.settings",
     **dict.fromkeys(("trace_features", "trace_score"), "features.traces"),
     **dict.fromkeys(("calibrate", "Calibrator"), "calibrator.calibrator"),
     **dict.fromkeys(("pick", "LabelSearch", "agree", "plan", "explore"), "api.labels"),

@@ -145,10 +145,10 @@ def _traces(X: Any) -> pl.DataFrame:
         frame = pl.DataFrame(X)
         if {"surprisal", "entropy"} <= {*frame.columns}:
             return traces_in(frame["surprisal"], frame["entropy"])
-        return answers_in(frame, {}).frame.select("surprisal", "entropy")
+        return answers_in(frame).frame.select("surprisal", "entropy")
     rows = list(X)
     if rows and isinstance(rows[0], Mapping):
-        return answers_in(rows, {}).frame.select("surprisal", "entropy")
+        return answers_in(rows).frame.select("surprisal", "entropy")
     if not all(len(pair) == 2 for pair in rows):
         raise InputError("expected pairs of a list of surprisals and one of entropies.")
     return traces_in([pair[0] for pair in rows], [pair[1] for pair in rows])

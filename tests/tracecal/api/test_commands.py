@@ -40,8 +40,9 @@ def test_calibrate(files, capsys):
     given = ["--config", "config.yaml", "--vocabulary", "100000", "--report", "page.html"]
     assert main([*CALIBRATE, *given]) == 0
     printed = capsys.readouterr().out
+    reading = tracecal.Reading(vocabulary=100_000)
     config = {"splits": {"count": 2}, "risk_control": {"error_rates": [0.3]}}
-    calibrator = tracecal.calibrate("labelled.jsonl", "t", config=config, vocabulary=100_000)
+    calibrator = tracecal.calibrate("labelled.jsonl", "t", config=config, reading=reading)
     calibrator.save("own.json")
     assert Path("own.json").read_bytes() == Path("C.json").read_bytes()
     report = calibrator.report()
@@ -51,7 +52,7 @@ def test_calibrate(files, capsys):
     pages = [Path(name).read_text(encoding="utf-8") for name in ("own.html", "page.html")]
     own, its = (page.split("<h2>Guarantees")[1] for page in pages)
     assert own == its and "What to type next" not in pages[0]
-    report.save("both.html", "labelled.jsonl", vocabulary=100_000)
+    report.save("both.html", "labelled.jsonl", reading=reading)
     assert Path("both.answers.html").read_bytes() == Path("page.answers.html").read_bytes()
     loaded = tracecal.Calibrator.load("C.json")
     assert loaded.report(answers(120), config="config.yaml").text == report.text
@@ -112,7 +113,7 @@ def test_cascade(files, capsys):
         large_model="q",
         small_price=(1, 2),
         large_price=(10, 20),
-        vocabulary=9000,
+        reading=tracecal.Reading(vocabulary=9000),
     )
     assert capsys.readouterr().out == f"{found}\n"
     found.calibrator.save("own.json")
@@ -152,7 +153,10 @@ def test_estimators_of_ones_own(files):
     assert main([*CALIBRATE, "--vocabulary", "100000", *own]) == 0
     for estimators in (given, "own.py", files / "own.py"):
         calibrator = tracecal.calibrate(
-            "labelled.jsonl", "t", estimators=estimators, vocabulary=100_000
+            "labelled.jsonl",
+            "t",
+            estimators=estimators,
+            reading=tracecal.Reading(vocabulary=100_000),
         )
         calibrator.save("own.json")
         assert Path("own.json").read_bytes() == Path("C.json").read_bytes()

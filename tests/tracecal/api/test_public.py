@@ -20,7 +20,7 @@ NAMES = {
     *("read_answers", "trace_features", "trace_score"),
     *("calibrate", "cascade", "Calibrator", "InputError", "__version__"),
     *("pick", "LabelSearch", "agree", "plan", "explore"),
-    *("Monitors", "replay"),
+    *("Monitors", "Reading", "replay"),
 }
 METHODS = {
     "Calibrator": {
@@ -156,7 +156,7 @@ def test_answers_of_no_form_are_refused():
             tracecal.read_answers(given)
     frame = tracecal.read_answers([{"id": "a", "logprobs": [-1.0]}])
     with pytest.raises(tracecal.InputError, match="read already, so model would do nothing"):
-        tracecal.read_answers(frame, model="m")
+        tracecal.read_answers(frame, reading=tracecal.Reading(model="m"))
 
 
 def test_what_a_file_says_of_its_answers_stays_with_a_frame(files):

@@ -21,6 +21,7 @@ from tracecal.serving.proxy.settings import Settings
 
 CONFIG = {"splits": {"count": 1}}
 JUDGE = {"judge": "scores.judge"}
+READING = tracecal.Reading(also=JUDGE)
 CALIBRATE = ["calibrate", "--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]
 SCORE = ["score", "--answers", "new.jsonl", "--calibrator", "C.json", "--output", "scored.jsonl"]
 
@@ -43,7 +44,7 @@ def written(path, rows):
 def shown_in(path, calibrator):
     """What a page of a file's answers shows."""
     known = tracecal.Calibrator.load(calibrator)
-    read = read_answers(path, Reading(**known.reading({})), with_rows=True)
+    read = read_answers(path, known.reading(), with_rows=True)
     return of_file.page_data(read, path, of_file.fits(known.content, calibrator))
 
 
@@ -91,7 +92,7 @@ def test_commands_and_functions_take_them_and_the_calibrator_knows_where_they_ar
     printed = capsys.readouterr().out
     assert "guarantees rest on the trace and judge, made as for the labelled answers" in printed
     assert "--also judge=scores.judge" in printed and "tracecal serve" not in printed
-    calibrator = tracecal.calibrate("labelled.jsonl", "t", config=CONFIG, also=JUDGE)
+    calibrator = tracecal.calibrate("labelled.jsonl", "t", config=CONFIG, reading=READING)
     calibrator.save("own.json")
     assert (files / "own.json").read_bytes() == (files / "C.json").read_bytes()
     assert calibrator.recommended == "log_ridge_also"
@@ -121,7 +122,7 @@ def test_commands_and_functions_take_them_and_the_calibrator_knows_where_they_ar
 
 @pytest.fixture(scope="module")
 def calibrator():
-    return tracecal.calibrate(judged(300), "t", config=CONFIG, also=JUDGE)
+    return tracecal.calibrate(judged(300), "t", config=CONFIG, reading=READING)
 
 
 def test_one_answer_is_scored_as_a_file_of_it(calibrator):
@@ -142,22 +143,22 @@ def test_one_answer_is_scored_as_a_file_of_it(calibrator):
 
 def test_a_frame_that_was_read_may_have_them_as_its_own_columns(calibrator):
     rows = judged(50, seed=4)
-    read = tracecal.read_answers(rows, also=JUDGE)
+    read = tracecal.read_answers(rows, reading=READING)
     scored = calibrator.score(rows)
     assert calibrator.score(read).equals(scored)
     values = pl.Series("mine", [row["scores"]["judge"] == "C" for row in rows])
     plain = tracecal.read_answers(rows).with_columns(values)
-    assert calibrator.score(plain, also={"judge": "mine"}).equals(scored)
+    assert calibrator.score(plain, reading=tracecal.Reading(also={"judge": "mine"})).equals(scored)
     assert calibrator.score(plain)["probability"].null_count() == 50
     with pytest.raises(tracecal.InputError, match="are not all numbers or verdicts"):
-        calibrator.score(plain, also={"judge": "example_id"})
+        calibrator.score(plain, reading=tracecal.Reading(also={"judge": "example_id"}))
 
 
 def test_the_weight_is_at_least_0_so_that_an_inverse_judge_counts_for_nothing(calibrator):
     def weight(of):
         return dict(zip(*(of[1]["features"], of[1]["final"]["weights"]), strict=True))["judge"]
 
-    inverse = tracecal.calibrate(judged(300, inverse=True), "t", config=CONFIG, also=JUDGE)
+    inverse = tracecal.calibrate(judged(300, inverse=True), "t", config=CONFIG, reading=READING)
     fits = [(one, one.content["log_ridge_also"]) for one in (calibrator, inverse)]
     assert weight(fits[0]) > 0.5
     assert weight(fits[1]) == 0
@@ -171,7 +172,9 @@ def test_the_weight_is_at_least_0_so_that_an_inverse_judge_counts_for_nothing(ca
 def test_the_fit_is_scikit_learns_with_a_penalty_of_each_column(calibrator):
     """Minimises the same loss: a step along any free weight does not lower it."""
     fit = from_json(calibrator.content["log_ridge_also"]["final"])
-    known = tracecal.read_answers(judged(300), also=JUDGE).filter(pl.col("entropy").is_not_null())
+    known = tracecal.read_answers(judged(300), reading=READING).filter(
+        pl.col("entropy").is_not_null()
+    )
     names = calibrator.fitted().inputs
     x = inputs(known, names).select(names).to_numpy()
     z = (x - fit.means) / np.array(fit.scales)
@@ -185,7 +188,7 @@ def test_the_fit_is_scikit_learns_with_a_penalty_of_each_column(calibrator):
 
 def test_without_entropies_the_columns_stand_beside_log_probabilities():
     rows = [row | {"entropy": None} for row in judged(100)]
-    calibrator = tracecal.calibrate(rows, "t", config=CONFIG, also=JUDGE)
+    calibrator = tracecal.calibrate(rows, "t", config=CONFIG, reading=READING)
     assert calibrator.recommended == "log_ridge_also"
     features = calibrator.content["log_ridge_also"]["features"]
     assert features[-1] == "judge" and not any("entropy" in name for name in features)
@@ -202,7 +205,7 @@ def test_parts_of_an_answer_have_its_value():
         same = {name: row[name] for name in ("example_id", "model", "scores")}
         rows.append(same | told | {"tokens": tokens, "answer": "".join(tokens)} | labels)
     parts = {"json": ["a", "b"]}
-    calibrator = tracecal.calibrate(rows, "t", config=CONFIG, also=JUDGE, parts=parts)
+    calibrator = tracecal.calibrate(rows, "t", config=CONFIG, reading=READING, parts=parts)
     assert calibrator.content["log_ridge_also"]["features"][-1] == "judge"
     scored = calibrator.score(rows[:3])
     assert scored["parts"].list.len().to_list() == [2, 2, 2]
@@ -228,12 +231,12 @@ def test_the_card_says_what_it_rests_on(calibrator):
 )
 def test_columns_that_cannot_be_fitted_on_are_refused(rows, also, sentence):
     with pytest.raises(tracecal.InputError, match=sentence):
-        tracecal.calibrate(rows, "t", config=CONFIG, also=also)
+        tracecal.calibrate(rows, "t", config=CONFIG, reading=tracecal.Reading(also=also))
 
 
 def test_a_column_that_the_calibrator_does_not_know_is_refused(calibrator):
     with pytest.raises(tracecal.InputError, match="not fitted on the further column 'x'.*: judge"):
-        calibrator.score(judged(3), also={"x": "y"})
+        calibrator.score(judged(3), reading=tracecal.Reading(also={"x": "y"}))
 
 
 def test_a_proxy_and_a_cascade_take_none(calibrator, files, caplog):

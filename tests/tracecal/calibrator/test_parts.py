@@ -450,7 +450,9 @@ def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path
     frame = read_answers(tmp_path / "gaps.jsonl", reading).frame
     assert frame["partial"].is_null().to_list() == [True, False, False]
     fitted = load("C.json", "log_ridge")
-    (alone,) = tracecal.Calibrator.load("C.json").score([made[1]], vocabulary=1000)["parts"]
+    (alone,) = tracecal.Calibrator.load("C.json").score(
+        [made[1]], reading=tracecal.Reading(vocabulary=1000)
+    )["parts"]
     assert {one["probability"] for one in alone} == {
         one["probability"] for one in score_parts(frame[1:2], fitted)["parts"][0]
     }

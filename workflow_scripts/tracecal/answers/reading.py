@@ -1,6 +1,6 @@
 """Options for reading files of answers, where the files do not say it themselves."""
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
@@ -22,7 +22,16 @@ Format = Literal["auto", *FORMATS]
 
 
 class Reading(Strict):
-    """Options for reading files of answers."""
+    """How answers are read, where their source does not say it itself.
+
+    Every function that reads answers takes it as `reading`.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.Reading(vocabulary=151936, label="judged.correct").vocabulary
+    151936
+    """
 
     format: Format = Field("auto", description="auto: recognised from each row")
     vocabulary: PositiveInt | None = Field(
@@ -54,3 +63,10 @@ class Reading(Strict):
     wrong_rows: Literal["stop", "skip"] = Field(
         "stop", description="of invalid rows; skip: leave them out"
     )
+
+    def with_defaults(self, **defaults: Any) -> Self:
+        """These options, with `defaults` for those that were not stated."""
+        unstated = {
+            name: value for name, value in defaults.items() if name not in self.model_fields_set
+        }
+        return self.model_copy(update=unstated)

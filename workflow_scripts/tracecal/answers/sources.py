@@ -1,9 +1,8 @@
 """Sources of answers: a path, a frame or rows, read into one frame.
 
 Answers are a path of any format of docs/reference/formats.md, rows (mappings, as such a file holds
-them), or a frame: Polars, or any that speaks Arrow's C stream, as those of pandas do. Options of
-reading (`format`, `model`, `stop_token`, `processed`, `reasoning`, `id`, `label`, `columns`, ...)
-are keyword arguments, and hold for paths and rows: a frame of `read_answers` has been read.
+them), or a frame: Polars, or any that speaks Arrow's C stream, as those of pandas do. How paths and
+rows are read is a `Reading`; a frame of `read_answers` has been read.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +19,6 @@ from tracecal.answers.record import RECORDS
 from tracecal.answers.wrong_row import listed
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.io.settings import parse
 
 Answers = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Any
 SCHEMA = pl.Schema(RECORDS)  # type: ignore[arg-type]
@@ -34,18 +32,20 @@ PART_LABELS = pl.Struct(
 )
 
 
-def read_answers(answers: Answers, *, progress: bool = False, **reading: Any) -> pl.DataFrame:
+def read_answers(
+    answers: Answers, *, reading: Reading | None = None, progress: bool = False
+) -> pl.DataFrame:
     """Read answers with their traces from a file of any format, from rows, or from a frame.
 
     Parameters
     ----------
     answers : path, frame or rows
         JSON Lines, JSON, CSV, Arrow, Parquet, an Inspect log or a proxy's state; see above.
+    reading : Reading, optional
+        How the answers are read, such as the ``vocabulary``'s size, which entropies from top-k
+        need, or the ``label``.
     progress : bool
         Whether to show a bar.
-    **reading
-        Options of reading, such as ``vocabulary`` (the number of the model's tokens, which
-        entropies from top-k need), ``model`` or ``label``: those of ``tracecal score --help``.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def _plain(labels: PartLabels | None) -> dict[str, Any] | None:
 
 def answers_in(
     answers: Answers,
-    reading: Mapping[str, Any],
+    reading: Reading | None = None,
     with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
     progress: bool = False,
 ) -> read.Answers:
@@ -101,7 +101,7 @@ def answers_in(
     """
     if isinstance(answers, read.Answers):
         return answers
-    settings = parse(Reading, dict(reading), "options of reading")
+    settings = reading or Reading()
     if isinstance(answers, str | Path):
         found = read.read_answers(answers, settings, with_rows=with_rows, progress=progress)
     elif (frame := _polars(answers)) is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from tracecal.answers.settings import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.cascade import BELOW, BEST, KEPT_AT, LEAST_GAIN
 from tracecal.calibration.routing import ORACLE, RANDOM
@@ -74,7 +75,7 @@ def cascade(
     large_model: str | None = None,
     small_price: Price | None = None,
     large_price: Price | None = None,
-    **reading: Any,
+    reading: Reading | None = None,
 ) -> Cascade:
     """Say what escalating to a large model is worth, as ``tracecal cascade``.
 
@@ -91,8 +92,8 @@ def cascade(
         The large model's name; by default as its answers state it.
     small_price, large_price : pair of float, optional
         Of a million tokens of the prompt, and of a million that are generated.
-    **reading
-        Options of reading, of both; ``model`` names the small one.
+    reading : Reading, optional
+        How both are read; ``model`` names the small one.
 
     Returns
     -------
@@ -122,12 +123,13 @@ def cascade(
             "answers of another one as --large."
         )
     settings = settings_in(config)
+    reading = reading or Reading()
     of_small = answers_in(small, reading).frame
-    of_large = answers_in(large, reading | {"model": large_model}).frame
+    of_large = answers_in(large, reading.model_copy(update={"model": large_model})).frame
     prices = None
     if small_price and large_price:
         prices = [{"prompt": one[0], "generated": one[1]} for one in (small_price, large_price)]
-    how = settings, prices, task, reading.get("vocabulary")
+    how = settings, prices, task, reading.vocabulary
     found = cascade_answers(of_small, of_large, *how)
     return Cascade(found.found, Calibrator(json.loads(json.dumps(found.stored))))
 

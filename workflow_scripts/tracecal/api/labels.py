@@ -10,6 +10,7 @@ import polars as pl
 
 from tracecal.answers import read
 from tracecal.answers.parts.parts import Parts
+from tracecal.answers.settings import Reading
 from tracecal.answers.sources import Answers, answers_in, frame_of, name_of
 from tracecal.calibration import forecast, populations
 from tracecal.calibration.part_answers import part_answers
@@ -33,7 +34,7 @@ def pick(
     *,
     output: str | Path | None = None,
     seed: int = SEED,
-    **reading: Any,
+    reading: Reading | None = None,
 ) -> pl.DataFrame:
     """Draw answers to label at random, those to one question together, as ``tracecal pick``.
 
@@ -47,8 +48,8 @@ def pick(
         A file for the rows drawn, as they were given: JSON Lines.
     seed : int
         Of the draw.
-    **reading
-        Options of reading.
+    reading : Reading, optional
+        How the answers are read.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def shown_in(
     calibrator: str | Path | Calibrator | None,
     task: str | None,
     parts: str | Path | Mapping[str, Any] | None,
-    reading: Mapping[str, Any],
+    reading: Reading | None,
 ) -> Shown:
     """Answers in any form as they are shown; what was made by this is given back."""
     if isinstance(answers, Shown):
@@ -171,8 +172,8 @@ class LabelSearch:
         JSON file, written before a state is returned. Like the command's file it lists all searches
         that have looked at the same labels. Give it where you try several seeds, rates or scores on
         the same labels: the best of several guarantees is less certain than each.
-    **reading
-        Options of reading.
+    reading : Reading, optional
+        How the answers are read.
 
     Raises
     ------
@@ -204,7 +205,7 @@ class LabelSearch:
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
         promise_file: str | Path | None = None,
-        **reading: Any,
+        reading: Reading | None = None,
     ) -> None:
         shown = shown_in(answers, calibrator, task, parts, reading)
         recommended = None if shown.fitted_on is None else shown.fitted_on.estimator
@@ -273,7 +274,7 @@ class LabelSearch:
 
 
 def agree(
-    answers: Answers, second: Answers, *, seed: int = SEED, **reading: Any
+    answers: Answers, second: Answers, *, seed: int = SEED, reading: Reading | None = None
 ) -> agree_.Agreement:
     """Say how far two people's labels of the same answers agree, as ``tracecal agree``.
 
@@ -283,8 +284,8 @@ def agree(
         As of `read_answers`, with ``correct``; joined by their ids.
     seed : int
         Of the resampled questions, for intervals.
-    **reading
-        Options of reading, of both.
+    reading : Reading, optional
+        How both are read.
 
     Returns
     -------
@@ -402,7 +403,7 @@ def explore(
     seed: int = SEED,
     task: str | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
-    **reading: Any,
+    reading: Reading | None = None,
 ) -> None:
     """Write a page that shows the answers, as ``tracecal explore``: one file that loads no other.
 
@@ -418,7 +419,7 @@ def explore(
         Answers to show at most, chosen at random.
     seed : int
         Of that choice.
-    task, parts, **reading
+    task, parts, reading
         As of `Calibrator.score`.
 
     Raises

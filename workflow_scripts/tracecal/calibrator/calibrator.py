@@ -77,7 +77,13 @@ class Report:
     def __str__(self) -> str:
         return self.text
 
-    def save(self, path: str | Path, answers: Answers | None = None, **reading: Any) -> None:
+    def save(
+        self,
+        path: str | Path,
+        answers: Answers | None = None,
+        *,
+        reading: Reading | None = None,
+    ) -> None:
         """Write the page; and for the labelled `answers` beside it one that shows them, as the
         command does, each with the probability of fits that had not seen it (`.answers.html`).
         """
@@ -240,11 +246,9 @@ class Calibrator:
             LOGGER.warning("without entropies %s is not defined; using %s", *names)
         return other
 
-    def reading(self, reading: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of reading, with the vocabulary and the further columns that the calibrator was
-        fitted with.
-        """
-        return reading_for(self.fitted_on, reading)
+    def reading(self, reading: Reading | None = None) -> Reading:
+        """Add the vocabulary and the further columns of the fit to `reading`."""
+        return reading_for(self.fitted_on, reading or Reading())
 
     def score(
         self,
@@ -255,8 +259,8 @@ class Calibrator:
         estimator: str | None = None,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
+        reading: Reading | None = None,
         progress: bool = False,
-        **reading: Any,
     ) -> pl.DataFrame:
         """Give each answer its probability of being correct, as ``tracecal score`` does.
 
@@ -276,10 +280,10 @@ class Calibrator:
             The calibrator's task, where the answers name it otherwise.
         parts : str, path or mapping, optional
             Parts of the answers; by default those of the calibrator. See docs/guides/parts.md.
+        reading : Reading, optional
+            How a path or rows are read.
         progress : bool
             Whether to show a bar.
-        **reading
-            Options of reading, for a path or rows.
 
         Returns
         -------
@@ -368,7 +372,7 @@ class Calibrator:
         error_rate: float | None = None,
         promise: str | None = None,
         estimator: str | None = None,
-        **reading: Any,
+        reading: Reading | None = None,
     ) -> Confidence:
         """Give one response of a server its confidence; for parts see `score_response_parts`.
 
@@ -378,7 +382,7 @@ class Calibrator:
             Of OpenAI's client, or of any format of docs/reference/formats.md.
         request : mapping, optional
             The settings that were sent; without them they are unknown.
-        error_rate, promise, estimator, **reading
+        error_rate, promise, estimator, reading
             As of `score`.
 
         Returns
@@ -401,7 +405,7 @@ class Calibrator:
         >>> calibrator.score_response(response).probability > 0.5
         True
         """
-        fitted, settings = self.fitted(estimator), parse(Reading, dict(reading), "options")
+        fitted, settings = self.fitted(estimator), reading or Reading()
         fitted.require_parts(False)
         record = score.read_response(fitted, response, request, settings)
         fitted = self._for(estimator, record.entropy is not None or record.surprisal is None)
@@ -415,13 +419,13 @@ class Calibrator:
         error_rate: float | None = None,
         promise: str | None = None,
         estimator: str | None = None,
-        **reading: Any,
+        reading: Reading | None = None,
     ) -> dict[str, Confidence]:
         """Give each part of a response its confidence, where the calibrator is one of parts.
 
         Parameters
         ----------
-        response, request, error_rate, promise, estimator, **reading
+        response, request, error_rate, promise, estimator, reading
             As of `score_response`.
 
         Returns
@@ -442,13 +446,13 @@ class Calibrator:
         Traceback (most recent call last):
         tracecal.errors.InputError: the calibrator is of whole answers: calibrate on parts...
         """
-        fitted, settings = self.fitted(estimator), parse(Reading, dict(reading), "options")
+        fitted, settings = self.fitted(estimator), reading or Reading()
         fitted.require_parts(True)
         target = target_of(error_rate, promise)
         return score_response_parts(fitted, response, request, target, settings)
 
     def report(
-        self, answers: Answers | None = None, *, config: Any = None, **reading: Any
+        self, answers: Answers | None = None, *, config: Any = None, reading: Reading | None = None
     ) -> Report:
         """Say how well each estimator predicts and what is guaranteed.
 
@@ -456,7 +460,7 @@ class Calibrator:
         ----------
         answers : path, frame or rows, optional
             The labelled answers that the calibrator was fitted on: needed where it was loaded.
-        config, **reading
+        config, reading
             As of `calibrate`, with which it was made.
 
         Returns
@@ -527,7 +531,7 @@ class Calibrator:
         return cards.compared(self.content, second.content, names)
 
     def _labels(
-        self, answers: Answers | None, config: Any, reading: Mapping[str, Any]
+        self, answers: Answers | None, config: Any, reading: Reading | None
     ) -> tuple[pl.DataFrame, Labelled, FitSettings]:
         """What it was fitted on, and how; raises `InputError` where that is not what is given."""
         if answers is None:
@@ -558,8 +562,8 @@ def calibrate(
     parts: str | Path | Mapping[str, Any] | None = None,
     estimators: Given = None,
     revision: str | None = None,
+    reading: Reading | None = None,
     progress: bool = False,
-    **reading: Any,
 ) -> Calibrator:
     """Fit a calibrator on labelled answers, as ``tracecal calibrate`` does.
 
@@ -581,10 +585,10 @@ def calibrate(
         Revision of the model; by default as the file states it.
     progress : bool
         Whether to show bars.
-    **reading
-        Options of reading. ``vocabulary`` is kept in the calibrator, and so is ``also``: further
-        columns by name, each the path in a row of a number or verdict that says how far to trust
-        the answer, larger: more. The recommended fit takes them beside the trace.
+    reading : Reading, optional
+        How the answers are read. ``vocabulary`` is kept in the calibrator, and so is ``also``:
+        further columns by name, each the path in a row of a number or verdict that says how far to
+        trust the answer, larger: more. The recommended fit takes them beside the trace.
 
     Returns
     -------
@@ -611,7 +615,7 @@ def calibrate(
             LOGGER.warning("%s", warning)
         frame, of_parts = labelled_parts(known, None if parts is None else _text_of(parts))
         revision = revision or known.metadata.get("revision")
-        vocabulary = reading.get("vocabulary")
+        vocabulary = None if reading is None else reading.vocabulary
         rows = labelled(frame, task, settings, of_parts, custom)
         fit = settings, revision, vocabulary, of_parts, custom, rows
         content = calibrate_answers(frame, task, *fit)

@@ -15,6 +15,7 @@ from tracecal.answers.own_columns import ALSO
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.answers.record import ENTROPY_KIND
+from tracecal.answers.settings import Reading
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
@@ -553,19 +554,20 @@ def vocabulary_for(fitted_on: FittedOn, given: int | None) -> int | None:
     return given or fitted_on.vocabulary
 
 
-def reading_for(fitted_on: FittedOn, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `Reading` for answers to be scored: as `given`, with what the calibrator knows
-    of the vocabulary and of further columns. Raises `InputError` where they are others.
+def reading_for(fitted_on: FittedOn, reading: Reading) -> Reading:
+    """How answers to be scored are read: `reading` with the vocabulary and the further columns of
+    the fit. Raises `InputError` where they are others.
     """
     known = fitted_on.columns
-    also = known | dict(given.get("also") or {})
+    also = known | reading.also
     if more := [name for name in also if name not in known]:
         raise InputError(
             f"the calibrator was not fitted on the further column {more[0]!r}; it has: "
             f"{', '.join(known) or 'none'}. "
             "Leave it out, or calibrate with it (--also)."
         )
-    return {**given, "vocabulary": vocabulary_for(fitted_on, given.get("vocabulary")), "also": also}
+    vocabulary = vocabulary_for(fitted_on, reading.vocabulary)
+    return reading.model_copy(update={"vocabulary": vocabulary, "also": also})
 
 
 def other_entropies(kind: str, top_k: int | None, fitted_on: FittedOn) -> str | None:

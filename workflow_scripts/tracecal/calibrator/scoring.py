@@ -308,10 +308,9 @@ def read_response(
     fitted: Fitted, response: Any, request: Mapping[str, Any] | None, reading: Reading
 ) -> Record:
     """The answer that a response holds; raises as `score_response`."""
-    known = reading_for(fitted.fitted_on, reading.model_dump())
     body = response if isinstance(response, dict) else response.model_dump()
     row = {"id": "answer", "request": dict(request or {}), "response": body}
-    record = read_row(row, reading.model_copy(update=known))
+    record = read_row(row, reading_for(fitted.fitted_on, reading))
     require_same_kind(as_frame([record]), fitted.fitted_on)
     return record
 

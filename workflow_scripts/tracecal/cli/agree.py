@@ -28,4 +28,4 @@ def agree(
     """
     from tracecal.api import labels
 
-    print(printable(f"{labels.agree(answers, second, seed=seed, **dict(reading))}"))
+    print(printable(f"{labels.agree(answers, second, seed=seed, reading=reading)}"))

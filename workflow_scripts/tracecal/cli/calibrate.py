@@ -51,9 +51,9 @@ def calibrate(
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
-    given = answers_in(answers, dict(reading), with_rows=bool(report))
+    given = answers_in(answers, reading, with_rows=bool(report))
     fit = {"config": config, "parts": parts, "estimators": estimators, "revision": revision}
-    calibrator = api.calibrate(given, task, **fit, **dict(reading))
+    calibrator = api.calibrate(given, task, **fit, reading=reading)
     calibrator.save(output)
     found = calibrator.report()
     own_task = given.metadata.get("task")

@@ -56,7 +56,7 @@ def cascade(
 
     of_both = {"task": task, "config": config, "large_model": large_model}
     prices = {"small_price": small_price, "large_price": large_price}
-    found = api.cascade(small, large, **of_both, **prices, **dict(reading))
+    found = api.cascade(small, large, **of_both, **prices, reading=reading)
     if output:
         found.calibrator.save(output)
     if picture:

@@ -50,4 +50,4 @@ def explore(
     from tracecal.api import labels
 
     chosen = {"number": number, "seed": seed, "parts": parts}
-    labels.explore(answers, output, calibrator=calibrator, task=task, **chosen, **dict(reading))
+    labels.explore(answers, output, calibrator=calibrator, task=task, **chosen, reading=reading)

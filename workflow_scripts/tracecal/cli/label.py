@@ -102,7 +102,7 @@ def label(
     outcome = Path(output).with_suffix(".promise.json")
     files = {"answers": answers, "calibrator": calibrator, "parts": parts, "labels": labels}
     require_apart(files | {"output": output, "promise_file": outcome})
-    shown = api.shown_in(answers, calibrator, task, parts, dict(reading))
+    shown = api.shown_in(answers, calibrator, task, parts, reading)
     search = None
     if error_rate is not None:
         search = api.LabelSearch(

@@ -27,5 +27,5 @@ def pick(
     """
     from tracecal.api import labels
 
-    drawn = labels.pick(answers, number, output=output, seed=seed, **dict(reading))
+    drawn = labels.pick(answers, number, output=output, seed=seed, reading=reading)
     LOGGER.info("%s holds %d answers; label them from the first on", output, drawn.height)

@@ -51,4 +51,4 @@ def replay(
 
     of_model = {"revision": revision, "model": reading.model, "dtype": dtype}
     how = {"batch_size": batch_size, "end_token": end_token, "output": output}
-    replay(read_answers(answers, **dict(reading)), weights, **of_model, **how)
+    replay(read_answers(answers, reading=reading), weights, **of_model, **how)

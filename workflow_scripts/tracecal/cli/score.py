@@ -84,7 +84,7 @@ def score(
     of_parts = parts or fitted.fitted_on.parts
     if beside and of_parts:
         raise InputError("--beside writes the confidence of whole answers, not of parts.")
-    given = answers_in(answers, fitted.reading(dict(reading)))
+    given = answers_in(answers, fitted.reading(reading))
     if beside and given.frame["surprisal"].is_null().all():
         lacking = given.frame["lacks"].drop_nulls().unique().sort()
         raise InputError(
@@ -95,7 +95,7 @@ def score(
     target = {"error_rate": error_rate, "promise": promise}
     scored = fitted.score(given, **target, estimator=estimator, task=task, parts=parts)
     if beside:
-        rows = answers_in(beside, dict(reading), with_rows=True)
+        rows = answers_in(beside, reading, with_rows=True)
         without = write_beside(scored, rows.frame["example_id"].to_list(), rows.rows, output)
         if without:
             LOGGER.warning("%d rows of %s are not in %s", without, beside, answers)

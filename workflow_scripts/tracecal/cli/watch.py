@@ -47,7 +47,7 @@ def watch(
     with Monitors(
         calibrator, state, error_rate=error_rate, estimator=estimator, **dict(watching)
     ) as monitors:
-        monitors.watch(answers, task=task, **dict(reading))
+        monitors.watch(answers, task=task, reading=reading)
         if labels:
             monitors.judge(labels)
         print(printable(monitors.summary()))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tracecal.answers import read
+from tracecal.answers.settings import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.io.log import LOGGER
@@ -83,14 +84,16 @@ class Monitors:
         if "_store" in vars(self):
             self._store.close()
 
-    def watch(self, answers: Answers, *, task: str | None = None, **reading: Any) -> traffic.Added:
+    def watch(
+        self, answers: Answers, *, task: str | None = None, reading: Reading | None = None
+    ) -> traffic.Added:
         """Watch answers in their order; those of known ids are left out and counted.
 
         Parameters
         ----------
         answers : path, frame or rows
             As of `read_answers`; invalid rows are skipped.
-        task, **reading
+        task, reading
             As of `Calibrator.score`.
 
         Returns
@@ -111,7 +114,7 @@ class Monitors:
         6
         """
         one_per = self._settings.one_per
-        options = self._calibrator.reading({"wrong_rows": "skip"} | reading)
+        options = self._calibrator.reading((reading or Reading()).with_defaults(wrong_rows="skip"))
         found = answers_in(
             answers,
             options,
