@@ -26,7 +26,7 @@ __all__ = [
 ]
 _WHERE = {
     "read_answers": "answers.sources",
-    "Reading": "answers.settings",
+    "Reading": "answers.reading",
     **dict.fromkeys(("trace_features", "trace_score"), "features.traces"),
     **dict.fromkeys(("calibrate", "Calibrator"), "calibrator.calibrator"),
     **dict.fromkeys(("pick", "LabelSearch", "agree", "plan", "explore"), "api.labels"),

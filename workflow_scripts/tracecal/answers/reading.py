@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from tracecal.io.settings import Strict
+from tracecal.io.settings import Strict, with_parameters
 
 # Those that `formats` reads, which takes Polars: every start of the workflow loads this file.
 FORMATS = (
@@ -21,6 +21,7 @@ FORMATS = (
 Format = Literal["auto", *FORMATS]
 
 
+@with_parameters
 class Reading(Strict):
     """How answers are read, where their source does not say it itself.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.cascade import BELOW, BEST, KEPT_AT, LEAST_GAIN
 from tracecal.calibration.routing import ORACLE, RANDOM

@@ -10,7 +10,7 @@ import polars as pl
 
 from tracecal.answers import read
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in, frame_of, name_of
 from tracecal.calibration import forecast, populations
 from tracecal.calibration.part_answers import part_answers

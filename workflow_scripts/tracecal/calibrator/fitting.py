@@ -65,7 +65,7 @@ class FitSettings(Strict):
     seed: int = Field(default=SEED, description="of splits, resamples and draws")
     splits: Splits = Splits()
     calibration: Calibration = Calibration()
-    control_risk: RiskControl = RiskControl()
+    risk_control: RiskControl = RiskControl()
     bootstrap: Bootstrap = Bootstrap()
 
 

@@ -14,8 +14,8 @@ from pydantic import Field, PositiveInt
 from tracecal.answers.own_columns import ALSO
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
+from tracecal.answers.reading import Reading
 from tracecal.answers.record import ENTROPY_KIND
-from tracecal.answers.settings import Reading
 from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError

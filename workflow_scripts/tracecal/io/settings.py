@@ -1,10 +1,12 @@
 """What the schemas of configurations and task files share: strict models with readable errors."""
 
 import difflib
+import inspect
 import re
 import string
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -195,3 +197,23 @@ def _sentence(where: str, item: Any) -> str:
     elif kind != "value_error" and isinstance(value, str | int | float):
         message += f", not {value!r}"
     return f"{where}: {path + ': ' if path else ''}{message}"
+
+
+def with_parameters(model: type[Schema]) -> type[Schema]:
+    """Describe the fields of `model` in its docstring, as numpydoc does, by their descriptions."""
+    lines = ["Parameters", "----------"]
+    for name, field in model.model_fields.items():
+        what = field.description or ""
+        wrapped = textwrap.wrap(what[:1].upper() + what[1:] + ".", 90)
+        lines += [f"{name} : {kind_of(field.annotation)}", *(f"    {line}" for line in wrapped)]
+    summary, heading, rest = (inspect.getdoc(model) or "").partition("Examples\n--------\n")
+    model.__doc__ = "\n".join([summary.rstrip(), "", *lines, "", heading + rest])
+    return model
+
+
+def kind_of(annotation: Any) -> str:
+    """The type of a field as numpydoc writes it: its choices, or str, int, float, bool or dict."""
+    if get_origin(annotation) is Literal:
+        return f"{{{', '.join(map(repr, get_args(annotation)))}}}"
+    text = str(annotation)
+    return next(kind for kind in ("dict", "list", "bool", "int", "float", "str") if kind in text)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tracecal.answers import read
-from tracecal.answers.settings import Reading
+from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.io.log import LOGGER
