@@ -156,17 +156,11 @@ class RunProgress:
         elapsed = _clock(now - (now if self.start is None else self.start))
         if self.planned_done:
             return f"{elapsed}  {done:>4} steps done, looking for what follows"
+        share = min(99, round(100 * done / total))  # 100 only when all is done
         time_left = self.time_left(now)
-        return "  ".join(
-            [
-                elapsed,
-                f"{done:>4} of {total} steps ({100 * done // total} %)",
-                f"about {_clock(time_left)} left"
-                if time_left is not None
-                else "estimating time left",
-                *sorted(message for _, _, message in list(self.running.values()))[:2],
-            ]
-        )
+        rest = "estimating time left" if time_left is None else f"about {_clock(time_left)} left"
+        messages = sorted(message for _, _, message in list(self.running.values()))
+        return "  ".join([elapsed, f"{done:>4} of {total} steps ({share} %)", rest, *messages[:2]])
 
 
 def _failure(record: LogRecord) -> str:
