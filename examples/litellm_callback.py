@@ -30,7 +30,8 @@ class Confidence(CustomLogger):
     def __init__(self, calibrator: str, error_rate: float, processed: str = "auto") -> None:
         super().__init__()
         self.calibrator = tracecal.Calibrator.load(calibrator)
-        self.options: dict[str, Any] = {"error_rate": error_rate, "processed": processed}
+        reading = tracecal.Reading(processed=processed)
+        self.options: dict[str, Any] = {"error_rate": error_rate, "reading": reading}
 
     async def async_pre_call_deployment_hook(
         self, kwargs: dict[str, Any], call_type: CallTypes | None

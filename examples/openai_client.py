@@ -16,7 +16,7 @@ def confident(create: Callable[..., Any], calibrator: str, error_rate: float, pr
     `processed="no"`: the server states raw probabilities whatever the request, as vLLM does.
     """
     fitted = tracecal.Calibrator.load(calibrator)
-    options = {"error_rate": error_rate, "processed": processed}
+    options = {"error_rate": error_rate, "reading": tracecal.Reading(processed=processed)}
 
     def with_confidence(**request: Any) -> Any:
         asked = {"logprobs": True, "top_logprobs": fitted.fitted_on.top_k or 20}

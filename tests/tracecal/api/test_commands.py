@@ -87,15 +87,15 @@ def test_score_by_a_promise(files):
     command = ["score", "--answers", "new.jsonl", "--calibrator", "P.json", "--output", "s.parquet"]
     assert main([*command, "--promise", "below:0.05"]) == 0
     calibrator = tracecal.Calibrator.load("P.json")
-    scored = calibrator.score("new.jsonl", promise="below:0.05")
+    scored = calibrator.score("new.jsonl", guarantee="below:0.05")
     assert 0 < scored["keep"].sum() < 40
     assert with_digits(scored).equals(pl.read_parquet("s.parquet"))
     for row, expected in zip(rows("new.jsonl"), scored["keep"], strict=True):
-        assert calibrator.score_response(row, promise="below:0.05").keep == expected
+        assert calibrator.score_response(row, guarantee="below:0.05").keep == expected
     with pytest.raises(tracecal.InputError, match="has no guarantee 'below:0.3'"):
-        calibrator.score("new.jsonl", promise="below:0.3")
+        calibrator.score("new.jsonl", guarantee="below:0.3")
     with pytest.raises(tracecal.InputError, match="answers are kept by one of them"):
-        calibrator.score("new.jsonl", promise="below:0.05", error_rate=0.3)
+        calibrator.score("new.jsonl", guarantee="below:0.05", error_rate=0.3)
 
 
 def test_cascade(files, capsys):

@@ -112,7 +112,7 @@ def cascade(
     >>> found = tracecal.cascade("small.jsonl", "large.jsonl")
     >>> sorted(found.calibrator.fitted().thresholds, key=str)[-3:]
     ['below:0.01', 'below:0.02', 'below:0.05']
-    >>> scored = found.calibrator.score("new.jsonl", promise="below:0.05")
+    >>> scored = found.calibrator.score("new.jsonl", guarantee="below:0.05")
     """
     if (small_price is None) != (large_price is None):
         raise InputError("give prices of both models: --small-price and --large-price.")

@@ -255,7 +255,7 @@ class Calibrator:
         answers: Answers,
         *,
         error_rate: float | None = None,
-        promise: str | None = None,
+        guarantee: str | None = None,
         estimator: str | None = None,
         task: str | None = None,
         parts: str | Path | Mapping[str, Any] | None = None,
@@ -270,7 +270,7 @@ class Calibrator:
             As of `read_answers`.
         error_rate : float, optional
             Target error rate of the answers to keep, one that the calibrator was tested for.
-        promise : str, optional
+        guarantee : str, optional
             In its place a guarantee of a cascade, such as ``"below:0.02"``, of a calibrator that
             `cascade` made.
         estimator : str, optional
@@ -289,7 +289,7 @@ class Calibrator:
         -------
         polars.DataFrame
             A row per answer in their order: ``example_id``, ``probability``, its bounds ``lower``
-            and ``upper`` for unlisted tokens, ``keep`` at the error rate or promise, and
+            and ``upper`` for unlisted tokens, ``keep`` at the error rate or guarantee, and
             ``reason``, why one of them is null. Of parts: ``example_id``, the list ``parts`` of
             such, and ``reason``.
 
@@ -297,7 +297,7 @@ class Calibrator:
         ------
         InputError
             Where the answers are of another model, task or kind of trace, or the calibrator was
-            not tested for the error rate or promise.
+            not tested for the error rate or guarantee.
 
         Examples
         --------
@@ -307,7 +307,7 @@ class Calibrator:
         >>> calibrator.score([row]).height
         1
         """
-        target, _ = target_of(error_rate, promise), self.fitted(estimator)
+        target, _ = target_of(error_rate, guarantee), self.fitted(estimator)
         known = answers_in(answers, self.reading(reading), progress=progress)
         of_parts = parts_in(parts) or self.fitted_on.parts
         frame = with_partial(known.frame) if of_parts else known.frame
@@ -325,7 +325,7 @@ class Calibrator:
         entropy: Sequence[float] | None = None,
         *,
         error_rate: float | None = None,
-        promise: str | None = None,
+        guarantee: str | None = None,
         estimator: str | None = None,
         part: str | None = None,
         also: Mapping[str, float | None] | None = None,
@@ -336,7 +336,7 @@ class Calibrator:
         ----------
         surprisal, entropy : list of float
             A number per token, in nats; entropies may be null where the estimator needs none.
-        error_rate, promise, estimator
+        error_rate, guarantee, estimator
             As of `score`.
         part : str, optional
             The name of the part of an answer whose tokens they are, by a calibrator of parts.
@@ -361,7 +361,7 @@ class Calibrator:
         >>> calibrator.score_trace([0.05, 0.4], [0.2, 0.9]).probability > 0.5
         True
         """
-        fitted, target = self._for(estimator, entropy is not None), target_of(error_rate, promise)
+        fitted, target = self._for(estimator, entropy is not None), target_of(error_rate, guarantee)
         return score.score_answer(fitted, surprisal, entropy, target, part=part, also=also or {})
 
     def score_response(
@@ -370,7 +370,7 @@ class Calibrator:
         request: Mapping[str, Any] | None = None,
         *,
         error_rate: float | None = None,
-        promise: str | None = None,
+        guarantee: str | None = None,
         estimator: str | None = None,
         reading: Reading | None = None,
     ) -> Confidence:
@@ -382,7 +382,7 @@ class Calibrator:
             Of OpenAI's client, or of any format of docs/reference/formats.md.
         request : mapping, optional
             The settings that were sent; without them they are unknown.
-        error_rate, promise, estimator, reading
+        error_rate, guarantee, estimator, reading
             As of `score`.
 
         Returns
@@ -409,7 +409,7 @@ class Calibrator:
         fitted.require_parts(False)
         record = score.read_response(fitted, response, request, settings)
         fitted = self._for(estimator, record.entropy is not None or record.surprisal is None)
-        return score.score_record(fitted, record, target_of(error_rate, promise))
+        return score.score_record(fitted, record, target_of(error_rate, guarantee))
 
     def score_response_parts(
         self,
@@ -417,7 +417,7 @@ class Calibrator:
         request: Mapping[str, Any] | None = None,
         *,
         error_rate: float | None = None,
-        promise: str | None = None,
+        guarantee: str | None = None,
         estimator: str | None = None,
         reading: Reading | None = None,
     ) -> dict[str, Confidence]:
@@ -425,7 +425,7 @@ class Calibrator:
 
         Parameters
         ----------
-        response, request, error_rate, promise, estimator, reading
+        response, request, error_rate, guarantee, estimator, reading
             As of `score_response`.
 
         Returns
@@ -448,7 +448,7 @@ class Calibrator:
         """
         fitted, settings = self.fitted(estimator), reading or Reading()
         fitted.require_parts(True)
-        target = target_of(error_rate, promise)
+        target = target_of(error_rate, guarantee)
         return score_response_parts(fitted, response, request, target, settings)
 
     def report(

@@ -92,7 +92,7 @@ def score(
             f"({'; '.join(lacking)}). Replay the answers with 'tracecal replay', or have them kept "
             "where they are made (docs/guides/evaluators.md)."
         )
-    target = {"error_rate": error_rate, "promise": promise}
+    target = {"error_rate": error_rate, "guarantee": promise}
     scored = fitted.score(given, **target, estimator=estimator, task=task, parts=parts)
     if beside:
         rows = answers_in(beside, reading, with_rows=True)
