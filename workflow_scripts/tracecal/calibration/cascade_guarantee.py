@@ -27,7 +27,7 @@ class CascadeGuarantee:
     accuracy: float | None
     small_accuracy: float | None
     large_accuracy: float | None
-    explain_failure: str | None
+    reason: str | None
 
 
 def find_cascade_guarantee(
