@@ -36,10 +36,10 @@ def measured(run: Run) -> tuple[pl.DataFrame, list[Entry]]:
     found = made.analyses["few_labels"]
     everywhere = {name: replace(paths, study="whole") for name, paths in found.inputs.items()}
     whole = replace(found, inputs=everywhere)
-    pairs = made.of_study("whole", run.config.study.pairs())
+    pairs = made.pairs_of_study("whole", run.config.study.pairs())
     files = {
         name: [path.replace("<results>", folder) for path in paths]
-        for name, paths in made.files(whole, pairs).items()
+        for name, paths in made.inputs(whole, pairs).items()
     }
     as_tasks = [(ALL, f"{model} {task}") for model, task in pairs]
     shown = [Entry(**one) for one in made.figures["labels_needed"].settings["entries"]]

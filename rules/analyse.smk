@@ -68,7 +68,7 @@ rule resample:
 # By itself, as the improvements hang on resamples of the metrics' own predictions.
 rule cross_task_transfer:
     input:
-        unpack(lambda wildcards: PLAN.files(PLAN.transfer, run_pairs())),
+        unpack(lambda wildcards: PLAN.inputs(PLAN.transfer, run_pairs())),
     output:
         metrics="<results>/analyses/cross_task_transfer.parquet",
         improvements="<results>/analyses/cross_task_transfer_improvements.parquet",

@@ -117,13 +117,13 @@ def run_pairs():
 
 
 def wanted_pairs(study="all", sharing=()):
-    """Those of a study, as `PLAN.of_study`."""
-    return PLAN.of_study(study, run_pairs(), sharing)
+    """Those of a study, as `PLAN.pairs_of_study`."""
+    return PLAN.pairs_of_study(study, run_pairs(), sharing)
 
 
 def inputs_of(results, wildcard):
     """An input function: the files of the entry of `results` that a job's `wildcard` names."""
-    return lambda wildcards: PLAN.files(
+    return lambda wildcards: PLAN.inputs(
         results[wildcards[wildcard]], run_pairs(), **dict(wildcards.items())
     )
 

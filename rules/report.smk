@@ -13,7 +13,7 @@ from tracecal.estimators.entry import entries
 # What `all` makes: tables, figures and pages, and a calibrator of each model and task.
 RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])
 RENDERED += expand(
-    "<results>/tables/{name}_vs_paper.{kind}", name=PLAN.beside, kind=["csv", "html"]
+    "<results>/tables/{name}_vs_paper.{kind}", name=PLAN.beside_paper, kind=["csv", "html"]
 )
 RENDERED += ["<results>/tables/references.bib", "<results>/tables/README.md"]
 RENDERED += expand("<results>/figures/{name}.{kind}", name=PLAN.figures, kind=["pdf", "svg"])
@@ -53,11 +53,11 @@ rule write_table:
             "write_table.py",
             loads=modules_of(PLAN.tables, "table"),
             module=lambda wildcards: PLAN.tables[wildcards.table].module,
-            words=lambda wildcards: PLAN.words(
+            words=lambda wildcards: PLAN.table_words(
                 wildcards.table, WORDS[wildcards.table], wanted_pairs()
             ),
-            settings=lambda wildcards: PLAN.settings(wildcards.table),
-            estimators=lambda wildcards: PLAN.shown(wildcards.table),
+            settings=lambda wildcards: PLAN.table_settings(wildcards.table),
+            estimators=lambda wildcards: PLAN.table_estimators(wildcards.table),
             as_printed=lambda wildcards: wildcards.table in PLAN.as_printed,
         ),
     message:
@@ -79,7 +79,7 @@ rule compare_with_paper:
     log:
         "<logs>/compare_with_paper/{table}.log",
     wildcard_constraints:
-        table=one_of(PLAN.beside),
+        table=one_of(PLAN.beside_paper),
     conda:
         "../envs/analysis.yaml"
     params:
@@ -233,7 +233,7 @@ rule tell_findings:
         **settings(
             "tell_findings.py",
             estimators=entries(SELECTION.chosen),
-            settings=PLAN.findings(),
+            settings=PLAN.findings_settings(),
         ),
     message:
         "Summarising the findings"

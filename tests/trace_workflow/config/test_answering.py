@@ -100,8 +100,8 @@ def test_columns_are_baselines_and_enter_a_fit_where_answers_come_from_files():
     made = selection({"answers": "logs/{task}.jsonl"}, columns=COLUMNS)
     own = made.computed("elsewhere", "arithmetic")
     assert {"judge", "hits"} <= {*own.baselines.ids}
-    (fit,) = own.named(["log_ridge_also"])
-    (ridge,) = own.named(["log_ridge"])
+    (fit,) = own.with_ids(["log_ridge_also"])
+    (ridge,) = own.with_ids(["log_ridge"])
     assert fit.inputs == [*ridge.inputs, "scores.judge", "scores.hits"] and fit.fit == "ridge"
     assert {"judge", "hits", "log_ridge_also"}.isdisjoint(made.computed("demo-small").ids)
     assert "log_ridge_also" in made.beyond_paper.ids
@@ -110,7 +110,7 @@ def test_columns_are_baselines_and_enter_a_fit_where_answers_come_from_files():
     )
     assert any(sentence.startswith(told) for sentence in made.warnings)
     assert made.config.reading("elsewhere").also == COLUMNS
-    assert not selection({"answers": "logs/{task}.jsonl"}).chosen.named(["log_ridge_also"])
+    assert not selection({"answers": "logs/{task}.jsonl"}).chosen.with_ids(["log_ridge_also"])
 
 
 def test_where_all_answers_come_from_files_all_have_the_columns():

@@ -411,7 +411,7 @@ def test_unnamed_estimators_are_all_that_the_configuration_allows():
 def test_the_variant_of_semantic_entropy_that_is_configured_is_in_its_label():
     def label(**sampling):
         made = selection(sampling={"answers": 3} | sampling)
-        (one,) = made.chosen.named(["semantic_entropy"])
+        (one,) = made.chosen.with_ids(["semantic_entropy"])
         return one.label
 
     assert label() == "Semantic Entropy"

@@ -80,7 +80,7 @@ def test_settings_are_plain_values(made):
     for one in results(made):
         json.dumps(one.settings)
     for name in made.tables:
-        json.dumps([made.settings(name), made.shown(name)])
+        json.dumps([made.table_settings(name), made.table_estimators(name)])
     for family in made.families.values():
         json.dumps(family.settings_of("a"))
 
@@ -89,16 +89,16 @@ def test_settings_are_plain_values(made):
 def test_every_table_and_figure_has_a_title_and_a_caption_of_the_runs_facts(made):
     pairs = made.run.config.study.pairs()
     for name in made.tables:
-        words = made.words(name, WORDS[name], pairs)
+        words = made.table_words(name, WORDS[name], pairs)
         assert "{" not in words["caption"]
     assert made.figures.keys() <= WORDS.keys()
 
 
 def test_captions_name_the_finished_tasks_alone():
     words = {"title": "T", "caption": "{model}: {tasks}; {cross_tasks} of {model_count}"}
-    every = SMOKE.words("main_comparison", words, SMOKE.run.config.study.pairs())
+    every = SMOKE.table_words("main_comparison", words, SMOKE.run.config.study.pairs())
     assert every["caption"].endswith(": Arithmetic and Extractive; Arithmetic of 2 models")
-    some = SMOKE.words("main_comparison", words, [("demo-small", "extractive")])
+    some = SMOKE.table_words("main_comparison", words, [("demo-small", "extractive")])
     assert some["caption"].endswith(": Extractive; none of 1 model")
 
 
@@ -206,10 +206,10 @@ def test_a_table_says_how_many_weights_a_fit_of_its_estimators_has():
 
 
 def test_tables_of_the_cross_model_study_have_its_labels():
-    told = PLANS["paper"].settings("cross_model_task_details")
+    told = PLANS["paper"].table_settings("cross_model_task_details")
     assert [*told["studies"]] == ["cross"]
     assert told["tasks"]["truthfulqa"] == "TQA-Gen"
-    assert PLANS["paper"].settings("main_comparison")["tasks"]["truthfulqa"] == "TruthfulQA"
+    assert PLANS["paper"].table_settings("main_comparison")["tasks"]["truthfulqa"] == "TruthfulQA"
     assert len(told["models"]) == 7
 
 
@@ -243,7 +243,7 @@ def test_names_are_distinct():
 
 
 def test_an_estimator_is_handed_over_by_name():
-    (shown,) = planned(estimators=["seq_logp"]).shown("main_comparison")
+    (shown,) = planned(estimators=["seq_logp"]).table_estimators("main_comparison")
     assert Entry(**shown) == Entry(
         "seq_logp", "SeqLogP / Total NLL", "likelihood", "baseline", "aichberger2024rethinking"
     )
@@ -253,22 +253,22 @@ def test_studies_divide_the_pairs_of_a_run():
     made = PLANS["config"]
     study = made.run.config.study
     pairs = study.pairs()
-    parts = made.of_study("parts", pairs)
+    parts = made.pairs_of_study("parts", pairs)
     assert parts == [[model, task] for model, task in pairs if task in study.parts.tasks] != []
-    assert sorted([*parts, *made.of_study("whole", pairs)]) == sorted(map(list, pairs))
-    assert made.of_study("main", pairs) == [[study.main.model, task] for task in study.main.tasks]
+    assert sorted([*parts, *made.pairs_of_study("whole", pairs)]) == sorted(map(list, pairs))
+    assert made.pairs_of_study("main", pairs) == [[study.main.model, task] for task in study.main.tasks]
 
 
 def test_two_models_share_the_tasks_that_both_have():
     two = ("demo-small", "demo-medium")
     shared = [[model, "arithmetic"] for model in sorted(two)]
-    assert SMOKE.of_study("all", SMOKE.run.config.study.pairs(), two) == shared
-    assert SMOKE.of_study("all", shared[:1], two) == []
-    read = SMOKE.files(SMOKE.analyses["cascades/demo-small/demo-medium"], shared)
+    assert SMOKE.pairs_of_study("all", SMOKE.run.config.study.pairs(), two) == shared
+    assert SMOKE.pairs_of_study("all", shared[:1], two) == []
+    read = SMOKE.inputs(SMOKE.analyses["cascades/demo-small/demo-medium"], shared)
     assert read["labels"] == [
         f"<results>/labels/{model}/arithmetic.parquet" for model in sorted(two)
     ]
-    whole = SMOKE.files(SMOKE.analyses["cascades"], shared)
+    whole = SMOKE.inputs(SMOKE.analyses["cascades"], shared)
     assert whole == {"parts": [analysed("cascades/demo-small/demo-medium")]}
 
 
@@ -276,7 +276,7 @@ def test_an_analysis_reads_the_finished_pairs_of_its_study_in_one_order():
     study = SMOKE.run.config.study
     first, *_ = study.main.tasks
     finished = [(study.main.model, first), ("another", first)]
-    found = SMOKE.files(SMOKE.analyses["position_shift"], finished)
+    found = SMOKE.inputs(SMOKE.analyses["position_shift"], finished)
     assert found == {
         "operators": [f"<results>/operators/{study.main.model}/{first}.parquet"],
         "labels": [f"<results>/labels/{study.main.model}/{first}.parquet"],

@@ -6,39 +6,46 @@ from tracecal.estimators.column_estimators import COLUMNS
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import ESTIMATORS
 
-# What to call the artefacts that estimators need, where their names do not say it.
-ARTEFACT_NAMES = {
+# What sentences call a need whose name does not say it.
+NAMES_OF_NEEDS = {
     "asked": "answers to further questions",
     "hidden": "hidden states",
     "importance": "encoders",
     "similarity": "encoders",
 }
-# What takes another pass of the model, or more. The encoder of similarity reads an answer once for
-# each token.
+# Needs that take another pass of the model, or more: the encoder of similarity reads an answer once
+# for each token.
 COSTLY_NEEDS = frozenset({"beams", "samples", "asked", "hidden", "similarity"})
 
 
-class Estimators(tuple[Estimator, ...]):
-    """Some estimators in the registry's order, and what rules are given of them."""
+class EstimatorList(tuple[Estimator, ...]):
+    """Some estimators in the registry's order, and what rules are given of them.
 
-    def where(self, kept: Callable[[Estimator], object]) -> "Estimators":
-        return Estimators(filter(kept, self))
+    Examples
+    --------
+    >>> baselines = EstimatorList(ESTIMATORS).baselines
+    >>> baselines.with_ids({"seq_logp", "trace"}).ids
+    ['seq_logp']
+    """
 
-    def named(self, ids: Collection[str]) -> "Estimators":
+    def where(self, condition: Callable[[Estimator], object]) -> "EstimatorList":
+        return EstimatorList(filter(condition, self))
+
+    def with_ids(self, ids: Collection[str]) -> "EstimatorList":
         return self.where(lambda e: e.id in ids)
 
     @property
-    def scored(self) -> "Estimators":
-        """Those with a column of `scores/`."""
+    def scored(self) -> "EstimatorList":
+        """The estimators with a column of `scores/`."""
         return self.where(lambda e: not e.features)
 
     @property
-    def learned(self) -> "Estimators":
-        """Those that are fitted on several inputs."""
+    def learned(self) -> "EstimatorList":
+        """The estimators that are fitted on several inputs."""
         return self.where(lambda e: e.features)
 
     @property
-    def baselines(self) -> "Estimators":
+    def baselines(self) -> "EstimatorList":
         return self.where(lambda e: e.role == "baseline")
 
     @property
@@ -57,15 +64,12 @@ class Estimators(tuple[Estimator, ...]):
 
     @property
     def own_fits(self) -> dict[str, str]:
+        """The fits of those that have another one than the run's method."""
         return {e.id: e.fit for e in self if e.fit}
 
 
-def _with_bases(estimator: Estimator) -> list[Estimator]:
-    return [estimator, *(e for e in ESTIMATORS if e.id in estimator.built_on)]
-
-
 def costly(estimator: Estimator) -> bool:
-    """Whether a run with `study.broader` computes an estimator on the subset alone."""
+    """Whether a run with `study.broader` computes an estimator for the subset alone."""
     return any(not COSTLY_NEEDS.isdisjoint(e.needs) for e in _with_bases(estimator))
 
 
@@ -74,7 +78,12 @@ def beyond_traces(estimator: Estimator) -> str:
     for e in _with_bases(estimator):
         if e.supervised:
             return "labelled training answers"
-        given = ("traces", "features", "labels", COLUMNS)
-        if more := [need for need in e.needs if need not in given]:
-            return ARTEFACT_NAMES.get(more[0], more[0])
+        follows_from_traces = ("traces", "features", "labels", COLUMNS)
+        if needs := [need for need in e.needs if need not in follows_from_traces]:
+            return NAMES_OF_NEEDS.get(needs[0], needs[0])
     return ""
+
+
+def _with_bases(estimator: Estimator) -> list[Estimator]:
+    """An estimator and those that it is built on."""
+    return [estimator, *(e for e in ESTIMATORS if e.id in estimator.built_on)]

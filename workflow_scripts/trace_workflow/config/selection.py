@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from trace_workflow.config.estimator_list import Estimators, beyond_traces, costly
+from trace_workflow.config.estimator_list import EstimatorList, beyond_traces, costly
 from trace_workflow.config.run import Config, load_config, load_tasks
 from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
@@ -59,7 +59,7 @@ class Selection:
         return self.config.study.pairs()
 
     @cached_property
-    def available(self) -> Estimators:
+    def available(self) -> EstimatorList:
         """The registry's estimators, labelled by the variants that are configured, and the user's
         own.
         """
@@ -75,7 +75,7 @@ class Selection:
             raise InputError(
                 f"config: {twice[0]!r} is a column and a custom estimator; rename one."
             )
-        return Estimators([*registered, *columns, *custom])
+        return EstimatorList([*registered, *columns, *custom])
 
     @cached_property
     def left_out(self) -> dict[str, str]:
@@ -94,11 +94,11 @@ class Selection:
         return found
 
     @cached_property
-    def chosen(self) -> Estimators:
+    def chosen(self) -> EstimatorList:
         """Those that are computed for any answers."""
         named = self.config.estimators
         if named is not None:
-            return self.available.named(named)
+            return self.available.with_ids(named)
         return self.available.where(lambda e: e.id not in self.left_out)
 
     @cached_property
@@ -127,7 +127,7 @@ class Selection:
         """The chosen estimators that use an encoder, which is `lars` or a key of `encoders`."""
         return self._users(encoder, *self.chosen)
 
-    def computed(self, model: str, task: str | None = None) -> Estimators:
+    def computed(self, model: str, task: str | None = None) -> EstimatorList:
         """Those for a model's answers to `task`; where that is null, to tasks of whole answers."""
         return self._known(model, task).where(lambda e: not self.on_subset_alone(e))
 
@@ -136,50 +136,50 @@ class Selection:
         return self.config.study.broader is not None and costly(estimator)
 
     @cached_property
-    def on_subset(self) -> Estimators:
+    def on_subset(self) -> EstimatorList:
         """Those that are computed for a subset of the main study's answers, where there is one."""
         study = self.config.study
-        return self._known(study.main.model) if study.broader else Estimators()
+        return self._known(study.main.model) if study.broader else EstimatorList()
 
     @cached_property
-    def main(self) -> Estimators:
+    def main(self) -> EstimatorList:
         """Those that are computed for the main study's model."""
         return self.computed(self.config.study.main.model)
 
     @cached_property
-    def compared(self) -> Estimators:
+    def compared(self) -> EstimatorList:
         """The baselines and TRACE, which comparisons of models show."""
         return self.chosen.where(
             lambda e: e.role in ("baseline", "trace") and not self.on_subset_alone(e)
         )
 
     @cached_property
-    def main_compared(self) -> Estimators:
+    def main_compared(self) -> EstimatorList:
         """Those of `compared` that are computed for the main study's model."""
-        return self.main.named(self.compared.ids)
+        return self.main.with_ids(self.compared.ids)
 
     @cached_property
-    def beyond_paper(self) -> Estimators:
+    def beyond_paper(self) -> EstimatorList:
         """The fits on logarithms, which tables compare with TRACE+."""
-        return self.chosen.named([*ON_LOGARITHMS, LOG_RIDGE_ALSO.id])
+        return self.chosen.with_ids([*ON_LOGARITHMS, LOG_RIDGE_ALSO.id])
 
     @cached_property
-    def custom(self) -> Estimators:
+    def custom(self) -> EstimatorList:
         """The user's own estimators, and columns."""
         return self.main.baselines.where(lambda e: e.id not in IDS)
 
     @cached_property
-    def representative(self) -> Estimators:
+    def representative(self) -> EstimatorList:
         """The representative estimators of the main study's analyses, with the user's own."""
-        return self.main.named([*REPRESENTATIVE, *self.custom.ids])
+        return self.main.with_ids([*REPRESENTATIVE, *self.custom.ids])
 
     @cached_property
-    def of_parts(self) -> Estimators:
+    def of_parts(self) -> EstimatorList:
         """Those that are shown of parts of answers, which have traces and labels alone."""
-        shown = self.chosen.named([*self.compared.ids, *self.beyond_paper.ids])
+        shown = self.chosen.with_ids([*self.compared.ids, *self.beyond_paper.ids])
         return shown.where(lambda e: not beyond_traces(e) and COLUMNS not in e.needs)
 
-    def _known(self, model: str, task: str | None = None) -> Estimators:
+    def _known(self, model: str, task: str | None = None) -> EstimatorList:
         """Those that a model's answers to a task allow, whatever they cost."""
         broader, traces = self._wants_broader(model), self._traces_alone(model, task)
         columns = self.config.answered(model) and not self._of_parts(task)

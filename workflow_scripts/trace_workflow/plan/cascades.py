@@ -44,7 +44,7 @@ def _cascades(run: Run) -> Iterator[Result | Table]:
     prices = {one.slug: one.price.model_dump() for one in config.models if one.price}
     kinds = ("labels", "traces", "predictions", "splits", "questions")
     for two in pairs:
-        known = run.selection.computed(two[0]).named(compared.ids)
+        known = run.selection.computed(two[0]).with_ids(compared.ids)
         settings = {
             "estimators": [*known.ids, *([PICKED] if compared.baselines else [])],
             "baselines": known.baselines.ids,

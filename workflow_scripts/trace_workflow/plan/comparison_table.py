@@ -8,7 +8,7 @@ from trace_workflow.plan.entries import Table
 from tracecal.estimators.estimator import Estimator
 
 
-def compares(
+def comparison_table(
     run: Run,
     name: str,
     *analyses: str,
@@ -19,20 +19,27 @@ def compares(
     of_subset: bool = False,
     **more: Any,
 ) -> Table:
-    """A table of the main study's baselines and TRACE, or of `estimators`.
+    """The table `name` of `estimators`, by default of the main study's baselines and TRACE.
 
     Its notes also say how many answers are correct, which estimators do not score all of them, and
     whether a calibration part is large enough for the weights of a fit.
     """
     estimators = run.selection.main_compared if estimators is None else estimators
-    fitted = {
+    settings = {
         "weights": max([len(e.inputs) for e in estimators], default=0),
         "calibration_share": run.config.splits.calibration_share,
     }
     if any("beams" in estimator.needs for estimator in estimators):
-        more["beams"] = run.config.beams.width
+        settings["beams"] = run.config.beams.width
     if of_subset:
-        more["subset"] = run.config.study.broader.answers
-    every = tuple(dict.fromkeys([*analyses, "averages", "accuracy"]))
-    more = fitted | more
-    return Table(name, every, studies, estimators, more, made_by, short_models, of_subset)
+        settings["subset"] = run.config.study.broader.answers
+    return Table(
+        name,
+        analyses=tuple(dict.fromkeys([*analyses, "averages", "accuracy"])),
+        studies=studies,
+        estimators=estimators,
+        more=settings | more,
+        made_by=made_by,
+        short_models=short_models,
+        of_subset=of_subset,
+    )

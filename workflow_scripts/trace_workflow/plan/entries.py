@@ -1,6 +1,7 @@
-"""What a result is made from, as values: analyses, tables, figures and families of estimators.
+"""The entries of a plan: what analyses, tables, figures and families of estimators are made from.
 
-Paths are patterns: {model}, {task}, {questions}, the results' folder as <results>."""
+Paths are patterns: {model}, {task} and {questions} are wildcards, <results> is the run's folder.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,14 +11,14 @@ from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import module_of
 
 QUESTIONS = "<results>/{questions}/{task}.parquet"
-# The folder of tasks' rows of which a seeded subset is evaluated.
+# The folder of the tasks' rows with a seeded subset of evaluation rows.
 SUBSETS = "work/subsets"
 Study = Literal["main", "all", "parts", "whole"]  # 'whole': all but 'parts'
 
 
 @dataclass(frozen=True)
 class PerPair:
-    """A file of each (model, task) pair of a study, or of all; of `models` where given."""
+    """A file of each (model, task) pair of a study; with `models`, of these models alone."""
 
     pattern: str
     study: Study = "main"
@@ -29,10 +30,10 @@ Inputs = Mapping[str, str | Sequence[str] | PerPair]
 
 @dataclass(frozen=True)
 class Result:
-    """The files that a result is made from, by name, and settings, which are plain values.
+    """The files that a result is made from, by name, and its settings, which are plain values.
 
-    With `pairs` the pairs of that study, in the order of its files, are a setting too. With
-    `sharing` files and pairs are those of these models alone, and of tasks that all of them have.
+    With `pairs`, the pairs of that study are a setting, too, in the order of their files. With
+    `sharing`, files and pairs are those of these models and of the tasks that all of them have.
     """
 
     name: str
@@ -46,8 +47,8 @@ class Result:
 class Analysis(Result):
     """analyses/<name>.parquet: the frame that `analysis(**inputs, **settings)` returns.
 
-    The function is in the module of `analyse` with the analysis' name, unless `made_by` names
-    another. A `quick` one takes a second and need not be queued on a cluster.
+    The function is in the module of `trace_workflow.analyses` with the analysis' name, or in
+    `made_by`. A `quick` analysis takes a second and need not be queued on a cluster.
     """
 
     made_by: str = ""
@@ -71,9 +72,10 @@ class Figure(Result):
 class Table:
     """tables/<name>.{tex,csv,html}: what `table(frames, settings)` of a module returns.
 
-    It reads `analyses`; its settings are its `studies` with their labels, its `estimators`, and
-    `more` of its own. The module is the one of its name, unless `made_by` names another. A table
-    `of_subset` reads the analyses of a subset of the answers, analyses/subset_<name>.parquet.
+    The frames are those of `analyses`; the settings are the `studies` with their labels, the
+    `estimators`, and `more`. The module of `trace_workflow.tables` has the table's name, or is
+    `made_by`. A table `of_subset` reads the analyses of a subset of the answers,
+    analyses/subset_<name>.parquet.
     """
 
     name: str
@@ -99,8 +101,8 @@ class Table:
 class Family:
     """A family of estimators, scored from what `answers(**inputs, **settings)` of its module reads.
 
-    `scores` are the ids of those that the run computes. With `by_task` the task's slug is a
-    setting. `custom_code` is the hash of the user's file that a custom family is read from.
+    `scores` are the ids of its estimators in the run. With `by_task`, the task's slug is a setting.
+    `custom_code` is the hash of the user's file that defines a custom family.
     """
 
     name: str
@@ -119,5 +121,11 @@ class Family:
 
 
 def analysed(name: str) -> str:
-    """The file of an analysis."""
+    """The file of an analysis.
+
+    Examples
+    --------
+    >>> analysed("averages")
+    '<results>/analyses/averages.parquet'
+    """
     return f"<results>/analyses/{name}.parquet"

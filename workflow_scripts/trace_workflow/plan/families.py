@@ -3,6 +3,7 @@
 from trace_workflow.config.custom import custom_code
 from trace_workflow.config.selection import Run
 from trace_workflow.plan.entries import QUESTIONS, SUBSETS, Family
+from tracecal.estimators.estimator import Estimator
 
 
 def families(run: Run) -> list[Family]:
@@ -12,23 +13,40 @@ def families(run: Run) -> list[Family]:
 
 
 def _family(name: str, run: Run) -> Family:
-    """One family: what is said of its first estimator with a score holds for all."""
+    """One family: the needs of its first estimator with a score hold for all."""
     config, selection = run.config, run.selection
-    one, *_ = selection.available.where(lambda e: e.family == name).scored
-    chosen = selection.chosen.where(lambda e: e.family == name).scored.ids
-    rows = f"<results>/{SUBSETS}/{{task}}.parquet" if selection.on_subset_alone(one) else QUESTIONS
-    if one.supervised:
-        scores = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
-        return Family(name, chosen, {"learned": scores, "task": rows}, by_task=True)
+    first, *_ = selection.available.where(lambda e: e.family == name).scored
+    scores = selection.chosen.where(lambda e: e.family == name).scored.ids
+    on_subset = selection.on_subset_alone(first)
+    rows = f"<results>/{SUBSETS}/{{task}}.parquet" if on_subset else QUESTIONS
+    if first.supervised:
+        learned = f"<results>/work/learned/scores/{name}/{{model}}.parquet"
+        return Family(name, scores, {"learned": learned, "task": rows}, by_task=True)
+    inputs = _inputs(first, rows, config.sampling.equivalence == "nli")
+    if name == "custom":
+        file = config.custom_estimators
+        return Family(name, scores, inputs, {"file": file}, custom_code=custom_code(file))
+    settings = {
+        "samples": {"equivalence": config.sampling.equivalence},
+        "meanings": {"same_meaning": config.sampling.same_meaning},
+    }
+    own = {key: value for need in first.needs for key, value in settings.get(need, {}).items()}
+    return Family(name, scores, inputs, own)
+
+
+def _inputs(estimator: Estimator, rows: str, compares_samples: bool) -> dict[str, str]:
+    """The files that an estimator's family reads for a model and a task.
+
+    A model compares samples only where the configuration asks for it (`compares_samples`).
+    """
     traces = {"traces": "<results>/traces/{model}/{task}.arrow"}
-    weights = {"weights": f"<results>/weights/{name}/{{model}}/{{task}}.arrow"}
+    weights = {"weights": f"<results>/weights/{estimator.family}/{{model}}/{{task}}.arrow"}
     samples = {"samples": "<results>/samples/{model}/{task}.arrow"}
-    # Samples are compared by a model only where the configuration says so.
-    if config.sampling.equivalence == "nli":
+    if compares_samples:
         samples["comparisons"] = "<results>/comparisons/{model}/{task}.arrow"
-    read = {
+    files = {
         # Samples are of evaluated rows alone.
-        "traces": traces if "samples" in one.needs else traces | {"task": rows},
+        "traces": traces if "samples" in estimator.needs else traces | {"task": rows},
         "features": {"features": "<results>/features/{model}/{task}.parquet"},
         "beams": {"beams": "<results>/beams/{model}/{task}.arrow"},
         "similarity": weights,
@@ -36,15 +54,6 @@ def _family(name: str, run: Run) -> Family:
         "samples": samples,
         "meanings": {},
         "columns": {"task": rows},
-        "asked": {"asked": f"<results>/asked/{name}/{{model}}/{{task}}.arrow"},
+        "asked": {"asked": f"<results>/asked/{estimator.family}/{{model}}/{{task}}.arrow"},
     }
-    set_by = {
-        "samples": {"equivalence": config.sampling.equivalence},
-        "meanings": {"same_meaning": config.sampling.same_meaning},
-    }
-    inputs = {key: path for need in one.needs for key, path in read[need].items()}
-    settings = {key: of for need in one.needs for key, of in set_by.get(need, {}).items()}
-    if name == "custom":
-        file = config.custom_estimators
-        return Family(name, chosen, inputs, {"file": file}, custom_code=custom_code(file))
-    return Family(name, chosen, inputs, settings)
+    return {key: path for need in estimator.needs for key, path in files[need].items()}

@@ -1,11 +1,11 @@
-"""Analyses of the main study's answers and of parts of answers, with their tables and figures."""
+"""The analyses of the main study's answers, with their tables and figures."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trace_workflow.config.estimator_list import Estimators
+from trace_workflow.config.estimator_list import EstimatorList
 from trace_workflow.config.selection import Run
-from trace_workflow.plan.comparison_table import compares
+from trace_workflow.plan.comparison_table import comparison_table
 from trace_workflow.plan.entries import (
     QUESTIONS,
     Analysis,
@@ -35,28 +35,31 @@ def results(run: Run) -> Iterator[Result | Table]:
     yield from _spikes(run)
     yield from _representative(run)
     yield from _few_labels(run)
-    named = run.config.study.named_baseline
-    yield compares(run, "cross_task_transfer", "cross_task_transfer_improvements", named=named)
+    yield comparison_table(
+        run,
+        "cross_task_transfer",
+        "cross_task_transfer_improvements",
+        named=run.config.study.named_baseline,
+    )
     yield _of_pairs("local_risk", "traces features labels")
     yield Figure("local_risk_aggregation", {"selected": analysed("local_risk")})
-    drawn = "traces features labels predictions tasks"
-    yield Figure("framework", _files(drawn), pairs="main")
+    yield Figure("framework", _files("traces features labels predictions tasks"), pairs="main")
 
 
 def _operators(run: Run) -> Iterator[Result | Table]:
     """Variants of TRACE's operators."""
-    varied = "operators labels splits"
+    kinds = "operators labels splits"
     trace_plus = run.selection.main.inputs.get("trace_plus", [])
     yield _of_pairs(
         "hyperparameter_sensitivity",
-        f"{varied} features",
+        f"{kinds} features",
         _calibration(run) | {"trace_plus": [name.split(".", 1)[1] for name in trace_plus]},
     )
-    yield compares(
+    yield comparison_table(
         run, "hyperparameter_sensitivity", "hyperparameter_sensitivity", estimators=[], weights=1
     )
-    yield _of_pairs("position_shift", varied)
-    yield compares(run, "position_shift", "position_shift", estimators=[], weights=0)
+    yield _of_pairs("position_shift", kinds)
+    yield comparison_table(run, "position_shift", "position_shift", estimators=[], weights=0)
 
 
 def _spikes(run: Run) -> Iterator[Result | Table]:
@@ -64,12 +67,14 @@ def _spikes(run: Run) -> Iterator[Result | Table]:
     for name in ("spike_strata", "spike_quintiles"):
         settings = {"bootstrap": run.bootstrap, "name": name}
         yield _of_pairs(name, "features labels tasks", settings, made_by="spike_strata")
-    yield compares(run, "spike_strata", "spike_strata", estimators=[], weights=0)
+    yield comparison_table(run, "spike_strata", "spike_strata", estimators=[], weights=0)
     method = {"method": run.config.calibration.method}
     yield _of_pairs("spike_modeling", "features labels splits", method)
     yield _averages("spike_modeling", made_by="pooled_averages", what="features")
     # Its largest set of features is that of decayed entropies and surprisals.
-    yield compares(run, "spike_modeling", "spike_modeling_averages", estimators=[], weights=4)
+    yield comparison_table(
+        run, "spike_modeling", "spike_modeling_averages", estimators=[], weights=4
+    )
     yield Figure(
         "spike_evidence",
         {"strata": analysed("spike_strata"), "quintiles": analysed("spike_quintiles")},
@@ -78,18 +83,18 @@ def _spikes(run: Run) -> Iterator[Result | Table]:
 
 def _representative(run: Run) -> Iterator[Result | Table]:
     """Representative estimators: by error, calibration size, coverage and length."""
-    shown = run.selection.representative
+    representative = run.selection.representative
     bins = {"ece_bins": run.config.calibration.ece_bins}
     localized = {
-        "scored": shown.scored.ids,
-        "learned": shown.learned.ids,
+        "scored": representative.scored.ids,
+        "learned": representative.learned.ids,
         "named": run.config.study.named_baseline,
         "bootstrap": run.bootstrap,
     }
     for name in ("localized_global_errors", "localized_error_subtypes"):
-        read = "scores predictions features labels tasks"
-        yield _of_pairs(name, read, {"name": name} | localized, made_by="localized_errors")
-    sizes = {"estimators": shown.inputs} | _calibration(run)
+        kinds = "scores predictions features labels tasks"
+        yield _of_pairs(name, kinds, {"name": name} | localized, made_by="localized_errors")
+    sizes = {"estimators": representative.inputs} | _calibration(run)
     sizes["share"] = run.config.splits.calibration_share
     yield _of_pairs("calibration_size", "labels scores features splits questions", sizes)
     for name, part in {
@@ -97,20 +102,22 @@ def _representative(run: Run) -> Iterator[Result | Table]:
         "reliability_bins": "bins",
         "risk_coverage_curve": "curve",
     }.items():
-        settings = {"estimators": shown.ids} | bins | {"part": part}
+        settings = {"estimators": representative.ids} | bins | {"part": part}
         yield _of_pairs(name, "predictions labels", settings, made_by="reliability_selective")
-    by_length = {"estimators": shown.ids} | bins
+    by_length = {"estimators": representative.ids} | bins
     yield _of_pairs("length_stratified", "predictions labels scores features", by_length)
     means = {"made_by": "averages", "studies": run.main}
     yield _averages("calibration_size", **means, by=["calibration_share"])
     yield _averages("length_stratified", **means, by=["stratum"])
     yield _averages("reliability_selective", made_by="pooled_averages", what="estimator")
-    if not shown:
+    if not representative:
         return
     for name in ("localized_global_errors", "localized_error_subtypes"):
-        yield compares(run, name, name, estimators=shown, named=run.config.study.named_baseline)
+        yield comparison_table(
+            run, name, name, estimators=representative, named=run.config.study.named_baseline
+        )
     for name in ("calibration_size", "reliability_selective", "length_stratified"):
-        yield compares(run, name, f"{name}_averages", estimators=shown)
+        yield comparison_table(run, name, f"{name}_averages", estimators=representative)
     yield Figure(
         "robustness_panels",
         {
@@ -120,7 +127,7 @@ def _representative(run: Run) -> Iterator[Result | Table]:
             "stratified": analysed("length_stratified_averages"),
         },
         {
-            "entries": entries(shown),
+            "entries": entries(representative),
             "study": run.study["main"],
             "share": run.config.splits.calibration_share,
         },
@@ -131,24 +138,24 @@ def _few_labels(run: Run) -> Iterator[Result | Table]:
     """TRACE+, the fits on logarithms and the baselines, at fixed numbers of labels."""
     selection = run.selection
     baselines = selection.main_compared.baselines
-    fits = selection.main.named(["trace_plus", *selection.beyond_paper.ids])
+    fits = selection.main.with_ids(["trace_plus", *selection.beyond_paper.ids])
     if "trace_plus" not in fits.ids:
         return
-    named = {run.config.study.named_baseline, "seq_logp", "len_norm_logp"}
-    shown = Estimators([*fits, *baselines.named(named)])
+    references = {run.config.study.named_baseline, "seq_logp", "len_norm_logp"}
+    estimators = EstimatorList([*fits, *baselines.with_ids(references)])
     seed, resamples, level = run.bootstrap
     settings = {
         "estimators": fits.inputs | baselines.inputs,
         "own_fits": fits.own_fits,
-        "shown": [*shown.ids, PICKED],
+        "shown": [*estimators.ids, PICKED],
         "baselines": baselines.ids,
         "method": run.config.calibration.method,
         **{"seed": seed, "resamples": resamples, "level": level},
     }
     yield _of_pairs("few_labels", "labels scores features splits questions", settings)
-    yield Table("few_labels", ["few_labels"], estimators=shown)
-    found = {"found": analysed("few_labels")}
-    yield Figure("labels_needed", found, {"entries": entries(shown)})
+    yield Table("few_labels", ["few_labels"], estimators=estimators)
+    numbers = {"found": analysed("few_labels")}
+    yield Figure("labels_needed", numbers, {"entries": entries(estimators)})
 
 
 def transfer(run: Run) -> Result:
@@ -179,7 +186,7 @@ def _files(kinds: str) -> dict[str, PerPair]:
 def _of_pairs(
     name: str, kinds: str, settings: Mapping[str, Any] | None = None, made_by: str = ""
 ) -> Analysis:
-    """An analysis of the main study's pairs: which `kinds` of their files it reads."""
+    """An analysis of the main study's pairs that reads these `kinds` of their files."""
     return Analysis(name, _files(kinds), settings or {}, pairs="main", made_by=made_by)
 
 

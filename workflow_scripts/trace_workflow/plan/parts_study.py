@@ -1,4 +1,4 @@
-"""Analyses of parts of answers, with their tables and figure."""
+"""The analyses of parts of answers, with their tables and figure."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,8 @@ from trace_workflow.plan.entries import (
 )
 from tracecal.estimators.entry import entries
 
-# Files of each pair of the study of parts; those of 'whole_scores' and 'wholes' are of the answers.
-OF_PARTS = {
+# Files of each pair of the study of parts; 'wholes' and 'whole_scores' are of the whole answers.
+FILES = {
     "traces": "<results>/traces/{model}/{task}.arrow",
     "wholes": "<results>/traces/{model}/{parent}.arrow",
     "labels": "<results>/labels/{model}/{task}.parquet",
@@ -27,40 +27,34 @@ OF_PARTS = {
 }
 
 
-def results_of_parts(run: Run) -> Iterator[Result | Table]:
-    """The analyses, tables and figures of the study of parts, where a run has one."""
+def results(run: Run) -> Iterator[Result | Table]:
+    """The analyses, tables and figure of a run with parts of answers; none of another run."""
     if not run.missing_parts:
         return
-    shown = run.selection.of_parts
+    estimators = run.selection.of_parts
+    bootstrap = {"bootstrap": run.bootstrap}
     yield Analysis(
-        "localisation",
-        _of_parts("traces wholes labels splits questions"),
-        {"bootstrap": run.bootstrap},
-        pairs="parts",
+        "localisation", _files("traces wholes labels splits questions"), bootstrap, pairs="parts"
     )
-    scored = {
-        "scored": shown.scored.ids,
-        "learned": shown.learned.ids,
-    }
     yield Analysis(
         "part_scores",
-        _of_parts("labels questions scores predictions whole_scores"),
-        scored | {"bootstrap": run.bootstrap},
+        _files("labels questions scores predictions whole_scores"),
+        {"scored": estimators.scored.ids, "learned": estimators.learned.ids} | bootstrap,
         pairs="parts",
     )
     missing = {"missing": run.missing_parts}
     yield Table("localisation", ["localisation"], studies=["parts"], more=missing)
-    yield Table("part_scores", ["part_scores"], studies=["parts"], estimators=shown)
+    yield Table("part_scores", ["part_scores"], studies=["parts"], estimators=estimators)
     yield Figure(
         "wrong_parts",
         {"pointed": analysed("localisation"), "scores": analysed("part_scores")},
         {
-            "entries": entries(shown),
+            "entries": entries(estimators),
             "models": run.model_labels,
             "tasks": run.task_labels,
         },
     )
 
 
-def _of_parts(kinds: str) -> dict[str, PerPair]:
-    return {kind: PerPair(OF_PARTS[kind], "parts") for kind in kinds.split()}
+def _files(kinds: str) -> dict[str, PerPair]:
+    return {kind: PerPair(FILES[kind], "parts") for kind in kinds.split()}
