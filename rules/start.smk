@@ -28,7 +28,7 @@ os.environ.update(PYTHONPATH=PYTHONPATH)
 for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
     os.environ.setdefault(name, str(512 << 20))
 
-from trace_workflow.config.frozen import given_files
+from trace_workflow.config.frozen import config_files
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from trace_workflow.plan.plan import plan
@@ -46,7 +46,7 @@ def or_stop(work, *given):
 
 
 # Snakemake says neither where the configuration comes from nor that a key is given twice in it.
-CONFIG_FILES = given_files(sys.argv[1:])
+CONFIG_FILES = config_files(sys.argv[1:])
 for file in filter(os.path.isfile, CONFIG_FILES):  # with --directory they lie elsewhere
     or_stop(read_yaml, file)
 RUN = or_stop(load_run, config, ", ".join(CONFIG_FILES) or "config", ROOT)

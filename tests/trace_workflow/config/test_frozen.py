@@ -6,7 +6,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from trace_workflow.config.frozen import freeze, given_files, merged
+from trace_workflow.config.frozen import config_files, freeze, merged
 from trace_workflow.config.selection import load_run
 from tracecal.errors import InputError
 
@@ -66,8 +66,8 @@ def test_two_files_of_one_name_are_refused(tmp_path):
 
 @pytest.mark.parametrize("option", ["--configfile", "--configfiles"])
 def test_the_files_are_those_that_snakemake_is_given(option):
-    assert given_files(["all", option, "a.yaml", "b.yaml", "--cores", "2"]) == ["a.yaml", "b.yaml"]
-    assert given_files(["all", "--cores", "2"]) == []
+    assert config_files(["all", option, "a.yaml", "b.yaml", "--cores", "2"]) == ["a.yaml", "b.yaml"]
+    assert config_files(["all", "--cores", "2"]) == []
 
 
 def test_a_configuration_without_settings_is_named(tmp_path):

@@ -256,7 +256,9 @@ def test_studies_divide_the_pairs_of_a_run():
     parts = made.pairs_of_study("parts", pairs)
     assert parts == [[model, task] for model, task in pairs if task in study.parts.tasks] != []
     assert sorted([*parts, *made.pairs_of_study("whole", pairs)]) == sorted(map(list, pairs))
-    assert made.pairs_of_study("main", pairs) == [[study.main.model, task] for task in study.main.tasks]
+    assert made.pairs_of_study("main", pairs) == [
+        [study.main.model, task] for task in study.main.tasks
+    ]
 
 
 def test_two_models_share_the_tasks_that_both_have():

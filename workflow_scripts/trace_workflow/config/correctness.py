@@ -42,11 +42,11 @@ class CorrectnessSettings(Ending):
 
     @property
     def custom_rules(self) -> list[str]:
-        """The names of the rules that are not the package's."""
+        """The names of the user's own rules."""
         return [rule.removeprefix(CUSTOM) for rule in self.rules if rule.startswith(CUSTOM)]
 
     def of_part(self, part: str) -> "CorrectnessSettings":
-        """How the part of this name is judged."""
+        """The settings for judging the part of this name."""
         return self.model_copy(update={"correctness": self.correctness[part]})
 
     @field_validator("answer_pattern")

@@ -1,4 +1,4 @@
-"""Correctness rules and estimators of a user's Python file: docs/guides/custom.md."""
+"""A user's Python file of correctness rules or estimators: docs/guides/custom.md."""
 
 import ast
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tracecal.io.python_tables import declared_in
 
 
 def custom_rules(path: str | None) -> dict[str, Callable]:
-    """The correctness rules of a file by name; none without a file.
+    """The correctness rules of a file, by name; empty without a file.
 
     Each takes the extracted answer and an `Example`, and returns whether the answer is correct.
     Raises `InputError` where the file does not run or a rule is not a function.
@@ -24,7 +24,7 @@ def custom_rules(path: str | None) -> dict[str, Callable]:
 
 
 def custom_code(path: str) -> str:
-    """Hash of a custom file's code, of what it imports from the package, and of its `FILES`.
+    """A hash of a custom file's code, of what it imports from the package, and of its `FILES`.
 
     Raises `InputError` where the code reads files and names none.
     """
@@ -35,7 +35,7 @@ def custom_code(path: str) -> str:
 
 
 def _named_files(path: str) -> list[str]:
-    """The list `FILES` of a custom file: what it reads, by paths beside it."""
+    """The list `FILES` of a custom file: the files beside it that it reads."""
     syntax = ast.parse(Path(path).read_bytes())
     for node in syntax.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "FILES":
@@ -54,6 +54,6 @@ def _named_files(path: str) -> list[str]:
 
 
 def require_unedited(path: str, expected: str) -> None:
-    """Raise `InputError` unless a custom file's code still has the hash `expected`."""
+    """Raise `InputError` where the hash of a custom file's code is no longer `expected`."""
     if custom_code(path) != expected:
         raise InputError(f"{path} has changed since the run started; run again.")

@@ -1,7 +1,7 @@
-"""The configuration files that a run is given, and a frozen copy of them.
+"""A frozen copy of a run's configuration files.
 
-Every job reads the configuration, on a cluster long after the run started. Reading the copy, an
-edit made in between takes effect in the next run, not in half of this one.
+Every job reads the configuration, on a cluster long after the run started. As all read the copy, an
+edit in between takes effect in the next run, not in half of this one.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from tracecal.io.input_files import read_yaml
 OPTIONS = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 OPTIONS.add_argument("--configfile", "--configfiles", nargs="+", default=[])
 OPTIONS.add_argument("--config", "-C", nargs="*", default=[])
-# The copy's last file, which names the copies of the task files
+# The copy's last file, which names the copies of the task files.
 TASKS = "frozen_tasks.yaml"
 
 
-def given_files(arguments: Sequence[str]) -> list[str]:
+def config_files(arguments: Sequence[str]) -> list[str]:
     """The configuration files that arguments of Snakemake name."""
     return OPTIONS.parse_known_args(arguments)[0].configfile
 
@@ -38,10 +38,10 @@ def merged(files: Sequence[str], settings: Sequence[str] = ()) -> dict[str, Any]
     """
     value: dict[str, Any] = {}
     for path in files:
-        held = read_yaml(path)
-        if not isinstance(held, dict):
+        content = read_yaml(path)
+        if not isinstance(content, dict):
             raise InputError(f"{path} holds no settings; write keys and values, as run: mine")
-        value = _updated(value, held)
+        value = _updated(value, content)
     pairs = (setting.partition("=") for setting in settings)
     return _updated(value, {key: _setting(key, text) for key, _, text in pairs})
 
@@ -53,21 +53,21 @@ def _setting(key: str, text: str) -> Any:
         raise InputError(f"--config {key}={text}: expected a value in YAML.") from error
 
 
-def _updated(value: Any, by: Any) -> Any:
-    """Mappings are merged key by key, anything else is replaced."""
-    if not isinstance(value, dict) or not isinstance(by, dict):
-        return by
-    return value | {key: _updated(value.get(key), held) for key, held in by.items()}
+def _updated(value: Any, update: Any) -> Any:
+    """Merge mappings key by key; replace anything else."""
+    if not isinstance(value, dict) or not isinstance(update, dict):
+        return update
+    return value | {key: _updated(value.get(key), new) for key, new in update.items()}
 
 
 def freeze(
     files: Sequence[str], value: Mapping[str, Any], root: Path, folder: str | Path
 ) -> list[Path]:
-    """Copy configuration files, which make the valid configuration `value`, and its task files.
+    """Copy the `files` of the valid configuration `value`, and its task files.
 
-    The copies, to be given in this order, lie in a folder below `folder` that is named by what it
-    holds, so a copy never changes. `root` is the workflow's folder. Raises `InputError` where two
-    of the files have one name.
+    Returns the copies in the order in which Snakemake must read them. They lie in a folder below
+    `folder` that is named by a hash of its content, so a copy never changes. `root` is the
+    workflow's folder. Raises `InputError` where two files have the same name.
     """
     texts = {Path(file).name: Path(file).read_text(encoding="utf-8") for file in files}
     if len(texts) < len(files) or TASKS in texts:

@@ -48,7 +48,7 @@ class PromptSettings(Ending):
 
 def until_stop(answer: str, stop: Iterable[str]) -> str:
     """The answer before its earliest stop string."""
-    ends = [place for text in stop if (place := answer.find(text)) >= 0]
+    ends = [end for text in stop if (end := answer.find(text)) >= 0]
     return answer[: min(ends)] if ends else answer
 
 

@@ -185,7 +185,7 @@ class Config(Strict):
                 listed = ", ".join(map(str, known))
                 raise ValueError(f"{key}: {value!r} is not defined; there are {listed}")
         for pair in self.study.cascades or ():
-            if not self.study.sharing(pair.small, pair.large):
+            if not self.study.share_task(pair.small, pair.large):
                 raise ValueError(
                     f"study.cascades: the studies ask {pair.small!r} and {pair.large!r} no common "
                     "task; name two models that share one"

@@ -9,8 +9,8 @@ from tracecal.errors import InputError
 from tracecal.io.settings import Slug, Strict
 
 
-class _OrderFree(Strict):
-    """Lists whose order has no meaning: tables follow the order of the key `models`."""
+class _Members(Strict):
+    """The models and tasks of a study, whose order has no meaning: tables follow `models`."""
 
     @field_validator("models", "tasks", check_fields=False)
     @classmethod
@@ -20,14 +20,14 @@ class _OrderFree(Strict):
         return tuple(sorted(set(slugs)))
 
 
-class MainStudy(_OrderFree):
+class MainStudy(_Members):
     """The main comparison: every estimator on every task of one model."""
 
     model: str = Field(description="slug of one of 'models'")
     tasks: tuple[str, ...] = Field(description="slugs of some of 'tasks'")
 
 
-class CrossStudy(_OrderFree):
+class CrossStudy(_Members):
     """The cross-model study: averages over `tasks` for each of `models`."""
 
     models: tuple[str, ...] = Field(description="slugs of some of 'models'")
@@ -40,9 +40,8 @@ class CrossStudy(_OrderFree):
 
 
 class Subset(Strict):
-    """A subset of the main study's answers, for the estimators that cost most.
-
-    These search beams, sample, ask again, read hidden states, or weight every token.
+    """A subset of the main study's answers for the estimators that cost most: those that search
+    beams, sample, ask again, read hidden states, or weight every token.
     """
 
     answers: PositiveInt = Field(
@@ -50,10 +49,10 @@ class Subset(Strict):
     )
 
 
-class PartsStudy(_OrderFree):
-    """Parts of answers, such as fields or lines: tasks made of parts of other tasks' answers.
+class PartsStudy(_Members):
+    """Parts of answers, such as fields or lines, as tasks made of parts of other tasks' answers.
 
-    No average of the other studies counts them: they are no further answers, and some estimators
+    No average of the other studies counts them: parts are no further answers, and some estimators
     need more than a part has.
     """
 
@@ -62,14 +61,14 @@ class PartsStudy(_OrderFree):
 
 
 class Cascade(Strict):
-    """A small model whose least confident answers are put to a large one."""
+    """A small model whose least confident answers are escalated to a large one."""
 
     small: str = Field(description="slug of one of 'models'")
     large: str = Field(description="slug of another one")
 
 
 class Headline(Strict):
-    """The one guarantee that a run's findings begin with, fixed before any result is seen."""
+    """The guarantee that a run's findings begin with, fixed before any result is seen."""
 
     task: str = Field(description="slug of one of the main study's tasks")
     error_rate: float = Field(description="one of 'risk_control.error_rates'")
@@ -109,63 +108,63 @@ class Study(Strict):
 
     def pairs(self) -> list[tuple[str, str]]:
         """The (model, task) pairs that the studies need, sorted."""
-        pairs = self._of_whole_answers()
+        pairs = self._pairs_of_whole_answers()
         if self.parts:
             pairs |= {(m, t) for m in self.parts.models for t in self.parts.tasks}
         return sorted(pairs)
 
-    def _of_whole_answers(self) -> set[tuple[str, str]]:
+    def _pairs_of_whole_answers(self) -> set[tuple[str, str]]:
         pairs = {(self.main.model, task) for task in self.main.tasks}
         if self.cross:
             pairs |= {(m, t) for m in self.cross.models for t in self.cross.tasks}
         return pairs
 
-    def sharing(self, small: str, large: str) -> bool:
-        """Whether they are two models that share a task of the studies."""
-        pairs = self._of_whole_answers()
+    def share_task(self, small: str, large: str) -> bool:
+        """Whether two different models share a task of the studies."""
+        pairs = self._pairs_of_whole_answers()
         shared = ((large, task) in pairs for model, task in pairs if model == small)
         return small != large and any(shared)
 
     def escalations(self, by_size: Sequence[str]) -> list[tuple[str, str]]:
-        """From each model to the largest one that shares a task with it; (small, large), sorted.
+        """From each model to the largest one that shares a task with it: (small, large), sorted.
 
-        `by_size` are the models from the largest to the smallest. Each model has one pair, or none
-        where no larger one shares a task.
+        `by_size` are the models from the largest to the smallest. A model without a larger one that
+        shares a task has no pair.
         """
         tasks: dict[str, set[str]] = {}
-        for model, task in self._of_whole_answers():
+        for model, task in self._pairs_of_whole_answers():
             tasks.setdefault(model, set()).add(task)
         ranked = [model for model in by_size if model in tasks]
-        found = {}
-        for place, small in enumerate(ranked):
-            larger = (one for one in ranked[:place] if tasks[one] & tasks[small])
+        pairs = {}
+        for rank, small in enumerate(ranked):
+            larger = (model for model in ranked[:rank] if tasks[model] & tasks[small])
             if (large := next(larger, None)) is not None:
-                found[small] = large
-        return sorted(found.items())
+                pairs[small] = large
+        return sorted(pairs.items())
 
 
 def require_parts(study: Study, tasks: Mapping[str, TaskSpec]) -> None:
     """Raise `InputError` where a task of parts is in a study of whole answers or the reverse, or
-    where the answers that it names are not those of a task of the run.
+    where its answers are not those of a task of the run.
     """
     main, cross = study.main, study.cross
-    of_parts = study.parts.tasks if study.parts else ()
-    whole = {*main.tasks, *(cross.tasks if cross else ())}
+    tasks_of_parts = study.parts.tasks if study.parts else ()
+    tasks_of_whole_answers = {*main.tasks, *(cross.tasks if cross else ())}
     for slug, task in tasks.items():
         parent = task.source.parts_of
-        if parent is None and slug in of_parts:
+        if parent is None and slug in tasks_of_parts:
             raise InputError(
                 f"config: study.parts.tasks: {slug!r} is not made of parts of another task's "
                 "answers (source: {parts_of: ...}); name it in another study."
             )
-        if parent is not None and slug in whole:
+        if parent is not None and slug in tasks_of_whole_answers:
             raise InputError(
                 f"config: study: task {slug!r} is made of parts of answers, which are not further "
                 "answers to average over; name it under study.parts instead."
             )
         if parent is not None and (parent not in tasks or tasks[parent].source.parts_of):
-            known = [name for name, one in tasks.items() if one.source.parts_of is None]
+            parents = [name for name, spec in tasks.items() if spec.source.parts_of is None]
             raise InputError(
                 f"task {slug!r}: source: parts_of: {parent!r} is not a task of the run whose "
-                f"answers are decoded or read; there are {', '.join(known)}."
+                f"answers are decoded or read; there are {', '.join(parents)}."
             )

@@ -6,16 +6,16 @@ import polars as pl
 
 
 def draw_subset(rows: pl.DataFrame, seed: int, count: int) -> pl.DataFrame:
-    """`rows` (`example_id`, `role`, …), of which `count` are evaluated; all where there are fewer.
+    """`rows` (`example_id`, `role`, …) with `count` evaluation rows; with all where there are fewer.
 
-    The other evaluation rows get the role 'outside'. A larger subset holds every smaller one, and
-    no row's place depends on the others.
+    The other evaluation rows get the role 'outside'. A larger subset holds every smaller one, and a
+    row's rank does not depend on the other rows.
     """
 
-    def place(example_id: str) -> str:
+    def rank(example_id: str) -> str:
         return hashlib.sha256(f"{seed}:{example_id}".encode()).hexdigest()
 
     evaluated = rows.filter(role="evaluation")["example_id"].to_list()
-    drawn = sorted(evaluated, key=place)[:count]
-    outside = (pl.col("role") == "evaluation") & ~pl.col("example_id").is_in(drawn)
+    subset = sorted(evaluated, key=rank)[:count]
+    outside = (pl.col("role") == "evaluation") & ~pl.col("example_id").is_in(subset)
     return rows.with_columns(role=pl.when(outside).then(pl.lit("outside")).otherwise("role"))
