@@ -6,7 +6,7 @@ import polars as pl
 
 
 def draw_subset(rows: pl.DataFrame, seed: int, count: int) -> pl.DataFrame:
-    """`rows` (`example_id`, `role`, …) with `count` evaluation rows; with all where there are fewer.
+    """`rows` (`example_id`, `role`, …) with at most `count` evaluation rows.
 
     The other evaluation rows get the role 'outside'. A larger subset holds every smaller one, and a
     row's rank does not depend on the other rows.
