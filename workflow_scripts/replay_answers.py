@@ -9,7 +9,7 @@ from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS
 from tracecal.answers.task_answers import NOT_REPLAYABLE, answers_to
 from tracecal.capture.model import load_tokenizer
-from tracecal.capture.replay import replay_traces, tokenisation, tokenised
+from tracecal.capture.teacher_forcing import replay_traces, tokenisation, tokenised
 from tracecal.io.files import write_parquet
 
 with job(snakemake):

@@ -17,7 +17,7 @@ from tracecal.answers.read import read_answers
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.capture.model import load_model, load_tokenizer
-from tracecal.capture.replay import replay_answers
+from tracecal.capture.teacher_forcing import replay_answers
 from tracecal.serving.proxy.confidence import Scorer
 
 pytestmark = pytest.mark.vllm

@@ -6,8 +6,8 @@ import torch
 from trace_workflow.models.decoding import decode
 from tracecal.answers.record import Record, as_frame
 from tracecal.capture.attach import Attached
-from tracecal.capture.replay import replay_answers
 from tracecal.capture.stop_strings import StopStrings
+from tracecal.capture.teacher_forcing import replay_answers
 from tracecal.errors import InputError
 
 

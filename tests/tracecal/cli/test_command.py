@@ -23,8 +23,8 @@ from tracecal.calibrator import fitting as fit
 from tracecal.calibrator import report
 from tracecal.calibrator.fitting import FitSettings, calibrate_answers, labelled
 from tracecal.calibrator.schema import DEFAULT, LABELS, load
-from tracecal.cli import options
-from tracecal.cli.main import COMMANDS, commands, main
+from tracecal.cli import command as command_module
+from tracecal.cli.main import COMMANDS, main
 
 
 @pytest.fixture
@@ -273,7 +273,7 @@ def test_help_has_a_description_an_example_and_defaults(command, capsys, monkeyp
     shown = capsys.readouterr().out
     assert f"Example: tracecal {command} " in shown
     assert "default: None" not in shown
-    assert commands().commands[command].help.strip().count(".") >= 2
+    assert COMMANDS[command].help().count(".") >= 2
 
 
 def help_of(capsys, *arguments):
@@ -285,7 +285,7 @@ def help_of(capsys, *arguments):
 
 def test_help_fits_on_a_page(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    for name in commands().commands:
+    for name in COMMANDS:
         lines = help_of(capsys, name).count("\n")
         assert lines <= (60 if name == "serve" else 40), (name, lines)
     assert help_of(capsys).count("\n") <= 40
@@ -312,9 +312,9 @@ def test_options_of_reading_are_described_on_a_page_of_their_own_and_accepted_ev
 def test_alone_it_says_which_command_is_for_which_wish(capsys):
     assert main([]) == 0
     shown = capsys.readouterr().out
-    for one in (one for several in COMMANDS.values() for one in several):
-        assert f"  {one.wish}:\n      {one.example}\n" in shown
-        assert one.example.split()[:2] == ["tracecal", one.run.__name__]
+    for name, command in COMMANDS.items():
+        assert f"  {command.wish}:\n      {command.example}\n" in shown
+        assert command.example.split()[:2] == ["tracecal", name]
 
 
 def test_an_unknown_command_or_option_is_told_with_status_2(capsys):
@@ -377,7 +377,7 @@ def test_several_columns_may_stand_behind_one_option(files):
     ],
 )
 def test_a_missing_extra_is_said_before_any_work(files, caplog, monkeypatch, command, module):
-    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    monkeypatch.setattr(command_module, "find_spec", lambda name: None)
     assert main(command.split()) == 1
     assert f"needs {module}, which is not installed: pip install 'tracecal[" in caplog.text
 

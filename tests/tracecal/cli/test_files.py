@@ -9,8 +9,9 @@ import pytest
 
 from support.made import answers
 from tracecal.answers.parts.parts import given_parts
-from tracecal.cli.main import commands, main
-from tracecal.cli.options import READ, WRITTEN, require_apart
+from tracecal.cli.files import READ, WRITTEN, require_apart
+from tracecal.cli.main import COMMANDS as BY_NAME
+from tracecal.cli.main import main
 
 CALIBRATE = "calibrate --answers a.jsonl --task t --vocabulary 151936 "
 COMMANDS = [
@@ -81,14 +82,14 @@ def test_a_link_to_an_input_is_that_input(link, caplog):
 
 def test_every_option_that_may_name_a_file_is_known_as_one():
     """A new option of text is an input, an output or listed here."""
-    texts = "address task revision model id label columns filter host upstream escalate promise"
+    texts = "address task revision model id label columns filter host upstream escalate promise guarantee"
     texts += (
         " escalate_model escalate_key_env estimator question large_model allow_host allow_origin"
     )
     texts += " one_per also"
     known = {*READ, *WRITTEN, *texts.split()}
-    for name, command in commands().commands.items():
-        for option in command.params:
+    for name, command in BY_NAME.items():
+        for option in command.build().params:
             kinds = str(option.type_descriptor.annotation)
             if "str" in kinds and option.metavar not in ("NAME", "<int>", "<float>"):
                 assert option.name in known, (name, option.name)

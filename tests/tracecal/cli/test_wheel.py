@@ -138,8 +138,8 @@ def test_it_is_installed_and_used_in_an_empty_environment(installed, tmp_path, p
     ("module", "extra", "libraries"),
     [
         ("labelling.page", "serve", ["aiohttp"]),
-        ("apps.figure_style", "pictures", ["matplotlib"]),
-        ("capture.replay", "replay", ["transformers"]),
+        ("pages.figure_style", "pictures", ["matplotlib"]),
+        ("capture.teacher_forcing", "replay", ["transformers"]),
         ("sklearn", "sklearn", ["sklearn", "sklearn.base"]),
     ],
 )

@@ -1,72 +1,52 @@
-"""Exact traces of answers made elsewhere: one teacher-forced pass, nothing generated."""
+"""Replaying answers: exact traces of answers that were made elsewhere."""
 
-from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
-from polars import CompatLevel
 
-from tracecal.answers.imported_traces import as_traces
+from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS
-from tracecal.answers.task_answers import NOT_REPLAYABLE
+from tracecal.answers.sources import Answers, answers_in
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.io.traces import write_table
-
-try:
-    import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-    from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
-    from tracecal.capture.capture import capture
-    from tracecal.capture.context import padded_context, shared_prefix
-    from tracecal.capture.model import load_model, load_tokenizer
-    from tracecal.capture.special_tokens import end_tokens
-    from tracecal.capture.stop_strings import StopStrings
-    from tracecal.capture.token_texts import token_texts
-except ModuleNotFoundError as error:
-    raise InputError(
-        f"a replay needs {error.name}, which is not installed: pip install 'tracecal[replay]'"
-    ) from error
-
-# Logits in memory at a time: 1 GiB in float32
-MOST_LOGITS = 1 << 28
-# Null, since all entropies are exact
-NULL_COLUMNS = ("entropy_lower", "entropy_upper", "top_k", "lacks", "partial")
 
 
 def replay(
-    answers: pl.DataFrame,
+    answers: Answers,
     weights: str | Path,
     *,
     revision: str | None = None,
-    model: str | None = None,
     dtype: Literal["float32", "bfloat16", "float16"] = "float32",
     batch_size: int = 32,
     end_token: bool = False,
     output: str | Path | None = None,
+    reading: Reading | None = None,
 ) -> pl.DataFrame:
-    """Read answers once with the model that gave them, for exact traces, as ``tracecal replay``.
+    """Read answers again with the model that gave them, for exact traces.
+
+    Each answer is read once; nothing is generated. Needs the extra ``replay``.
 
     Parameters
     ----------
-    answers : polars.DataFrame
-        Of `read_answers`.
+    answers : path, frame or rows
+        Answers with their prompts: a file, or what `read_answers` gives.
     weights : path
         The model's folder, as for Transformers.
     revision : str, optional
-        Of the model; by default as the answers state it.
-    model : str, optional
-        The model's name, where an answer has none; by default that of the folder.
+        Revision of the model (default: as the answers state it).
     dtype : {"float32", "bfloat16", "float16"}
         Type of the weights.
     batch_size : int
         Answers processed together.
     end_token : bool
-        Whether to append it to answers of text.
+        Append the model's end token to answers of text.
     output : path, optional
-        An ``.arrow`` file of them, for ``tracecal score`` and ``calibrate``.
+        An .arrow file of the traces, for score and calibrate.
+    reading : Reading, optional
+        How the answers are read. Its ``model`` names the model where an answer does not; else the
+        folder does.
 
     Returns
     -------
@@ -76,155 +56,34 @@ def replay(
     Raises
     ------
     InputError
-        Where an answer has no prompt or no token, or tokens that the model does not know.
+        Where an answer has no prompt or no token, or tokens that the model does not know; or where
+        the extra is not installed.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.replay("no_file.jsonl", "path/to/model")
+    Traceback (most recent call last):
+    tracecal.errors.InputError: no_file.jsonl cannot be read...
     """
-    if revision is None and "revision" in answers.columns:
-        revision = answers["revision"].drop_nulls().first()
-    given = answers.select(*RECORDS)
-    told = tokenisation(given, end_token)
-    LOGGER.info("%s", told)
-    loaded, tokenizer = load_model(weights, dtype), load_tokenizer(weights)
-    traces = replay_answers(loaded, tokenizer, given, batch_size, end_token)
-    name = model or Path(weights).resolve().name
+    source = answers_in(answers, reading)
+    for module in ("torch", "transformers", "safetensors"):
+        if find_spec(module) is None:
+            raise InputError(
+                f"a replay needs {module}, which is not installed: pip install 'tracecal[replay]'"
+            )
+    from tracecal.capture.model import load_model, load_tokenizer
+    from tracecal.capture.teacher_forcing import replay_answers, tokenisation, write_replayed
+
+    records = source.frame.select(*RECORDS)
+    revision = revision or source.metadata.get("revision")
+    tokens_from = tokenisation(records, end_token)
+    LOGGER.info("%s", tokens_from)
+    model, tokenizer = load_model(weights, dtype), load_tokenizer(weights)
+    traces = replay_answers(model, tokenizer, records, batch_size, end_token)
+    name = (reading.model if reading else None) or Path(weights).resolve().name
     traces = traces.with_columns(pl.col("model").fill_null(name))
     if output is not None:
         metadata = {"model": name} | ({"revision": revision} if revision else {})
-        write_replayed(traces, metadata | {"dtype": dtype, "tokenisation": told}, output)
+        write_replayed(traces, metadata | {"dtype": dtype, "tokenisation": tokens_from}, output)
     return traces.with_columns(revision=pl.lit(revision)) if revision else traces
-
-
-def replay_answers(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    answers: pl.DataFrame,
-    batch_size: int,
-    end_token: bool = False,
-) -> pl.DataFrame:
-    """`answers` (columns of `RECORDS`) with the surprisals and entropies that `model` gives them.
-
-    See `tokenised` and `replay_task`.
-    """
-    rows = replay_task(model, tokenised(tokenizer, answers, end_token), tokenizer, batch_size)
-    return pl.DataFrame(rows, schema=RECORDS).sort("example_id")
-
-
-def tokenised(
-    tokenizer: PreTrainedTokenizerBase, answers: pl.DataFrame, end_token: bool
-) -> list[Prompt]:
-    """Answers (columns of `RECORDS`) to be replayed, with the token ids of prompt and answer.
-
-    Token ids are used as they are, and decoded where there is no text. Where there is only text,
-    prompt and answer are tokenised separately; `ended` says whether to append the model's end
-    token. Raises `InputError` where an answer has no prompt or no token.
-    """
-    if (unusable := answers.select("example_id", why=NOT_REPLAYABLE).drop_nulls()).height:
-        name, why = unusable.row(0)
-        raise InputError(f"answer {name!r} cannot be replayed: {why}.")
-    return [_tokenised(row, tokenizer, end_token) for row in answers.iter_rows(named=True)]
-
-
-def _tokenised(row: Prompt, tokenizer: PreTrainedTokenizerBase, end_token: bool) -> Prompt:
-    row = row | {"ended": False, "processed": "no"} | dict.fromkeys(NULL_COLUMNS)
-    if row["prompt_token_ids"] is None:
-        row["prompt_token_ids"] = prompt_ids(tokenizer, row["prompt"])
-    if row["token_ids"] is None:
-        row["token_ids"] = tokenizer(row["answer"], add_special_tokens=False)["input_ids"]
-        row |= {"ended": end_token, "stop_token": "included" if end_token else "absent"}
-    if row["answer"] is None:
-        row["answer"] = StopStrings(tokenizer, ()).decode(row["token_ids"])
-    return row
-
-
-def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
-    """A prompt's ids with the tokenizer's special tokens, unless it begins with the BOS token."""
-    begins = tokenizer.bos_token is not None and prompt.startswith(tokenizer.bos_token)
-    return tokenizer(prompt, add_special_tokens=not begins)["input_ids"]
-
-
-def replay_task(
-    model: PreTrainedModel,
-    prompts: Sequence[Prompt],
-    tokenizer: PreTrainedTokenizerBase,
-    batch_size: int,
-    keep: Keep = forget,
-) -> list[Prompt]:
-    """The answers of `tokenised` with their traces (columns of `RECORDS`); see `in_batches`.
-
-    Raises `InputError` where one holds a token that the model does not know.
-    """
-    ends = end_tokens(model, tokenizer)
-    end = [tokenizer.eos_token_id if tokenizer.eos_token_id in ends else ends[0]]
-    vocabulary = model.get_output_embeddings().weight.shape[0]
-    to_read = []
-    for row in prompts:
-        answer = row["token_ids"] + end * row["ended"]
-        if max(row["prompt_token_ids"] + answer) >= vocabulary:
-            raise InputError(
-                f"answer {row['example_id']!r} holds token ids that the model does not have: it "
-                "was made with another tokenizer. Replay it with the model that made it."
-            )
-        # The model reads the prompt and all of the answer but its last token.
-        ids = row["prompt_token_ids"] + answer[:-1]
-        entry = {"example_id": row["example_id"], "prompt_token_ids": ids, "answer": answer}
-        to_read.append(entry | {"row": row})
-    longest = max(len(entry["answer"]) for entry in to_read)
-    fitting = max(1, min(batch_size, MOST_LOGITS // (longest * vocabulary)))
-
-    def work(batch: list[Prompt]) -> list[Prompt]:
-        traces = _replayed(model, batch)
-        return [
-            {name: entry["row"][name] for name in RECORDS}
-            | {"token_ids": entry["answer"], "tokens": token_texts(tokenizer, entry["answer"])}
-            | trace
-            for entry, trace in zip(batch, traces, strict=True)
-        ]
-
-    return in_batches(to_read, fitting, "answers", work, keep)
-
-
-def replay_traces(
-    model: PreTrainedModel,
-    prompts: Sequence[Prompt],
-    tokenizer: PreTrainedTokenizerBase,
-    batch_size: int,
-    keep: Keep,
-) -> None:
-    """Replay the answers of `tokenised`; finished rows of the traces file go to `keep`."""
-
-    def keep_traces(rows: list[Prompt]) -> None:
-        keep(as_traces(pl.DataFrame(rows, schema=RECORDS)))
-
-    replay_task(model, prompts, tokenizer, batch_size, keep_traces)
-
-
-@torch.inference_mode()
-def _replayed(model: PreTrainedModel, batch: Sequence[Prompt]) -> list[dict[str, list[float]]]:
-    """The surprisal and entropy of each answer's tokens; a shared prefix is read once."""
-    shared = shared_prefix(model, [entry["row"]["prompt_token_ids"] for entry in batch])
-    context, ids = padded_context(model, [entry["prompt_token_ids"] for entry in batch], shared)
-    logits = context.read_last(ids, max(len(entry["answer"]) for entry in batch))
-    traces = []
-    for place, entry in enumerate(batch):
-        tokens = torch.tensor(entry["answer"], device=model.device)
-        _, surprisal, entropy = capture(logits[place, -len(tokens) :], tokens)
-        if not bool((surprisal.isfinite() & entropy.isfinite()).all()):
-            raise NotFiniteError(place, "in a replayed answer")
-        traces.append({"surprisal": surprisal.tolist(), "entropy": entropy.tolist()})
-    return traces
-
-
-def tokenisation(answers: pl.DataFrame, end_token: bool) -> str:
-    """A sentence of the metadata on where the tokens of replayed answers come from."""
-    count = answers["token_ids"].count()
-    if count == answers.height:
-        return "token ids as given"
-    end = "with" if end_token else "without"
-    return (
-        f"token ids as given for {count} of {answers.height} answers; the others' text tokenised "
-        f"apart from its prompt, {end} an end token"
-    )
-
-
-def write_replayed(answers: pl.DataFrame, metadata: dict[str, str], path: str | Path) -> None:
-    """Write replayed answers as a sealed Arrow IPC file with `metadata` on their making."""
-    write_table(answers.to_arrow(compat_level=CompatLevel.oldest()), metadata, path)

@@ -1,31 +1,17 @@
 """`tracecal agree`: how far two people's labels agree."""
 
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from tracecal.calibration.settings import SEED
-from tracecal.cli.options import AsRead, command
+import tracecal
+from tracecal.cli.command import command
 from tracecal.io.log import printable
 
 
 @command(
     "know how far two people's labels agree",
     "tracecal agree a.labelled.jsonl b.labelled.jsonl",
+    options_of="agree",
+    arguments=["answers", "second"],
 )
-def agree(
-    answers: Annotated[
-        str, typer.Argument(help="one person's labels, JSON Lines, JSON, CSV or Parquet")
-    ],
-    second: Annotated[str, typer.Argument(help="the other's")],
-    reading: AsRead,
-    seed: Annotated[int, typer.Option(help="of the resamples")] = SEED,
-) -> None:
-    """Say how far two people's labels agree.
-
-    Prints the share of equal verdicts and Cohen's kappa with intervals, and the answers on which
-    they disagree. Unsure does not count as a verdict.
-    """
-    from tracecal.api import labels
-
-    print(printable(f"{labels.agree(answers, second, seed=seed, reading=reading)}"))
+def agree(**options: Any) -> None:
+    print(printable(f"{tracecal.agree(**options)}"))

@@ -1,56 +1,35 @@
 """`tracecal plan`: how many labels a guaranteed error rate needs."""
 
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from tracecal.calibration.settings import DRAWS, MOST, SEED
-from tracecal.cli.options import command, ending
-
-GUESSES = "Without a calibrator"
-SIMULATION = "Simulation"
+import tracecal
+from tracecal.cli.command import command
 
 
 @command(
     "know how many labels a guarantee needs",
     "tracecal plan --calibrator C.json --error-rate 0.05 --picture plan.svg",
+    options_of="plan",
+    endings={"picture": (".svg",)},
+    panels={"Without a calibrator": ("accuracy", "auroc"), "Simulation": ("most", "draws", "seed")},
 )
 def plan(
-    error_rate: Annotated[float, typer.Option(help="target error rate")],
-    calibrator: Annotated[str | None, typer.Option(help="a calibrator's JSON file")] = None,
-    confidence: Annotated[float, typer.Option(help="of the guarantee")] = 0.9,
-    picture: Annotated[
-        str | None, typer.Option(callback=ending(".svg"), help="an .svg of the table")
-    ] = None,
-    accuracy: Annotated[
-        float | None,
-        typer.Option(help="a guess of the share of right answers", rich_help_panel=GUESSES),
-    ] = None,
-    auroc: Annotated[
-        float | None,
-        typer.Option(help="a guess of the confidence's AUROC", rich_help_panel=GUESSES),
-    ] = None,
-    most: Annotated[
-        int, typer.Option(help="largest number of labels to try", rich_help_panel=SIMULATION)
-    ] = MOST,
-    draws: Annotated[
-        int, typer.Option(help="simulated draws of each number", rich_help_panel=SIMULATION)
-    ] = DRAWS,
-    seed: Annotated[int, typer.Option(help="of the draws", rich_help_panel=SIMULATION)] = SEED,
+    *,
+    error_rate: float,
+    calibrator: str | None = None,
+    confidence: float = 0.9,
+    picture: str | None = None,
+    **options: Any,
 ) -> None:
-    """Say how many labels a guaranteed error rate needs.
-
-    By simulation: from the labelled answers of a calibrator, or from guesses of --accuracy and
-    --auroc. No question counts with more answers than in the calibrator's guarantees.
     """
-    from tracecal.api import labels
+    Parameters
+    ----------
+    picture : path, optional
+        An .svg of the table.
+    """
     from tracecal.io.files import write_text
 
-    guesses = {"accuracy": accuracy, "auroc": auroc}
-    simulation = {"most": most, "draws": draws, "seed": seed}
-    planned = labels.plan(
-        error_rate, calibrator=calibrator, confidence=confidence, **guesses, **simulation
-    )
-    print(planned)
+    forecast = tracecal.plan(error_rate, calibrator=calibrator, confidence=confidence, **options)
+    print(forecast)
     if picture:
-        write_text(planned.picture(), picture)
+        write_text(forecast.picture(), picture)

@@ -1,9 +1,7 @@
 """`tracecal serve`: a proxy that adds confidence to a server's answers."""
 
-from typing import Annotated
-
 from tracecal.answers.reading import Reading
-from tracecal.cli.options import CalibratorFile, ErrorRate, Shown, command, require_installed
+from tracecal.cli.command import ModelOptions, command, require_installed
 from tracecal.serving.monitoring.settings import Watching
 from tracecal.serving.proxy.settings import Settings
 
@@ -23,23 +21,31 @@ PANELS = {
         "client_timeout",
     ),
 }
-OF_ANSWERS = ("vocabulary", "model", "stop_token", "processed")
+OF_RESPONSES = ("vocabulary", "model", "stop_token", "processed")
 
 
 @command(
     "add confidence to a server's answers",
     "tracecal serve --upstream http://localhost:8000 --calibrator C.json",
+    models={
+        "settings": ModelOptions(panels=PANELS),
+        "reading": ModelOptions(OF_RESPONSES, hidden=True),
+    },
 )
 def serve(
-    calibrator: CalibratorFile,
-    settings: Annotated[Settings, Shown(panels=PANELS)],
-    reading: Annotated[Reading, Shown(OF_ANSWERS, hidden=True)],
-    error_rate: ErrorRate = None,
+    *, calibrator: str, settings: Settings, reading: Reading, error_rate: float | None = None
 ) -> None:
     """Run a proxy that adds confidence to a server's answers.
 
     Clients use it in place of the server. --vocabulary, --model, --stop-token and --processed say
     how its answers are read: 'tracecal reading'.
+
+    Parameters
+    ----------
+    calibrator : path
+        The calibrator's JSON file.
+    error_rate : float, optional
+        Target error rate of the answers to keep.
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "orjson", "prometheus_client")
     from tracecal.serving.proxy.proxy import Served, run

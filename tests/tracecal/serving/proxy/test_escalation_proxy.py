@@ -29,7 +29,7 @@ from support.running import (
 from support.upstream import Upstream, piece
 from tests.tracecal.serving.proxy.test_serve_watch import samples
 from tracecal.calibrator.schema import DEFAULT
-from tracecal.cli.main import commands, main
+from tracecal.cli.main import COMMANDS, main
 from tracecal.io.files import write_json
 from tracecal.serving.proxy.confidence import Scorer
 from tracecal.serving.proxy.settings import Settings
@@ -612,7 +612,7 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     read = []
     for one in told:
         name, *options = shlex.split(one.replace("\\\n", " "))
-        read.append(commands().commands[name].make_context(name, options).params)
+        read.append(COMMANDS[name].build().make_context(name, options).params)
     assert len(read) == 5
     serving = [given for given in read if "upstream" in given]
     for given in serving:

@@ -1,0 +1,196 @@
+"""A command of `tracecal`, made from functions of the API: their parameters are its options.
+
+1. `@command(wish, example, options_of="plan")` makes a `Command` of a function of this package.
+2. Its options are the function's own parameters, and for `**options` those of the API's `plan`,
+   each with the text that its numpydoc docstring has.
+3. `Command.build` gives what typer runs.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from operator import attrgetter
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+import tracecal
+from tracecal.cli.docstring import read_docstring
+from tracecal.cli.files import flag, require_apart
+from tracecal.cli.options import (
+    ModelOptions,
+    Parameter,
+    api_parameters,
+    as_option,
+    escaped,
+    model_options,
+    with_mappings,
+)
+from tracecal.errors import InputError
+from tracecal.io.settings import parse
+
+HIDDEN = ModelOptions(hidden=True)
+
+
+class ListTyperCommand(TyperCommand):
+    """Takes several values behind an option that may be repeated: --columns a=x b=y."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        multiple = (option for option in self.params if getattr(option, "multiple", False))
+        flags = {flag for option in multiple for flag in option.opts}
+        repeated: list[str] = []
+        flag, is_first = "", True
+        for arg in args:
+            if arg.startswith("-"):
+                flag, is_first = arg, True
+            elif flag in flags and not is_first:
+                repeated.append(flag)
+            else:
+                is_first = False
+            repeated.append(arg)
+        return super().parse_args(ctx, repeated)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A function that does the work, what it is for, and where its options come from.
+
+    Parameters
+    ----------
+    function : callable
+        What the command does with its options.
+    wish : str
+        What it is for, after 'to': 'choose answers to label'.
+    example : str
+        A line to type.
+    options_of : str
+        The name of the API whose parameters are options, such as 'Calibrator.score'.
+    texts_of : sequence of str
+        Further names of the API, whose docstrings describe parameters of the function.
+    arguments : sequence of str
+        Parameters that are given without a flag.
+    flags : mapping
+        Flags of parameters that are not named after them.
+    endings : mapping
+        The suffixes that the file of an option may have.
+    panels : mapping
+        Groups of options in the help, by their titles.
+    models : mapping
+        Which fields of a parameter's pydantic model are shown; those of a `Reading` are hidden.
+    """
+
+    function: Callable[..., None]
+    wish: str
+    example: str
+    options_of: str = ""
+    texts_of: Sequence[str] = ()
+    arguments: Sequence[str] = ()
+    flags: Mapping[str, str] = field(default_factory=dict)
+    endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    panels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    models: Mapping[str, ModelOptions] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def stub(self, panel: str) -> TyperCommand:
+        """The command as the list of all commands shows it; loads nothing of the API."""
+        text = f"{self.wish[0].upper()}{self.wish[1:]}."
+        return TyperCommand(self.name, help=text, rich_help_panel=panel)
+
+    def build(self) -> TyperCommand:
+        """The command as typer runs it, with all of its options."""
+        app = typer.Typer(
+            rich_markup_mode="rich",
+            add_completion=False,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        app.command(
+            self.name,
+            cls=ListTyperCommand,
+            help=escaped(self.help()),
+            epilog=escaped("\n\n".join(self.notes())),
+        )(self.runner())
+        return typer.main.get_command(app)
+
+    def help(self) -> str:
+        """The prose of the function's docstring, or else of the API's."""
+        return (
+            read_docstring(self.function).prose
+            or read_docstring(attrgetter(self.options_of)(tracecal)).prose
+        )
+
+    def notes(self) -> list[str]:
+        """What stands below the options: an example, and where options of reading are shown."""
+        example = f"Example: {self.example}"
+        if any(
+            p.name == "reading" and self.models.get(p.name, HIDDEN).hidden
+            for p in self.parameters()
+        ):
+            return [example, "How files of answers are read: 'tracecal reading'."]
+        return [example]
+
+    def parameters(self) -> list[Parameter]:
+        """The function's own parameters, and for its `**options` the others of the API."""
+        names = filter(None, (*self.texts_of, self.options_of))
+        inherited = {name: {p.name: p for p in api_parameters(name)} for name in names}
+        texts = {p.name: p.text for each in inherited.values() for p in each.values()}
+        texts |= read_docstring(self.function).parameters
+        own = inspect.signature(self.function, eval_str=True).parameters.values()
+        named = {
+            p.name: Parameter(p.name, p.annotation, p.default, texts.get(p.name, ""))
+            for p in own
+            if p.kind != p.VAR_KEYWORD
+        }
+        if len(named) < len(own):
+            others = inherited[self.options_of].items()
+            named |= {name: p for name, p in others if name not in named}
+        return [*named.values()]
+
+    def runner(self) -> Callable[..., None]:
+        """The function, called with models in place of their fields; its signature is typer's."""
+        options: dict[str, list[inspect.Parameter]] = {}
+        models = {p.name: p.model for p in self.parameters() if p.model is not None}
+        panel_of = {name: panel for panel, names in self.panels.items() for name in names}
+        for p in self.parameters():
+            if p.model is not None:
+                options[p.name] = [*model_options(p.model, self.models.get(p.name, HIDDEN))]
+            elif p.annotation is typer.Context:
+                options[p.name] = [
+                    inspect.Parameter(
+                        p.name, inspect.Parameter.KEYWORD_ONLY, annotation=p.annotation
+                    )
+                ]
+            else:
+                flags = () if p.name in self.arguments else (self.flags.get(p.name, flag(p.name)),)
+                endings = self.endings.get(p.name, ())
+                options[p.name] = [as_option(p, flags, panel_of.get(p.name), endings)]
+
+        def run(**values: Any) -> None:
+            require_apart(values)
+            for name, model in models.items():
+                fields = {option.name: values.pop(option.name) for option in options[name]}
+                values[name] = parse(model, with_mappings(fields, model), "options")
+            with suppress(BrokenPipeError):  # the reader of the output, such as `head`, has enough
+                self.function(**values)
+
+        parameters = [option for several in options.values() for option in several]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+
+def command(wish: str, example: str, **settings: Any) -> Callable[[Callable[..., None]], Command]:
+    """Make a `Command` of a function; `settings` are those of `Command`."""
+    return lambda function: Command(function, wish, example, **settings)
+
+
+def require_installed(feature: str, extra: str, *modules: str) -> None:
+    """Raise `InputError` where a library of an `extra` is missing, before any work is done."""
+    if missing := [name for name in modules if find_spec(name) is None]:
+        raise InputError(
+            f"{feature} needs {missing[0]}, which is not installed: pip install 'tracecal[{extra}]'"
+        )

@@ -1,0 +1,45 @@
+"""`tracecal reading` and `tracecal settings`: options and keys that several commands share."""
+
+import json
+import textwrap
+from collections.abc import Iterator
+
+import typer
+from pydantic import BaseModel
+
+from tracecal.answers.reading import Reading
+from tracecal.cli.command import ModelOptions, command
+
+
+@command(
+    "know how files of answers are read", "tracecal reading", models={"reading": ModelOptions()}
+)
+def reading(*, context: typer.Context, reading: Reading) -> None:
+    """Say how files of answers are read.
+
+    It may be JSON Lines, JSON, CSV, Arrow, Parquet, an Inspect log, or a state of 'serve
+    --keep-texts'. All commands that read answers take these options; a file mostly says itself what
+    they do (docs/reference/formats.md).
+    """
+    context.get_help()  # typer writes it
+
+
+@command("know what can be set of a fit", "tracecal settings")
+def settings() -> None:
+    """List the keys of the file that --config names, with their defaults.
+
+    They are those of a run's configuration: 'splits.count' is the key 'count' below 'splits'.
+    """
+    from tracecal.calibrator.fitting import FitSettings
+
+    for key, default, description in keys_of(FitSettings):
+        print(f"{key}: {default}", *textwrap.wrap(description, 92), sep="\n    ")
+
+
+def keys_of(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """A model's keys (with a dot those of models in it), defaults as JSON, and descriptions."""
+    for name, field in model.model_fields.items():
+        if isinstance(default := field.get_default(), BaseModel):
+            yield from keys_of(type(default), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", json.dumps(default), field.description or ""
