@@ -27,7 +27,6 @@ pictures: demo ## write the findings and pictures of README and docs, with Chrom
 # Real answers of SmolLM2: three tasks are tried on some cities, and the best is asked about others.
 examples: export PYTHONPATH = workflow_scripts
 examples: .venv/installed ## remake the answers of examples/, ten minutes
-	$(BIN)/python examples/make.py questions
 	$(BIN)/snakemake --cores $(CORES) --configfile config/examples.yaml --until label_answers
 	$(BIN)/python examples/make.py tune
 	$(BIN)/python examples/make.py answers

@@ -12,7 +12,6 @@ report: "report/workflow.rst"
 
 include: "rules/start.smk"
 include: "rules/common.smk"
-include: "rules/demo.smk"
 include: "rules/models.smk"
 include: "rules/tasks.smk"
 include: "rules/generate.smk"

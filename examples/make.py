@@ -1,16 +1,13 @@
-"""Make the files of this folder: `make examples` runs its three steps and a run between them.
+"""Make the files of this folder: `make examples` makes a run and its two steps.
 
-`questions` writes public facts as questions: some to choose a task by, and others. `tune` says
-which task has the best guarantee on the first. `answers` writes the answers to the others, in the
-format of each program; the probabilities of the likeliest tokens are recomputed by a teacher-forced
-pass.
+Some of the questions in demo/rows/ serve to choose a task. `tune` says which task has the best
+guarantee on these. `answers` writes the answers to the others, in the format of each program; the
+probabilities of the likeliest tokens are recomputed by a teacher-forced pass.
 """
 
 import copy
 import logging
-import random
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -24,8 +21,6 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from trace_workflow.config.run import load_config, load_tasks
 from trace_workflow.config.tasks import TaskSpec
-from trace_workflow.demo.closed_book import known_facts
-from trace_workflow.demo.countries import states_of_the_usa
 from trace_workflow.models.prompt import messages
 from tracecal.answers.read import read_answers
 from tracecal.answers.reading import Reading
@@ -39,58 +34,13 @@ from tracecal.io.traces import read_traces
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 CONFIG = ROOT / "config/examples.yaml"
-QUESTIONS, RUN = ROOT / "results/questions", ROOT / "results/examples"
+RUN = ROOT / "results/examples"
 MODEL, TASK = "smollm2-135m-instruct", "cities"
 TRIED, CHOSEN = ("city_names", "city_sentences", "states"), "city_names"
 TUNING, LABELLED, FEW, TOP, BATCH = 400, 400, 4, 20, 32
 SEEDS, OF_TEN = range(10), 9
-CITIES, STATES = 900, 760  # the largest so many are asked about
-SHOWN = {"Kyoto", "Durban", "Lyon", "Juneau", "Hilo", "Burlington"}  # in the prompts
-CONTESTED = {"Taiwan"}
 # The bytes of a tokenizer's signs
 BYTES = {sign: byte for byte, sign in bytes_to_unicode().items()}
-
-Subject = tuple[str, list[str]]
-
-
-def questions() -> None:
-    """Rows to tune on and rows to ask, drawn at random from the same cities."""
-    for name, question, subjects in (
-        ("cities", "In which country is the city of {}?", large_cities()),
-        ("states", "In which US state is the city of {}?", cities_of_states()),
-    ):
-        random.Random(2026).shuffle(subjects)
-        rows = [
-            {
-                "id": f"{name}-{number:03}",
-                "question": question.format(city),
-                "references": references,
-            }
-            for number, (city, references) in enumerate(subjects)
-            if city not in SHOWN and not CONTESTED.intersection(references)
-        ]
-        QUESTIONS.mkdir(parents=True, exist_ok=True)
-        forms.write_lines(QUESTIONS / f"{name}-tuning.jsonl", rows[:TUNING])
-        forms.write_lines(QUESTIONS / f"{name}-asked.jsonl", rows[TUNING:])
-
-
-def large_cities() -> list[Subject]:
-    """Cities that are no capital, with the names of their country."""
-    facts = sorted(known_facts()["country"], key=lambda fact: (-fact.fame, fact.subject))
-    return [(fact.subject, list(fact.values)) for fact in facts[:CITIES]]
-
-
-def cities_of_states() -> list[Subject]:
-    """Cities of the USA whose name no other has and that do not name their state."""
-    by_state = states_of_the_usa()
-    named = Counter(city.name for cities in by_state.values() for city in cities)
-    known = [
-        (city.population, city.name, state)
-        for state, cities in by_state.items()
-        for city in cities
-        if named[city.name] == 1 and state.split()[0] not in city.name
-    ]
-    return [(name, [state]) for _, name, state in sorted(known, reverse=True)[:STATES]]
 
 
 def tune() -> None:
@@ -197,4 +147,4 @@ def named(tokenizer, token: int, logprob: float) -> forms.Token:
 
 
 if __name__ == "__main__":
-    {"questions": questions, "tune": tune, "answers": answers}[sys.argv[1]]()
+    {"tune": tune, "answers": answers}[sys.argv[1]]()

@@ -1,4 +1,4 @@
-# Models and encoders that are not trained here: linked, unpacked from packages, or downloaded.
+# Models and encoders: linked from a folder, unpacked from a package, or downloaded.
 # Only the staging rules, at the end, use the network; every other job runs with the hub offline.
 # reads   the config's `models`, `encoders` and tasks with `hub` sources, installed packages
 # writes  models/{model}/, work/revisions/{model}.txt, encoders/{encoder}/,
@@ -6,6 +6,7 @@
 #         work/needs.tsv (only for the target `needs`)
 
 from trace_workflow.config.models import has_gpu
+from trace_workflow.config.tasks import local_path
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.folders import checked_fingerprint
 from trace_workflow.models.folders import require_chat_template
@@ -29,7 +30,7 @@ GIVEN_MODELS = {
 try:
     for named, source in GIVEN_MODELS.items():
         if source.path:
-            check_model_folder(Path(source.path).expanduser())
+            check_model_folder(Path(local_path(source.path, ROOT)).expanduser())
     for slug in sorted(STUDIED.intersection(MODELS)):
         named, made = f"model {slug!r}", Path(f"{FOLDER}/models/{slug}")
         if MODELS[slug].chat and made.is_dir():
@@ -47,6 +48,16 @@ for named, source in GIVEN_MODELS.items():
 for slug in sorted(STUDIED.intersection(MODELS)):
     if MODELS[slug].gpus and not has_gpu():
         logger.warning(f"model {slug!r} asks for a GPU; on a machine like this, it runs on the CPU")
+
+
+def model_folder(wildcards):
+    """The user's folder of a model."""
+    return local_path(MODELS[wildcards.model].source.path, ROOT)
+
+
+def encoder_folder(wildcards):
+    """The user's folder of an encoder."""
+    return local_path(ENCODER_SOURCES[wildcards.encoder].path, ROOT)
 
 
 localrules:
@@ -71,10 +82,8 @@ rule link_model:
     params:
         **settings(
             "link_model.py",
-            path=lambda wildcards: MODELS[wildcards.model].source.path,
-            content=lambda wildcards: or_stop(
-                checked_fingerprint, MODELS[wildcards.model].source.path
-            ),
+            path=model_folder,
+            content=lambda wildcards: or_stop(checked_fingerprint, model_folder(wildcards)),
         ),
     message:
         "Linking {wildcards.model}"
@@ -92,10 +101,8 @@ use rule link_model as link_encoder with:
     params:
         **settings(
             "link_model.py",
-            path=lambda wildcards: ENCODER_SOURCES[wildcards.encoder].path,
-            content=lambda wildcards: or_stop(
-                checked_fingerprint, ENCODER_SOURCES[wildcards.encoder].path
-            ),
+            path=encoder_folder,
+            content=lambda wildcards: or_stop(checked_fingerprint, encoder_folder(wildcards)),
         ),
     message:
         "Linking the encoder of {wildcards.encoder}"
@@ -150,7 +157,7 @@ rule fingerprint_model:
     log:
         "<logs>/fingerprint_model/{model}.log",
     wildcard_constraints:
-        model=one_of(TRAINED + LINKED + PACKED),
+        model=one_of(LINKED + PACKED),
     conda:
         "../envs/analysis.yaml"
     params:
@@ -177,7 +184,7 @@ STAGED_ROWS = {
     for slug, task in sorted(TASKS.items())
     if task.source.hub
 }
-# The studies' models that are not made here, and what decides how much they need.
+# The studies' models that are not unpacked from packages, and what decides how much they need.
 WEIGHTS = [
     MODELS[slug].model_dump(include={"slug", "dtype", "batch_size"})
     | MODELS[slug].source.model_dump(include={"hub", "revision", "path"})

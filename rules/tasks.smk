@@ -1,22 +1,21 @@
 # Tasks: a table of examples each, their random splits, and a subset for what costs most.
-# reads   the task files, local data files, work/rows/, world/<family>.parquet; of parts of answers,
+# reads   the task files, local data files, work/rows/, of parts of answers,
 #         the other task's table and what that is made from
 # writes  tasks/{task}.parquet, splits/{task}.parquet, work/subsets/{task}.parquet
 
 from trace_workflow.config.task_digests import task_digest
 from trace_workflow.config.tasks import Rows
+from trace_workflow.config.tasks import local_path
 
-# The files of each task's rows: the user's own, staged ones, or the demo data's. Whether the user's own,
-# or the code, changed is decided by the table that they make.
+# The files of each task's rows, local or staged. Whether local ones or the code changed is decided
+# by the table that they make.
 TASK_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:
         names = [piece.name for piece in task.pieces()]
         TASK_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
-    elif task.source.world:
-        TASK_ROWS[slug] = [f"<results>/world/{task.source.world}.parquet"]
     elif task.source.path:
-        TASK_ROWS[slug] = ancient(task.local_files())
+        TASK_ROWS[slug] = ancient([local_path(file, ROOT) for file in task.local_files()])
 for slug, parent in PARENTS.items():
     TASK_ROWS[slug] = [f"<results>/tasks/{parent}.parquet", *TASK_ROWS[parent]]
 

@@ -50,10 +50,6 @@ def jobs():
                     for results in re.findall(r"modules_of\(PLAN\.(\w+)", body)
                     for one in getattr(PLAN, results).values()
                 }
-                if "trace_workflow.demo.{wildcards.encoder}" in body:
-                    modules = {
-                        f"trace_workflow.demo.{name}" for name, _ in PLAN.run.config.encoders
-                    }
                 # Where it is a function, one of the engine: the tested one is Transformers'.
                 stated = re.search(r'conda:\n +(?:"\.\./envs/(\w+)\.yaml"|ENGINES)', body)
                 yield stated[1] or "inference", ROOT / script[1], sorted(modules)

@@ -20,7 +20,7 @@ HEAVY = {
 MODELS = {
     *("generate", "audit_traces", "search_beams", "capture_hidden", "draw_samples"),
     *("ask_p_true", "ask_verbalized", "weigh_token_sar", "weigh_mars", "compare_samples"),
-    *("learn_probe", "learn_lars", "train_encoder", "train_model", "train_tokenizer"),
+    *("learn_probe", "learn_lars"),
     *("unpack_model",),
 }
 USED = {

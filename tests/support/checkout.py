@@ -19,7 +19,16 @@ from filelock import FileLock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMOKE = "config/smoke.yaml"
-MADE_FROM = ("Snakefile", "config", "envs", "profiles", "report", "rules", "workflow_scripts")
+MADE_FROM = (
+    "Snakefile",
+    "config",
+    "demo",
+    "envs",
+    "profiles",
+    "report",
+    "rules",
+    "workflow_scripts",
+)
 # Python keeps what it compiled, whatever the machine's setting is.
 KEEPING = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
 # Rules of several kinds of jobs: the message that ends in a job's kind, and the job's name here.

@@ -39,7 +39,7 @@ def save(folder, tokenizer, model_class, labels):
 def run(extended, tmp_path_factory):
     """The finished run with other encoders: its answers and its samples are there."""
     folders, results = tmp_path_factory.mktemp("encoders"), extended.root / "results/smoke"
-    tokenizer = AutoTokenizer.from_pretrained(results / "world/tokenizer")
+    tokenizer = AutoTokenizer.from_pretrained(results / "encoders/entailment")
     tokenizer.padding_side, tokenizer.model_max_length = "right", 128
     sequence, token = BertForSequenceClassification, BertForTokenClassification
     encoders = {

@@ -46,7 +46,7 @@ def test_parts_of_answers_that_are_there_decode_and_change_nothing(broken):
     scheduled = broken.scheduled(config)
     assert {rule: scheduled.get(rule) for rule in OWN} == dict.fromkeys(OWN, len(added))
     assert {"localisation", "part_scores", "draw_wrong_parts"} <= set(scheduled)
-    others = "generate audit_traces learn_lars learn_probe train_model weigh_mars search_beams"
+    others = "generate audit_traces learn_lars learn_probe weigh_mars search_beams"
     assert not {*others.split()} & set(scheduled)
 
     before = held(broken.root)

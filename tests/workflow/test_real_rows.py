@@ -12,7 +12,7 @@ ROWS = {"svamp": "svamp/{split}.jsonl", "truthfulqa": "truthfulqa/generation_817
 
 @pytest.fixture(scope="module")
 def real(finished, shared_data):
-    """A run of an embedded model, linked like any local one, on real rows."""
+    """A run of a model of the demo on real rows."""
     tasks = [
         {"slug": slug, "path": str(shared_data / path), "limit": 60, "training_limit": 0}
         for slug, path in ROWS.items()
@@ -20,13 +20,12 @@ def real(finished, shared_data):
     config = finished.variant(
         "real",
         run="real",
-        world=None,
-        models=[{"slug": "linked", "source": {"path": "results/smoke/models/demo-small"}}],
+        models=[{"slug": "linked", "source": {"path": "demo/models/smoke-small"}}],
         tasks=tasks,
         # Without training rows, what is trained on them cannot run.
         estimators=[one.id for one in ESTIMATORS if not one.supervised],
         encoders={
-            "similarity": {"source": {"path": "results/smoke/encoders/similarity"}},
+            "similarity": {"source": {"path": "demo/encoders/smoke-similarity"}},
             "importance": {"source": None},
         },
         sampling={"answers": 3, "equivalence": "exact"},
@@ -72,7 +71,7 @@ def test_what_one_class_leaves_undefined_is_null_counted_and_said(real):
 def test_a_linked_folder_is_left_as_it_was(real):
     folder = real / "models/linked"
     assert (folder / "model.safetensors").is_symlink()
-    source = real.parent / "smoke/models/demo-small"
+    source = real.parents[1] / "demo/models/smoke-small"
     assert {file.name for file in source.iterdir()} == {file.name for file in folder.iterdir()}, (
         "Snakemake's mark apart, both hold the same files"
     )

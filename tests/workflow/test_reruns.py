@@ -85,7 +85,7 @@ def test_another_model_is_all_that_is_computed(finished):
     third = smoke["models"][0] | {"slug": "third", "label": "Third"}
     smoke["study"]["cross"]["models"].append("third")
     config = finished.variant("third", models=[*smoke["models"], third], study=smoke["study"])
-    once = [*PER_PAIR, "train_model", "fingerprint_model", "resolve_config"]
+    once = [*PER_PAIR, "link_model", "fingerprint_model", "resolve_config"]
     once += [f"{name}/third/demo-medium" for name in ("cascades", "cascade_promises")]
     scheduled = finished.scheduled(config)
     assert own(scheduled) == dict.fromkeys(once, 1)
@@ -101,7 +101,7 @@ def test_a_wider_cross_study_computes_what_its_models_lack(finished):
     assert not OF_MAIN & set(scheduled)
 
 
-def test_another_task_trains_no_model(finished):
+def test_another_task_links_no_model(finished):
     smoke = finished.smoke()
     smoke["study"]["main"]["tasks"].append("closed_book")
     config = finished.variant(
@@ -188,15 +188,6 @@ def test_more_samples_rerun_what_is_made_of_samples(finished):
     assert "generate" not in scheduled
 
 
-def test_each_encoder_of_the_world_is_trained_by_its_own_code(finished):
-    module = "workflow_scripts/trace_workflow/demo/similarity.py"
-    with finished.edited(module, "SHARPNESS = 20.0", "SHARPNESS = 10.0"):
-        scheduled = finished.scheduled()
-    assert scheduled["train_encoder"] == 1
-    assert "weigh_token_sar" in scheduled
-    assert not {"compare_samples", "weigh_mars", "train_model"} & set(scheduled)
-
-
 def test_the_operators_never_rerun_generation(finished):
     operators = "workflow_scripts/tracecal/features/operators.py"
     with finished.edited(
@@ -207,7 +198,7 @@ def test_the_operators_never_rerun_generation(finished):
         scheduled = finished.scheduled()
     assert scheduled["compute_features"] == 3
     assert scheduled["vary_operators"] == 2
-    upstream = {"generate", "audit_traces", "search_beams", "train_model", "label_answers"}
+    upstream = {"generate", "audit_traces", "search_beams", "label_answers"}
     assert not upstream & set(scheduled)
     assert "estimate_beam" not in scheduled
 
@@ -230,7 +221,7 @@ def test_a_change_to_one_question_never_puts_the_other_again(finished, file, old
 def test_another_text_is_asked_anew_and_nothing_else(finished):
     texts = finished.smoke()["self_evaluation"] | {"verbalized_prompt": "Sure?"}
     scheduled = finished.scheduled(finished.variant("texts", self_evaluation=texts))
-    assert not {"make_world", "train_model", "generate"} & set(scheduled)
+    assert not {"prepare_task", "link_model", "generate"} & set(scheduled)
     assert scheduled["ask_verbalized"] == 2
 
 
@@ -250,7 +241,6 @@ def test_the_judge_reruns_labels_and_what_follows(finished):
 
 
 def test_code_that_makes_the_same_table_of_a_task_runs_nothing(finished):
-    """Also of the world's rows, which were made in the same run."""
     with ExitStack() as edits:
         for name in ("task_tables", "task_rows", "task_digests"):
             file = f"workflow_scripts/trace_workflow/config/{name}.py"

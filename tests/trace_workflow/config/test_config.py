@@ -31,7 +31,7 @@ def test_the_shipped_configurations_are_valid(name):
 WRONG = {
     "unknown key": (
         {"modles": []},
-        r"c: unknown key 'modles' \(did you mean 'models'\?\); allowed: run, seed, world, models",
+        r"c: unknown key 'modles' \(did you mean 'models'\?\); allowed: run, seed, models",
     ),
     "unknown nested key": (
         {"splits": {"cuont": 3}},
@@ -87,7 +87,7 @@ WRONG = {
     ),
     "no source": (
         {"models": [{"slug": "a", "source": {}}]},
-        r"c: models\[0\]\.source: give exactly one of 'train' .*'path' .* and 'hub'",
+        r"c: models\[0\]\.source: give exactly one of 'path' .*, 'package' .* and 'hub'",
     ),
     "hub without revision": (
         {"models": [{"slug": "a", "source": {"hub": "o/n"}}]},
@@ -133,10 +133,6 @@ WRONG = {
         {"study": {"main": {"model": "demo-small", "tasks": []}}},
         r"c: study\.main\.tasks: is empty",
     ),
-    "training without a world": (
-        {"world": None},
-        r"c: model 'demo-small' is trained here, which needs",
-    ),
     "a judgement without the answer": (
         {"self_evaluation": {"p_true_prompt": "{question}: (A) or (B)?"}},
         r"c: self_evaluation\.p_true_prompt: must hold \{answer\}",
@@ -176,15 +172,11 @@ WRONG = {
     "a single sample": ({"sampling": {"answers": 1}}, r"c: sampling\.answers: .*equal to 2"),
     "an encoder from nowhere": (
         {"encoders": {"similarity": {"source": {}}}},
-        r"c: encoders\.similarity\.source: give exactly one of 'train' .*, 'path' .* and 'hub'",
+        r"c: encoders\.similarity\.source: give exactly one of 'path' .*, 'package' .* and 'hub'",
     ),
-    "an encoder trained on no world": (
-        {
-            "world": None,
-            "models": [{"slug": "demo-small", "source": {"path": "x"}}],
-            "study": {"main": {"model": "demo-small", "tasks": ["arithmetic"]}},
-        },
-        r"c: encoders\.similarity is trained here, which needs the key 'world'",
+    "an encoder of LARS from two places": (
+        {"lars": {"encoder": {"source": {"train": {}, "path": "x"}}}},
+        r"c: lars\.encoder\.source: give exactly one of 'train' .*, 'path' .* and 'hub'",
     ),
     "a name that no file can have": (
         {"run": "r" * 101},
@@ -216,7 +208,7 @@ def test_each_finding_has_a_line_and_what_is_allowed_stands_once():
         (
             "c: unknown key 'modles' (did you mean 'models'?); allowed: run, seed, ",
             "c: models[0]: unknown key 'sorce' (did you mean 'source'?); allowed: ",
-            "c: models[0].source: unknown key 'paht' (did you mean 'path'?); allowed: train, ",
+            "c: models[0].source: unknown key 'paht' (did you mean 'path'?); allowed: path, ",
             "c: models[1]: unknown key 'lable' (did you mean 'label'?)",
             "c: splits: unknown key 'cuont' (did you mean 'count'?); allowed: count, ",
         ),
@@ -250,37 +242,40 @@ BOMB = "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in 
         ),
         ("label: A\nsource: {path: x.csv}\ncorrectness: numeric\n", "'fields' is required"),
         (
-            "label: A\nsource: {world: arithmetic}\nprompt: '{question.__class__}'\n"
+            "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\nprompt: '{question.__class__}'\n"
             "correctness: numeric\n",
             r"prompt: unknown field \{question\.__class__\}",
         ),
-        ("label: A\nsource: {world: arithmetic}\nstop: ['']\ncorrectness: numeric\n", "empty stop"),
         (
-            "label: A\nsource: {world: arithmetic}\ncorrectness: guess\n",
+            "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\nstop: ['']\ncorrectness: numeric\n",
+            "empty stop",
+        ),
+        (
+            "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: guess\n",
             "correctness: .*not 'guess'",
         ),
         (
-            "label: A\nsource: {world: arithmetic}\ncorrectness: alias\nanswer_pattern: 'a(b)(c)'\n",
+            "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: alias\nanswer_pattern: 'a(b)(c)'\n",
             "exactly one group",
         ),
         (
-            "label: A\nlabel: B\nsource: {world: arithmetic}\ncorrectness: alias\n",
+            "label: A\nlabel: B\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: alias\n",
             r"mine\.yaml, line 2, column 1: not YAML \(the key 'label' is given twice\)",
         ),
         (
-            "label: A\nsource: {world: arithmetic}\ncorrectness: alias\nprompt: '{question:d}'\n",
+            "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: alias\nprompt: '{question:d}'\n",
             r"prompt: write \{question\} without a format",
         ),
         (
-            "label: A\nsource: {world: arithmetic}\ncorrectness: alias\nprompt: '{question!z}'\n",
+            "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: alias\nprompt: '{question!z}'\n",
             "prompt: ",
         ),
         (
-            'label: "A \\ud800"\nsource: {world: arithmetic}\ncorrectness: alias\n',
+            'label: "A \\ud800"\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: alias\n',
             "an unpaired surrogate",
         ),
         (
-            "label: A\nsource: {world: arithmetic}\ncorrectness: custom.mine\n",
+            "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: custom.mine\n",
             r"mine\.yaml: correctness: 'custom\.mine' needs the key 'custom_rules'",
         ),
         ("a0: &a0 [x]\n" + BOMB, r"its aliases stand for [\d,]+ values"),
@@ -316,7 +311,7 @@ def test_a_task_file_where_snakemake_works_comes_before_the_workflows(tmp_path, 
     config = load_config(changed(tasks=[{"slug": "svamp"}], study=study_of("svamp")), "c")
     assert load_tasks(config, ROOT)["svamp"].label == "SVAMP"
     (tmp_path / "config/tasks").mkdir(parents=True)
-    mine = "label: Mine\nsource: {world: arithmetic}\ncorrectness: numeric\n"
+    mine = "label: Mine\nsource: {path: x.csv}\nfields: {question: q, references: a}\ncorrectness: numeric\n"
     (tmp_path / "config/tasks/svamp.yaml").write_text(mine)
     assert load_tasks(config, ROOT)["svamp"].label == "Mine"
 
@@ -345,7 +340,7 @@ correctness: alias
             "'languages' and '{language}' in 'config' must be given together",
         ),
         ("revision: abc, split: 'test[:10]'", "'test\\[:10\\]' is not a valid name"),
-        ("revision: abc, path: x.csv", "exactly one of 'world' .*'path' .*'hub'"),
+        ("revision: abc, path: x.csv", "exactly one of 'path' .*'hub' .*'parts_of'"),
     ],
 )
 def test_a_wrong_hub_source_of_a_task_is_said(tmp_path, monkeypatch, source, message):
@@ -499,12 +494,6 @@ def test_a_model_escalates_to_the_largest_that_shares_its_tasks():
     assert cascades(*alike) == [("b", "a")]
     by_parameters = [("a", {"parameters": 9}), ("b", {"parameters": 7} | price(5))]
     assert cascades(*by_parameters) == [("b", "a")]
-    trained = {"source": {"train": {"layers": 2, "width": 64, "learning_rate": 0.1}}}
-    wider = {"source": {"train": {"layers": 2, "width": 65, "learning_rate": 0.1}}}
-    assert cascades(("a", wider), ("b", trained), ("c", {"parameters": 1e-6})) == [
-        ("b", "a"),
-        ("c", "a"),
-    ]
     assert cascades(("a", {}), ("b", {}), ("c", price(1))) == [("a", "c"), ("b", "c")]
     # The main study's model is asked another task than those of the cross study.
     apart = [("a", {"parameters": 3}), ("b", {"parameters": 2}), ("c", {"parameters": 1})]

@@ -73,20 +73,6 @@ def test_a_field_that_no_row_has_is_answered_with_those_there_are(parent):
         load(spec(references={}), files, 1, task)
 
 
-def test_parts_of_the_worlds_rows_are_columns_of_their_own(parent):
-    task = TaskSpec.model_validate(
-        {"label": "R", "source": {"world": "records"}, "correctness": "alias"}
-    )
-    _, files = parent
-    world = pl.DataFrame(
-        {"example_id": ["fr", "pe", "xx"], "capital": [["Paris"], [], ["No"]]}
-    ).with_columns(money=pl.lit([], pl.List(pl.String)))
-    write_parquet(world, "world.parquet")
-    only = spec(parts={"lines": ["capital"]}, references={}, correctness="contains")
-    rows = load(only, [files[0], "world.parquet"], 1, task)
-    assert rows["example_id"].to_list() == ["fr/capital", "xx/capital"]
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -99,7 +85,7 @@ def test_parts_of_the_worlds_rows_are_columns_of_their_own(parent):
         ({"correctness": {"capital": "alias"}}, "one for each part: the parts are capital, curr"),
         ({"correctness": {"capital": "alias", "currency": "x"}}, "must be numeric, alias"),
         ({"prompt": "{question}?"}, "'prompt' is not allowed .* nothing is asked again"),
-        ({"source": {"parts_of": "a", "world": "b"}}, "give exactly one of"),
+        ({"source": {"parts_of": "a", "hub": "b/c"}}, "give exactly one of"),
     ],
 )
 def test_what_a_task_of_parts_may_not_say(changes, sentence):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trace_workflow.config.row_files import read_rows
-from trace_workflow.config.task_tables import SCHEMA, finish, load_local, load_world, subsample
+from trace_workflow.config.task_tables import SCHEMA, load_local, subsample
 from trace_workflow.config.tasks import TaskSpec, local_source
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
@@ -242,29 +242,6 @@ def test_subsamples_nest_in_any_order(small, large, seed, shuffle):
     assert len(drawn) == min(max(small, large), 35)
 
 
-def test_the_world_keeps_its_roles(tmp_path):
-    columns = ("example_id", "group_id", "role", "question")
-    rows = pl.DataFrame(
-        [("b", "g", "evaluation", "1"), ("a", "h", "training", "2")], schema=columns, orient="row"
-    ).with_columns(
-        language=pl.lit("en"),
-        context=pl.lit(None),
-        references=pl.lit(["x"]),
-        distractors=pl.lit([]),
-        more=pl.lit(1),
-    )
-    spec = TaskSpec.model_validate(
-        {"label": "W", "source": {"world": "w"}, "correctness": "alias", "training_limit": 5}
-    )
-    frame = load_world(spec, rows, 1)
-    assert frame.schema == SCHEMA
-    assert frame["role"].to_list() == ["training", "evaluation"]
-    with pytest.raises(InputError, match="task is empty"):
-        finish(frame.filter(role="training"), spec, 1)
-    with pytest.raises(InputError, match="group_id"):
-        load_world(spec, rows.drop("group_id"), 1)
-
-
 def test_real_svamp(shared_data):
     rows = load(shipped("svamp", f"{shared_data}/svamp/{{split}}.jsonl"))
     counts = dict(rows.group_by("role").len().iter_rows())
@@ -375,6 +352,8 @@ def test_long_rows_are_left_out_and_counted_where_the_task_says_so(tmp_path, cap
     path = write_lines(tmp_path / "t.jsonl", rows)
     fields = {"question": "q", "references": "a", "context": "c"}
     assert load(spec_for(path, fields)).height == 3
+    with pytest.raises(InputError, match="task is empty: no evaluation rows are left"):
+        load(spec_for(path, fields, max_characters=1))
     kept = load(spec_for(path, fields, max_characters=4))
     assert sorted(kept["question"]) == ["x", "xx"]
     assert "left out 1 row(s) of more than 4 characters" in caplog.text

@@ -289,10 +289,12 @@ def test_a_pipe_in_place_of_a_file_of_rules_is_refused_at_once(tmp_path):
 
 def test_a_task_names_a_rule_of_the_configured_file(tmp_path):
     task = tmp_path / "near.yaml"
-    task.write_text("label: A\nsource: {world: arithmetic}\ncorrectness: custom.within_one\n")
+    task.write_text(
+        "label: A\nsource: {path: x.csv}\nfields: {question: q, references: a}\n"
+        "correctness: custom.within_one\n"
+    )
     value = {
         "run": "r",
-        "world": {},
         "models": [{"slug": "m", "source": {"path": "m"}}],
         "tasks": [{"slug": "near", "file": str(task)}],
         "study": {"main": {"model": "m", "tasks": ["near"]}},

@@ -17,7 +17,7 @@ def write_log(path, *spent):
 @pytest.fixture
 def results(tmp_path):
     logs = tmp_path / "logs"
-    write_log(logs / "make_world.log", 1.5, 0.5, 60.0)
+    write_log(logs / "resolve_config.log", 1.5, 0.5, 60.0)
     write_log(logs / "generate/a/one.log", 4.0, 3.0, 100.0)
     write_log(logs / "generate/a/two.shard-0.log", 6.0, 5.0, 300.0)
     write_log(logs / "generate/b/one.log", 2.0, 1.5, 80.0)
@@ -43,7 +43,7 @@ def test_a_step_sums_its_jobs_and_takes_the_largest_memory(results):
     assert frame.rows() == [
         ("generate", "a", 2, 10.0, 8.0, 300.0, 20, 2.0),
         ("generate", "b", 1, 2.0, 1.5, 80.0, 5, 2.5),
-        ("make_world", None, 1, 1.5, 0.5, 60.0, None, None),
+        ("resolve_config", None, 1, 1.5, 0.5, 60.0, None, None),
     ]
 
 
@@ -66,13 +66,13 @@ def test_the_table_names_models_and_leaves_out_what_there_is_not(results):
     )
     assert text.splitlines()[0].startswith("step,model,label,jobs,wall_seconds,cpu_seconds")
     assert "generate,a,Model A,2,10.0,8.0,300.0,20,2.0" in text
-    assert "make_world,,,1,1.5,0.5,60.0,," in text
+    assert "resolve_config,,,1,1.5,0.5,60.0,," in text
 
 
 def test_a_run_of_steps_without_a_model_has_costs(tmp_path):
-    write_log(tmp_path / "make_world.log", 1.5, 0.5, 60.0)
+    write_log(tmp_path / "resolve_config.log", 1.5, 0.5, 60.0)
     frame = costs(read_spent(tmp_path, ["a"]), count_tokens(tmp_path, []))
-    assert frame["step"].to_list() == ["make_world"]
+    assert frame["step"].to_list() == ["resolve_config"]
 
 
 def test_no_log_of_a_finished_job_is_an_error(tmp_path):

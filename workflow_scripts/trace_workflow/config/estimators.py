@@ -1,6 +1,6 @@
 """Settings of what estimators need: encoders, samples, questions to the model, training."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import (
     Field,
@@ -11,29 +11,16 @@ from pydantic import (
     model_validator,
 )
 
-from trace_workflow.config.models import LAYERS, LEARNING_RATE, JobResources, ModelSource
+from trace_workflow.config.models import JobResources, ModelSource
 from tracecal.io.settings import Strict, require_fields
 
-
-class EncoderTraining(Strict):
-    """A small encoder, trained from scratch on the demo data."""
-
-    layers: PositiveInt = Field(description=LAYERS)
-    width: PositiveInt = Field(description="of the hidden states")
-    learning_rate: PositiveFloat = Field(description=LEARNING_RATE)
-    examples: PositiveInt = Field(12000, description="training examples, from the corpus")
-
-
-class EncoderSource(ModelSource):
-    """Where an encoder comes from; the keys are those of a language model's source."""
-
-    train: EncoderTraining | None = None
+LEARNING_RATE = "largest step of the optimiser, AdamW"
 
 
 class Encoder(JobResources):
     """A model that encodes text and generates none."""
 
-    source: EncoderSource
+    source: ModelSource
     batch_size: PositiveInt = Field(
         64, description="texts read together; halved where memory runs out; changes no result"
     )
@@ -43,7 +30,7 @@ class Importance(Encoder):
     """MARS's phrase model: for each token two logits (begins a phrase, continues one) and one
     for the importance of the phrase that begins there."""
 
-    source: EncoderSource | None = Field(
+    source: ModelSource | None = Field(
         None,
         description="null: no model, and every language is treated as one that it does not cover",
     )
@@ -157,7 +144,7 @@ class Probe(Strict):
 class SmallEncoder(Strict):
     """An encoder over the language model's own tokens, trained from scratch."""
 
-    layers: PositiveInt = Field(1, description=LAYERS)
+    layers: PositiveInt = Field(1, description="transformer layers")
     width: PositiveInt = Field(64, description="a multiple of 16")
 
     @field_validator("width")
@@ -170,6 +157,8 @@ class SmallEncoder(Strict):
 
 class LarsSource(ModelSource):
     """Where the encoder comes from: trained from scratch, or as a language model's source."""
+
+    KINDS: ClassVar[dict[str, str]] = {"train": "settings", **ModelSource.KINDS}
 
     train: SmallEncoder | None = None
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Field,
@@ -18,31 +18,19 @@ from pydantic import (
 from tracecal.answers.reading import Format, Reading
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields
 
-LAYERS, LEARNING_RATE = "transformer layers", "largest step of the optimiser, AdamW"
-# Families of the demo data's questions that its corpus states (`trace_workflow.demo.corpus`)
-Family = Literal["arithmetic", "closed_book", "extractive", "misconceptions"]
-ASKED_ALONE = "records"  # the family that is asked about and not in the corpus
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Training(Strict):
-    """A small causal language model, trained from scratch in the workflow."""
-
-    layers: PositiveInt = Field(description=LAYERS)
-    width: PositiveInt = Field(description="of the hidden states")
-    learning_rate: PositiveFloat = Field(description=LEARNING_RATE)
-    epochs: PositiveFloat = Field(1.0, description="passes over the corpus")
-    tokens_per_step: PositiveInt = Field(384, description="padded tokens in one optimiser step")
-    families: list[Family] | None = Field(
-        None, min_length=1, description="families of the corpus that it learns; null for all"
-    )
-
-
 class ModelSource(Strict):
-    """Where a model comes from: exactly one of `train`, `path`, `package` and `hub`."""
+    """Where a model comes from: exactly one of `path`, `package` and `hub`."""
 
-    train: Training | None = None
+    KINDS: ClassVar[dict[str, str]] = {
+        "path": "model folder",
+        "package": "name",
+        "hub": "owner/name",
+    }
+
     path: str | None = Field(
         None, description="local folder as Transformers saves it (safetensors)"
     )
@@ -65,16 +53,14 @@ class ModelSource(Strict):
     @property
     def weights(self) -> bool:
         """Whether there is a model to run."""
-        return (self.train or self.path or self.package or self.hub) is not None
+        return any(getattr(self, kind) is not None for kind in self.KINDS)
 
     @model_validator(mode="after")
     def _one_source(self) -> "ModelSource":
-        sources = [self.train, self.path, self.package, self.hub]
-        if sources.count(None) != 3 and not self._may_lack_weights():
-            raise ValueError(
-                "give exactly one of 'train' (settings), 'path' (model folder), 'package' (name) "
-                "and 'hub' (owner/name)"
-            )
+        sources = [kind for kind in self.KINDS if getattr(self, kind) is not None]
+        if len(sources) != 1 and not self._may_lack_weights():
+            *first, last = (f"{kind!r} ({what})" for kind, what in self.KINDS.items())
+            raise ValueError(f"give exactly one of {', '.join(first)} and {last}")
         if (self.package is None) != (not self.files):
             raise ValueError("'package' and 'files' must be given together")
         if (self.hub is None) != (self.revision is None):
@@ -140,7 +126,7 @@ LARGE = {"gpus": 1, "memory_gb": 32, "hours": 4}
 
 class JobResources(Strict):
     """Keys of every model and encoder. Null is the default: enough for a model of some 8 billion
-    parameters, or little for one that is trained here or came with a package.
+    parameters, or little for one that comes with a package.
     """
 
     gpus: int | None = Field(
@@ -157,7 +143,7 @@ class JobResources(Strict):
 
     def needs(self, source: ModelSource | None) -> "JobResources":
         """These resources with defaults filled in, for a model from `source` (None: no model)."""
-        default = SMALL if source is None or source.train or source.package else LARGE
+        default = SMALL if source is None or source.package else LARGE
         configured = self.model_dump(include=set(default), exclude_none=True)
         return JobResources(**default | configured)
 
@@ -251,7 +237,7 @@ class Model(JobResources):
     parameters: PositiveFloat | None = Field(
         None,
         description="billions that a token uses, by which cascades know the larger of two models "
-        "without prices; null: unknown, unless the model is trained here",
+        "without prices; null: unknown",
     )
 
     @model_validator(mode="after")
@@ -277,13 +263,6 @@ class Model(JobResources):
         """Other names that a server may give the model."""
         names = [self.name, self.source.hub, self.source.path]
         return sorted({name for name in names if name} - {self.slug})
-
-    @property
-    def size(self) -> float | None:
-        """Its `parameters`; of a model that is trained here about those of its layers."""
-        trained = self.source.train
-        estimated = 12 * trained.layers * trained.width**2 / 1e9 if trained else None
-        return self.parameters or estimated
 
     @property
     def loading(self) -> dict[str, str | None]:

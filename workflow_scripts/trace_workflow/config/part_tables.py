@@ -78,10 +78,6 @@ def _references(
 
 def _given_rows(parent: Rows, paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The evaluated rows that the parent's table was made of, with their ids."""
-    if parent.source.world is not None:
-        for row in read_parquet(paths[0], needed=["example_id"]).iter_rows(named=True):
-            yield row["example_id"], row
-        return
     for piece, path in zip(parent.pieces(), paths, strict=True):
         if piece.role == "evaluation":
             rows, language = read_rows(path), piece.language

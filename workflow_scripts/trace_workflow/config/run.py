@@ -33,17 +33,6 @@ from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Slug, Strict, parse, unknown
 
 
-class DemoData(Strict):
-    """Four task families made from public facts, and a corpus that states them."""
-
-    corpus_examples: PositiveInt = Field(13000, description="training examples, all families")
-    evaluation_rows: PositiveInt = Field(
-        120, description="evaluation questions per family; fewer where its facts run out"
-    )
-    training_rows: PositiveInt = Field(60, description="rows of role 'training' per family")
-    vocabulary: PositiveInt = Field(2000, description="tokens of the byte-level BPE")
-
-
 class TaskEntry(Strict):
     """A task of the run: its file and what this run overrides in it."""
 
@@ -98,9 +87,6 @@ class Config(Strict):
 
     run: Slug = Field(description="results go to results/<run>/")
     seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
-    world: DemoData | None = Field(
-        None, description="demo data, made from public facts; 'train' and 'world' sources need it"
-    )
     models: tuple[Model, ...]
     tasks: tuple[TaskEntry, ...]
     study: Study
@@ -191,10 +177,6 @@ class Config(Strict):
                     "task; name two models that share one"
                 )
         for model in self.models:
-            if model.source.train and self.world is None:
-                raise ValueError(
-                    f"model {model.slug!r} is trained here, which needs the key 'world'"
-                )
             if model.dtype not in self.audit.tolerance:
                 raise ValueError(
                     f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
@@ -205,9 +187,6 @@ class Config(Strict):
                 "study.columns are read from files of answers, and no model of the studies has any "
                 "(source: {answers: ...}); leave it out"
             )
-        for name, encoder in self.encoders:
-            if encoder and encoder.source and encoder.source.train and self.world is None:
-                raise ValueError(f"encoders.{name} is trained here, which needs the key 'world'")
         return self
 
     def answered(self, model: str) -> bool:
@@ -228,7 +207,8 @@ class Config(Strict):
         if self.study.cascades is not None:
             return list(dict.fromkeys((pair.small, pair.large) for pair in self.study.cascades))
         prices = [one.price and (one.price.generated, one.price.prompt) for one in self.models]
-        known = [own for own in (prices, [one.size for one in self.models]) if None not in own]
+        sizes = [model.parameters for model in self.models]
+        known = [own for own in (prices, sizes) if None not in own]
         ranked = sorted(
             range(len(self.models)), key=lambda place: (*(own[place] for own in known), place)
         )
@@ -266,8 +246,6 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
         where = f"task {entry.slug!r}, read from {entry.path}"
         source = local_source(value["source"], entry.path, trained=entry.training_limit != 0)
         spec = parse(TaskSpec, value | {"source": source}, where)
-    if spec.source.world is not None and config.world is None:
-        raise InputError(f"task {entry.slug!r} asks for the demo data: add the key 'world'.")
     if spec.custom_rules and config.custom_rules is None:
         raise InputError(
             f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "

@@ -247,8 +247,7 @@ class Selection:
 
 
 def _has_training_rows(rows: Rows) -> bool:
-    declared = rows.source.world is not None or rows.source.training_split is not None
-    return declared and rows.training_limit > 0
+    return rows.source.training_split is not None and rows.training_limit > 0
 
 
 # A validated configuration, and what several results need of it.

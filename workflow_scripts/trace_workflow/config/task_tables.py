@@ -10,7 +10,6 @@ from trace_workflow.config.row_fields import map_rows
 from trace_workflow.config.row_files import Row, read_rows
 from trace_workflow.config.tasks import Rows
 from tracecal.errors import InputError
-from tracecal.io.files import read_parquet
 from tracecal.io.log import LOGGER
 
 SCHEMA = {
@@ -26,15 +25,13 @@ SCHEMA = {
 
 
 def load(spec: Rows, paths: Sequence[str], seed: int, parent: Rows | None = None) -> pl.DataFrame:
-    """The task frame of any source; `paths` are its files (demo data has a single one).
+    """The task frame of any source; `paths` are its files.
 
     `parent` is the task whose answers the examples are parts of.
     """
     if parent is not None:
         return load_parts(spec, parent, paths)
-    if spec.source.world is None:
-        return load_local(spec, paths, seed)
-    return load_world(spec, read_parquet(paths[0]), seed)
+    return load_local(spec, paths, seed)
 
 
 def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
@@ -50,15 +47,6 @@ def load_local(spec: Rows, paths: Sequence[str], seed: int) -> pl.DataFrame:
     return finish(pl.DataFrame(rows, schema=SCHEMA, orient="row"), spec, seed)
 
 
-def load_world(spec: Rows, rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """The task frame of the demo data, whose rows have the columns already."""
-    if missing := [name for name in SCHEMA if name not in rows.columns]:
-        raise InputError(
-            f"demo data {spec.source.world!r}: lacks the column(s) {', '.join(missing)}."
-        )
-    return finish(rows.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items()), spec, seed)
-
-
 def finish(rows: pl.DataFrame, spec: Rows, seed: int) -> pl.DataFrame:
     """Each example once, in one role, cut to the limits, sorted by `example_id`.
 
@@ -68,7 +56,7 @@ def finish(rows: pl.DataFrame, spec: Rows, seed: int) -> pl.DataFrame:
     rows = without_duplicates(_short_enough(rows, spec.max_characters))
     evaluation = rows.filter(pl.col("role") == "evaluation")
     if evaluation.is_empty():
-        source = spec.source.path or spec.source.hub or spec.source.world
+        source = spec.source.path or spec.source.hub
         raise InputError(f"{source}: the task is empty: no evaluation rows are left.")
     training = unseen(rows.filter(pl.col("role") == "training"), evaluation)
     kept = pl.concat(

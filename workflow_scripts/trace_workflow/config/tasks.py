@@ -13,9 +13,8 @@ from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fie
 
 
 class Source(Strict):
-    """Where a task's rows come from: exactly one of `world`, `path`, `hub` and `parts_of`."""
+    """Where a task's rows come from: exactly one of `path`, `hub` and `parts_of`."""
 
-    world: str | None = Field(None, description="family of the demo data's questions")
     path: str | None = Field(
         None, description="local .parquet, .jsonl, .json or .csv file; may hold {split}, {language}"
     )
@@ -39,10 +38,10 @@ class Source(Strict):
 
     @model_validator(mode="after")
     def _one_source(self) -> "Source":
-        if [self.world, self.path, self.hub, self.parts_of].count(None) != 3:
+        if [self.path, self.hub, self.parts_of].count(None) != 2:
             raise ValueError(
-                "give exactly one of 'world' (embedded), 'path' (local file), 'hub' (owner/name) "
-                "and 'parts_of' (another task)"
+                "give exactly one of 'path' (local file), 'hub' (owner/name) and 'parts_of' "
+                "(another task)"
             )
         if self.path:
             require_fields(self.path, ["split", "language"], [])
@@ -134,8 +133,8 @@ class Rows(Strict):
     def _fields_where_needed(self) -> "Rows":
         if (self.source.path or self.source.hub) is not None and self.fields is None:
             raise ValueError("'fields' is required for a 'path' or 'hub' source")
-        if (self.source.world or self.source.parts_of) is not None and self.fields is not None:
-            raise ValueError("'fields' is not allowed for a 'world' or 'parts_of' source")
+        if self.source.parts_of is not None and self.fields is not None:
+            raise ValueError("'fields' is not allowed for a 'parts_of' source")
         return self
 
     @model_validator(mode="after")
@@ -163,7 +162,7 @@ class Rows(Strict):
         return self
 
     def pieces(self) -> list[Piece]:
-        """The files that the rows are read from, evaluation first; none for demo data and parts."""
+        """The files that the rows are read from, evaluation first; none for parts of answers."""
         if self.fields is None:
             return []
         splits = {"evaluation": self.source.split}
@@ -207,9 +206,14 @@ class TaskSpec(Rows, PromptSettings, CorrectnessSettings):
 
 
 def task_file(slug: str, file: str | None, root: Path) -> Path:
-    """A task's file: `file`, or config/tasks/<slug>.yaml in the working folder, or else in `root`.
+    """A task's file: `file`, or else config/tasks/<slug>.yaml, a `local_path`."""
+    return Path(file or local_path(f"config/tasks/{slug}.yaml", root))
+
+
+def local_path(path: str, root: Path) -> str:
+    """`path` in the working folder, or else in `root`, the workflow's own folder.
 
     The two folders differ where another workflow uses this one as a module.
     """
-    path = Path(file or f"config/tasks/{slug}.yaml")
-    return path if file or path.exists() else root / path
+    shipped = root / path
+    return path if Path(path).exists() or not shipped.exists() else str(shipped)
