@@ -22,7 +22,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 from trace_workflow.config.run import load_config, load_tasks
 from trace_workflow.config.tasks import TaskSpec
 from trace_workflow.models.prompt import messages
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.fitting import FitSettings, calibrate_answers
 from tracecal.calibrator.schema import default_estimator
@@ -63,7 +63,7 @@ def tune() -> None:
 
 def strictest(path: Path, reading: Reading | None = None) -> tuple[float, float]:
     """The strictest rate that OF_TEN of the seeds guarantee, and their mean coverage at it."""
-    frame = read_answers(path, reading).frame
+    frame = read_file(path, reading).frame
     kept: dict[float, list[float]] = {}
     for seed in SEEDS:
         # Thresholds are those of the first split.

@@ -89,10 +89,10 @@ assert "{" not in made.words("error_counts", words["error_counts"], [])["caption
     "Add a format of answers": (
         4,
         """
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 for name in ("auto", "tgi"):
-    read = read_answers("tests/tracecal/answers/real/tgi.jsonl", Reading(format=name, vocabulary=9))
+    read = read_file("tests/tracecal/answers/real/tgi.jsonl", Reading(format=name, vocabulary=9))
     assert read.frame["surprisal"].to_list() == [[0.25, 0.5]]
     assert read.frame["stop_token"].to_list() == ["included"]
 """,

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from trace_workflow.jobs.job import job
-from tracecal.answers.imported_traces import IMPORTED, as_traces, entropies_of, kind_of
+from tracecal.answers.imported_traces import IMPORTED, entropy_metadata, kind_metadata, trace_rows
 from tracecal.answers.reading import Reading
 from tracecal.answers.task_answers import answers_to
 from tracecal.io.files import write_parquet
@@ -14,6 +14,6 @@ with job(snakemake):
     reading = Reading.model_validate_json(params.reading)
     answers, questions = answers_to(inputs.task, inputs.answers, params.held, reading)
     made = {"model": snakemake.wildcards.model, "decoding": f"read from {inputs.answers}"}
-    metadata = made | kind_of(answers) | entropies_of(answers, reading)
-    write_table(pa.Table.from_pylist(as_traces(answers), schema=IMPORTED), metadata, output.traces)
+    metadata = made | kind_metadata(answers) | entropy_metadata(answers, reading)
+    write_table(pa.Table.from_pylist(trace_rows(answers), schema=IMPORTED), metadata, output.traces)
     write_parquet(questions, output.questions)

@@ -4,7 +4,7 @@ import polars as pl
 
 from trace_workflow.jobs.job import job
 from trace_workflow.models.running import Step, record
-from tracecal.answers.imported_traces import IMPORTED, kind_of
+from tracecal.answers.imported_traces import IMPORTED, kind_metadata
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS
 from tracecal.answers.task_answers import NOT_REPLAYABLE, answers_to
@@ -19,7 +19,7 @@ with job(snakemake):
     answers, questions = answers_to(paths.task, paths.answers, params.held, reading, NOT_REPLAYABLE)
     tokenizer = load_tokenizer(paths.model)
     prompts = tokenised(tokenizer, answers, params.end_token)
-    metadata = kind_of(pl.DataFrame(prompts, schema=RECORDS))
+    metadata = kind_metadata(pl.DataFrame(prompts, schema=RECORDS))
     metadata |= {"entropy": "exact", "tokenisation": tokenisation(answers, params.end_token)}
     policy = f"replay of {paths.answers}"
     arguments = tokenizer, resources.batch_size

@@ -13,7 +13,7 @@ import pytest
 from support.log_rows import write
 from support.made import fitted
 from support.running import events, proxied
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.capture.model import load_model, load_tokenizer
@@ -72,7 +72,7 @@ def answers(server, tmp_path_factory):
         {"id": path, "response": server.post(path, json=asked | told).json()}
         for path, (asked, told) in ASKED.items()
     ]
-    return read_answers(write(tmp_path_factory.mktemp("asked") / "a.jsonl", rows), READING).frame
+    return read_file(write(tmp_path_factory.mktemp("asked") / "a.jsonl", rows), READING).frame
 
 
 def streamed(client, path, asked):

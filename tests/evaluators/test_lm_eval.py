@@ -7,7 +7,7 @@ from aiohttp import web
 
 from evaluators.conftest import chat_logprobs, made
 from support.upstream import Background
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 
 pytestmark = pytest.mark.evaluators
@@ -111,7 +111,7 @@ def test_samples_hold_the_answers_log_probabilities(harness, model, more, top):
     answers = made(12, 4)
     samples, asked = harness(model, answers, more)
     assert all(top.items() <= body.items() for body in asked)
-    found = read_answers(samples, Reading(vocabulary=1000)).frame.sort("example_id")
+    found = read_file(samples, Reading(vocabulary=1000)).frame.sort("example_id")
     told = sorted(enumerate(answers), key=lambda one: str(one[0]))
     assert found["example_id"].to_list() == [str(place) for place, _ in told]
     assert found["correct"].to_list() == [one["text"] == "yes" for _, one in told]
@@ -149,15 +149,15 @@ def test_confidence_is_written_beside_the_samples(harness, run):
 
 def test_the_harness_own_models_leave_nothing_to_score(harness, run):
     samples, _ = harness("local-chat-completions", made(3, 7))
-    assert read_answers(samples).frame["surprisal"].null_count() == 3
+    assert read_file(samples).frame["surprisal"].null_count() == 3
 
 
 def test_repeats_keep_the_log_probabilities_of_the_first_answer(harness):
     samples, asked = harness("tracecal-chat-completions", made(3, 8), task="repeats: 2\n")
     assert len(asked) == 6
-    assert read_answers(samples).frame["surprisal"].null_count() == 0
+    assert read_file(samples).frame["surprisal"].null_count() == 0
 
 
 def test_the_harness_own_command_runs_with_the_models_added(harness):
     samples, _ = harness("tracecal-completions", made(3, 9), command=True)
-    assert read_answers(samples).frame["surprisal"].null_count() == 0
+    assert read_file(samples).frame["surprisal"].null_count() == 0

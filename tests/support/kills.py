@@ -23,7 +23,7 @@ from support.log_rows import token, write
 from support.made import stored
 from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.calibrator.schema import from_stored
 from tracecal.serving.monitoring.state import Batch, as_json
 from tracecal.serving.monitoring.traffic import (
@@ -116,7 +116,7 @@ def run(kills: int, folder: Path, seed: int = 1, workers: int = 1) -> str:
     draw, traffic = random.Random(seed), Traffic()
     names = [f"known{number}" for number in range(300)]
     known = write(folder / "known.jsonl", [row for name in names for row in rows(name).values()])
-    frame = read_answers(known, READING).frame.filter(pl.col("surprisal").is_not_null())
+    frame = read_file(known, READING).frame.filter(pl.col("surprisal").is_not_null())
     sure = frame["surprisal"].list.mean().to_numpy()
     chance = 1 / (1 + np.exp(8 * (sure - np.median(sure))))
     right = np.random.default_rng(seed).random(len(sure)) < chance
@@ -178,7 +178,7 @@ def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
     assert list(places) == list(range(1, len(ids) + 1)), "an answer is missing or there twice"
     expected = {own: row for name in traffic.given for own, row in rows(name).items()}
     assert set(ids) <= expected.keys(), "an answer that the server never gave"
-    read = read_answers(write(folder / "r.jsonl", [expected[one] for one in ids]), READING).frame
+    read = read_file(write(folder / "r.jsonl", [expected[one] for one in ids]), READING).frame
     batch = Batch(*np.array(values, dtype=float))
     again = watched(read, fitted, RATE)
     for ours, theirs in zip(vars(batch).values(), vars(again).values(), strict=True):

@@ -1,5 +1,5 @@
 # What `__init__.py` loads when it is first used, for type checkers and editors.
-from tracecal.answers.settings import Reading as Reading
+from tracecal.answers.reading import Reading as Reading
 from tracecal.answers.sources import read_answers as read_answers
 from tracecal.api.cascade import cascade as cascade
 from tracecal.api.labels import LabelSearch as LabelSearch

@@ -9,9 +9,7 @@ import polars as pl
 import pytest
 
 from support.log_rows import write
-from tracecal.answers import reading
-from tracecal.answers.formats import registry
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.errors import InputError
 
@@ -26,7 +24,7 @@ CHAT = {
 @pytest.fixture
 def read(tmp_path):
     def reader(*rows, **reading):
-        return read_answers(write(tmp_path / "a.jsonl", rows), Reading(**reading))
+        return read_file(write(tmp_path / "a.jsonl", rows), Reading(**reading))
 
     return reader
 
@@ -42,7 +40,7 @@ def test_the_same_columns_in_every_container(tmp_path, suffix):
         path.write_text(json.dumps([ROW], indent=1), encoding="utf-8")
     else:
         write(path, [ROW])
-    row = read_answers(path).frame.row(0, named=True)
+    row = read_file(path).frame.row(0, named=True)
     assert {key: row[key] for key in ROW} == ROW
     assert row["lacks"] is None
 
@@ -120,7 +118,7 @@ def test_rows_are_known_by_id_and_keep_their_order(read):
 )
 def test_wrong_rows(read, columns, reason):
     found = read(ROW, ROW | {"example_id": "b"} | columns, wrong_rows="skip")
-    (told,) = found.wrong
+    (told,) = found.wrong_rows
     assert told.startswith(f"line 2: {reason}")
     assert found.frame["example_id"].to_list() == ["a"]
 
@@ -129,7 +127,7 @@ def test_a_row_that_is_cut_short_is_listed(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + json.dumps(ROW)[:20], encoding="utf-8")
     with pytest.raises(InputError, match="line 2: it is not JSON"):
-        read_answers(path)
+        read_file(path)
 
 
 @pytest.mark.parametrize(
@@ -143,20 +141,20 @@ def test_a_row_that_no_two_readers_read_alike_is_listed(tmp_path, row, reason):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + row, encoding="utf-8")
     with pytest.raises(InputError, match=f"line 2: it is not JSON .*{reason}"):
-        read_answers(path)
+        read_file(path)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
 def test_what_is_no_file_is_refused_at_once(tmp_path, make):
     make(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match="is not a file"):
-        read_answers(tmp_path / "a.jsonl")
+        read_file(tmp_path / "a.jsonl")
 
 
 def test_ids_that_the_task_does_not_know_are_wrong(tmp_path):
     path = write(tmp_path / "a.jsonl", [ROW])
     with pytest.raises(InputError, match="no example of the task has the id 'a'"):
-        read_answers(path, ids={"b"})
+        read_file(path, ids={"b"})
 
 
 @pytest.mark.parametrize(
@@ -167,14 +165,14 @@ def test_foreign_bytes_are_one_sentence(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"cannot be read|its bytes do not match"):
-        read_answers(path)
+        read_file(path)
 
 
 def test_a_file_that_is_not_there_or_empty(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
-        read_answers(tmp_path / "none.jsonl")
+        read_file(tmp_path / "none.jsonl")
     with pytest.raises(InputError, match="holds no usable answer"):
-        read_answers(write(tmp_path / "a.jsonl", []))
+        read_file(write(tmp_path / "a.jsonl", []))
 
 
 def test_the_line_ends_at_a_newline_alone(read):
@@ -201,7 +199,7 @@ def test_variants_of_a_question_share_a_group(read):
 def test_what_cannot_be_is_listed(read, changed, reason):
     found = read(ROW | {"example_id": "b"}, ROW | changed, vocabulary=50, wrong_rows="skip")
     assert found.frame["example_id"].to_list() == ["b"]
-    assert reason in found.wrong[0]
+    assert reason in found.wrong_rows[0]
 
 
 def test_rounding_is_no_error(read):
@@ -214,9 +212,9 @@ def test_rounding_is_no_error(read):
 def test_a_byte_order_mark_and_endless_nesting(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("\ufeff" + json.dumps(ROW) + "\n" + "[" * 100_000)
-    found = read_answers(path, Reading(wrong_rows="skip"))
+    found = read_file(path, Reading(wrong_rows="skip"))
     assert found.frame["example_id"].to_list() == ["a"]
-    assert found.wrong == ["line 2: it is not JSON (it is nested too deep)"]
+    assert found.wrong_rows == ["line 2: it is not JSON (it is nested too deep)"]
 
 
 def test_a_csv_holds_lists_as_json_and_columns_at_paths(tmp_path):
@@ -228,7 +226,7 @@ def test_a_csv_holds_lists_as_json_and_columns_at_paths(tmp_path):
     reading = Reading(
         columns={"answer": "text", "surprisal": "nll", "entropy": "more.h", "correct": "correct"}
     )
-    frame = read_answers(path, reading).frame
+    frame = read_file(path, reading).frame
     assert frame["example_id"].to_list() == ["a", "b"]
     assert frame["answer"].to_list() == ["51", "52"]
     assert frame["surprisal"].to_list() == [[0.5, 0.25], [0.5]]
@@ -256,10 +254,6 @@ def test_columns_may_lie_at_paths_of_json_rows(read):
 def test_contradictory_verdicts_are_refused(read, row):
     with pytest.raises(InputError, match="its verdicts contradict each other"):
         read(row)
-
-
-def test_the_formats_that_can_be_named_are_those_that_are_read_in_that_order():
-    assert tuple(registry.FORMATS) == reading.FORMATS
 
 
 def test_a_verdict_at_a_path_that_envelope_and_answer_both_have_must_agree(read):

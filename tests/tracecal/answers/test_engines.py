@@ -5,7 +5,7 @@ import math
 import pytest
 
 from support.log_rows import TWO, token, write
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 
 
@@ -15,9 +15,7 @@ def read(tmp_path):
 
     def reader(body, **reading):
         path = write(tmp_path / "a.jsonl", [{"example_id": "q1", "response": body}])
-        return read_answers(path, Reading(**{"vocabulary": 1000} | reading)).frame.row(
-            0, named=True
-        )
+        return read_file(path, Reading(**{"vocabulary": 1000} | reading)).frame.row(0, named=True)
 
     return reader
 
@@ -89,7 +87,7 @@ def test_ollama(read, text):
 
 def test_a_row_of_ollama_without_a_wrapper(tmp_path):
     body = {"custom_id": "q1", "model": "m", "response": "51", "done": True, "done_reason": "stop"}
-    row = read_answers(write(tmp_path / "a.jsonl", [body])).frame.row(0, named=True)
+    row = read_file(write(tmp_path / "a.jsonl", [body])).frame.row(0, named=True)
     assert row["answer"] == "51"
     assert row["lacks"] == "no log-probabilities are given"
 
@@ -128,6 +126,6 @@ def test_sglang_with_lists_of_unequal_lengths_is_wrong(tmp_path):
     bad = {"id": "a", **sglang([[-0.7, 1, None]], [[[-0.7, 1, None]], None])}
     good = {"id": "b", **sglang([[-0.7, 1, None]])}
     path = write(tmp_path / "a.jsonl", [bad, good])
-    found = read_answers(path, Reading(wrong_rows="skip"))
-    assert found.wrong == ["line 1: it has 1 tokens and 2 lists of the most likely"]
+    found = read_file(path, Reading(wrong_rows="skip"))
+    assert found.wrong_rows == ["line 1: it has 1 tokens and 2 lists of the most likely"]
     assert found.frame["example_id"].to_list() == ["b"]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from support.log_rows import TWO, token, write
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.row_file import ZSTANDARD
 from tracecal.errors import InputError
@@ -36,7 +36,7 @@ def inspect(tmp_path, *samples, **reading):
     path = tmp_path / "log.json"
     log = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": list(samples)}
     path.write_text(json.dumps(log, indent=2), encoding="utf-8")
-    return read_answers(path, Reading(**reading))
+    return read_file(path, Reading(**reading))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_inspect_says_what_was_asked_of_the_model(tmp_path, temperature, process
         log.writestr("header.json", json.dumps(plan))
         log.writestr("samples/1_epoch_1.json", json.dumps(sample()))
     for name in ("log.json", "log.eval"):
-        assert read_answers(tmp_path / name).frame["processed"].to_list() == [processed]
+        assert read_file(tmp_path / name).frame["processed"].to_list() == [processed]
 
 
 def packed(path, packing, *samples, damage=0):
@@ -84,16 +84,16 @@ def packed(path, packing, *samples, damage=0):
 def test_inspects_own_files_hold_the_same(tmp_path, packing):
     both = [sample(), sample(id_=2, value="I")]
     path = packed(tmp_path / "log.eval", packing, *both)
-    assert read_answers(path).frame.equals(inspect(tmp_path, *both).frame)
+    assert read_file(path).frame.equals(inspect(tmp_path, *both).frame)
 
 
 def test_a_damaged_file_of_inspect_is_one_sentence(tmp_path):
     path = packed(tmp_path / "log.eval", ZSTANDARD, sample(), damage=1)
     with pytest.raises(InputError, match="the checksum of samples/1_epoch_1.json does not match"):
-        read_answers(path)
+        read_file(path)
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(InputError, match="cannot be read .File is not a zip file"):
-        read_answers(path)
+        read_file(path)
 
 
 def test_inspects_content_may_come_in_parts(tmp_path):
@@ -108,7 +108,9 @@ def test_a_verdict_in_between_is_not_rounded(tmp_path):
 
 def test_several_scorers_must_be_chosen_from(tmp_path):
     two = sample(scores={"match": {"value": "C"}, "judge": {"value": "I"}})
-    with pytest.raises(InputError, match=r"several verdicts \(match, judge\); name one, such as"):
+    with pytest.raises(
+        InputError, match=r"several verdicts \(scores.match.value, scores.judge.value\); name one"
+    ):
         inspect(tmp_path, two)
     found = inspect(tmp_path, two, label="scores.judge.value")
     assert found.frame["correct"].to_list() == [False]
@@ -134,7 +136,7 @@ def lm_eval(doc_id=0, text=" 51", right=1, name="none", **more):
 
 
 def test_lm_eval_gives_prompt_text_and_label_and_no_trace(tmp_path):
-    row = read_answers(write(tmp_path / "samples_t.jsonl", [lm_eval()])).frame.row(0, named=True)
+    row = read_file(write(tmp_path / "samples_t.jsonl", [lm_eval()])).frame.row(0, named=True)
     assert row["example_id"] == "0"
     assert row["prompt"] == "Q: how many?\nA:"
     assert row["answer"] == " 51"
@@ -151,7 +153,7 @@ def test_a_response_that_lm_eval_kept_gives_the_trace(tmp_path):
         kept = {"response": {"model": "m", "choices": [choice]}}
         arguments = {"gen_args_0": {"arg_0": "Q:", "arg_1": {"until": ["\n"]}, "arg_2": kept}}
         path = write(tmp_path / "a.jsonl", [lm_eval(arguments=arguments)])
-        row = read_answers(path, Reading(vocabulary=1000)).frame.row(0, named=True)
+        row = read_file(path, Reading(vocabulary=1000)).frame.row(0, named=True)
         assert row["surprisal"] == pytest.approx([0.25])
         assert row["entropy"] is not None
         assert (row["prompt"], row["answer"], row["model"]) == ("Q:", "51", "m")
@@ -162,12 +164,12 @@ def test_a_response_that_lm_eval_kept_gives_the_trace(tmp_path):
 def test_a_kept_response_without_a_choice_is_one_sentence(tmp_path, response):
     arguments = {"gen_args_0": {"arg_0": "Q:", "arg_1": {"response": response}}}
     with pytest.raises(InputError, match="row 1: as lm_eval, choices"):
-        read_answers(write(tmp_path / "a.jsonl", [lm_eval(arguments=arguments)]))
+        read_file(write(tmp_path / "a.jsonl", [lm_eval(arguments=arguments)]))
 
 
 def test_older_files_of_lm_eval_list_the_arguments(tmp_path):
     old = lm_eval(arguments=[["Q: how many?\nA:", {"until": ["\n"]}]])
-    found = read_answers(write(tmp_path / "a.jsonl", [old]))
+    found = read_file(write(tmp_path / "a.jsonl", [old]))
     assert found.frame["prompt"].to_list() == ["Q: how many?\nA:"]
 
 
@@ -177,20 +179,20 @@ def test_a_file_with_two_filters_asks_for_one(tmp_path):
     with pytest.raises(
         InputError, match="duplicate id '0', under another filter: name one as 'filter'"
     ):
-        read_answers(path)
-    found = read_answers(path, Reading(filter="flexible-extract"))
+        read_file(path)
+    found = read_file(path, Reading(filter="flexible-extract"))
     assert found.frame["correct"].to_list() == [False]
 
 
 def test_ids_of_lm_eval_can_be_the_documents_own(tmp_path):
     path = write(tmp_path / "a.jsonl", [lm_eval(3)])
-    assert read_answers(path, Reading(id="doc.ID")).frame["example_id"].to_list() == ["svamp-3"]
+    assert read_file(path, Reading(id="doc.ID")).frame["example_id"].to_list() == ["svamp-3"]
 
 
 def test_a_task_of_lm_eval_that_generates_nothing_is_refused(tmp_path):
     row = lm_eval(resps=[[[-1.2, False]]])
     with pytest.raises(InputError, match="its response is not text"):
-        read_answers(write(tmp_path / "a.jsonl", [row]))
+        read_file(write(tmp_path / "a.jsonl", [row]))
 
 
 def test_a_small_log_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
@@ -199,4 +201,4 @@ def test_a_small_log_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
         log.writestr("samples/a.json", " " * 2**24)
     with pytest.raises(InputError, match=r"small\.eval would unpack to 16,777,216 bytes"):
-        read_answers(path)
+        read_file(path)

@@ -10,7 +10,7 @@ from scipy.stats import entropy as shannon
 
 from support.log_rows import END, TWO, batch, chat, token, write
 from tracecal.answers.entropy_bounds import entropy_bounds
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.row import read_row
 from tracecal.errors import InputError
@@ -22,9 +22,7 @@ def read(tmp_path):
 
     def reader(*rows, **reading):
         path = write(tmp_path / "answers.jsonl", rows)
-        return read_answers(path, Reading(**{"vocabulary": 1000} | reading)).frame.row(
-            0, named=True
-        )
+        return read_file(path, Reading(**{"vocabulary": 1000} | reading)).frame.row(0, named=True)
 
     return reader
 
@@ -35,7 +33,7 @@ def wrong(tmp_path):
 
     def reader(*rows, **reading):
         path = write(tmp_path / "answers.jsonl", [batch(chat(), "sound"), *rows])
-        return read_answers(path, Reading(wrong_rows="skip", vocabulary=1000, **reading)).wrong
+        return read_file(path, Reading(wrong_rows="skip", vocabulary=1000, **reading)).wrong_rows
 
     return reader
 
@@ -218,7 +216,7 @@ def test_wrong_rows_are_listed_with_their_place(wrong, row, reason):
 def test_a_run_stops_at_wrong_rows_unless_told_otherwise(tmp_path):
     path = write(tmp_path / "a.jsonl", [batch(chat()), batch(chat(), "b", status=429)])
     with pytest.raises(InputError, match=r"1 invalid row\(s\): line 2: the request failed with"):
-        read_answers(path)
+        read_file(path)
 
 
 def test_a_chat_completion_alone_has_its_own_id(read):

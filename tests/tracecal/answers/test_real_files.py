@@ -10,18 +10,18 @@ import polars as pl
 import pytest
 
 from tracecal.answers.formats.registry import FORMATS
-from tracecal.answers.read import read_answers
-from tracecal.answers.reading import Format, Reading
+from tracecal.answers.read import read_file
+from tracecal.answers.reading import FormatName, Reading
 
 REAL = Path(__file__).with_name("real")
 
 
 def read(name, **reading):
-    return read_answers(REAL / name, Reading(vocabulary=49152, **reading))
+    return read_file(REAL / name, Reading(vocabulary=49152, **reading))
 
 
-def test_the_formats_that_may_be_named_are_those_with_a_reader():
-    assert get_args(Format) == ("auto", *FORMATS)
+def test_the_formats_that_may_be_named_are_those_that_are_read_in_that_order():
+    assert get_args(FormatName) == ("auto", *FORMATS)
 
 
 def test_vllms_server_counts_what_ended_an_answer():
@@ -63,7 +63,7 @@ def test_llama_cpps_server_lists_what_it_says():
 
 def test_inspect_gives_traces_labels_and_what_was_asked():
     found = read("inspect.eval")
-    assert found.wrong == []
+    assert found.wrong_rows == []
     assert found.frame["correct"].to_list() == [True, True]
     assert found.frame["stop_token"].to_list() == ["none", "included"]
     assert found.frame["processed"].to_list() == ["no", "no"]
@@ -72,7 +72,7 @@ def test_inspect_gives_traces_labels_and_what_was_asked():
 
 def test_lm_evaluation_harness_gives_prompts_texts_and_labels():
     found = read("samples_facts.jsonl", id="doc.id", wrong_rows="skip")
-    assert found.wrong == ["line 4: the answer is empty"]
+    assert found.wrong_rows == ["line 4: the answer is empty"]
     assert found.frame["prompt"].str.ends_with("\nAnswer:").all()
     assert found.frame["correct"].to_list() == [False] * 5
 

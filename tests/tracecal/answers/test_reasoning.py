@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from support.log_rows import chat, token
 from support.written import write_arrow
-from tracecal.answers.imported_traces import kind_of
+from tracecal.answers.imported_traces import kind_metadata
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.reasoning import parted, with_kept
+from tracecal.answers.reasoning import split_reasoning, with_traced_tokens
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
 from tracecal.answers.step import Step
@@ -216,7 +216,7 @@ def test_the_first_token_kept_spells_the_answers_first_character(thought, answer
     texts = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
     for raw in (RawAnswer(answer=whole), RawAnswer(answer=answer, thoughts=thought)):
         steps = [Step(text, None, -0.1) for text in texts]
-        found = with_kept(RawAnswer(**vars(raw) | {"steps": steps}), "apart")
+        found = with_traced_tokens(RawAnswer(**vars(raw) | {"steps": steps}), "apart")
         left = len(texts) - len(found.steps)
         before, first = "".join(texts[:left]), texts[left]
         assert len(before) <= whole.index("</think>") + len("</think>\n\n") < len(before + first)
@@ -224,16 +224,16 @@ def test_the_first_token_kept_spells_the_answers_first_character(thought, answer
 
 
 def test_parted_text():
-    assert parted("<think>a</think>b</think>c") == ("a", "b</think>c")
-    assert parted("[THINK]a[/THINK]b") == ("a", "b")
-    assert parted("<think>a") == ("a", "")
-    assert parted("b") is None
+    assert split_reasoning("<think>a</think>b</think>c") == ("a", "b</think>c")
+    assert split_reasoning("[THINK]a[/THINK]b") == ("a", "b")
+    assert split_reasoning("<think>a") == ("a", "")
+    assert split_reasoning("b") is None
 
 
 def test_a_text_without_numbers_is_left_for_a_replay_that_reads_all_of_it():
     text, other = read({"answer": WHOLE, "prompt": "?"}), read({"answer": "51", "prompt": "?"})
     assert (text.answer, text.reasoning) == (WHOLE, "within")
-    assert kind_of(as_frame([text, other]))["reasoning"] == "within"
+    assert kind_metadata(as_frame([text, other]))["reasoning"] == "within"
     stated = chat("null", message={"content": "51", "reasoning": TEXT}, token_ids=[5, 6])
     given = read(stated | {"prompt_token_ids": [1]})
     whys = as_frame([text, other, given]).select(why=NOT_REPLAYABLE)["why"]
@@ -244,9 +244,9 @@ def test_a_text_without_numbers_is_left_for_a_replay_that_reads_all_of_it():
 def test_traces_of_answers_with_and_without_reasoning_are_not_mixed():
     some = [read(beside()), read(chat())]
     with pytest.raises(InputError, match="several kinds .reasoning: apart, none"):
-        kind_of(as_frame(some))
-    assert kind_of(as_frame(some[:1]))["reasoning"] == "apart"
-    assert "reasoning" not in kind_of(as_frame(some[1:]))
+        kind_metadata(as_frame(some))
+    assert kind_metadata(as_frame(some[:1]))["reasoning"] == "apart"
+    assert "reasoning" not in kind_metadata(as_frame(some[1:]))
 
 
 @pytest.mark.parametrize("stated", [{}, {"reasoning": "within"}])
@@ -256,6 +256,6 @@ def test_traces_of_a_run_stay_as_they_are(tmp_path, stated):
     told |= {"prompt": "?", "prompt_token_ids": [1], "finish_reason": "eos", "tokens": ALL}
     told |= {"token_ids": list(range(len(ALL)))}
     write_arrow([told], TRACES, {"schema_version": "1"} | stated, tmp_path / "traces.arrow")
-    found = read_answers(tmp_path / "traces.arrow").frame.row(0, named=True)
+    found = read_file(tmp_path / "traces.arrow").frame.row(0, named=True)
     assert found["reasoning"] == stated.get("reasoning", "none")
     assert (found["answer"], found["tokens"]) == (WHOLE, ALL)

@@ -20,7 +20,7 @@ from support.made import answers
 from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.calibration.part_answers import labelled_parts
 from tracecal.calibrator.schema import DEFAULT, LABELS
 from tracecal.cli.main import main
@@ -48,7 +48,7 @@ def files(tmp_path):
 @contextmanager
 def served(folder, content):
     """The application of a page for `pick.jsonl`, and its address."""
-    read = read_answers(folder / "pick.jsonl", with_rows=True)
+    read = read_file(folder / "pick.jsonl", keep_rows=True)
     data = page_data(read, "pick.jsonl", fits(content, "made up"))
     verdicts = Verdicts(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
     then = calibrate_command(folder / "out.jsonl", "t", {})
@@ -106,7 +106,7 @@ def test_verdicts_are_given_by_keys_and_scores_show_only_afterwards(browser, fil
         assert "Done" in progress(browser)
         assert not browser.complaints
         assert all(one.startswith(address) for one in browser.requests)
-    known = read_answers(files / "out.jsonl").frame
+    known = read_file(files / "out.jsonl").frame
     assert known["correct"].to_list() == [True, False, False, True, True, True]
 
 
@@ -247,7 +247,7 @@ def test_a_kill_loses_nothing_and_a_new_start_goes_on(files):
         if not start:
             with output.open("a") as file:
                 file.write('{"example_id": "a0001", "labelled": {"exam')  # cut by the kill
-    assert read_answers(output).frame["correct"].to_list() == [False, True]
+    assert read_file(output).frame["correct"].to_list() == [False, True]
 
 
 def write_records(folder, pieces, surprisals=(0.25,)):
@@ -292,7 +292,7 @@ def test_parts_are_judged_by_themselves_with_keys(browser, tmp_path):
     with started(tmp_path, *given) as address:
         browser.visit(address)
         press(browser, "u", "3 of 3")
-    answers = read_answers(tmp_path / "out.jsonl")
+    answers = read_file(tmp_path / "out.jsonl")
     assert answers.frame["example_id"].to_list() == ["q0", "q1"]
     parts, _ = labelled_parts(answers, "lines: [capital, currency]")
     assert parts.select("example_id", "correct").rows() == [
@@ -334,7 +334,7 @@ def test_an_export_of_parts_becomes_a_file_of_verdicts(tmp_path, monkeypatch):
     Path("export.json").write_text(json.dumps(export))
     given = ["--parts", "lines: [capital, currency]", "--output", "out.jsonl"]
     assert main(["label", "pick.jsonl", "--labels", "export.json", *given]) == 0
-    parts, _ = labelled_parts(read_answers("out.jsonl"), "lines: [capital, currency]")
+    parts, _ = labelled_parts(read_file("out.jsonl"), "lines: [capital, currency]")
     assert dict(parts.select("example_id", "correct").rows()) == {
         "q0/currency": False,
         "q0/capital": True,
@@ -353,7 +353,7 @@ def test_a_verdict_counts_whatever_else_a_row_says(verdicts):
     held, _, path = verdicts
     held.give("b", Verdict(False))
     held.give("a", Verdict(None, "which one?"))
-    assert read_answers(path).frame["correct"].to_list() == [False, None]
+    assert read_file(path).frame["correct"].to_list() == [False, None]
     assert held.undo() == "a"
     assert held.undo() == "b"
     assert held.undo() is None
@@ -387,7 +387,7 @@ def test_labels_go_straight_into_calibrate(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = answers(80)
     frame.with_columns(correct=None).write_ndjson("pick.jsonl")
-    rows = read_answers("pick.jsonl", with_rows=True)
+    rows = read_file("pick.jsonl", keep_rows=True)
     ids = rows.frame["example_id"].to_list()
     held = Verdicts("labelled.jsonl", dict(zip(ids, rows.rows, strict=True)))
     for example, correct in zip(ids, frame["correct"], strict=True):
@@ -411,7 +411,7 @@ def test_an_export_becomes_a_file_of_verdicts(files, monkeypatch, caplog):
     Path("export.json").write_text(json.dumps(export))
     command = ["label", "pick.jsonl", "--labels", "export.json", "--output", "out.jsonl"]
     assert main(command) == 0
-    known = read_answers("out.jsonl").frame
+    known = read_file("out.jsonl").frame
     assert dict(known.select("example_id", "correct").rows()) == {IDS[1]: True, IDS[3]: False}
     assert "1 verdict(s) are on other answers" in caplog.text
     assert main(command) == 0  # again: nothing is new

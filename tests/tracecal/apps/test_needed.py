@@ -9,7 +9,7 @@ import pytest
 
 from support.made import answers
 from support.upstream import Background
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import fits, page_data, scores
@@ -162,7 +162,7 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
     monkeypatch.chdir(tmp_path)
     FRAME.with_columns(correct=None).write_ndjson("all.jsonl")
     told = ["label", "all.jsonl", "--error-rate", "0.3", "--estimator", "mean_token_entropy"]
-    read = read_answers("all.jsonl", with_rows=True)
+    read = read_file("all.jsonl", keep_rows=True)
     search = query(values=scores(page_data(read, "all", {}), "mean_token_entropy")[1], seed=2026)
     asked = labelled(search, 60)
     others = [one for one in FRAME["example_id"] if one not in asked][::9]
@@ -189,7 +189,7 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
 
 def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
     FRAME.head(60).write_ndjson(tmp_path / "all.jsonl")
-    read = read_answers(tmp_path / "all.jsonl", with_rows=True)
+    read = read_file(tmp_path / "all.jsonl", keep_rows=True)
     data = page_data(read, "all.jsonl", fits(content, "made up"))
     name, values = scores(data, None)
     assert name == "trace_plus"
@@ -215,7 +215,7 @@ def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
 
 def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatch):
     FRAME.head(9).write_ndjson(tmp_path / "all.jsonl")
-    read = read_answers(tmp_path / "all.jsonl", with_rows=True)
+    read = read_file(tmp_path / "all.jsonl", keep_rows=True)
     data = page_data(read, "all.jsonl", {})
     ids = read.frame["example_id"].to_list()
     verdicts = Verdicts(tmp_path / "out.jsonl", dict(zip(ids, read.rows, strict=True)))

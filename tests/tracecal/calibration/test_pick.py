@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 from support.made import answers
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.cli.main import main
 from tracecal.labelling.draw import random_order
 
@@ -78,7 +78,7 @@ def test_traces_keep_what_their_file_says_of_them(folder):
     traces.write_parquet("all.parquet", metadata=stated)
     assert main("pick --answers all.parquet --number 6 --output pick.jsonl".split()) == 0
     known = ["model", "stop_token", "processed", "surprisal", "entropy"]
-    first, second = (read_answers(folder / name).frame for name in ("all.parquet", "pick.jsonl"))
+    first, second = (read_file(folder / name).frame for name in ("all.parquet", "pick.jsonl"))
     assert second.sort("example_id").select(known).equals(first.sort("example_id").select(known))
 
 

@@ -12,9 +12,9 @@ import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
 from tracecal.answers.parts.json_schema import leaves
-from tracecal.answers.parts.labels import without_part_labels
+from tracecal.answers.parts.labels import split_part_labels
 from tracecal.answers.parts.parts import Parts, asked_parts, given_parts
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.wrong_row import WrongRow
 from tracecal.calibration.part_answers import part_answers
@@ -120,7 +120,7 @@ def test_one_calibrator_knows_that_one_name_fails_more_often(here):
 
 
 def test_one_part_by_itself_has_the_score_that_it_has_in_the_file(here):
-    answers = read_answers("new.jsonl").frame
+    answers = read_file("new.jsonl").frame
     for estimator in ("trace_plus", "stack_of_six", "len_norm_logp"):
         fitted = load("C.json", estimator)
         found = score_parts(answers, fitted)["parts"][0][1]
@@ -155,9 +155,9 @@ def test_parts_of_one_answer_are_one_group(tmp_path):
     lines = [json.loads(json.dumps(row)) for row in rows(3, 5)]
     lines[2]["prompt"] = lines[1]["prompt"]
     write(tmp_path / "a.jsonl", lines)
-    read = read_answers(tmp_path / "a.jsonl")
+    read = read_file(tmp_path / "a.jsonl")
     made, without = part_answers(
-        read.frame, given_parts("json: [capital, currency]"), read.of_parts
+        read.frame, given_parts("json: [capital, currency]"), read.part_labels
     )
     assert made["group_id"].to_list() == ["q0"] * 2 + ["q1"] * 4
     assert without.is_empty() and made["correct"].null_count() == 0
@@ -175,17 +175,17 @@ def test_a_label_of_no_part_is_refused(tmp_path):
     made = list(rows(1, 1))
     made[0]["correct"] = {"capitol": True}
     write(tmp_path / "a.jsonl", made)
-    read = read_answers(tmp_path / "a.jsonl")
+    read = read_file(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match="answer 'q0': unknown part 'capitol' .did you mean"):
-        part_answers(read.frame, given_parts("json: [capital]"), read.of_parts)
+        part_answers(read.frame, given_parts("json: [capital]"), read.part_labels)
 
 
 def test_a_sentence_is_wrong_that_overlaps_a_wrong_span(tmp_path):
     tokens = ["It rains.", " It", " pours.", "\nThe end."]
     row = {"id": "a", "answer": "".join(tokens), "tokens": tokens, "surprisal": [0.1] * 4}
     write(tmp_path / "a.jsonl", [row | {"model": "m", "wrong_spans": [[11, 14]]}])
-    read = read_answers(tmp_path / "a.jsonl")
-    made, _ = part_answers(read.frame, given_parts("sentences: true"), read.of_parts)
+    read = read_file(tmp_path / "a.jsonl")
+    made, _ = part_answers(read.frame, given_parts("sentences: true"), read.part_labels)
     found = made.select("name", "answer", "correct", "start", "end").rows()
     assert found == [
         ("sentence 1", "It rains.", True, 0, 1),
@@ -202,12 +202,12 @@ def test_verdicts_and_wrong_spans_must_agree(tmp_path, correct, refused):
     tokens = ["It rains.", " It", " pours."]
     row = {"id": "a", "answer": "".join(tokens), "tokens": tokens, "surprisal": [0.1] * 3}
     write(tmp_path / "a.jsonl", [row | {"correct": correct, "wrong_spans": [[11, 14]]}])
-    read, parts = read_answers(tmp_path / "a.jsonl"), given_parts("sentences: true")
+    read, parts = read_file(tmp_path / "a.jsonl"), given_parts("sentences: true")
     if not refused:
-        assert part_answers(read.frame, parts, read.of_parts)[0]["correct"].to_list() == [1, 0]
+        assert part_answers(read.frame, parts, read.part_labels)[0]["correct"].to_list() == [1, 0]
         return
     with pytest.raises(InputError, match="labels of the answer 'a' contradict each other on"):
-        part_answers(read.frame, parts, read.of_parts)
+        part_answers(read.frame, parts, read.part_labels)
 
 
 @pytest.mark.parametrize(
@@ -221,13 +221,13 @@ def test_verdicts_and_wrong_spans_must_agree(tmp_path, correct, refused):
 )
 def test_labels_that_are_none_are_wrong_rows(row):
     with pytest.raises(WrongRow):
-        without_part_labels(row)
+        split_part_labels(row)
 
 
 def test_rows_of_whole_answers_are_as_they_were():
     row = {"id": "a", "correct": True}
-    assert without_part_labels(row) == (row, None)
-    assert without_part_labels("text") == ("text", None)
+    assert split_part_labels(row) == (row, None)
+    assert split_part_labels("text") == ("text", None)
 
 
 SCHEMA = {
@@ -447,7 +447,7 @@ def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path
     made = [row | {"id": "whole"}, with_gap(row, "other", 0, lists), with_gap(row, "own", 7, lists)]
     write(tmp_path / "gaps.jsonl", made)
     reading = Reading(vocabulary=1000)
-    frame = read_answers(tmp_path / "gaps.jsonl", reading).frame
+    frame = read_file(tmp_path / "gaps.jsonl", reading).frame
     assert frame["partial"].is_null().to_list() == [True, False, False]
     fitted = load("C.json", "log_ridge")
     (alone,) = tracecal.Calibrator.load("C.json").score(
@@ -472,7 +472,7 @@ def test_a_part_is_scored_where_its_own_tokens_have_what_it_needs(here, tmp_path
 def test_whole_answers_with_a_gap_are_read_as_before(here, tmp_path):
     row = next(rows(1, 7, labelled=False))
     write(tmp_path / "gap.jsonl", [with_gap(row, "a", 0, ["surprisal", "entropy"])])
-    frame = read_answers(tmp_path / "gap.jsonl").frame
+    frame = read_file(tmp_path / "gap.jsonl").frame
     assert frame.select("surprisal", "entropy").row(0) == (None, None)
     assert frame["lacks"][0] == "the log-probability of token 1 is not given"
     row = frame["partial"][0]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.made import answers, stored
-from tracecal.answers.imported_traces import entropies_of
+from tracecal.answers.imported_traces import entropy_metadata
 from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import group_answers
 from tracecal.calibration.predictions import calibrate_all
@@ -557,7 +557,7 @@ def test_long_answers_keep_their_order_by_log_likelihood_and_length():
 
 
 def test_a_workflows_calibrator_says_how_many_tokens_its_entropies_came_from():
-    metadata = entropies_of(bounded(answers(5), 20), Reading(vocabulary=1000))
+    metadata = entropy_metadata(bounded(answers(5), 20), Reading(vocabulary=1000))
     held = fitted_on(metadata, pl.Series([True, False]), "m", [], "t")
     assert (held["entropy"], held["top_k"], held["vocabulary"]) == ("top-k", 20, 1000)
 

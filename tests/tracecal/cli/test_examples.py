@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.cli.main import main
 
@@ -70,7 +70,7 @@ def test_the_page_says_how_many_answers_are_kept(calibrated, monkeypatch):
     new = pl.read_ndjson("scored.jsonl")
     assert new["reason"].null_count() == new.height
     assert f"keeps {new['keep'].sum()} of the {new.height} new answers" in PAGE
-    wrong = 1 - read_answers(LABELLED).frame["correct"].mean()
+    wrong = 1 - read_file(LABELLED).frame["correct"].mean()
     stored = json.loads(Path("C.json").read_text(encoding="utf-8"))
     certified = stored[stored["fitted_on"]["estimator"]]["risk_control"]["thresholds"]
     (own,) = [one for one in certified if one["error_rate"] == RATE]
@@ -98,8 +98,8 @@ def test_labelled_and_new_answers_are_to_different_questions():
     ]
     assert len(asked) == 400 + 94
     assert max(Counter(asked).values()) == 1
-    assert read_answers(LABELLED).frame["correct"].null_count() == 0
-    assert read_answers(NEW).frame["correct"].null_count() == 94
+    assert read_file(LABELLED).frame["correct"].null_count() == 0
+    assert read_file(NEW).frame["correct"].null_count() == 94
     assert LABELLED.stat().st_size < 1.5e6
 
 
@@ -114,8 +114,8 @@ def test_every_form_gives_the_same_probabilities(calibrator, name, tmp_path):
 
 
 def test_exact_entropies_lie_within_the_bounds(calibrator):
-    listed = read_answers(NEW, Reading(vocabulary=49152)).frame.head(4)
-    exact = read_answers(EXAMPLES / "columns.jsonl").frame
+    listed = read_file(NEW, Reading(vocabulary=49152)).frame.head(4)
+    exact = read_file(EXAMPLES / "columns.jsonl").frame
     assert exact["example_id"].equals(listed["example_id"])
 
     def flat(frame, name):
@@ -135,7 +135,7 @@ def test_the_page_names_every_file():
 
 
 def test_the_forms_tell_what_they_can():
-    frames = {name: read_answers(EXAMPLES / name).frame for name in TRACED}
+    frames = {name: read_file(EXAMPLES / name).frame for name in TRACED}
     assert all(set(frame["stop_token"]) == {"included"} for frame in frames.values())
     assert frames["inspect.json"]["correct"].null_count() == 0
     with_ids = ("openai_batch.jsonl", "openai_completions.jsonl", "llama_cpp.jsonl", "sglang.jsonl")
@@ -147,8 +147,8 @@ def test_the_forms_tell_what_they_can():
 def test_an_evaluation_without_probabilities_says_so_answer_by_answer(calibrator, tmp_path):
     found = scored(calibrator, "samples_cities.jsonl", tmp_path, "--id", "doc.id")
     assert set(found["reason"]) == {"no log-probabilities are given"}
-    verdicts = read_answers(EXAMPLES / "samples_cities.jsonl", Reading(id="doc.id")).frame
-    inspected = read_answers(EXAMPLES / "inspect.json").frame
+    verdicts = read_file(EXAMPLES / "samples_cities.jsonl", Reading(id="doc.id")).frame
+    inspected = read_file(EXAMPLES / "inspect.json").frame
     assert verdicts.select("example_id", "correct").equals(
         inspected.select("example_id", "correct")
     )

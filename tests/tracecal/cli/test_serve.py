@@ -10,7 +10,7 @@ import pytest
 from support.log_rows import TWO, batch, chat, token, write
 from support.running import ASK, CHAT, KEY, OF_JSON, READING, command, events, proxied
 from support.upstream import ANSWERS, CHUNKS, Upstream
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 @pytest.fixture
 def expected(of_top_k, tmp_path):
     """The confidence that scoring the same answer in a file gives."""
-    answers = read_answers(write(tmp_path / "a.jsonl", [batch(chat())]), READING).frame
+    answers = read_file(write(tmp_path / "a.jsonl", [batch(chat())]), READING).frame
     return score_answers(answers, of_top_k, 0.3).row(0, named=True)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
 
 from support.made import answers
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.calibrator.fitting import FitSettings, labelled
 from tracecal.calibrator.parts import score_parts
 from tracecal.calibrator.schema import DEFAULT, load
@@ -41,7 +41,7 @@ def test_new_answers_have_the_probabilities_of_score_and_known_ones_those_of_oth
     new = answers(10, seed=9).with_columns(example_id=pl.format("new{}", pl.int_range(pl.len())))
     frame = pl.concat([answers().head(20), new])
     frame.write_ndjson(tmp_path / "log.jsonl")
-    read = read_answers(tmp_path / "log.jsonl", with_rows=True)
+    read = read_file(tmp_path / "log.jsonl", keep_rows=True)
     calibrators = fits(content, "made up")
     data = page_data(read, "log.jsonl", calibrators)
     shown = data["answers"]
@@ -65,7 +65,7 @@ def test_a_calibrator_without_other_fits_leaves_its_own_answers_out_of_the_chart
     content = json.loads(json.dumps(content))
     del content[DEFAULT]["held_out"]
     answers(20).write_ndjson(tmp_path / "log.jsonl")
-    read = read_answers(tmp_path / "log.jsonl", with_rows=True)
+    read = read_file(tmp_path / "log.jsonl", keep_rows=True)
     shown = page_data(read, "log.jsonl", fits(content, "made up"))["answers"]
     assert shown["held_out"]["min_prob"] == [None] * 20
     assert "fitted on 20 of the answers" in caplog.text
@@ -81,7 +81,7 @@ def test_the_page_of_calibrate_has_every_estimator_by_fits_that_had_not_seen_the
     assert main(["calibrate", *told, "--config", "fit.yaml", "--report", "r.html"]) == 0
     shown = data(tmp_path / "r.answers.html")
     settings = FitSettings(splits={"count": 1}, bootstrap={"resamples": 20})
-    known = labelled(read_answers("labelled.jsonl").frame, "t", settings)
+    known = labelled(read_file("labelled.jsonl").frame, "t", settings)
     expected = known.cross_fitted(settings)
     for name in (DEFAULT, "trace_plus", "min_prob"):
         own = expected.filter(estimator=name).sort("example_id")["probability"].to_list()
@@ -214,7 +214,7 @@ def of_parts(calibrated, monkeypatch):
 def test_parts_of_a_file_have_the_probabilities_of_score(of_parts):
     page = explored(of_parts, "new.jsonl", "--calibrator", "C.json")
     shown, places = data(page)["answers"], data(page)["places"]
-    scored = score_parts(read_answers("new.jsonl").frame, load("C.json", "trace_plus"))
+    scored = score_parts(read_file("new.jsonl").frame, load("C.json", "trace_plus"))
     known = {
         f"{example}/{part['name']}": part
         for example, parts in scored.select("example_id", "parts").iter_rows()

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from tracecal.answers.reading import Format, Reading
+from tracecal.answers.reading import FormatName, Reading
 from tracecal.io.settings import Repository, Revision, Slug, Strict, require_fields
 
 Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -84,7 +84,7 @@ class AnsweringSource(ModelSource):
         None,
         description="files of answers made elsewhere, {task} filled in; docs/reference/formats.md",
     )
-    format: Format = Field("auto", description="of the answers; auto: detected in each row")
+    format: FormatName = Field("auto", description="of the answers; auto: detected in each row")
     reading: Reading = Field(Reading(), description="how the answers are read")
     end_token: bool = Field(
         False, description="in a replay, put the model's end token after answers given as text"

@@ -1,4 +1,4 @@
-"""Answers from files as traces."""
+"""Answers from files as a traces file: its rows, and its metadata on their kind and entropies."""
 
 import polars as pl
 import pyarrow as pa
@@ -10,7 +10,7 @@ from tracecal.io.journal import Row
 from tracecal.io.log import LOGGER
 from tracecal.io.traces import SCHEMA_VERSION, TRACES, WITHOUT_ENTROPY
 
-# Columns besides those of all traces; null where unknown
+# Columns besides those of all traces; null where unknown.
 EXTRA_COLUMNS = {
     "entropy_lower": pa.list_(pa.float32()),
     "entropy_upper": pa.list_(pa.float32()),
@@ -20,35 +20,32 @@ IMPORTED = pa.schema([*TRACES, *EXTRA_COLUMNS.items()])
 NO_TEXT = "·"
 
 
-def as_traces(answers: pl.DataFrame) -> list[Row]:
-    """Answers as rows of a traces file (columns of IMPORTED)."""
-    marks = pl.col("surprisal").list.eval(pl.lit(NO_TEXT)).alias("tokens")
+def trace_rows(answers: pl.DataFrame) -> list[Row]:
+    """The rows of a traces file (columns of `IMPORTED`) from answers (columns of `RECORDS`)."""
+    placeholders = pl.col("surprisal").list.eval(pl.lit(NO_TEXT)).alias("tokens")
     complete = answers.with_columns(
         pl.col("answer", "prompt", "finish_reason").fill_null(""),
-        pl.coalesce("tokens", marks),
+        pl.coalesce("tokens", placeholders),
     )
     return complete.select(IMPORTED.names).to_dicts()
 
 
-def kind_of(answers: pl.DataFrame) -> dict[str, str]:
-    """Metadata of a traces file on the kind of its answers.
-
-    Raises `InputError` where they are of several kinds.
-    """
+def kind_metadata(answers: pl.DataFrame) -> dict[str, str]:
+    """Metadata on the kind of the answers. Raises `InputError` where they are of several kinds."""
     metadata = {
         "schema_version": SCHEMA_VERSION,
-        "stop_token": _kind(answers, "stop_token") or "none",
-        "processed": _kind(answers, "processed") or "unknown",
+        "stop_token": _common_kind(answers, "stop_token") or "none",
+        "processed": _common_kind(answers, "processed") or "unknown",
     }
-    if (reasoning := _reasoning(answers)) != "none":
+    if (reasoning := _common_reasoning(answers)) != "none":
         metadata["reasoning"] = reasoning
     if models := answers["model"].drop_nulls().unique().sort().to_list():
         metadata["known_as"] = "\n".join(models)
     return metadata
 
 
-def entropies_of(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
-    """Metadata of a traces file on its entropies: how they are known, and where they are not."""
+def entropy_metadata(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
+    """Metadata on the entropies of the answers: how they are known, and how many are not."""
     metadata = {"entropy": entropy_kind(answers)}
     if (top_k := answers["top_k"].drop_nulls().mode().min()) is not None:
         metadata["top_k"] = str(top_k)
@@ -63,8 +60,8 @@ def entropies_of(answers: pl.DataFrame, reading: Reading) -> dict[str, str]:
     return metadata
 
 
-def _reasoning(answers: pl.DataFrame) -> str:
-    """Of which tokens all traces are. Traces of whole texts may be of answers without reasoning."""
+def _common_reasoning(answers: pl.DataFrame) -> str:
+    """Whose tokens all traces hold. Traces of whole texts may be of answers without reasoning."""
     kinds = {*answers["reasoning"]}
     kinds -= {"none"} if "within" in kinds else set()
     if len(kinds) > 1:
@@ -76,7 +73,7 @@ def _reasoning(answers: pl.DataFrame) -> str:
     return kinds.pop()
 
 
-def _kind(answers: pl.DataFrame, column: str) -> str | None:
+def _common_kind(answers: pl.DataFrame, column: str) -> str | None:
     """The kind of all answers that state one; None where none does."""
     kinds = answers.filter(pl.col(column) != "none")[column].unique().sort().to_list()
     if len(kinds) > 1:

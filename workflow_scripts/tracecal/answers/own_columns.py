@@ -1,21 +1,28 @@
-"""Columns of a user's own in answers."""
+"""The user's own columns: numbers that files of answers hold beside the trace.
+
+Answers hold them as the list `also` (see `record.RECORDS`); a calibrator calls them `also.<name>`.
+"""
 
 import polars as pl
 
-# The folder of a user's own columns, which answers hold as `also`.
-ALSO = "also."
+ALSO = "also."  # before the name of an own column
 
 
 def own_column(name: str) -> pl.Expr:
-    """The value of a user's own column."""
-    own = pl.element().struct.field("name") == name
-    values = pl.element().filter(own).struct.field("value")
+    """The value of the own column `name`, null where the answer has none.
+
+    >>> also = [[{"name": "judge", "path": "judge.score", "value": 0.5}], []]
+    >>> pl.DataFrame({"also": also}).select(own_column("judge")).to_series().to_list()
+    [0.5, None]
+    """
+    has_name = pl.element().struct.field("name") == name
+    values = pl.element().filter(has_name).struct.field("value")
     return pl.col("also").list.eval(values).list.first()
 
 
-def also_in(answers: pl.DataFrame) -> dict[str, str]:
-    """The further columns of answers by name, with their paths in a row."""
-    told = answers.select(pl.col("also").explode()).unnest("also").drop_nulls("name")
+def own_column_paths(answers: pl.DataFrame) -> dict[str, str]:
+    """The paths of the own columns of answers, by their names."""
+    columns = answers.select(pl.col("also").explode()).unnest("also").drop_nulls("name")
     return dict(
-        told.unique("name", keep="first", maintain_order=True).select("name", "path").rows()
+        columns.unique("name", keep="first", maintain_order=True).select("name", "path").rows()
     )

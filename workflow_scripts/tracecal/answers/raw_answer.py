@@ -1,8 +1,12 @@
-"""An answer as its format states it."""
+"""An answer as its format states it, before its trace is computed.
 
-from collections.abc import Sequence
+A format makes a `RawAnswer` of a row, `reasoning` cuts it to the tokens of the trace, and `trace`
+makes the `Record` of it.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from tracecal.answers.step import Step
 
@@ -13,13 +17,21 @@ Reasoning = Literal["none", "apart", "within", "alone"]
 
 @dataclass(frozen=True, kw_only=True)
 class Details:
-    """What a row says of its answer besides the trace; null where it says nothing.
+    """What a row states about its answer besides the trace; None where it states nothing.
 
-    `stop_token` says whether the trace includes the stop token ('none': it ended without one),
-    `processed` whether its probabilities are those after temperature, penalties or truncation.
-    `reasoning` says whether it precedes the answer, and of which tokens the trace then is: of the
-    answer ('apart'), of the reasoning ('alone') or of both ('within'). Answers to variants of one
-    question share a `group_id`. `created` is when it was given, in seconds since 1970.
+    Attributes
+    ----------
+    stop_token
+        Whether the trace includes the stop token; 'none' where the answer ended without one.
+    processed
+        Whether the probabilities are those after temperature, penalties or truncation.
+    reasoning
+        Whether reasoning precedes the answer, and whose tokens the trace then holds: the answer's
+        ('apart'), the reasoning's ('alone') or both ('within').
+    group_id
+        Shared by the answers to variants of one question.
+    created
+        When the answer was given, in seconds since 1970.
     """
 
     answer: str | None = None
@@ -39,13 +51,19 @@ class Details:
 
 @dataclass(frozen=True)
 class RawAnswer(Details):
-    """An answer as its format states it; `exact` holds entropies that need not be computed, null
-    at tokens that lack one.
+    """An answer as its format states it.
 
-    `thoughts` is the reasoning that is stated beside the answer, empty where it is not shown; null
-    where there is none.
+    Attributes
+    ----------
+    exact
+        Entropies that need not be computed, by name; None at tokens that lack one.
+    thoughts
+        The reasoning beside the answer, empty where it is hidden; None without reasoning.
+    verdicts
+        The verdicts of a harness, by their paths in the row; one counts where no label is named.
     """
 
     steps: Sequence[Step] = ()
     exact: dict[str, Sequence[float | None]] = field(default_factory=dict)
     thoughts: str | None = None
+    verdicts: Mapping[str, Any] = field(default_factory=dict)

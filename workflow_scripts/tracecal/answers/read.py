@@ -1,4 +1,8 @@
-"""Reading a file of answers."""
+"""Answers of a file or of rows: their records, their labels, and why rows are invalid.
+
+`read_file` opens a file of any kind (`row_file`), reads each row into a record (`row`), and makes a
+frame of the records. `sources.read_answers` is the public function.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,127 +12,148 @@ from typing import Any
 import polars as pl
 from tqdm import tqdm
 
-from tracecal.answers.parts.labels import PartLabels, without_part_labels
+from tracecal.answers.parts.labels import PartLabels, split_part_labels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
 from tracecal.answers.row import read_row
-from tracecal.answers.row_file import _numbered, _opened
-from tracecal.answers.wrong_row import WrongRow, listed
+from tracecal.answers.row_file import numbered, open_rows
+from tracecal.answers.wrong_row import WrongRow, describe_wrong_rows
 from tracecal.errors import InputError
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
-THE_DATA = "the data"  # answers that are of no file
-# What holds of all the workflow's own traces.
-OF_TRACES = {"stop_token": "included", "processed": "no"}
+THE_DATA = "the data"  # the source of answers without a file
+# True of all traces of the workflow.
+TRACES_READING = {"stop_token": "included", "processed": "no"}
+# Whether to keep the row of each answer, or what to keep of an id and its row.
+KeepRows = bool | Callable[[str, dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers (a row per record, columns of `RECORDS`), and why the other rows are invalid.
+    """Answers, a row per record.
 
-    `metadata` says how the file was made, where it says so itself. `of_parts` holds, by the
-    answer's id, the labels of parts of answers; `rows` the records' own rows, as the file has them
-    or what was made of them, where these were asked for. `where` is the file, in messages.
+    Attributes
+    ----------
+    frame
+        Columns of `RECORDS`.
+    wrong_rows
+        Why the other rows are invalid.
+    metadata
+        How the file was made, where it says so.
+    part_labels
+        Labels of parts of answers, by the id of the answer.
+    rows
+        The row of each record, where it was kept.
+    source
+        The file, for messages.
     """
 
     frame: pl.DataFrame
-    wrong: list[str]
+    wrong_rows: list[str]
     metadata: dict[str, str]
-    of_parts: dict[str, PartLabels] = field(default_factory=dict)
+    part_labels: dict[str, PartLabels] = field(default_factory=dict)
     rows: Sequence[Any] = ()
-    where: str = THE_DATA
+    source: str = THE_DATA
 
 
-def read_answers(
+def read_file(
     path: str | Path,
     reading: Reading | None = None,
     ids: Collection[str] | None = None,
-    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    keep_rows: KeepRows = False,
     progress: bool = False,
 ) -> Answers:
-    """The answers of a file, `with_rows` those too, or what it makes of an id and its row. Rows are
-    identified by id, never by position.
+    """Read the answers of a file; a row is identified by its id, never by its position.
 
-    `ids` are the valid ones; null: any. Raises `InputError` where the file holds no usable answer,
-    or where it has invalid rows and `reading` does not skip them.
+    `ids` are the valid ids; None: any. Raises `InputError` where no answer is usable, or a row is
+    invalid and `reading` does not skip it.
     """
     path = Path(path)
     require_regular(path, MOST_BYTES)
-    rows, metadata = _opened(path)
+    rows, metadata = open_rows(path)
     rows = tqdm(rows, f"Reading {path.name}", unit=" rows", disable=not progress)
-    return _read(rows, metadata, str(path), reading or Reading(), ids, with_rows)
+    return _read(rows, metadata, str(path), reading or Reading(), ids, keep_rows)
 
 
-def answers_of(
+def read_rows(
     rows: Iterable[Any],
     reading: Reading,
-    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    keep_rows: KeepRows = False,
     progress: bool = False,
 ) -> Answers:
-    """The answers of rows as a file of JSON Lines would hold them; otherwise as `read_answers`."""
-    shown = tqdm(rows, "Reading", unit=" rows", disable=not progress)
-    return _read(_numbered(shown), {}, THE_DATA, reading, None, with_rows)
+    """Read the answers of rows as JSON Lines hold them; see `read_file`.
+
+    >>> rows = [{"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5]}]
+    >>> read_rows(rows, Reading()).frame["surprisal"].to_list()
+    [[0.25, 0.5]]
+    """
+    rows = tqdm(rows, "Reading", unit=" rows", disable=not progress)
+    return _read(numbered(rows), {}, THE_DATA, reading, None, keep_rows)
 
 
 def _read(
     rows: Iterable[tuple[str, Any]],
     metadata: dict[str, str],
-    where: str,
+    source: str,
     reading: Reading,
     ids: Collection[str] | None,
-    with_rows: bool | Callable[[str, dict[str, Any]], Any],
+    keep_rows: KeepRows,
 ) -> Answers:
-    """The answers of rows, each with its place `where` they are from; see `read_answers`."""
-    of_run = "schema_version" in metadata
-    if of_run:
-        reading = _as_traces(reading, metadata)
+    is_run = "schema_version" in metadata
+    if is_run:
+        reading = _traces_reading(reading, metadata)
     records: dict[str, Record] = {}
-    of_parts: dict[str, PartLabels] = {}
-    wrong, kept = [], []
+    part_labels: dict[str, PartLabels] = {}
+    wrong_rows, rows_of_records = [], []
     for place, row in rows:
         try:
             if isinstance(row, ValueError):
                 raise WrongRow(f"it is not JSON ({row})")
             if reading.filter is not None and row.get("filter", reading.filter) != reading.filter:
                 continue
-            row, labels = without_part_labels(row)
+            row, labels = split_part_labels(row)
             record = read_row(row, reading)
-            if of_run:
+            if is_run:
                 record = replace(record, reasoning=metadata.get("reasoning", "none"))
-            known = of_parts.get(record.example_id)
-            if labels and known and (both := known.and_of(labels)):
-                of_parts[record.example_id] = both
+            example_id = record.example_id
+            earlier = part_labels.get(example_id)
+            if labels and earlier and (merged := earlier.merge(labels)):
+                part_labels[example_id] = merged
                 continue
-            _require_new(record.example_id, records, ids, row)
-            records[record.example_id] = record
+            _require_new_id(example_id, records, ids, row)
+            records[example_id] = record
             if labels is not None:
-                of_parts[record.example_id] = labels
-            if with_rows:
-                kept.append(row if with_rows is True else with_rows(record.example_id, row))
+                part_labels[example_id] = labels
+            if keep_rows:
+                rows_of_records.append(row if keep_rows is True else keep_rows(example_id, row))
         except WrongRow as error:
-            wrong.append(f"{place}: {error}")
-    if wrong and reading.wrong_rows == "stop":
+            wrong_rows.append(f"{place}: {error}")
+    if wrong_rows and reading.wrong_rows == "stop":
         raise InputError(
-            f"{where}: {listed(wrong)}. Correct them, or leave them out (wrong_rows: skip)."
+            f"{source}: {describe_wrong_rows(wrong_rows)}. Correct them, or leave them out "
+            "(wrong_rows: skip)."
         )
     if not records:
-        raise InputError(f"{where} holds no usable answer. {listed(wrong)}")
-    return Answers(as_frame(records.values()), wrong, metadata, of_parts, kept, where)
+        raise InputError(f"{source} holds no usable answer. {describe_wrong_rows(wrong_rows)}")
+    frame = as_frame(records.values())
+    return Answers(frame, wrong_rows, metadata, part_labels, rows_of_records, source)
 
 
-def _require_new(
-    example_id: str, known: Collection[str], ids: Collection[str] | None, row: Any
+def _require_new_id(
+    example_id: str, records: Collection[str], ids: Collection[str] | None, row: Any
 ) -> None:
-    if example_id in known:
+    if example_id in records:
         hint = ", under another filter: name one as 'filter'" if "filter" in row else ""
         raise WrongRow(f"duplicate id {example_id!r}{hint}")
     if ids is not None and example_id not in ids:
         raise WrongRow(f"no example of the task has the id {example_id!r}")
 
 
-def _as_traces(reading: Reading, metadata: dict[str, str]) -> Reading:
-    """How to read the workflow's own traces, whose metadata say how they were made."""
+def _traces_reading(reading: Reading, metadata: dict[str, str]) -> Reading:
+    """How to read traces of the workflow, whose metadata say how they were made."""
     # Tokens of reasoning were told apart when the traces were made, or never.
-    reading = reading.model_copy(update={"reasoning": "within"})
-    unset = {key: value for key, value in OF_TRACES.items() if getattr(reading, key) == "auto"}
-    return reading.model_copy(update=unset | {"model": reading.model or metadata.get("model")})
+    update = {
+        key: value for key, value in TRACES_READING.items() if getattr(reading, key) == "auto"
+    }
+    model = reading.model or metadata.get("model")
+    return reading.model_copy(update=update | {"reasoning": "within", "model": model})

@@ -6,8 +6,9 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from tracecal.io.settings import Strict, with_parameters
 
-# Those that `formats` reads, which takes Polars: every start of the workflow loads this file.
-FORMATS = (
+# As in `formats.registry`, which takes Polars: every start of the workflow loads this file.
+FormatName = Literal[
+    "auto",
     "inspect",
     "lm_eval",
     "openai_chat",
@@ -17,8 +18,7 @@ FORMATS = (
     "sglang",
     "ollama",
     "columns",
-)
-Format = Literal["auto", *FORMATS]
+]
 
 
 @with_parameters
@@ -34,7 +34,7 @@ class Reading(Strict):
     151936
     """
 
-    format: Format = Field("auto", description="auto: recognised from each row")
+    format: FormatName = Field("auto", description="auto: recognised from each row")
     vocabulary: PositiveInt | None = Field(
         None, description="size of the model's vocabulary: entropies from top-k need it"
     )

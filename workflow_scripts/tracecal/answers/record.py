@@ -1,4 +1,7 @@
-"""One answer and its trace."""
+"""Records: answers with their traces, as one row per answer of a frame.
+
+`trace.make_record` makes a `Record` of a row, and `as_frame` a frame with the columns `RECORDS`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,10 +42,19 @@ RECORDS = {
 class Record(Details):
     """One answer and its trace.
 
-    `surprisal` and the entropies have an entry per token, in nats. `entropy` is exact where there
-    are no bounds, else their midpoint, from `top_k` tokens at each step; `lacks` says why a trace
-    is incomplete. `partial` then holds its lists, null at the tokens that lack a value, for parts
-    of the answer that lack none. `also` holds the columns of a user's own that were asked for.
+    Attributes
+    ----------
+    surprisal, entropy, entropy_lower, entropy_upper
+        One number per token, in nats. `entropy` is exact without bounds, else their midpoint.
+    top_k
+        The largest number of tokens listed at a step, where entropies have bounds.
+    lacks
+        Why the trace is incomplete.
+    partial
+        The lists of an incomplete trace, None at tokens that lack a value: parts of the answer may
+        lack none.
+    also
+        The user's own columns: `name`, `path` and `value` of each.
     """
 
     example_id: str
@@ -56,7 +68,7 @@ class Record(Details):
     also: Sequence[Mapping[str, str | float | None]] | None = None
 
 
-# Whether an answer has exact entropies, the middle of top-k bounds, or none.
+# Whether an answer has exact entropies, midpoints of top-k bounds, or none.
 ENTROPY_KIND = (
     pl.when(pl.col("entropy").is_null())
     .then(pl.lit("none"))
@@ -67,19 +79,21 @@ ENTROPY_KIND = (
 
 
 def entropy_kind(answers: pl.DataFrame) -> str:
-    """The `ENTROPY_KIND` of answers (columns of `RECORDS`): top-k where any answer's is."""
+    """The `ENTROPY_KIND` of answers (columns of `RECORDS`): top-k where one answer's is."""
     kinds = set(answers.select(ENTROPY_KIND).to_series())
     return next((kind for kind in ("top-k", "exact") if kind in kinds), "none")
 
 
 def with_partial(answers: pl.DataFrame) -> pl.DataFrame:
-    """The answers with lists that are null at the tokens that lack a value, where whole ones are
-    missing.
-    """
-    parts = pl.col("partial").struct
-    return answers.with_columns(pl.coalesce(name, parts.field(name)) for name in TRACE)
+    """Fill the missing lists of answers with those of `partial`, null at tokens without a value."""
+    partial = pl.col("partial").struct
+    return answers.with_columns(pl.coalesce(name, partial.field(name)) for name in TRACE)
 
 
 def as_frame(records: Iterable[Record]) -> pl.DataFrame:
-    """The columns of `RECORDS`, a row per record, in their order."""
+    """Make a frame with the columns of `RECORDS`, a row per record, in their order.
+
+    >>> as_frame([Record("sum", surprisal=[0.25, 0.5])])["surprisal"].to_list()
+    [[0.25, 0.5]]
+    """
     return pl.DataFrame([vars(record) for record in records], schema=RECORDS)

@@ -1,21 +1,24 @@
-"""One row of a file of answers."""
+"""One row of a file of answers, read into a record.
+
+`read_row` takes the answer out of its envelope, lets its format read it, and adds what the row
+says beside it: the id, the verdict, the request and own columns.
+"""
 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
-
-from tracecal.answers.formats.registry import FORMATS
-from tracecal.answers.moment import moment
+from tracecal.answers.formats.format import Row
+from tracecal.answers.formats.registry import FORMATS, recognise
+from tracecal.answers.moment import parse_moment
+from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record
-from tracecal.answers.trace import record
-from tracecal.answers.verdict import VERDICTS, one_verdict, verdict
+from tracecal.answers.trace import make_record
+from tracecal.answers.verdict import VERDICTS, agreed_verdict, parse_verdict
 from tracecal.answers.wrong_row import WrongRow
 
-Row = dict[str, Any]
 # The settings of a request that can change probabilities, and the values at which they do not. No
 # server divides by a temperature of 0: it takes the likeliest token, and states what 1 would give
 # (https://github.com/standardcompletions/rfcs/issues/11; vLLM, SGLang and llama.cpp do so).
@@ -36,9 +39,12 @@ TIMES = ("created", "created_at", "completed_at", "timestamp", "startTime")
 
 
 def read_row(row: Any, reading: Reading) -> Record:
-    """The answer of one row: a format's object itself, or an object with that as `response`.
+    """Read the answer of a row: the object of a format, or an object with it as `response`.
 
     Raises `WrongRow`.
+
+    >>> read_row({"id": "sum", "answer": "5", "logprobs": [-0.25, -0.5]}, Reading()).surprisal
+    [0.25, 0.5]
     """
     if not isinstance(row, dict):
         raise WrongRow("it is not a JSON object")
@@ -46,33 +52,24 @@ def read_row(row: Any, reading: Reading) -> Record:
         raise WrongRow("the request failed")
     body = _body(row)
     if reading.columns:
-        body = {name: find(row, path) for name, path in reading.columns.items()}
-    name = _name(body, reading)
+        body = {name: value_at(row, path) for name, path in reading.columns.items()}
+    answer_format = recognise(body) if reading.format == "auto" else FORMATS[reading.format]
     request = _request(row, body)
     if request.get("temperature") == 0:
         reading = reading.model_copy(update={"greedy": True})
-    try:
-        raw = FORMATS[name][1](body, reading.label)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise WrongRow(f"as {name}, {where}: {first['msg']}") from error
-    if raw.processed == "unknown" and request and _neutral(request):
+    raw = answer_format.read_row(body)
+    if raw.processed == "unknown" and request and _is_neutral(request):
         raw = replace(raw, processed="no")
-    raw = replace(raw, correct=_label(row, body, reading, raw.correct))
+    raw = replace(raw, correct=_correct(row, body, reading, raw))
     if isinstance(row.get("group_id"), str | int):
         raw = replace(raw, group_id=str(row["group_id"]))
-    times = (moment(source.get(name)) for source in (body, row) for name in TIMES)
-    raw = replace(raw, created=next((time for time in times if time is not None), None))
-    answer = record(_id(row, body, reading), raw, reading)
+    moments = (parse_moment(source.get(name)) for source in (body, row) for name in TIMES)
+    raw = replace(raw, created=next((moment for moment in moments if moment is not None), None))
+    record = make_record(_example_id(row, body, reading), raw, reading)
     if reading.also:
-        answer = replace(answer, also=_also(row, body, reading.also))
-    texts = [text for text in vars(answer).values() if isinstance(text, str)]
-    try:
-        "".join([*texts, *(answer.tokens or ())]).encode()
-    except UnicodeEncodeError as error:
-        raise WrongRow("one of its texts holds an unpaired surrogate") from error
-    return answer
+        record = replace(record, also=_own_columns(row, body, reading.also))
+    _require_encodable(record)
+    return record
 
 
 def _body(row: Row) -> Row:
@@ -89,31 +86,22 @@ def _body(row: Row) -> Row:
 
 
 def _request(row: Row, body: Row) -> Row:
-    """The request's settings, where a file keeps them beside the answer."""
+    """The settings of the request, where a file keeps them beside the answer."""
     request = row.get("request") or body.get("generation_settings") or {}
     request = request.get("body", request) if isinstance(request, dict) else {}
     return request if isinstance(request, dict) else {}
 
 
-def _neutral(request: Row) -> bool:
-    """Whether nothing in a request changes the probabilities, so that processed ones are raw."""
+def _is_neutral(request: Row) -> bool:
+    """Whether nothing in a request changes probabilities, so that processed ones are raw."""
     return request.get("temperature") is not None and all(
         request.get(name) is None or request[name] in values for name, values in NEUTRAL.items()
     )
 
 
-def _name(body: Row, reading: Reading) -> str:
-    if reading.format != "auto":
-        return reading.format
-    for name, (recognised, _) in FORMATS.items():
-        if recognised(body):
-            return name
-    raise WrongRow(f"its format is unknown; expected one of {', '.join(FORMATS)}")
-
-
-def _id(row: Row, body: Row, reading: Reading) -> str:
+def _example_id(row: Row, body: Row, reading: Reading) -> str:
     if reading.id is not None:
-        value = find(row, reading.id)
+        value = value_at(row, reading.id)
     else:
         values = (source.get(key) for source in (row, body) for key in IDS)
         value = next((value for value in values if value not in ("", None)), None)
@@ -123,51 +111,72 @@ def _id(row: Row, body: Row, reading: Reading) -> str:
     return str(value) if epoch in (None, 1) else f"{value}#epoch-{epoch}"
 
 
-def _label(row: Row, body: Row, reading: Reading, own: bool | None) -> bool | None:
-    """The first of three sources that a row has; the verdicts of one source must agree.
+def _correct(row: Row, body: Row, reading: Reading, raw: RawAnswer) -> bool | None:
+    """The verdict of the first source that a row has; verdicts of one source must agree.
 
     1. The verdict of `tracecal label`, which may be unsure.
-    2. That at the path `label`, else the answer's `own`.
-    3. Without `label`: `own`, and those under the names LABELS in the row and in the answer.
+    2. With `label`: the verdict at that path, else the one of the format.
+    3. Without: the one of the format, and those named as in `LABELS` in the row and the answer.
     """
-    if isinstance(given := row.get("labelled"), dict):
-        return verdict(given.get("correct"))
+    correct = raw.correct
+    if raw.verdicts and reading.label is None:
+        correct = _harness_verdict(raw.verdicts)
+    if isinstance(labelled := row.get("labelled"), dict):
+        return parse_verdict(labelled.get("correct"))
     if reading.label is not None:
-        found = one_verdict(row=find(row, reading.label), answer=find(body, reading.label))
-        return own if found is None else found
+        at_path = agreed_verdict(
+            row=value_at(row, reading.label), answer=value_at(body, reading.label)
+        )
+        return correct if at_path is None else at_path
     # Columns that are named, and a harness's own metrics, are not second-guessed.
-    looked_at = ("correct",) if reading.columns else () if "metrics" in body else LABELS
-    beside = {name: row.get(name) for name in looked_at}
-    inside = {f"response.{name}": body.get(name) for name in looked_at if body is not row}
-    return one_verdict(answer=own, **beside, **inside)
+    names = ("correct",) if reading.columns else () if "metrics" in body else LABELS
+    in_row = {name: row.get(name) for name in names}
+    in_body = {f"response.{name}": body.get(name) for name in names if body is not row}
+    return agreed_verdict(answer=correct, **in_row, **in_body)
 
 
-def _also(row: Row, body: Row, paths: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The columns of a user's own: numbers as they are, verdicts as 1 and 0; null where the row has
-    none.
-    """
-    found = []
+def _harness_verdict(verdicts: Mapping[str, Any]) -> bool | None:
+    if len(verdicts) > 1:
+        raise WrongRow(f"it has several verdicts ({', '.join(verdicts)}); name one as 'label'")
+    return parse_verdict(next(iter(verdicts.values())))
+
+
+def _own_columns(row: Row, body: Row, paths: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The user's own columns: numbers, and verdicts as 1 and 0; None where the row has none."""
+    columns = []
     for name, path in paths.items():
-        value = find(row, path)
-        value = find(body, path) if value is None else value
+        value = value_at(row, path)
+        value = value_at(body, path) if value is None else value
         try:
             number = None if value in (None, "") else _number(value)
         except (TypeError, ValueError) as error:
             raise WrongRow(f"{path} holds {value!r}, neither a number nor a verdict") from error
-        found.append({"name": name, "path": path, "value": number})
-    return found
+        columns.append({"name": name, "path": path, "value": number})
+    return columns
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or a verdict's; null for NaN. Raises `TypeError` or `ValueError`."""
+    """A finite number, or a verdict's; None for NaN. Raises `TypeError` or `ValueError`."""
     number = float(VERDICTS.get(value, value))
     if math.isinf(number):
         raise ValueError
     return None if math.isnan(number) else number
 
 
-def find(row: Any, path: str) -> Any:
-    """The value at a path such as 'scores.match.value'; null where there is none."""
+def _require_encodable(record: Record) -> None:
+    texts = [text for text in vars(record).values() if isinstance(text, str)]
+    try:
+        "".join([*texts, *(record.tokens or ())]).encode()
+    except UnicodeEncodeError as error:
+        raise WrongRow("one of its texts holds an unpaired surrogate") from error
+
+
+def value_at(row: Any, path: str) -> Any:
+    """The value at a path in nested mappings; None where there is none.
+
+    >>> value_at({"scores": {"match": {"value": "C"}}}, "scores.match.value")
+    'C'
+    """
     for key in path.split("."):
         row = row.get(key) if isinstance(row, dict) else None
     return row

@@ -1,4 +1,8 @@
-"""The rows of a file of answers."""
+"""The rows of a file of answers, whatever kind of file it is.
+
+`open_rows(path)` gives the rows, each with its place for messages, and the metadata of the file.
+The suffix decides, and anything else is read as JSON Lines or JSON.
+"""
 
 import csv
 import sqlite3
@@ -13,7 +17,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from tracecal.answers.proxy_texts import is_state, kept_rows
+from tracecal.answers.proxy_texts import is_sqlite, read_texts
 from tracecal.errors import InputError
 from tracecal.io.files import read_sealed
 from tracecal.io.input_files import parsed_json
@@ -31,19 +35,23 @@ UNREADABLE = (
     pl.exceptions.PolarsError,
 )
 Rows = Iterator[tuple[str, Any]]
+Metadata = dict[str, str]
 
 
-def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
-    """A file's rows, each with its place, and its metadata."""
-    openers: dict[str, Callable[[Path], tuple[Rows, dict[str, str]]]] = {
-        ".arrow": _arrow,
-        ".feather": _arrow,
-        ".parquet": _parquet,
-        ".csv": _csv,
-        ".eval": _inspect_log,
+def open_rows(path: Path) -> tuple[Rows, Metadata]:
+    """The rows of a file, each with its place, and the metadata. Raises `InputError`.
+
+    A row that is not JSON is the `ValueError` that says why.
+    """
+    readers: dict[str, Callable[[Path], tuple[Rows, Metadata]]] = {
+        ".arrow": _read_arrow,
+        ".feather": _read_arrow,
+        ".parquet": _read_parquet,
+        ".csv": _read_csv,
+        ".eval": _read_inspect_log,
     }
     try:
-        return _of_state(path) if is_state(path) else openers.get(path.suffix, _json)(path)
+        return _read_state(path) if is_sqlite(path) else readers.get(path.suffix, _read_json)(path)
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
@@ -53,56 +61,78 @@ def _opened(path: Path) -> tuple[Rows, dict[str, str]]:
 
 
 def json_rows(path: Path) -> Rows:
-    """The rows of JSON Lines or of one JSON list, each with its place; raises `InputError`."""
+    """The rows of JSON Lines or of one JSON list, each with its place. Raises `InputError`."""
     try:
-        return _json(path)[0]
+        return _read_json(path)[0]
     except UNREADABLE as error:
         raise InputError(f"{path} cannot be read ({error}); expected JSON.") from error
 
 
-def _arrow(path: Path) -> tuple[Rows, dict[str, str]]:
+def numbered(rows: Iterable[Any]) -> Rows:
+    """The rows, each with its number as its place.
+
+    >>> list(numbered([{"id": "a"}]))
+    [('row 1', {'id': 'a'})]
+    """
+    return ((f"row {number}", row) for number, row in enumerate(rows, 1))
+
+
+def _read_arrow(path: Path) -> tuple[Rows, Metadata]:
     with pa.ipc.open_file(pa.BufferReader(read_sealed(path))) as file:
         table = file.read_all()
     encoded = table.schema.metadata or {}
     metadata = {key.decode(): value.decode() for key, value in encoded.items()}
-    return _numbered(pl.from_arrow(table).iter_rows(named=True)), metadata
+    return numbered(pl.from_arrow(table).iter_rows(named=True)), metadata
 
 
-def _of_state(path: Path) -> tuple[Rows, dict[str, str]]:
-    rows = list(kept_rows(path, MOST_UNPACKED, LARGEST_RATIO))
+def _read_parquet(path: Path) -> tuple[Rows, Metadata]:
+    content = read_sealed(path)
+    rows = pl.read_parquet(content).iter_rows(named=True)
+    return numbered(rows), pl.read_parquet_metadata(BytesIO(content))
+
+
+def _read_state(path: Path) -> tuple[Rows, Metadata]:
+    rows = list(read_texts(path, MOST_UNPACKED, LARGEST_RATIO))
     if not rows:
         raise InputError(
             f"{path} holds no texts: 'tracecal serve --keep-texts' keeps those of its answers."
         )
-    return _numbered(rows), {}
+    return numbered(rows), {}
 
 
-def _csv(path: Path) -> tuple[Rows, dict[str, str]]:
+def _read_csv(path: Path) -> tuple[Rows, Metadata]:
     """Rows of text, where a cell that holds a JSON list or object counts as that."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file, strict=True))
-    return _numbered({name: _cell(text) for name, text in row.items()} for row in rows), {}
+    return numbered({name: _cell_value(text) for name, text in row.items()} for row in rows), {}
 
 
-def _cell(text: Any) -> Any:
-    """A cell's value; null where it is empty or missing."""
+def _cell_value(text: Any) -> Any:
+    """The value of a cell; None where it is empty or missing."""
     if isinstance(text, str) and text[:1] in ("[", "{"):
-        value = _parsed(text)
+        value = _parse(text)
         return text if isinstance(value, ValueError) else value
     return text or None
 
 
-def _parquet(path: Path) -> tuple[Rows, dict[str, str]]:
-    content = read_sealed(path)
-    rows = pl.read_parquet(content).iter_rows(named=True)
-    return _numbered(rows), pl.read_parquet_metadata(BytesIO(content))
+def _read_json(path: Path) -> tuple[Rows, Metadata]:
+    """JSON Lines; or one JSON document, a list of rows or an Inspect log."""
+    text = path.read_text(encoding="utf-8-sig")
+    # Only "\n" ends a row: texts may hold other line separators.
+    lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines:
+        return iter(()), {}
+    single = len(lines) == 1 or isinstance(_parse(lines[0][1]), ValueError)
+    document = _parse(text) if single else None
+    if document is None or isinstance(document, ValueError):
+        return ((place, _parse(line)) for place, line in lines), {}
+    rows = document if isinstance(document, list) else [document]
+    if isinstance(document, dict) and isinstance(document.get("samples"), list):
+        rows = [_with_request(sample, document) for sample in document["samples"]]
+    return numbered(rows), {}
 
 
-def _numbered(rows: Iterable[Any]) -> Rows:
-    return ((f"row {place}", row) for place, row in enumerate(rows, 1))
-
-
-def _inspect_log(path: Path) -> tuple[Rows, dict[str, str]]:
+def _read_inspect_log(path: Path) -> tuple[Rows, Metadata]:
     """The samples of an Inspect log: a zip with a JSON file of each."""
     with zipfile.ZipFile(path) as log:
         # Where a sample was written twice, the later one counts.
@@ -113,9 +143,9 @@ def _inspect_log(path: Path) -> tuple[Rows, dict[str, str]]:
                 f"{path} would unpack to {unpacked:,} bytes, far more than a log of its size "
                 "holds; give the log as Inspect wrote it."
             )
-        header = _parsed(_unpacked(log, files[HEADER])) if HEADER in files else {}
+        header = _parse(_unpack(log, files[HEADER])) if HEADER in files else {}
         rows = [
-            (name, _with_request(_parsed(_unpacked(log, file)), header))
+            (name, _with_request(_parse(_unpack(log, file)), header))
             for name, file in files.items()
             if name.startswith("samples/")
         ]
@@ -128,38 +158,22 @@ def _with_request(sample: Any, log: dict[str, Any]) -> Any:
     return sample | {"request": request} if isinstance(sample, dict) else sample
 
 
-def _unpacked(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
-    """A file's text. Python's zipfile reads Zstandard only from version 3.14 on."""
+def _unpack(log: zipfile.ZipFile, file: zipfile.ZipInfo) -> str:
+    """The text of a file. Python's zipfile reads Zstandard only from version 3.14 on."""
     if file.compress_type != ZSTANDARD:
         return log.read(file).decode()
-    packed = copy(file)
-    packed.compress_type, packed.file_size = zipfile.ZIP_STORED, file.compress_size
-    del packed.CRC  # that of the unpacked text
-    with pa.input_stream(pa.py_buffer(log.read(packed)), compression="zstd") as stream:
+    stored = copy(file)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, file.compress_size
+    del stored.CRC  # of the unpacked text
+    with pa.input_stream(pa.py_buffer(log.read(stored)), compression="zstd") as stream:
         content = stream.read()
     if zlib.crc32(content) != file.CRC:
         raise zipfile.BadZipFile(f"the checksum of {file.filename} does not match")
     return content.decode()
 
 
-def _json(path: Path) -> tuple[Rows, dict[str, str]]:
-    """JSON Lines; or one JSON document, a list of rows or an Inspect log."""
-    text = path.read_text(encoding="utf-8-sig")
-    # Only "\n" ends a row: texts may hold other line separators.
-    lines = [(f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if not lines:
-        return iter(()), {}
-    single = len(lines) == 1 or isinstance(_parsed(lines[0][1]), ValueError)
-    document = _parsed(text) if single else None
-    if document is None or isinstance(document, ValueError):
-        return ((place, _parsed(line)) for place, line in lines), {}
-    rows = document if isinstance(document, list) else [document]
-    if isinstance(document, dict) and isinstance(document.get("samples"), list):
-        rows = [_with_request(sample, document) for sample in document["samples"]]
-    return _numbered(rows), {}
-
-
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
+    """The value of JSON text, or the error that says why it is none."""
     try:
         return parsed_json(text)
     except ValueError as error:

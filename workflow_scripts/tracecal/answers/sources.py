@@ -16,7 +16,7 @@ from tracecal.answers.own_columns import own_column
 from tracecal.answers.parts.labels import PartLabels
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS
-from tracecal.answers.wrong_row import listed
+from tracecal.answers.wrong_row import describe_wrong_rows
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 
@@ -74,9 +74,9 @@ def frame_of(known: read.Answers) -> pl.DataFrame:
     """Answers with what their source says of them, as columns; see `read_answers`."""
     stated = {name: pl.lit(known.metadata.get(name)) for name in STATED if name in known.metadata}
     frame = known.frame.with_columns(**stated)
-    if not known.of_parts:
+    if not known.part_labels:
         return frame
-    labels = [_plain(known.of_parts.get(name)) for name in frame["example_id"]]
+    labels = [_plain(known.part_labels.get(name)) for name in frame["example_id"]]
     return frame.with_columns(part_labels=pl.Series(labels, dtype=PART_LABELS))
 
 
@@ -91,7 +91,7 @@ def _plain(labels: PartLabels | None) -> dict[str, Any] | None:
 def answers_in(
     answers: Answers,
     reading: Reading | None = None,
-    with_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
+    keep_rows: bool | Callable[[str, dict[str, Any]], Any] = False,
     progress: bool = False,
 ) -> read.Answers:
     """The answers with all that their source says; what was read by this is given back.
@@ -103,20 +103,20 @@ def answers_in(
         return answers
     settings = reading or Reading()
     if isinstance(answers, str | Path):
-        found = read.read_answers(answers, settings, with_rows=with_rows, progress=progress)
+        found = read.read_file(answers, settings, keep_rows=keep_rows, progress=progress)
     elif (frame := _polars(answers)) is None:
-        found = read.answers_of(answers, settings, with_rows, progress)
+        found = read.read_rows(answers, settings, keep_rows, progress)
     elif frame.columns and RECORDS.keys() <= {*frame.columns}:
         if changed := settings.changed({*Reading.model_fields} - {"vocabulary", "also"}):
             raise InputError(
                 f"the frame has been read already, so {', '.join(changed)} would do nothing: give "
                 "options of reading to read_answers."
             )
-        return _of_frame(_with_columns(frame, settings.also), with_rows)
+        return _of_frame(_with_columns(frame, settings.also), keep_rows)
     else:
-        found = read.answers_of(frame.iter_rows(named=True), settings, with_rows, progress)
-    if found.wrong:
-        LOGGER.warning("%s: left out %s", found.where, listed(found.wrong))
+        found = read.read_rows(frame.iter_rows(named=True), settings, keep_rows, progress)
+    if found.wrong_rows:
+        LOGGER.warning("%s: left out %s", found.source, describe_wrong_rows(found.wrong_rows))
     return found
 
 
@@ -156,7 +156,7 @@ def _with_columns(frame: pl.DataFrame, also: Mapping[str, str]) -> pl.DataFrame:
 
 
 def _of_frame(
-    frame: pl.DataFrame, with_rows: bool | Callable[[str, dict[str, Any]], Any]
+    frame: pl.DataFrame, keep_rows: bool | Callable[[str, dict[str, Any]], Any]
 ) -> read.Answers:
     """The answers of a frame of `read_answers`, whatever columns were added to it."""
     records = frame.select(*RECORDS).cast(SCHEMA)
@@ -175,10 +175,10 @@ def _of_frame(
         told = frame.select("example_id", "part_labels").drop_nulls()
         of_parts = {name: _labels(labels) for name, labels in told.iter_rows()}
     rows: Sequence[Any] = ()
-    if with_rows:
+    if keep_rows:
         rows = list(frame.iter_rows(named=True))
-        if with_rows is not True:
-            rows = [with_rows(row["example_id"], row) for row in rows]
+        if keep_rows is not True:
+            rows = [keep_rows(row["example_id"], row) for row in rows]
     return read.Answers(records, [], metadata, of_parts, rows)
 
 
@@ -190,4 +190,4 @@ def _labels(told: Mapping[str, Any]) -> PartLabels:
 
 def name_of(answers: read.Answers) -> str:
     """The name of their file."""
-    return Path(answers.where).name
+    return Path(answers.source).name

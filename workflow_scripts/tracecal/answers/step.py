@@ -1,4 +1,8 @@
-"""One generated token with its log-probability and the likeliest tokens."""
+"""Steps of an answer: each generated token with its log-probability and the likeliest tokens.
+
+Formats make them (`formats.token_list` for most), and `step_logprobs` computes surprisals and
+entropies from them.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
@@ -10,10 +14,10 @@ SLACK = 1e-3
 
 
 class Step(NamedTuple):
-    """One generated token, its log-probability, and the most likely tokens.
+    """A generated token with its log-probability, and the likeliest tokens.
 
-    `top` holds (key, log-probability) of each, `key` the token's own key. Where `merged`, tokens
-    of the same text were merged and some are missing.
+    `top` holds a (key, log-probability) pair per token; `key` is the key of the generated token.
+    `merged` says that tokens of equal text were merged, so that some are missing.
     """
 
     text: str | None
@@ -24,13 +28,17 @@ class Step(NamedTuple):
     merged: bool = False
 
 
-def require_id_each(steps: Sequence[Step], token_ids: Sequence[int] | None) -> None:
-    """Raise `WrongRow` where steps and token ids are both known but differ in number."""
+def step_token_ids(steps: Sequence[Step]) -> list[int] | None:
+    """The token ids of `steps`; None where one is unknown.
+
+    >>> step_token_ids([Step("Li", 5, -0.25), Step("ma", 7, -0.5)])
+    [5, 7]
+    """
+    token_ids = [step.token_id for step in steps]
+    return token_ids if token_ids and None not in token_ids else None
+
+
+def require_id_per_step(steps: Sequence[Step], token_ids: Sequence[int] | None) -> None:
+    """Raise `WrongRow` where `steps` and `token_ids` are both known and differ in number."""
     if steps and token_ids and len(steps) != len(token_ids):
         raise WrongRow(f"it has {len(token_ids)} token ids and {len(steps)} log-probabilities")
-
-
-def ids_of(steps: Sequence[Step]) -> list[int] | None:
-    """The steps' token ids; null where one is unknown."""
-    ids = [step.token_id for step in steps]
-    return ids if ids and None not in ids else None

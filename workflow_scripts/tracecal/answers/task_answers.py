@@ -1,17 +1,21 @@
-"""The answers of a file to the examples of a task."""
+"""Answers from a file to the examples of a task.
+
+The rules `read_answers` and `replay_answers` call `answers_to` with what makes an answer unusable
+to each of them.
+"""
 
 import polars as pl
 
 from tracecal.answers.own_columns import ALSO, own_column
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
-from tracecal.answers.wrong_row import listed
+from tracecal.answers.wrong_row import describe_wrong_rows
 from tracecal.errors import InputError
 from tracecal.io.digests import digest
 from tracecal.io.files import read_parquet
 from tracecal.io.log import LOGGER
 
-# Why an answer cannot be used, null where it can: as it is, and for a replay
+# Why an answer cannot be used, null where it can: as it is, and for a replay.
 NOT_USABLE = (
     pl.when(pl.col("surprisal").is_null())
     .then("lacks")
@@ -31,50 +35,63 @@ NOT_REPLAYABLE = (
 def answers_to(
     task: str, path: str, checksum: str, reading: Reading, unusable: pl.Expr = NOT_USABLE
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The answers in file `path` to a task's examples (columns of `RECORDS`), and the task's rows.
+    """The answers of a file to the examples of a task, and the rows of the task.
 
-    `checksum` is the file's when the run started. `unusable` says why an answer cannot be used, or
-    is null. Examples without a usable answer get the role 'unanswered' where `reading` skips wrong
-    rows; otherwise `InputError` names the first of them. The column `lacks` of the task's rows says
-    why an answer's entropies are unknown; `also.<name>` is the value of a column of a user's own.
+    Examples without a usable answer get the role 'unanswered' where `reading` skips wrong rows;
+    otherwise `InputError` names the first one.
+
+    Parameters
+    ----------
+    task, path
+        The file of the task's rows, and the file of answers.
+    checksum
+        Of the file of answers, when the run started.
+    unusable
+        Why an answer cannot be used, or null.
+
+    Returns
+    -------
+    answers, rows
+        Columns of `RECORDS`; and the rows with `lacks`, why entropies are unknown, and the user's
+        own columns as `also.<name>`.
     """
     rows = read_parquet(task, needed=["example_id", "role"])
-    answers = read_answers(path, reading, set(rows["example_id"]))
+    answers = read_file(path, reading, set(rows["example_id"]))
     if digest(path) != checksum:
         raise InputError(f"{path} was changed after this run had started; start snakemake again.")
-    checked = answers.frame.with_columns(why=unusable)
-    reasons = checked.drop_nulls("why").select("example_id", "why").iter_rows()
-    wrong = [*answers.wrong, *(f"the answer {name!r}: {why}" for name, why in reasons)]
-    usable = checked.filter(pl.col("why").is_null()).drop("why")
+    checked = answers.frame.with_columns(reason=unusable)
+    reasons = checked.drop_nulls("reason").select("example_id", "reason").iter_rows()
+    wrong_rows = [*answers.wrong_rows, *(f"the answer {name!r}: {why}" for name, why in reasons)]
+    usable = checked.filter(pl.col("reason").is_null()).drop("reason")
     examples = rows.filter(role="evaluation")["example_id"].sort()
     missing = examples.filter(~examples.is_in(usable["example_id"].implode()))
     if len(missing) == len(examples) or (reading.wrong_rows == "stop" and len(missing)):
-        raise InputError(_refusal(path, missing, len(examples), wrong))
-    if len(missing) or wrong:
+        raise InputError(_refusal(path, missing, len(examples), wrong_rows))
+    if len(missing) or wrong_rows:
         LOGGER.warning(
             "%s answers %d of %d questions. %s",
             path,
             len(examples) - len(missing),
             len(examples),
-            listed(wrong) if wrong else "The others have no row.",
+            describe_wrong_rows(wrong_rows) if wrong_rows else "The others have no row.",
         )
     unanswered = pl.col("example_id").is_in(missing.implode())
     role = pl.when(unanswered).then(pl.lit("unanswered")).otherwise("role")
-    told = usable.select(
+    columns = usable.select(
         "example_id",
         pl.when(pl.col("entropy").is_null()).then("lacks"),
         *(own_column(name).alias(f"{ALSO}{name}") for name in reading.also),
     )
-    return usable, rows.with_columns(role=role).join(told, on="example_id", how="left")
+    return usable, rows.with_columns(role=role).join(columns, on="example_id", how="left")
 
 
-def _refusal(path: str, missing: pl.Series, count: int, wrong: list[str]) -> str:
+def _refusal(path: str, missing: pl.Series, n_examples: int, wrong_rows: list[str]) -> str:
     sentence = (
-        f"{path} holds no usable answer to {len(missing)} of {count} questions of the task, such "
-        f"as {missing[0]!r}."
+        f"{path} holds no usable answer to {len(missing)} of {n_examples} questions of the task, "
+        f"such as {missing[0]!r}."
     )
-    if wrong:
-        sentence += f" {listed(wrong)}."
+    if wrong_rows:
+        sentence += f" {describe_wrong_rows(wrong_rows)}."
     return sentence + (
         " An answer needs log-probabilities, or a model in 'source' that replays it. Correct the "
         "file, take the examples out of the task, or skip them (reading: {wrong_rows: skip})."

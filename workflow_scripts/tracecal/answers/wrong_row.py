@@ -1,16 +1,21 @@
-"""An invalid row of a file of answers."""
+"""Invalid rows of a file of answers: the error that readers raise, and the sentence about them."""
+
+from collections.abc import Sequence
+
+N_LISTED = 10
 
 
 class WrongRow(ValueError):
     """A row of a file is invalid; the message says why, without naming the row."""
 
 
-LISTED = 10
+def describe_wrong_rows(messages: Sequence[str]) -> str:
+    """The first invalid rows in one sentence, and the number of the rest.
 
-
-def listed(wrong: list[str]) -> str:
-    """The first of the invalid rows, in one sentence."""
-    if not wrong:
+    >>> describe_wrong_rows(["line 2: it has no id"])
+    '1 invalid row(s): line 2: it has no id'
+    """
+    if not messages:
         return "It has no rows."
-    more = f"; and {len(wrong) - LISTED} more" if len(wrong) > LISTED else ""
-    return f"{len(wrong)} invalid row(s): {'; '.join(wrong[:LISTED])}{more}"
+    rest = f"; and {len(messages) - N_LISTED} more" if len(messages) > N_LISTED else ""
+    return f"{len(messages)} invalid row(s): {'; '.join(messages[:N_LISTED])}{rest}"

@@ -67,7 +67,7 @@ def pick(
     >>> tracecal.pick("labelled.jsonl", 20)["example_id"].n_unique()
     20
     """
-    known = answers_in(answers, reading, with_rows=output is not None)
+    known = answers_in(answers, reading, keep_rows=output is not None)
     drawn = draw.draw_answers(known.frame, number, seed)
     if output is not None:
         rows = dict(zip(known.frame["example_id"], known.rows, strict=True))
@@ -134,7 +134,7 @@ def shown_in(
         whole = calibrator_in(calibrator)
         fits = of_file.fits(whole.content, whole.where)
         reading = whole.reading(reading)
-    known = answers_in(answers, reading, with_rows=True)
+    known = answers_in(answers, reading, keep_rows=True)
     own = next((one.fitted_on.parts for one in fits.values()), None)
     task = task or known.metadata.get("task")
     return Shown(known, fits, task, parts_in(parts) or own)

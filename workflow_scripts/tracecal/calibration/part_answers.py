@@ -21,14 +21,14 @@ NO_TOKENS = "its tokens are not listed"
 def labelled_parts(answers: Answers, given: str | None) -> tuple[pl.DataFrame, Parts | None]:
     """The answers of a file, or their parts where these are `given` (see `given_parts`)."""
     if given is None:
-        if answers.of_parts:
+        if answers.part_labels:
             raise InputError(
-                f"{len(answers.of_parts)} answers are labelled by part: say which parts there are "
-                "with --parts, such as --parts 'json: [capital, currency]'."
+                f"{len(answers.part_labels)} answers are labelled by part: say which parts there "
+                "are with --parts, such as --parts 'json: [capital, currency]'."
             )
         return answers.frame, None
     parts = given_parts(given)
-    return part_answers(answers.frame, parts, answers.of_parts)[0], parts
+    return part_answers(answers.frame, parts, answers.part_labels)[0], parts
 
 
 def part_answers(

@@ -91,7 +91,7 @@ class Report:
             write_text(self.html, path)
             return
         stored, shown = self.found.stored, Path(path).with_suffix(".answers.html")
-        on, known = stored["fitted_on"], answers_in(answers, reading, with_rows=True)
+        on, known = stored["fitted_on"], answers_in(answers, reading, keep_rows=True)
         parts = Parts.model_validate(on["parts"]) if "parts" in on else None
         fits = of_file.fits(stored, "the calibrator")
         fits = of_file.unseen(fits, self.found.predicted, self.records)
@@ -542,7 +542,7 @@ class Calibrator:
                 )
             return self._labelled
         read, parts = answers_in(answers, self.reading(reading)), self.fitted_on.parts
-        frame = part_answers(read.frame, parts, read.of_parts)[0] if parts else read.frame
+        frame = part_answers(read.frame, parts, read.part_labels)[0] if parts else read.frame
         settings = settings_in(config)
         known = labelled(frame, self.fitted_on.task, settings, parts, self._custom)
         own = frame.join(known.frame.select("example_id"), on="example_id", how="semi")

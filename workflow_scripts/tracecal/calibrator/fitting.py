@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import Field
 from scipy.special import stdtrit
 
-from tracecal.answers.own_columns import also_in
+from tracecal.answers.own_columns import own_column_paths
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.record import ENTROPY_KIND
 from tracecal.calibration.bets import significance_level
@@ -139,7 +139,10 @@ def calibrate_answers(
     `InputError` where too few remain, where they mix models or kinds of trace, or where equal
     answers have different labels.
     """
-    known, also = known or labelled(answers, task, settings, parts, custom), also_in(answers)
+    known, also = (
+        known or labelled(answers, task, settings, parts, custom),
+        own_column_paths(answers),
+    )
     usable = answers.join(known.frame.select("example_id"), on="example_id", how="semi")
     usable = usable.sort("example_id")
     split = _tested(known.first_split)
@@ -265,7 +268,7 @@ def labelled(
         )
     groups = judged.select("example_id", "group_id") if parts else group_answers(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
-    also = [*also_in(answers)]
+    also = [*own_column_paths(answers)]
     names = (*KNOWN, *(f"scores.{name}" for name in custom), *also_inputs((), also))
     frame = frame.join(inputs(judged, names, custom), on="example_id", validate="1:1")
     count, share = settings.splits.count, settings.splits.calibration_share
@@ -496,7 +499,7 @@ def cascade_answers(
     out. `prices` are those of the small and the large model, per million tokens. Raises
     `InputError` as `calibrate_answers`.
     """
-    if also := {**also_in(small), **also_in(large)}:
+    if also := {**own_column_paths(small), **own_column_paths(large)}:
         raise InputError(
             f"--also {next(iter(also))}: a cascade is calibrated on the trace alone; leave it out."
         )

@@ -8,7 +8,7 @@ import torch
 from polars import CompatLevel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tracecal.answers.imported_traces import as_traces
+from tracecal.answers.imported_traces import trace_rows
 from tracecal.answers.record import RECORDS
 from tracecal.answers.task_answers import NOT_REPLAYABLE
 from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
@@ -125,7 +125,7 @@ def replay_traces(
     """Replay the answers of `tokenised`; finished rows of the traces file go to `keep`."""
 
     def keep_traces(rows: list[Prompt]) -> None:
-        keep(as_traces(pl.DataFrame(rows, schema=RECORDS)))
+        keep(trace_rows(pl.DataFrame(rows, schema=RECORDS)))
 
     replay_task(model, prompts, tokenizer, batch_size, keep_traces)
 

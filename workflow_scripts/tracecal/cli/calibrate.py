@@ -44,7 +44,7 @@ def calibrate(
 
     explorer = str(Path(report).with_suffix(".answers.html")) if report else None
     require_apart({"answers": answers, "output": output, "report": report, "explorer": explorer})
-    labelled = answers_in(answers, reading, with_rows=bool(report))
+    labelled = answers_in(answers, reading, keep_rows=bool(report))
     calibrator = tracecal.calibrate(labelled, task, reading=reading, **options)
     calibrator.save(output)
     summary = calibrator.report()

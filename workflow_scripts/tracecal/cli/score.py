@@ -69,7 +69,7 @@ def score(
         )
     scores = loaded.score(new, parts=parts, **options)
     if beside:
-        rows = answers_in(beside, reading, with_rows=True)
+        rows = answers_in(beside, reading, keep_rows=True)
         unscored = write_beside(scores, rows.frame["example_id"].to_list(), rows.rows, output)
         if unscored:
             LOGGER.warning("%d rows of %s are not in %s", unscored, beside, answers)

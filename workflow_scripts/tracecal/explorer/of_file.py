@@ -164,7 +164,7 @@ def page_data(
     """
     records, frame, parents = answers.frame, _texts(answers, name), None
     if parts is not None:
-        records = part_answers(records, parts, answers.of_parts)[0]
+        records = part_answers(records, parts, answers.part_labels)[0]
         if records.is_empty():
             raise InputError(f"{name}: no answer holds the parts that --parts states.")
         frame, parents = _parts(records, frame), frame

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracecal.answers.row_file import json_rows
-from tracecal.answers.wrong_row import WrongRow, listed
+from tracecal.answers.wrong_row import WrongRow, describe_wrong_rows
 from tracecal.errors import InputError
 from tracecal.io.input_files import MOST_BYTES, require_regular
 
@@ -43,10 +43,11 @@ def read_annotations(
             wrong.append(f"{place}: {error}")
     if wrong and not skip:
         raise InputError(
-            f"{path}: {listed(wrong)}. Correct them, or leave them out (--wrong-rows skip)."
+            f"{path}: {describe_wrong_rows(wrong)}. Correct them, or leave them out "
+            "(--wrong-rows skip)."
         )
     if not found:
-        raise InputError(f"{path} holds no verdict. {listed(wrong)}")
+        raise InputError(f"{path} holds no verdict. {describe_wrong_rows(wrong)}")
     return found
 
 

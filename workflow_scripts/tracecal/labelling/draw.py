@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.read import OF_TRACES
+from tracecal.answers.read import TRACES_READING
 from tracecal.calibration.groups import group_answers
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
@@ -48,7 +48,7 @@ def add_metadata(row: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[st
     """A row with what its file says of all its rows, as traces do, so that it can stand alone."""
     if not metadata.get("schema_version"):
         return dict(row)
-    stated = OF_TRACES | ({"model": metadata["model"]} if metadata.get("model") else {})
+    stated = TRACES_READING | ({"model": metadata["model"]} if metadata.get("model") else {})
     return {**stated, **{name: value for name, value in row.items() if value is not None}}
 
 

@@ -19,7 +19,7 @@ from inspect_ai.solver import TaskState
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import as_frame
 from tracecal.answers.row import read_row
-from tracecal.answers.verdict import verdict
+from tracecal.answers.verdict import parse_verdict
 from tracecal.answers.wrong_row import WrongRow
 from tracecal.calibration.calibration_error import ece
 from tracecal.calibration.proper_scores import brier
@@ -201,6 +201,6 @@ def _verdict(scores: Mapping[str, Score], named: str | None) -> tuple[bool | Non
             f"correctness={next(iter(others))}."
         )
     try:
-        return verdict(others[named or next(iter(others))]), None
+        return parse_verdict(others[named or next(iter(others))]), None
     except WrongRow as error:
         return None, str(error)

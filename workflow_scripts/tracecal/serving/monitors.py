@@ -5,9 +5,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from tracecal.answers import read
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
+from tracecal.answers.wrong_row import describe_wrong_rows
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
@@ -118,7 +118,7 @@ class Monitors:
         found = answers_in(
             answers,
             options,
-            with_rows=lambda name, row: (
+            keep_rows=lambda name, row: (
                 traffic.choice_of(name, row),
                 traffic.key_of(row, one_per),
             ),
@@ -156,7 +156,7 @@ class Monitors:
         else:
             pairs, wrong = traffic.read_labels(labels)
             if wrong:
-                LOGGER.warning("%s: left out %s", labels, read.listed(wrong))
+                LOGGER.warning("%s: left out %s", labels, describe_wrong_rows(wrong))
         told = self._store.add_labels(pairs)
         self._judged += told
         return told

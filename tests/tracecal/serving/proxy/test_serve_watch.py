@@ -20,7 +20,7 @@ from support.log_rows import chat, token
 from support.made import answers
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
-from tracecal.answers.read import read_answers
+from tracecal.answers.read import read_file
 from tracecal.calibrator.scoring import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
@@ -404,12 +404,12 @@ def test_no_text_is_stored_unless_asked_for(watching, tmp_path):
         assert not any(text.encode() in content for content in files)
     assert watcher.opened().rows("SELECT count(*) FROM texts") == [(0,)]
     with pytest.raises(InputError, match="holds no texts: 'tracecal serve --keep-texts'"):
-        read_answers(tmp_path / "s.db")
+        read_file(tmp_path / "s.db")
 
 
 def test_kept_texts_are_read_as_any_file_of_answers(watching, tmp_path):
     confidences = answered(watching(keep_texts=1000), 3)
-    read = read_answers(tmp_path / "s.db", READING, with_rows=True)
+    read = read_file(tmp_path / "s.db", READING, keep_rows=True)
     assert read.frame["answer"].to_list() == ["".join(WORDS)] * 3
     assert asked(read.rows, [None] * 3)["question"].to_list() == [PROMPT] * 3
     scored = score_answers(read.frame, watching().fitted, 0.5)
@@ -419,7 +419,7 @@ def test_kept_texts_are_read_as_any_file_of_answers(watching, tmp_path):
     picked = tmp_path / "pick.jsonl"
     options = ["--answers", str(tmp_path / "s.db"), "--number", "2", "--output", str(picked)]
     assert main(["pick", *options]) == 0
-    assert read_answers(picked, READING).frame["answer"].to_list() == ["".join(WORDS)] * 2
+    assert read_file(picked, READING).frame["answer"].to_list() == ["".join(WORDS)] * 2
 
 
 def test_answers_whose_server_repeats_their_ids_are_each_watched_with_its_own_text(
@@ -447,7 +447,7 @@ def test_answers_whose_server_repeats_their_ids_are_each_watched_with_its_own_te
         told = samples(http.get("/metrics").text)
     assert told["tracecal_repeated_ids_total"] == 3
     assert caplog.text.count("the server repeats ids of answers") == 1
-    read = read_answers(tmp_path / "s.db", READING).frame
+    read = read_file(tmp_path / "s.db", READING).frame
     names = ["chatcmpl-0", *(f"chatcmpl-0@{place}" for place in (2, 3, 4))]
     assert read["example_id"].to_list() == names
     assert read["answer"].to_list() == words
@@ -490,18 +490,18 @@ def test_a_state_with_texts_is_its_owners_alone(watching, tmp_path, caplog, umas
 def test_a_state_that_unpacks_to_too_much_is_refused(watching, tmp_path, monkeypatch):
     answered(watching(keep_texts=10), 2)
     monkeypatch.setattr("tracecal.answers.row_file.MOST_UNPACKED", 2**20)
-    assert read_answers(tmp_path / "s.db").frame.height == 2
+    assert read_file(tmp_path / "s.db").frame.height == 2
     row = zlib.compress(b'{"id": "bomb", "response": {"answer": "' + b" " * 20_000_000 + b'"}}')
     with sqlite3.connect(tmp_path / "s.db") as connection:
         connection.execute("INSERT INTO texts VALUES (99, ?)", (row,))
     with pytest.raises(InputError, match="would unpack to far more than a state of its size"):
-        read_answers(tmp_path / "s.db")
+        read_file(tmp_path / "s.db")
 
 
 def test_of_kept_texts_there_are_the_newest(watching, tmp_path):
     answered(watching(keep_texts=2), 5)
     assert [
-        row["request"]["user"] for row in read_answers(tmp_path / "s.db", with_rows=True).rows
+        row["request"]["user"] for row in read_file(tmp_path / "s.db", keep_rows=True).rows
     ] == ["3", "4"]
 
 
@@ -509,4 +509,4 @@ def test_a_database_of_something_else_is_no_file_of_answers(tmp_path):
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE texts (more TEXT)")
     with pytest.raises(InputError, match=r"cannot be read .*serve --keep-texts"):
-        read_answers(tmp_path / "other.db")
+        read_file(tmp_path / "other.db")

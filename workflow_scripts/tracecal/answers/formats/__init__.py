@@ -1,1 +1,1 @@
-"""Formats of answers, a file each: how a row of it is recognised, and how it is read."""
+"""Formats of answers, a file each: how a row is recognised, and how it is read."""

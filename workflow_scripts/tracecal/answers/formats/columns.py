@@ -1,4 +1,4 @@
-"""Answers in plain columns."""
+"""Answers in plain columns, named as in the traces or by common alternatives."""
 
 import math
 from collections.abc import Sequence
@@ -7,19 +7,22 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.raw_answer import Known, RawAnswer, StopToken
 from tracecal.answers.step import SLACK, Step
-from tracecal.answers.verdict import one_verdict
+from tracecal.answers.verdict import agreed_verdict
 from tracecal.answers.wrong_row import WrongRow
 
 Floats = list[float | None]
-# Columns that may hold log-probabilities, and the form in which they hold them.
+# Columns that may hold the text, the log-probabilities or the probabilities, in this order.
+TEXTS = ("answer", "text", "response")
 LOGPROBS = ("logprobs", "token_logprobs", "logprob")
 PROBABILITIES = ("probabilities", "token_probabilities", "probs")
 TRACES = ("surprisal", *LOGPROBS, *PROBABILITIES)
+ENTROPIES = ("entropy_lower", "entropy", "entropy_upper")
 
 
-class Row(BaseModel):
+class Columns(BaseModel):
     """One answer; every column may be missing."""
 
     answer: str | None = None
@@ -42,37 +45,25 @@ class Numbers(BaseModel):
     values: Floats
 
 
-def read_columns(body: dict[str, Any]) -> RawAnswer:
-    """A row's answer and the parts of its trace; every list has an entry per token."""
-    row = Row.model_validate({key: value for key, value in body.items() if value is not None})
-    texts = (body.get(name) for name in ("answer", "text", "response"))
-    logprobs = _logprobs(body)
-    lists = {
-        "log-probabilities": logprobs,
-        "entropies": row.entropy,
-        "lower entropies": row.entropy_lower,
-        "upper entropies": row.entropy_upper,
-        "lists of the most likely tokens": row.top_logprobs,
-        "tokens": row.tokens,
-        "token ids": row.token_ids,
-    }
-    lengths = {name: len(values) for name, values in lists.items() if values is not None}
-    if len(set(lengths.values())) > 1:
-        counts = " and ".join(f"{length} {name}" for name, length in lengths.items())
-        raise WrongRow(f"its lists have unequal lengths: {counts}")
-    exact = {
-        name: values
-        for name in ("entropy_lower", "entropy", "entropy_upper")
-        if (values := _entropies(getattr(row, name), name)) is not None
-    }
-    for lows, highs in pairwise(exact.values()):
-        pairs = zip(lows, highs, strict=True)
-        if any(low > high + SLACK for low, high in pairs if None not in (low, high)):
-            raise WrongRow("its entropies do not lie between their bounds")
+def recognises(row: Row) -> bool:
+    """Whether a row has a trace, token ids or a text."""
+    return any(name in row for name in (*TRACES, "token_ids", "answer", "text"))
+
+
+def read(row: Row) -> RawAnswer:
+    """Read an answer and the lists of its trace; every list has an entry per token."""
+    columns = Columns.model_validate(
+        {key: value for key, value in row.items() if value is not None}
+    )
+    texts = (row.get(name) for name in TEXTS)
+    logprobs = _logprobs(row)
+    _require_equal_lengths(columns, logprobs)
     steps = []
     if logprobs is not None:
         nothing = [None] * len(logprobs)
-        entries = zip(row.tokens or nothing, logprobs, row.top_logprobs or nothing, strict=True)
+        entries = zip(
+            columns.tokens or nothing, logprobs, columns.top_logprobs or nothing, strict=True
+        )
         steps = [
             Step(text, None, logprob, _with_keys(top, logprob), logprob)
             for text, logprob, top in entries
@@ -80,34 +71,34 @@ def read_columns(body: dict[str, Any]) -> RawAnswer:
     return RawAnswer(
         answer=next((text for text in texts if isinstance(text, str)), None),
         steps=steps,
-        exact=exact,
-        tokens=row.tokens if row.tokens and None not in row.tokens else None,
-        token_ids=row.token_ids,
-        prompt=row.prompt,
-        prompt_token_ids=row.prompt_token_ids,
-        finish_reason=row.finish_reason,
-        stop_token=row.stop_token,
-        processed=row.processed,
-        model=row.model,
-        correct=one_verdict(correct=row.correct, label=body.get("label")),
+        exact=_exact_entropies(columns),
+        tokens=columns.tokens if columns.tokens and None not in columns.tokens else None,
+        token_ids=columns.token_ids,
+        prompt=columns.prompt,
+        prompt_token_ids=columns.prompt_token_ids,
+        finish_reason=columns.finish_reason,
+        stop_token=columns.stop_token,
+        processed=columns.processed,
+        model=columns.model,
+        correct=agreed_verdict(correct=columns.correct, label=row.get("label")),
     )
 
 
-def _logprobs(body: dict[str, Any]) -> Floats | None:
-    """The log-probabilities, from the first of the columns `TRACE` that a row has."""
-    if (surprisal := _numbers(body, ("surprisal",))) is not None:
+def _logprobs(row: Row) -> Floats | None:
+    """The log-probabilities, from the first of the columns `TRACES` that a row has."""
+    if (surprisal := _numbers(row, ("surprisal",))) is not None:
         for t, value in enumerate(surprisal, 1):
             if value is not None and (value < -SLACK or value == math.inf):
                 raise WrongRow(f"token {t} has the surprisal {value:g}, not finite and at least 0")
         return [None if value is None else -value for value in surprisal]
-    if (probabilities := _numbers(body, PROBABILITIES)) is not None:
+    if (probabilities := _numbers(row, PROBABILITIES)) is not None:
         return [_log(value, t) for t, value in enumerate(probabilities, 1)]
-    return _numbers(body, LOGPROBS)
+    return _numbers(row, LOGPROBS)
 
 
-def _numbers(body: dict[str, Any], names: Sequence[str]) -> Floats | None:
-    present = [name for name in names if body.get(name) is not None]
-    return Numbers(values=body[present[0]]).values if present else None
+def _numbers(row: Row, names: Sequence[str]) -> Floats | None:
+    present = [name for name in names if row.get(name) is not None]
+    return Numbers(values=row[present[0]]).values if present else None
 
 
 def _log(probability: float | None, t: int) -> float | None:
@@ -118,8 +109,38 @@ def _log(probability: float | None, t: int) -> float | None:
     return math.log(probability)
 
 
+def _require_equal_lengths(columns: Columns, logprobs: Floats | None) -> None:
+    lists = {
+        "log-probabilities": logprobs,
+        "entropies": columns.entropy,
+        "lower entropies": columns.entropy_lower,
+        "upper entropies": columns.entropy_upper,
+        "lists of the most likely tokens": columns.top_logprobs,
+        "tokens": columns.tokens,
+        "token ids": columns.token_ids,
+    }
+    lengths = {name: len(values) for name, values in lists.items() if values is not None}
+    if len(set(lengths.values())) > 1:
+        counts = " and ".join(f"{length} {name}" for name, length in lengths.items())
+        raise WrongRow(f"its lists have unequal lengths: {counts}")
+
+
+def _exact_entropies(columns: Columns) -> dict[str, Floats]:
+    """The entropies and their bounds that a row states, by name."""
+    exact = {
+        name: values
+        for name in ENTROPIES
+        if (values := _entropies(getattr(columns, name), name)) is not None
+    }
+    for lows, highs in pairwise(exact.values()):
+        pairs = zip(lows, highs, strict=True)
+        if any(low > high + SLACK for low, high in pairs if None not in (low, high)):
+            raise WrongRow("its entropies do not lie between their bounds")
+    return exact
+
+
 def _entropies(values: Floats | None, name: str) -> Floats | None:
-    """An answer's entropies, null where one is missing; null where all are."""
+    """The entropies of an answer, None at tokens that lack one; None where all do."""
     if values is None or all(value is None for value in values):
         return None
     for t, value in enumerate(values, 1):
@@ -128,13 +149,16 @@ def _entropies(values: Floats | None, name: str) -> Floats | None:
     return [None if value is None else max(value, 0.0) for value in values]
 
 
-def _with_keys(top: Any, own: float | None) -> list[tuple[object, float | None]]:
-    """The likeliest tokens' log-probabilities (a list, or a dict by text), each with a key.
+def _with_keys(top: Any, logprob: float | None) -> list[tuple[object, float | None]]:
+    """The log-probabilities of the likeliest tokens (a list, or a dict by text), each with a key.
 
-    A list names no tokens: the first value that equals the chosen token's is taken as its own.
+    A list names no tokens: the first value that equals the generated token's counts as its own.
     """
     values = list(top.values()) if isinstance(top, dict) else list(top or ())
-    keys: list[object] = [f"#{place}" for place in range(len(values))]
-    if own is not None and own in values:
-        keys[values.index(own)] = own
+    keys: list[object] = [f"#{index}" for index in range(len(values))]
+    if logprob is not None and logprob in values:
+        keys[values.index(logprob)] = logprob
     return list(zip(keys, values, strict=True))
+
+
+FORMAT = Format("columns", recognises, Columns, read, (*TEXTS[1:], *TRACES, "label"))

@@ -1,80 +1,79 @@
-"""Samples of Inspect AI logs."""
+"""Samples of an Inspect AI log, as `inspect log dump` writes them.
+
+The `input` of a sample is not the prompt: a chat template makes the prompt from it.
+"""
 
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.formats.token_list import Logprobs, token_steps
+from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.token_list import TokenList, read_steps
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.stop_token import stop_token
-from tracecal.answers.verdict import verdict
-from tracecal.answers.wrong_row import WrongRow
+from tracecal.answers.stop_token import infer_stop_token
 
 
 class InspectChoice(BaseModel):
     message: dict[str, Any] = {}
     stop_reason: str | None = None
-    logprobs: Logprobs | None = None
+    logprobs: TokenList | None = None
 
 
-class Output(BaseModel):
+class InspectOutput(BaseModel):
     model: str | None = None
     choices: list[InspectChoice] = Field(min_length=1)
 
 
 class InspectSample(BaseModel):
-    """A sample of an Inspect AI log, as `inspect log dump` writes it.
+    """A sample of an Inspect AI log."""
 
-    Its `input` is not the prompt: a chat template makes the prompt from it.
-    """
-
-    output: Output
+    output: InspectOutput
     scores: dict[str, dict[str, Any]] | None = None
 
 
-def read_inspect(body: dict[str, Any], label: str | None) -> RawAnswer:
-    """A sample's first choice; its verdict is that of the only scorer, unless `label` names one."""
-    sample = InspectSample.model_validate(body)
+def recognises(row: Row) -> bool:
+    """Whether the `output` of a row has `choices`."""
+    return isinstance(row.get("output"), dict) and "choices" in row["output"]
+
+
+def read(row: Row) -> RawAnswer:
+    """Read the first choice of a sample, with the verdict of each scorer."""
+    sample = InspectSample.model_validate(row)
     choice = sample.output.choices[0]
-    content = _text(choice.message.get("content"))
-    thoughts = _thoughts(choice.message.get("content"))
-    steps = token_steps(choice.logprobs and choice.logprobs.content)
+    content = choice.message.get("content")
+    text, thoughts = _text(content), _thoughts(content)
+    steps = read_steps(choice.logprobs and choice.logprobs.content)
     return RawAnswer(
-        answer=content,
+        answer=text,
         thoughts=thoughts,
         steps=steps,
         finish_reason=choice.stop_reason,
-        stop_token=stop_token(content if thoughts is None else None, steps),
+        stop_token=infer_stop_token(text if thoughts is None else None, steps),
         model=sample.output.model,
-        correct=_inspect_verdict(sample.scores or {}, label),
+        verdicts={
+            f"scores.{scorer}.value": score.get("value")
+            for scorer, score in (sample.scores or {}).items()
+        },
     )
-
-
-def _inspect_verdict(scores: dict[str, dict[str, Any]], label: str | None) -> bool | None:
-    if label is not None or not scores:
-        return None
-    if len(scores) > 1:
-        raise WrongRow(
-            f"it has several verdicts ({', '.join(scores)}); name one, such as "
-            f"'scores.{next(iter(scores))}.value', as 'label'"
-        )
-    return verdict(next(iter(scores.values())).get("value"))
 
 
 def _text(content: Any) -> str | None:
     """The text of a message, which may come in parts."""
     if isinstance(content, list):
-        parts = [part.get("text", "") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
+        texts = [part.get("text", "") for part in content if isinstance(part, dict)]
+        return "".join(text for text in texts if isinstance(text, str))
     return content
 
 
 def _thoughts(content: Any) -> str | None:
-    """The reasoning among a message's parts, empty where it is not shown; null without any."""
+    """The reasoning among the parts of a message, empty where it is hidden; None without any."""
     parts = content if isinstance(content, list) else ()
-    told = [
-        one.get("reasoning")
-        for one in parts
-        if isinstance(one, dict) and one.get("type") == "reasoning"
+    thoughts = [
+        part.get("reasoning")
+        for part in parts
+        if isinstance(part, dict) and part.get("type") == "reasoning"
     ]
-    return "".join(one for one in told if isinstance(one, str)) if told else None
+    return "".join(text for text in thoughts if isinstance(text, str)) if thoughts else None
+
+
+FORMAT = Format("inspect", recognises, InspectSample, read)

@@ -1,53 +1,61 @@
-"""Samples of the lm-evaluation-harness."""
+"""Rows of `samples_<task>_<date>.jsonl` of the lm-evaluation-harness."""
 
 from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.formats.openai_chat import first_choice, read_chat
-from tracecal.answers.formats.openai_completions import read_completion
+from tracecal.answers.formats import openai_chat, openai_completions
+from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.verdict import verdict
 from tracecal.answers.wrong_row import WrongRow
 
-KEPT = "response"  # under which `tracecal.apps.lm_eval_models` keeps a server's response
+# The argument under which `tracecal.serving.lm_eval_models` keeps the response of a server.
+RESPONSE_ARGUMENT = "response"
 
 
 class LmEvalSample(BaseModel):
-    """A row of `samples_<task>_<date>.jsonl` of the lm-evaluation-harness."""
+    """A row of a samples file."""
 
     arguments: Any = None
     resps: list[list[Any]] = Field(min_length=1)
     metrics: list[str] = []
 
 
-def read_lm_eval(body: dict[str, Any], label: str | None) -> RawAnswer:
-    """A row's first response and prompt; the verdict is the first metric, unless `label` is set.
+def read(row: Row) -> RawAnswer:
+    """Read the first response of a row, its prompt and its first metric.
 
-    There are log-probabilities where the model that answered kept its server's response.
+    It has log-probabilities where the model that answered kept the response of its server.
     """
-    sample = LmEvalSample.model_validate(body)
+    sample = LmEvalSample.model_validate(row)
     text = sample.resps[0][0]
     if not isinstance(text, str):
         raise WrongRow("its response is not text: its task generates none")
-    metric = sample.metrics[0] if sample.metrics and label is None else None
     arguments = _arguments(sample.arguments)
-    kept = next((one[KEPT] for one in arguments if isinstance(one, dict) and KEPT in one), None)
+    responses = (
+        argument[RESPONSE_ARGUMENT]
+        for argument in arguments
+        if isinstance(argument, dict) and RESPONSE_ARGUMENT in argument
+    )
+    response = next(responses, None)
     return replace(
-        _kept(kept) if isinstance(kept, dict) else RawAnswer(answer=text),
+        _read_response(response) if isinstance(response, dict) else RawAnswer(answer=text),
         prompt=arguments[0] if arguments and isinstance(arguments[0], str) else None,
-        correct=verdict(body.get(metric)) if metric else None,
+        verdicts={metric: row.get(metric) for metric in sample.metrics[:1]},
     )
 
 
-def _kept(response: dict[str, Any]) -> RawAnswer:
-    """The answer of a server's response with one choice."""
-    return (read_chat if "message" in first_choice(response) else read_completion)(response)
+def _read_response(response: Row) -> RawAnswer:
+    """Read the response of a server, with one choice."""
+    is_chat = openai_chat.FORMAT.recognises(response)
+    return (openai_chat if is_chat else openai_completions).read(response)
 
 
 def _arguments(calls: Any) -> list[Any]:
-    """What a document's first request was made with, as newer and older versions store it."""
+    """The arguments of the first request of a document, as newer and older versions store them."""
     if isinstance(calls, dict):
         calls = [list(call.values()) for call in calls.values() if isinstance(call, dict)]
     return calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], list) else []
+
+
+FORMAT = Format("lm_eval", lambda row: "resps" in row and "doc_id" in row, LmEvalSample, read)

@@ -1,12 +1,11 @@
-"""Answers of Ollama."""
-
-from typing import Any
+"""Answers of Ollama's `/api/generate` and `/api/chat`."""
 
 from pydantic import BaseModel
 
-from tracecal.answers.formats.token_list import Token, token_steps
+from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.token_list import Token, read_steps
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.stop_token import stop_token
+from tracecal.answers.stop_token import infer_stop_token
 
 
 class OllamaMessage(BaseModel):
@@ -15,7 +14,7 @@ class OllamaMessage(BaseModel):
 
 
 class Ollama(BaseModel):
-    """An answer of Ollama's `/api/generate` or `/api/chat`."""
+    """An answer of Ollama."""
 
     model: str | None = None
     response: str | None = None
@@ -25,17 +24,27 @@ class Ollama(BaseModel):
     logprobs: list[Token] | None = None
 
 
-def read_ollama(body: dict[str, Any]) -> RawAnswer:
-    """Ollama's format, of its completions or of its chat."""
-    answer = Ollama.model_validate(body)
+def recognises(row: Row) -> bool:
+    """Whether a row says that it is `done`, or its `logprobs` are objects, not numbers."""
+    logprobs = row.get("logprobs")
+    has_objects = isinstance(logprobs, list) and logprobs != []
+    return "done" in row or (has_objects and all(isinstance(token, dict) for token in logprobs))
+
+
+def read(row: Row) -> RawAnswer:
+    """Read an answer of either endpoint."""
+    answer = Ollama.model_validate(row)
     text = answer.response if answer.message is None else answer.message.content
     thoughts = (answer if answer.message is None else answer.message).thinking or None
-    steps = token_steps(answer.logprobs)
+    steps = read_steps(answer.logprobs)
     return RawAnswer(
         answer=text,
         thoughts=thoughts,
         steps=steps,
         finish_reason=answer.done_reason,
-        stop_token=stop_token(text if thoughts is None else None, steps),
+        stop_token=infer_stop_token(text if thoughts is None else None, steps),
         model=answer.model,
     )
+
+
+FORMAT = Format("ollama", recognises, Ollama, read)

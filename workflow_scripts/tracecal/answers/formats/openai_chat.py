@@ -1,21 +1,19 @@
-"""Chat completions of OpenAI's API."""
+"""Chat completions of OpenAI's API, which vLLM, SGLang, llama.cpp, LiteLLM and others use too.
+
+vLLM adds `token_ids`, `prompt_token_ids` and `stop_reason`, the stop string or stop token that
+ended the answer; DeepSeek and vLLM add the reasoning.
+"""
 
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tracecal.answers.formats.token_list import Logprobs, Token, token_steps
+from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.token_list import Token, TokenList, read_steps
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.reasoning import counted
-from tracecal.answers.step import ids_of
-from tracecal.answers.stop_token import stop_token
-
-
-def first_choice(body: dict[str, Any]) -> dict[str, Any]:
-    """The first of a body's choices; empty where it has none."""
-    choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
+from tracecal.answers.reasoning import counts_reasoning
+from tracecal.answers.step import step_token_ids
+from tracecal.answers.stop_token import infer_stop_token
 
 
 class Message(BaseModel):
@@ -24,8 +22,8 @@ class Message(BaseModel):
     reasoning: str | None = None  # another name of it
 
 
-class ChatLogprobs(Logprobs):
-    """The tokens of an answer, where DeepSeek lists those of its reasoning apart."""
+class ChatLogprobs(TokenList):
+    """The tokens of an answer; DeepSeek lists those of its reasoning apart."""
 
     reasoning_content: list[Token] | None = None
 
@@ -39,7 +37,7 @@ class Choice(BaseModel):
     token_ids: list[int] | None = None
 
 
-class Chat(BaseModel):
+class ChatCompletion(BaseModel):
     """A chat completion."""
 
     model: str | None = None
@@ -48,25 +46,40 @@ class Chat(BaseModel):
     usage: Any = None
 
 
-def read_chat(body: dict[str, Any]) -> RawAnswer:
-    """The first choice of a chat completion."""
-    chat = Chat.model_validate(body)
-    choice = min(chat.choices, key=lambda choice: choice.index)
+def first_choice(row: Row) -> Row:
+    """The first of the `choices` of a row; empty where it has none.
+
+    >>> first_choice({"choices": [{"text": "Lima"}]})
+    {'text': 'Lima'}
+    """
+    choices = row.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice if isinstance(choice, dict) else {}
+
+
+def read(row: Row) -> RawAnswer:
+    """Read the first choice of a chat completion."""
+    completion = ChatCompletion.model_validate(row)
+    choice = min(completion.choices, key=lambda choice: choice.index)
     listed = choice.logprobs or ChatLogprobs()
     tokens = [*(listed.reasoning_content or ()), *(listed.content or ())]
-    steps = token_steps(tokens, choice.token_ids)
+    steps = read_steps(tokens, choice.token_ids)
     message = choice.message
-    thoughts = (
-        message.reasoning_content or message.reasoning or ("" if counted(chat.usage) else None)
-    )
-    text = message.content if thoughts is None else None  # else its end is seen once it is apart
+    thoughts = message.reasoning_content or message.reasoning
+    if not thoughts:
+        thoughts = "" if counts_reasoning(completion.usage) else None
+    # Behind reasoning the end of the answer is compared once its tokens are known.
+    text = message.content if thoughts is None else None
     return RawAnswer(
         answer=message.content,
         thoughts=thoughts,
         steps=steps,
-        token_ids=choice.token_ids or ids_of(steps),
-        prompt_token_ids=chat.prompt_token_ids,
+        token_ids=choice.token_ids or step_token_ids(steps),
+        prompt_token_ids=completion.prompt_token_ids,
         finish_reason=choice.finish_reason,
-        stop_token=stop_token(text, steps, choice.stop_reason),
-        model=chat.model,
+        stop_token=infer_stop_token(text, steps, choice.stop_reason),
+        model=completion.model,
     )
+
+
+FORMAT = Format("openai_chat", lambda row: "message" in first_choice(row), ChatCompletion, read)

@@ -4,11 +4,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracecal.answers.formats.token_list import Token, token_steps
+from tracecal.answers.formats.format import Format, Row
+from tracecal.answers.formats.token_list import Token, read_steps
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.reasoning import counted
-from tracecal.answers.stop_token import stop_token
+from tracecal.answers.reasoning import counts_reasoning
+from tracecal.answers.stop_token import infer_stop_token
 from tracecal.answers.wrong_row import WrongRow
+
+FINISHES = {"completed": "stop", "incomplete": "length"}
 
 
 class OutputText(BaseModel):
@@ -31,22 +34,25 @@ class Response(BaseModel):
     output: list[OutputItem]
 
 
-def read_response(body: dict[str, Any]) -> RawAnswer:
-    """The text of a Responses object."""
-    response = Response.model_validate(body)
+def read(row: Row) -> RawAnswer:
+    """Read the text of a Responses object."""
+    response = Response.model_validate(row)
     messages = [item for item in response.output if item.type == "message"]
-    reasoned = any(item.type == "reasoning" for item in response.output) or counted(response.usage)
-    texts = [part for item in messages for part in item.content or () if part.type == "output_text"]
+    has_reasoning = any(item.type == "reasoning" for item in response.output)
+    has_reasoning = has_reasoning or counts_reasoning(response.usage)
+    texts = [text for item in messages for text in item.content or () if text.type == "output_text"]
     if not texts:
         raise WrongRow("it has no message with an output_text")
-    steps = token_steps([token for part in texts for token in part.logprobs or ()])
-    answer = "".join(part.text for part in texts)
-    finish = {"completed": "stop", "incomplete": "length"}.get(response.status or "")
+    steps = read_steps([token for text in texts for token in text.logprobs or ()])
+    answer = "".join(text.text for text in texts)
     return RawAnswer(
         answer=answer,
-        thoughts="" if reasoned else None,
+        thoughts="" if has_reasoning else None,
         steps=steps,
-        finish_reason=finish,
-        stop_token=stop_token(answer, steps),
+        finish_reason=FINISHES.get(response.status or ""),
+        stop_token=infer_stop_token(answer, steps),
         model=response.model,
     )
+
+
+FORMAT = Format("openai_responses", lambda row: isinstance(row.get("output"), list), Response, read)

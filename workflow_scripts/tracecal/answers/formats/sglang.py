@@ -1,13 +1,13 @@
-"""Answers of SGLang."""
+"""Answers of SGLang's `/generate`: (log-probability, id, text or null) of each token."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import BaseModel
 
+from tracecal.answers.formats.format import Format, Row
 from tracecal.answers.raw_answer import RawAnswer
-from tracecal.answers.step import Step, ids_of, require_id_each
-from tracecal.answers.stop_token import stop_token
+from tracecal.answers.step import Step, require_id_per_step, step_token_ids
+from tracecal.answers.stop_token import infer_stop_token
 from tracecal.answers.wrong_row import WrongRow
 
 Triple = tuple[float | None, int, str | None]
@@ -31,27 +31,31 @@ class SGLang(BaseModel):
     meta_info: Meta
 
 
-def read_sglang(body: dict[str, Any]) -> RawAnswer:
-    """SGLang's format: (log-probability, id, text or null) of each token."""
-    answer = SGLang.model_validate(body)
-    chosen = answer.meta_info.output_token_logprobs or []
-    tops = answer.meta_info.output_top_logprobs or [None] * len(chosen)
-    if len(tops) != len(chosen):
-        raise WrongRow(f"it has {len(chosen)} tokens and {len(tops)} lists of the most likely")
-    steps = [_triple_step(triple, top) for triple, top in zip(chosen, tops, strict=True)]
-    require_id_each(steps, answer.output_ids)
+def read(row: Row) -> RawAnswer:
+    """Read an answer of `/generate`."""
+    answer = SGLang.model_validate(row)
+    triples = answer.meta_info.output_token_logprobs or []
+    tops = answer.meta_info.output_top_logprobs or [None] * len(triples)
+    if len(tops) != len(triples):
+        raise WrongRow(f"it has {len(triples)} tokens and {len(tops)} lists of the most likely")
+    steps = [_step(triple, top) for triple, top in zip(triples, tops, strict=True)]
+    require_id_per_step(steps, answer.output_ids)
     finish = answer.meta_info.finish_reason and answer.meta_info.finish_reason.type
     return RawAnswer(
         answer=answer.text,
         steps=steps,
-        token_ids=answer.output_ids or ids_of(steps),
+        token_ids=answer.output_ids or step_token_ids(steps),
         finish_reason=finish,
-        stop_token=stop_token(answer.text, steps),
+        stop_token=infer_stop_token(answer.text, steps),
     )
 
 
-def _triple_step(triple: Triple | None, top: Sequence[Triple] | None) -> Step:
+def _step(triple: Triple | None, top: Sequence[Triple] | None) -> Step:
     if triple is None:
         return Step(None, None, None)
     logprob, token_id, text = triple
-    return Step(text, token_id, logprob, [(key, value) for value, key, _ in top or ()], token_id)
+    likeliest = [(other_id, other_logprob) for other_logprob, other_id, _ in top or ()]
+    return Step(text, token_id, logprob, likeliest, token_id)
+
+
+FORMAT = Format("sglang", lambda row: isinstance(row.get("meta_info"), dict), SGLang, read)

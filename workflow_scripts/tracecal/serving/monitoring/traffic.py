@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracecal.answers.row import find
+from tracecal.answers.row import value_at
 from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibrator.schema import Fitted, Reference
 from tracecal.calibrator.scoring import score_answers
@@ -421,7 +421,7 @@ def key_of(row: Mapping[str, Any], one_per: str | None) -> str | None:
 
     A state holds it in place of the value, which may be a text or a name.
     """
-    value = None if one_per is None else find(row, one_per)
+    value = None if one_per is None else value_at(row, one_per)
     if value is None:
         return None
     told = json.dumps([one_per, value], sort_keys=True)

@@ -1,0 +1,60 @@
+"""One format of answers: how a row of it is recognised, which fields it has, how it is read.
+
+To add a format, write a module beside this one that holds
+
+1. a pydantic model of its rows, with the fields that it reads,
+2. a function `read(row)` that makes a `RawAnswer`,
+3. `FORMAT = Format(name, recognises, model, read)`,
+
+and add it to `registry`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from tracecal.answers.raw_answer import RawAnswer
+from tracecal.answers.wrong_row import WrongRow
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of answers.
+
+    Attributes
+    ----------
+    name
+        As users state it.
+    recognises
+        Whether a row is of this format.
+    model
+        The fields that are read.
+    read
+        Makes an answer of a row; raises `WrongRow`, or pydantic's error for a field.
+    alternatives
+        Fields that are read beside those of the model.
+    """
+
+    name: str
+    recognises: Callable[[Row], bool]
+    model: type[BaseModel]
+    read: Callable[[Row], RawAnswer]
+    alternatives: tuple[str, ...] = ()
+
+    def read_row(self, row: Row) -> RawAnswer:
+        """Read a row; raise `WrongRow` with the first field that is wrong."""
+        try:
+            return self.read(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            path = ".".join(map(str, first["loc"]))
+            raise WrongRow(f"as {self.name}, {path}: {first['msg']}") from error
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields of a row that are read."""
+        return (*self.model.model_fields, *self.alternatives)
