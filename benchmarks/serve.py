@@ -27,9 +27,9 @@ import numpy as np
 from aiohttp import ClientSession, TCPConnector, web
 
 from benchmarks.timing import REPEATS, Row
+from support.labelled_answers import stored
 from support.load import resident
 from support.log_rows import chat, token
-from support.made import stored
 from support.running import CHAT, command
 
 OTHER = "/v1/other"  # a path whose answers get no confidence

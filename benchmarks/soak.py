@@ -24,7 +24,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from support import attempt
+from support import decoding_attempt
 from support import kills as under_traffic
 from support.checkout import killed
 from tracecal.errors import InputError
@@ -105,8 +105,10 @@ def refused(path: Path) -> bool:
 
 def kills(folder: Path, seed: int) -> None:
     """A decoding step and a proxy that watches, killed again and again; the suite does it twice."""
-    with attempt.starting() as start:
-        ended = attempt.killed(start, folder / "decoding", attempt.KILLS, attempt.RESUMED)
+    with decoding_attempt.starting() as start:
+        ended = decoding_attempt.killed(
+            start, folder / "decoding", decoding_attempt.KILLS, decoding_attempt.RESUMED
+        )
     print(f"decoding killed {ended} times: sound", flush=True)
     for workers in (1, 3):
         own = folder / f"proxy{workers}"

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from simulations.claims import Claim
-from support.made import answers, stored
+from support.labelled_answers import answers, stored
 
 CONFIDENCE, RATE = 0.9, 0.2
 # By the number of listed tokens (0: exact) how many have so many, and how many of these are wrong.

@@ -78,12 +78,12 @@ analysis, entry = made.analyses["error_counts"], made.tables["error_counts"]
 labels = pl.DataFrame({"example_id": ["a", "b"], "correct": [True, False]})
 write_parquet(labels, "labels.parquet")
 found = import_module(analysis.module).analysis(["labels.parquet"], [["m", "arithmetic"]])
-settings = Settings([], **made.settings("error_counts"))
+settings = Settings([], **made.table_settings("error_counts"))
 table = import_module(entry.module).table({"error_counts": found}, settings)
 assert render_csv(table).splitlines()[1] == "arithmetic,2,1,Arithmetic"
 for column in render_csv(table).splitlines()[0].split(","):
     assert meaning(column, {}, read_yaml(COLUMNS))
-assert "{" not in made.words("error_counts", words["error_counts"], [])["caption"]
+assert "{" not in made.table_words("error_counts", words["error_counts"], [])["caption"]
 """,
     ),
     "Add a format of answers": (

@@ -10,8 +10,8 @@ from dataclasses import replace
 import httpx2 as httpx
 import pytest
 
+from support.labelled_answers import fitted
 from support.log_rows import write
-from support.made import fitted
 from support.running import events, proxied
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading

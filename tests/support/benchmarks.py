@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from support.content import dataset_card, lines, parquet
+from support.hub_content import dataset_card, lines, parquet
 from trace_workflow.config.tasks import Rows
 
 LANGUAGES = ["ar", "de", "en", "es", "hi", "vi", "zh"]

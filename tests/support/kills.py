@@ -19,8 +19,8 @@ import polars as pl
 import psutil
 from aiohttp import ClientError, ClientSession, TCPConnector, web
 
+from support.labelled_answers import stored
 from support.log_rows import token, write
-from support.made import stored
 from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
 from tracecal.answers.read import read_file

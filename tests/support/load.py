@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
+from support.labelled_answers import stored
 from support.log_rows import END, TWO, chat, token
-from support.made import stored
 from support.running import command
 from support.upstream import Background, piece
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.made import stored
+from support.labelled_answers import stored
 from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.calibrator.schema import from_stored

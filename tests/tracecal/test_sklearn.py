@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tracecal
-from support.made import answers, stored
+from support.labelled_answers import answers, stored
 from tracecal import sklearn as of_traces
 from tracecal.calibration.few_labels import fit_mixtures, fit_ridge
 from tracecal.calibration.fits import fit

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from support.checkout import copied_repository
 from support.client import environment
-from support.content import parquet, tiny_model
+from support.hub_content import parquet, tiny_model
 from support.hub_server import Hub, serving
 from trace_workflow.models.lars import small_encoder
 from tracecal.io.traces import arrow_metadata

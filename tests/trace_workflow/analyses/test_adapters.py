@@ -5,8 +5,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from support.arrow_files import write_arrow
 from support.scripts import run_script
-from support.written import write_arrow
 from trace_workflow.analyses.pooled_averages import analysis
 from tracecal.calibration.splits import make_splits
 from tracecal.features.features import answer_features

@@ -7,7 +7,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from support.made_up import ESTIMATORS, made_up, shuffled, value
+from support.task_answers import ESTIMATORS, made_up, shuffled, value
 from trace_workflow.analyses.calibration_size import SHARES, metrics_by_size
 from tracecal.calibration.metrics import all_metrics
 from tracecal.calibration.predictions import calibrate_all, raw_scores

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.arrow_files import write_arrow
 from support.synthetic import ENTRIES
-from support.written import write_arrow
 from trace_workflow.analyses import joined_cascades
 from trace_workflow.analyses.cascades import CASCADES, analysis
 from trace_workflow.tables import cascades as table

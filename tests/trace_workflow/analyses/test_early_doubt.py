@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from support.answered import MODEL, traces
+from support.arrow_files import write_arrow
 from support.synthetic import ENTRIES
-from support.written import write_arrow
+from support.traced_answers import MODEL, traces
 from trace_workflow.analyses import early_doubt as early
 from trace_workflow.analyses.early_doubt import KEPT, Held, rule, savings
 from trace_workflow.figures import doubt_by_tokens as figure

@@ -9,7 +9,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from support.answered import SPLITS, study
+from support.traced_answers import SPLITS, study
 from trace_workflow.analyses.hyperparameter_sensitivity import LEVELS, hyperparameter_sensitivity
 from trace_workflow.analyses.operator_variants import DEFAULTS, GRID
 from tracecal.calibration.metrics import NAMES

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.made_up import made_up, shuffled
+from support.task_answers import made_up, shuffled
 from trace_workflow.analyses.length_stratified import STRATA, metrics_by_length, strata
 from tracecal.calibration.metrics import NAMES
 from tracecal.calibration.predictions import calibrate_all

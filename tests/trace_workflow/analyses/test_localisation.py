@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from support.written import write_arrow
+from support.arrow_files import write_arrow
 from trace_workflow.analyses import localisation, part_scores
 from trace_workflow.analyses.part_scores import (
     PART,

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from support.answered import SPLITS, study
+from support.traced_answers import SPLITS, study
 from trace_workflow.analyses.position_shift import position_shift
 from tracecal.calibration.metrics import all_metrics
 

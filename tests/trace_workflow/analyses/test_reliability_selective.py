@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from support.made_up import shuffled, value
+from support.task_answers import shuffled, value
 from trace_workflow.analyses.reliability_selective import PARTS, bins, curve, pooled, selective_risk
 
 ROUNDED = st.sampled_from([0.1, 0.25, 0.5, 0.9])

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from support.printed import read_paper, tabular
+from support.paper_source import read_paper, tabular
 from trace_workflow.config.paper import HEADER, PAPER, read
 from trace_workflow.config.study import CrossStudy, MainStudy
 from tracecal.errors import InputError

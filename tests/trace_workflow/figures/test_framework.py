@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
+from support.arrow_files import write_arrow
 from support.scripts import run_script
-from support.written import write_arrow
 from trace_workflow.figures.framework import (
     FEATURES,
     HEIGHT,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.arrow_files import write_arrow
 from support.scripts import run_script
-from support.written import write_arrow
 from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.config.custom import custom_code, custom_rules
 from trace_workflow.config.run import load_config, load_tasks

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import torch
 
-from support.written import write_arrow
+from support.arrow_files import write_arrow
 from trace_workflow.config.estimators import SelfEvaluation
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts, option_tokens

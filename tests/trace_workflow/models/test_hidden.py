@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from support.arrow_files import write_arrow
 from support.tiny import ARCHITECTURES
-from support.written import write_arrow
 from trace_workflow.models.hidden import HIDDEN, hidden_task, last_states, layer_at
 from tracecal.capture.batches import NotFiniteError
 from tracecal.io.traces import provenance, read_arrow

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.attempt import ASKING, model_and_prompts
+from support.decoding_attempt import ASKING, model_and_prompts
 from trace_workflow.models.generate import answer_task
 from trace_workflow.models.running import Step, record
 from tracecal.io.files import write_checked

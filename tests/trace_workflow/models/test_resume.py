@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.attempt import (
+from support.decoding_attempt import (
     ASKING,
     DISK_FULL,
     METADATA,

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from support import synthetic
-from support.printed import read_paper, tabular
+from support.paper_source import read_paper, tabular
 from support.typeset import printed_text, typeset
 from tests.trace_workflow.tables import (
     test_hyperparameter_sensitivity,

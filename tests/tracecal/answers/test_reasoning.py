@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.arrow_files import write_arrow
 from support.log_rows import chat, token
-from support.written import write_arrow
 from tracecal.answers.imported_traces import kind_metadata
 from tracecal.answers.raw_answer import RawAnswer
 from tracecal.answers.read import read_file

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import tracecal
+from support.labelled_answers import answers, pair
 from support.log_rows import write
-from support.made import answers, pair
 from support.running import REPOSITORY
 from tracecal.calibrator.scoring import with_digits
 from tracecal.cli.docstring import read_docstring

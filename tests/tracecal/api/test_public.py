@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tracecal
-from support.made import answers, pair
+from support.labelled_answers import answers, pair
 from support.running import REPOSITORY
 
 SCRIPTS = REPOSITORY / "workflow_scripts"

@@ -16,7 +16,7 @@ import httpx2 as httpx
 import polars as pl
 import pytest
 
-from support.made import answers
+from support.labelled_answers import answers
 from support.running import REPOSITORY
 from support.upstream import Background
 from tests.tracecal.explorer.test_page import unpacked

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from support.made import answers
+from support.labelled_answers import answers
 from support.upstream import Background
 from tracecal.answers.read import read_file
 from tracecal.cli.main import main

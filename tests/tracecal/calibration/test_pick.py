@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import chisquare
 
-from support.made import answers
+from support.labelled_answers import answers
 from tracecal.answers.read import read_file
 from tracecal.cli.main import main
 from tracecal.labelling.draw import random_order

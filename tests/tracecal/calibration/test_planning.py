@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from support.made import answers
+from support.labelled_answers import answers
 from tracecal.calibration import forecast
 from tracecal.calibrator import report
 from tracecal.calibrator.schema import DEFAULT

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from support.made import answers
+from support.labelled_answers import answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.labelling.agree import measure_agreement

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import tracecal
-from support.made import answers
+from support.labelled_answers import answers
 from tracecal.answers.read import read_file, read_rows
 from tracecal.answers.reading import Reading
 from tracecal.calibration.few_labels import OWN, RIDGE

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.made import answers
+from support.labelled_answers import answers
 from tracecal.answers.entropy_bounds import entropy_bounds
 from tracecal.calibrator.schema import from_stored, interval
 from tracecal.calibrator.scoring import score_answer, score_answers, score_response

@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
+from support.labelled_answers import answers, stored
 from support.log_rows import write
-from support.made import answers, stored
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.rated_answers import LabelledAnswers

@@ -11,7 +11,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.made import answers, stored
+from support.labelled_answers import answers, stored
 from tracecal.answers.imported_traces import entropy_metadata
 from tracecal.answers.reading import Reading
 from tracecal.calibration.groups import group_answers

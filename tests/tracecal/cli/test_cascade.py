@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from support.made import answers, pair
+from support.labelled_answers import answers, pair
 from tracecal.calibrator.fitting import FitSettings, cascade_answers
 from tracecal.calibrator.schema import DEFAULT, LABELS, from_stored
 from tracecal.cli.main import main

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from support.labelled_answers import answers
 from support.log_rows import write
-from support.made import answers
 from support.running import REPOSITORY
 from trace_workflow.tables.table import Column, Table
 from trace_workflow.tables.write import render_csv

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.made import answers
+from support.labelled_answers import answers
 from tracecal.answers.parts.parts import given_parts
 from tracecal.cli.files import READ, WRITTEN, require_apart
 from tracecal.cli.main import COMMANDS as BY_NAME

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from support.made import answers, stored
+from support.labelled_answers import answers, stored
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.fitting import FitSettings, labelled
 from tracecal.calibrator.schema import from_stored

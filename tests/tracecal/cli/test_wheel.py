@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.made import answers
+from support.labelled_answers import answers
 from support.wheel import REPOSITORY, install
 
 

@@ -4,8 +4,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from support.arrow_files import write_arrow
 from support.scripts import run_script
-from support.written import write_arrow
 from tracecal.errors import InputError
 from tracecal.estimators import selfcheckgpt, semantic_entropy, supervised
 from tracecal.estimators.registry import ESTIMATORS, of_trace_alone

@@ -4,7 +4,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from support.written import write_arrow
+from support.arrow_files import write_arrow
 from trace_workflow.tables.explorer import Files, read_answers, read_parents
 from tracecal.errors import InputError
 from tracecal.io.files import write_parquet

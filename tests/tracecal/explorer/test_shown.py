@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
 
-from support.made import answers
+from support.labelled_answers import answers
 from tracecal.answers.read import read_file
 from tracecal.calibrator.fitting import FitSettings, labelled
 from tracecal.calibrator.parts import score_parts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.written import write_arrow
+from support.arrow_files import write_arrow
 from tracecal.errors import InputError
 from tracecal.io import checksums, ownership, seals
 from tracecal.io.checksums import read_sum

@@ -3,7 +3,7 @@
 import pytest
 
 from support.client import Client
-from support.content import tiny_model
+from support.hub_content import tiny_model
 from support.hub_server import Hub, serving
 
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.client import Client
-from support.content import dataset_card, lines, parquet
+from support.hub_content import dataset_card, lines, parquet
 from trace_workflow.config.row_files import read_rows
 
 CONVERTED = "refs/convert/parquet"

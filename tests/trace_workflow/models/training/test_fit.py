@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from support.toy import FITTING
+from support.supervised_frames import FITTING
 from trace_workflow.models import training as module
 from trace_workflow.models.training import batches, fit
 

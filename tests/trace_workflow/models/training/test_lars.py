@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import RobertaConfig, RobertaForSequenceClassification
 
-from support.toy import FITTING, UNICODE, answers
+from support.supervised_frames import FITTING, UNICODE, answers
 from trace_workflow.models.lars import (
     Layout,
     adopted_encoder,

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from support.toy import FITTING, answers, states
+from support.supervised_frames import FITTING, answers, states
 from trace_workflow.models.lars import lars_probabilities, train_lars
 from trace_workflow.models.probe import probe_probabilities, train_probe
 from trace_workflow.models.training import all_rows, labelled

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from support.toy import FITTING, states
+from support.supervised_frames import FITTING, states
 from trace_workflow.models.probe import GatedProbe, probe_probabilities, train_probe
 
 

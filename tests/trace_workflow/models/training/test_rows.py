@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from support.toy import labels, task
+from support.supervised_frames import labels, task
 from trace_workflow.models.training import constant_rate, held_out, training_rows
 from tracecal.errors import InputError
 

@@ -16,8 +16,8 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from support import kills
+from support.labelled_answers import answers
 from support.log_rows import chat, token
-from support.made import answers
 from support.running import ASK, CHAT, READING, proxied
 from support.upstream import Upstream
 from tracecal.answers.read import read_file

@@ -98,7 +98,7 @@ def generate_with_room(folder: Path, size: int) -> None:
 def starting() -> Iterator[Callable[..., Process]]:
     """Start a function in a process of its own, which has the libraries loaded but no threads."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["support.attempt"])
+    server.set_forkserver_preload(["support.decoding_attempt"])
 
     def start(step: Callable, *arguments: object) -> Process:
         process = server.Process(target=step, args=arguments)
