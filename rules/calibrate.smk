@@ -142,7 +142,6 @@ rule control_risk:
             confidence=CONFIG.risk_control.confidence,
             largest_group=CONFIG.risk_control.largest_group,
             part_names=PART_NAMES,
-            together=CONFIG.risk_control.together(len(CONFIG.study.pairs())),
         ),
     message:
         "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"

@@ -18,8 +18,12 @@ import numpy as np
 from simulations.claims import Claim
 from simulations.guarantees import CONFIDENCE, POPULATIONS, REFERENCE, Answers, Population
 from tracecal.calibration.bets import significance_level
-from tracecal.labelling.sequential import NoMoreLabels, draw_test_order, search_threshold
-from tracecal.labelling.sequential import Population as Whom
+from tracecal.labelling.sequential import (
+    NoMoreLabels,
+    PopulationKind,
+    draw_test_order,
+    search_threshold,
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def file_of(kinds: tuple[Kind, ...], groups: np.ndarray) -> Answers:
 
 
 def threshold(
-    drawn: Answers, rate: float, whom: Whom, largest: int, most: int, rng: np.random.Generator
+    drawn: Answers, rate: float, whom: PopulationKind, largest: int, most: int, rng: np.random.Generator
 ) -> float | None:
     """The threshold that is guaranteed after at most so many labels."""
     order, seen = draw_test_order(drawn.group, whom, largest, rng), set()
@@ -82,7 +86,7 @@ def too_high(wrong: np.ndarray, score: np.ndarray, above: float | None, rate: fl
     return above is not None and wrong[score >= above].mean() > rate + 1e-12
 
 
-def broken(population: Population, whom: Whom, runs: int, seed: int) -> tuple[int, int]:
+def broken(population: Population, whom: PopulationKind, runs: int, seed: int) -> tuple[int, int]:
     """In how many of the runs something is guaranteed, and in how many falsely."""
     rng = np.random.default_rng(seed)
     reference, largest = population.draw(rng, REFERENCE), max(population.sizes)
@@ -99,7 +103,7 @@ def broken(population: Population, whom: Whom, runs: int, seed: int) -> tuple[in
     return made, false
 
 
-def broken_in_file(name: str, whom: Whom, runs: int, seed: int) -> tuple[int, int]:
+def broken_in_file(name: str, whom: PopulationKind, runs: int, seed: int) -> tuple[int, int]:
     """The same of a file: its order is random, or SAMPLE times its groups are drawn from it."""
     rng = np.random.default_rng(seed)
     rate, kinds = FILES[name]
@@ -127,6 +131,6 @@ def claims(
             yield _claim(name, whom, runs, *broken_in_file(name, whom, runs, seed))
 
 
-def _claim(name: str, whom: Whom, runs: int, made: int, false: int) -> Claim:
+def _claim(name: str, whom: PopulationKind, runs: int, made: int, false: int) -> Claim:
     claim = f"labels asked for, {whom}: {name} ({made / runs:.0%} guaranteed)"
     return Claim(claim, runs, false, 1 - CONFIDENCE)

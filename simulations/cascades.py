@@ -168,7 +168,7 @@ def guaranteed(drawn: Answers, seed: int, population: Population) -> tuple[Fit, 
     )
     level = significance_level(CONFIDENCE)
     found = find_cascade_guarantee(seen, tested, population.promise, population.promised, level)
-    return calibrator, found.threshold, seen.largest
+    return calibrator, found.threshold, seen.largest_group
 
 
 def broken(population: Population, runs: int, seed: int) -> tuple[int, int]:

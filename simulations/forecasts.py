@@ -35,11 +35,11 @@ SETS = 20  # runs for each set of labels, as a forecast takes long
 class Scored:
     """Answers of a simulated population with their scores."""
 
-    unknown: ClassVar[str] = "the true numbers are what is simulated"
+    advice: ClassVar[str] = "the true numbers are what is simulated"
     population: Population
 
     @property
-    def largest(self) -> int | None:
+    def largest_group(self) -> int | None:
         return self.population.largest
 
     def draw(self, rng: np.random.Generator, groups: int) -> LabelledAnswers:
@@ -76,7 +76,9 @@ def at_hand(part: LabelledAnswers) -> LabelledPopulation:
     for one in range(FOLDS):
         known = fit(x[fold != one], part.correct[fold != one], "platt")
         probability[fold == one] = known.predict(x[fold == one])
-    return LabelledPopulation.of(part.group, normal_scores(probability, fold), part.correct)
+    return LabelledPopulation.from_labels(
+        part.group, normal_scores(probability, fold), part.correct
+    )
 
 
 def true_shares(name: str, shares: Iterable[float], sets: int, seed: int) -> list[np.ndarray]:

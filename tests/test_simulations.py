@@ -148,7 +148,7 @@ def test_looking_again_and_again_at_a_test_for_one_look_is_noticed(monkeypatch):
                 return True
         return False
 
-    monkeypatch.setattr(sequential, "_passes", naive)
+    monkeypatch.setattr(sequential, "passes_test", naive)
     population = guarantees.POPULATIONS["single answers, rate just missed"]
     _, false = asking.broken(population, "further", RUNS, 3)
     assert not Claim("", RUNS, false, 1 - guarantees.CONFIDENCE).holds
@@ -171,9 +171,9 @@ def test_a_test_that_forgets_groups_is_noticed(monkeypatch):
 def test_groups_that_count_alike_are_noticed(monkeypatch):
     """A guarantee of a mean group says nothing of all answers, where large groups are worse."""
     population = guarantees.POPULATIONS["groups of 1 and 7, the large ones worse"]
-    totals = LabelledAnswers.totals
+    totals = LabelledAnswers.sum_by_group
     monkeypatch.setattr(
-        LabelledAnswers, "totals", lambda part, values, most: totals(part, values, 1)
+        LabelledAnswers, "sum_by_group", lambda part, values, most: totals(part, values, 1)
     )
     _, false = guarantees.broken(population, 40, 3)
     assert not Claim("", 40, false, 1 - guarantees.CONFIDENCE).holds

@@ -27,9 +27,8 @@ with job(snakemake):
             params.error_rates,
             params.confidence,
             # A task that declares no groups gives each example a group of its own name.
-            single=(groups["group_id"] == groups["example_id"]).all(),
-            together=params.together,
-            largest=params.largest_group,
+            ungrouped=(groups["group_id"] == groups["example_id"]).all(),
+            largest_group=params.largest_group,
         )
     description = fitted_on(
         arrow_metadata(inputs.traces),

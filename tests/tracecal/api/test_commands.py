@@ -249,7 +249,7 @@ def test_label_where_labels_decide(files, calibrator):
     )
     assert main([*given, "--labels", str(verdicts), "--output", "out.jsonl"]) == 0
     record = json.loads(Path("out.promise.json").read_text(encoding="utf-8"))
-    options = {"calibrator": calibrator, "promise_file": "own.promise.json"}
+    options = {"calibrator": calibrator, "record_file": "own.promise.json"}
     search = tracecal.LabelSearch("labelled.jsonl", 0.3, **options)
     truth = dict(labels.iter_rows())
     assert search.run(truth.get) == record

@@ -27,7 +27,7 @@ METHODS = {
         *("load", "save", "score", "score_trace", "score_response", "score_response_parts"),
         *("card", "compare", "report", "fitted", "reading"),
     },
-    "LabelSearch": {"state", "run"},
+    "LabelSearch": {"from_scores", "state", "run"},
     "Monitors": {"watch", "judge", "alarms", "summary", "close"},
 }
 

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from support.labelled_answers import answers, pair
-from tracecal.calibrator.fitting import FitSettings, cascade_answers
+from tracecal.calibrator.cascade import fit_cascade
+from tracecal.calibrator.fitting import FitSettings
 from tracecal.calibrator.schema import DEFAULT, LABELS, from_stored
 from tracecal.cli.main import main
 from tracecal.errors import InputError
@@ -17,15 +18,15 @@ SETTINGS = {"splits": {"count": 2}, "bootstrap": {"resamples": 40}}
 
 @pytest.fixture(scope="module")
 def found():
-    return cascade_answers(*pair(), FitSettings(**SETTINGS))
+    return fit_cascade(*pair(), FitSettings(**SETTINGS))
 
 
 def value(found, column="value", **where):
-    return found.found.filter(**where)[column].item()
+    return found.table.filter(**where)[column].item()
 
 
 def test_it_tells_what_escalating_is_worth(found):
-    ids = found.found["router"].drop_nulls().unique()
+    ids = found.table["router"].drop_nulls().unique()
     compared = {found.router, "trace_plus", "picked_baseline", "random", "oracle", "seq_logp"}
     assert compared <= {*ids}
     plus, random, oracle = (
@@ -34,13 +35,13 @@ def test_it_tells_what_escalating_is_worth(found):
     assert random < plus < oracle
     ends = (value(found, metric="small_right") + value(found, metric="large_right")) / 2
     assert random == pytest.approx(ends)
-    assert found.found.filter(metric="cost")["value"].is_null().all()
+    assert found.table.filter(metric="cost")["value"].is_null().all()
 
 
 def test_thresholds_are_those_of_the_tested_answers(found):
     _, large = pair()
-    assert found.stored["fitted_on"]["model"] == "m" and found.router == DEFAULT
-    told = found.stored[DEFAULT]["cascade"]
+    assert found.content["fitted_on"]["model"] == "m" and found.router == DEFAULT
+    told = found.content[DEFAULT]["cascade"]
     assert told["large"] == "l"
     assert [one["promised"] for one in told["thresholds"]] == [0.01, 0.02, 0.05]
     last = told["thresholds"][-1]
@@ -48,7 +49,7 @@ def test_thresholds_are_those_of_the_tested_answers(found):
     assert last["n"] < 300 and last["groups"] == last["n"]
     # Within what some two hundred tested answers can tell.
     assert last["large_accuracy"] == pytest.approx(large["correct"].mean(), abs=0.06)
-    json.dumps(found.stored)
+    json.dumps(found.content)
 
 
 def test_answers_without_a_trace_count_and_are_escalated_and_unlabelled_questions_do_not():
@@ -58,17 +59,17 @@ def test_answers_without_a_trace_count_and_are_escalated_and_unlabelled_question
     small = small.with_columns(pl.when(~bare).then(pl.col(name)).name.keep() for name in lists)
     large = large.with_columns(correct=pl.when(pl.int_range(pl.len()) < 280).then("correct"))
     settings = SETTINGS | {"risk_control": {"cascades": {"below": [0.6]}}}
-    told = cascade_answers(small, large, FitSettings(**settings))
-    (kept,) = told.stored[told.router]["cascade"]["thresholds"]
-    assert told.found["n"].unique().to_list() == [280]
+    told = fit_cascade(small, large, FitSettings(**settings))
+    (kept,) = told.content[told.router]["cascade"]["thresholds"]
+    assert told.table["n"].unique().to_list() == [280]
     assert kept["threshold"] is not None
     assert kept["escalated"] >= 0.25, "what has no trace is never kept"
 
 
 def test_what_is_stored_is_a_calibrator_that_keeps_by_its_promises(found):
     small, _ = pair()
-    fitted = from_stored(json.loads(json.dumps(found.stored)), None, "C.json")
-    told = found.stored[DEFAULT]["cascade"]["thresholds"]
+    fitted = from_stored(json.loads(json.dumps(found.content)), None, "C.json")
+    told = found.content[DEFAULT]["cascade"]["thresholds"]
     by_promise = {f"below:{one['promised']}": one["threshold"] for one in told}
     assert by_promise == {name: fitted.thresholds[name] for name in by_promise}
     assert by_promise["below:0.01"] is None and "groups" in fitted.why_not("below:0.01")
@@ -93,8 +94,8 @@ def test_prices_give_costs():
         frame.with_columns(prompt_token_ids=pl.lit([1, 2, 3], pl.List(pl.Int32)))
         for frame in pair(120)
     )
-    found = cascade_answers(small, large, FitSettings(**SETTINGS), told)
-    cost = found.found.filter(metric="cost", router="random").sort("share")["value"]
+    found = fit_cascade(small, large, FitSettings(**SETTINGS), told)
+    cost = found.table.filter(metric="cost", router="random").sort("share")["value"]
     ends = [value(found, metric=name) for name in ("small_cost", "large_cost")]
     assert (cost[0], cost[-1]) == pytest.approx((ends[0], sum(ends)))
     tokens = small["surprisal"].list.len().mean()
@@ -105,7 +106,7 @@ def test_files_that_share_no_question_and_wrong_shares_are_refused():
     small, large = pair(60)
     other = large.with_columns(pl.col("example_id") + "x")
     with pytest.raises(InputError, match="share no question"):
-        cascade_answers(small, other, FitSettings())
+        fit_cascade(small, other, FitSettings())
     with pytest.raises(ValueError, match="less than 1"):
         FitSettings(risk_control={"cascades": {"below": (1.5,)}})
 

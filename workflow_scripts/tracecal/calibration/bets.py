@@ -1,4 +1,9 @@
-"""Tests of error rates by betting."""
+"""Tests of error rates by betting.
+
+1. `Evidence.from_answers` counts kept and wrong answers at each threshold.
+2. `Evidence.passes` tests each threshold: single answers by the binomial distribution, groups by
+   the `betting_test`.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,73 +14,102 @@ from scipy.special import bdtr, ndtri
 from tracecal.calibration.rated_answers import LabelledAnswers
 
 
-def significance_level(confidence: float, together: int = 1) -> float:
-    """The level of each of so many tests that hold `together` with a confidence."""
-    return round((1 - confidence) / together, 12)  # 1 - 0.9 is a little less than 0.1
+def significance_level(confidence: float) -> float:
+    """The significance level of a test at a confidence."""
+    return round(1 - confidence, 12)  # 1 - 0.9 is a little less than 0.1
+
+
+def min_groups(error_rate: float, level: float) -> int:
+    """How many groups guarantee an error rate if no answer is wrong."""
+    return math.ceil(math.log(level) / math.log(1 - error_rate))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for thresholds [t]: how much of each tested group is `kept`, and kept and
-    `wrong`, both [groups, t]; and `before` [seen groups, t], the Z of the calibration
-    part.
+    """The evidence for thresholds [t].
 
-    `single` says whether the task declares every answer to be a group of its own.
+    Attributes
+    ----------
+    kept, wrong : array [groups, t]
+        The weight of kept answers, and of kept and wrong answers, in each evaluation group.
+    calibration_excess : array [calibration groups, t]
+        The excess of errors over the target in each calibration group.
+    ungrouped : bool
+        Whether the task declares every answer a group of its own.
     """
 
     kept: np.ndarray
     wrong: np.ndarray
-    before: np.ndarray
-    single: bool
+    calibration_excess: np.ndarray
+    ungrouped: bool
 
     @classmethod
-    def of(
+    def from_answers(
         cls,
-        seen: LabelledAnswers,
-        tested: LabelledAnswers,
+        calibration: LabelledAnswers,
+        evaluation: LabelledAnswers,
         thresholds: np.ndarray,
         error_rate: float,
-        single: bool,
-        most: int,
+        ungrouped: bool,
+        largest_group: int,
     ) -> "Evidence":
-        before = seen.wrong(thresholds, most) - error_rate * seen.kept(thresholds, most)
-        return cls(tested.kept(thresholds, most), tested.wrong(thresholds, most), before, single)
+        """Count the answers of both parts of a split."""
+        calibration_wrong = calibration.wrong_weight(thresholds, largest_group)
+        calibration_kept = calibration.kept_weight(thresholds, largest_group)
+        return cls(
+            evaluation.kept_weight(thresholds, largest_group),
+            evaluation.wrong_weight(thresholds, largest_group),
+            calibration_wrong - error_rate * calibration_kept,
+            ungrouped,
+        )
+
+    def excess(self, error_rate: float) -> np.ndarray:
+        """The excess of errors over the target in each evaluation group, [groups, t]."""
+        return self.wrong - error_rate * self.kept
 
     def passes(self, error_rate: float, level: float) -> np.ndarray:
         """Whether each threshold passes its test, [t]."""
-        if self.single:
+        if self.ungrouped:
             wrong, kept = self.wrong.sum(axis=0), self.kept.sum(axis=0)
             return bdtr(wrong, kept.astype(int), error_rate) <= level
-        return betting_test(self.wrong - error_rate * self.kept, self.before, error_rate, level)
+        return betting_test(self.excess(error_rate), self.calibration_excess, error_rate, level)
 
 
 def betting_test(
-    z: np.ndarray, before: np.ndarray, error_rate: float | np.ndarray, level: float
+    excess: np.ndarray,
+    calibration_excess: np.ndarray,
+    error_rate: float | np.ndarray,
+    level: float,
 ) -> np.ndarray:
-    """Whether wealth reaches 1 / level by bets against each column's mean being above 0, [t].
+    """Test whether the mean excess of each column is at most 0, by bets that it is above 0: [t].
 
-    `error_rate` is that of all columns or of each [t]: no Z is above 1 less the rate.
-    `z` [groups, t] are the Z of the tested groups in order, `before` [seen groups, t] those of the
-    calibration part, which only steer the bets. Wealth should be 1 / level at the last group: with
-    m groups to go, of variance v, a Gaussian walk from level * wealth = Φ(d) to 1 is bet at
+    Wealth starts at `level`, and the test passes when it reaches 1. Each bet aims at 1 in the last
+    group: with m groups to go, of variance v, a Gaussian walk from wealth Φ(d) to 1 is bet at
     φ(d) / (Φ(d) sqrt(m v)), which nearly attains the power of the test that knows the walk. v is
-    the mean square of the Z so far and of one group that is all wrong.
+    the mean square of the excesses so far and of one group that is all wrong.
+
+    Parameters
+    ----------
+    excess : array [groups, t]
+        Errors less the target, in each tested group, in order; at most 1 - `error_rate`.
+    calibration_excess : array [calibration groups, t]
+        The same for the calibration part, which only steers the bets.
+    error_rate : float or array [t]
+        Target error rate.
+    level : float
+        Significance level.
     """
-    wealth = np.full(z.shape[1], level)
-    squares = (before**2).sum(axis=0) + (1 - error_rate) ** 2
-    squares = np.cumsum(np.vstack([squares, z[:-1] ** 2]), axis=0)
-    place = np.arange(len(z))[:, None]
-    spread = np.sqrt((len(z) - place) * squares / (len(before) + 1 + place))
-    most = 1 / (1 - error_rate)
-    for z_group, spread_to_go in zip(z, spread, strict=True):
+    n_groups = len(excess)
+    wealth = np.full(excess.shape[1], level)
+    squares = (calibration_excess**2).sum(axis=0) + (1 - error_rate) ** 2
+    squares = np.cumsum(np.vstack([squares, excess[:-1] ** 2]), axis=0)
+    number = np.arange(n_groups)[:, None]
+    spread = np.sqrt((n_groups - number) * squares / (len(calibration_excess) + 1 + number))
+    largest_bet = 1 / (1 - error_rate)
+    for group_excess, spread_to_go in zip(excess, spread, strict=True):
         inside = np.minimum(np.maximum(wealth, 1e-12), 1 - 1e-12)
         density = np.exp(-(ndtri(inside) ** 2) / 2) / math.sqrt(2 * math.pi)
-        bet = np.minimum(density / (inside * spread_to_go), most)
-        won = wealth * np.maximum(1 - bet * z_group, 0)
-        wealth = np.where(wealth < 1 - 1e-12, won, wealth)
+        bet = np.minimum(density / (inside * spread_to_go), largest_bet)
+        new_wealth = wealth * np.maximum(1 - bet * group_excess, 0)
+        wealth = np.where(wealth < 1 - 1e-12, new_wealth, wealth)
     return wealth >= 1 - 1e-12
-
-
-def min_groups(error_rate: float, level: float) -> int:
-    """How many groups suffice for a guarantee where no answer is wrong."""
-    return math.ceil(math.log(level) / math.log(1 - error_rate))

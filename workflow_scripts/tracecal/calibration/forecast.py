@@ -1,4 +1,9 @@
-"""How many labels a guarantee needs."""
+"""A forecast of how many labels a guarantee needs, simulated with the code that tests guarantees.
+
+1. `forecast_table` simulates labelled questions of a `Population`, for growing numbers of them.
+2. `questions_needed` reads off the number at which a share of the draws has a guarantee.
+3. `describe_forecast` and `describe_outlook` say it in a sentence.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,20 +14,44 @@ import polars as pl
 
 from tracecal.calibration.bets import Evidence, betting_test, significance_level
 from tracecal.calibration.guarantee import resolve_largest_group, threshold_sequence
-from tracecal.calibration.populations import LabelledPopulation, Population, normal_scores
+from tracecal.calibration.populations import LabelledPopulation, Population
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibration.settings import DRAWS, MOST
 from tracecal.errors import InputError
 from tracecal.io.randomness import seeded
 
-# The share of the draws in which something has to be guaranteed for a number of labels to be
-# enough; and the shares of which the sentence tells the numbers beside it.
-POWER, BESIDE = 0.8, (0.5, 0.95)
+# A number of labels is enough if POWER of the draws have a guarantee. The sentence also gives the
+# numbers for the shares OTHER_POWERS.
+POWER, OTHER_POWERS = 0.8, (0.5, 0.95)
+MIN_QUESTIONS = 50  # the smallest number of labelled questions to try
+DRAW_SCHEMA = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
+# Draws tested at once, which is faster than one by one. With first thresholds only: all.
+BATCH_SIZE = 50
 
 
-DRAWN = {"questions": pl.Int64, "draw": pl.Int64, "coverage": pl.Float64}
-# How many draws are tested at once, which is faster than one by one; all, of first thresholds only.
-AT_ONCE = 50
+def forecast_table(
+    population: Population,
+    calibration_share: float,
+    error_rate: float,
+    confidence: float,
+    max_questions: int,
+    draws: int,
+    seed: int,
+) -> pl.DataFrame:
+    """Simulate growing numbers of labelled questions, up to `max_questions` (`summarise_draws`).
+
+    Raises `InputError` for settings out of range.
+    """
+    for option, value in (("--error-rate", error_rate), ("--confidence", confidence)):
+        if not 0 < value < 1:
+            raise InputError(f"{option} {value:g}: expected a number between 0 and 1.")
+    if max_questions < MIN_QUESTIONS or draws < 1:
+        raise InputError(f"--most must be {MIN_QUESTIONS} or more, and --draws 1 or more.")
+    sizes = doubling_sizes(MIN_QUESTIONS, max_questions)
+    simulated = simulate_draws(
+        population, sizes, draws, error_rate, confidence, calibration_share, seed
+    )
+    return summarise_draws(simulated)
 
 
 def simulate_draws(
@@ -31,55 +60,55 @@ def simulate_draws(
     draws: int,
     error_rate: float,
     confidence: float,
-    share: float,
+    calibration_share: float,
     seed: int,
     first_only: bool = False,
 ) -> pl.DataFrame:
-    """Columns of `DRAWN`, a row per number of labelled questions and draw.
+    """Simulate labelled questions, a row per number of questions and draw (`DRAW_SCHEMA`).
 
-    `coverage` is the share of the answers that is kept at the guaranteed error rate, 0 where
-    nothing can be guaranteed; that of the first threshold with `first_only`, which is ten times as
-    fast. A `share` of the questions calibrates.
+    `coverage` is the share of answers kept with the guarantee, 0 without one. With `first_only`
+    only the first threshold is tested, which is ten times as fast.
     """
     level = significance_level(confidence)
-    rows, at_once = [], draws if first_only else AT_ONCE
+    rows, batch_size = [], draws if first_only else BATCH_SIZE
     for size in sizes:
-        for first in range(0, draws, at_once):
-            numbers = range(first, min(first + at_once, draws))
-            pairs = [
-                orient_probabilities(*split_groups(part, round(share * size)))
-                for part in (
-                    population.draw(seeded(seed, "promised", size, k), size) for k in numbers
-                )
-            ]
-            found = coverages(pairs, error_rate, level, first_only, population.largest)
-            rows += [(size, draw, one) for draw, one in zip(numbers, found, strict=True)]
-    return pl.DataFrame(rows, schema=DRAWN, orient="row")
+        for start in range(0, draws, batch_size):
+            numbers = range(start, min(start + batch_size, draws))
+            pairs = []
+            for number in numbers:
+                answers = population.draw(seeded(seed, "promised", size, number), size)
+                parts = split_groups(answers, round(calibration_share * size))
+                pairs.append(orient_probabilities(*parts))
+            shares = coverages(pairs, error_rate, level, first_only, population.largest_group)
+            rows += [(size, *row) for row in zip(numbers, shares, strict=True)]
+    return pl.DataFrame(rows, schema=DRAW_SCHEMA, orient="row")
 
 
-def split_groups(part: LabelledAnswers, first: int) -> tuple[LabelledAnswers, LabelledAnswers]:
-    """The answers of the groups with numbers below `first`, and the others."""
-    chosen = part.group < first
-    before, after = (
-        LabelledAnswers(part.group[rows], part.probability[rows], part.correct[rows])
-        for rows in (chosen, ~chosen)
+def split_groups(
+    answers: LabelledAnswers, n_calibration: int
+) -> tuple[LabelledAnswers, LabelledAnswers]:
+    """Split answers into the groups with numbers below `n_calibration` and the others."""
+    in_calibration = answers.group < n_calibration
+    calibration, evaluation = (
+        LabelledAnswers(answers.group[rows], answers.probability[rows], answers.correct[rows])
+        for rows in (in_calibration, ~in_calibration)
     )
-    return before, after
+    return calibration, evaluation
 
 
 def orient_probabilities(
-    seen: LabelledAnswers, tested: LabelledAnswers
+    calibration: LabelledAnswers, evaluation: LabelledAnswers
 ) -> tuple[LabelledAnswers, LabelledAnswers]:
-    """The same with probabilities turned round where, in `seen`, higher ones are less often right:
-    a fit would.
-    """
-    of_right, of_wrong = seen.probability[seen.correct], seen.probability[~seen.correct]
-    if not len(of_right) or not len(of_wrong) or of_right.mean() >= of_wrong.mean():
-        return seen, tested
-    before, after = (
-        LabelledAnswers(one.group, -one.probability, one.correct) for one in (seen, tested)
+    """Negate probabilities that rank calibration answers the wrong way round, as a fit would."""
+    right = calibration.probability[calibration.correct]
+    wrong = calibration.probability[~calibration.correct]
+    if not len(right) or not len(wrong) or right.mean() >= wrong.mean():
+        return calibration, evaluation
+    negated_calibration, negated_evaluation = (
+        LabelledAnswers(part.group, -part.probability, part.correct)
+        for part in (calibration, evaluation)
     )
-    return before, after
+    return negated_calibration, negated_evaluation
 
 
 def coverages(
@@ -87,40 +116,42 @@ def coverages(
     error_rate: float,
     level: float,
     first_only: bool,
-    largest: int | None = None,
+    largest_group: int | None = None,
 ) -> list[float]:
-    """The coverage of the `guarantee` of each pair of a seen and a tested part, 0 where there is
-    none; of its first threshold with `first_only`.
+    """Return the coverage of `find_guarantee` for each calibration and evaluation part, 0 for none.
 
-    All pairs have equally many groups, each of which counts with at most `largest` answers (null:
-    as many as the largest of the seen part has). They are tested at once, as bets on many
-    thresholds cost little more than on few.
+    With `first_only` only the first threshold counts. All pairs have equally many groups and are
+    tested at once, as bets on many thresholds cost little more than on few.
     """
     evidence, weights = [], []
-    for seen, tested in pairs:
-        most = resolve_largest_group(seen, False, largest)
-        weights.append(tested.weights(most).sum())
-        thresholds = threshold_sequence(seen, tested.groups, error_rate, level, most)
+    for calibration, evaluation in pairs:
+        limit = resolve_largest_group(calibration, False, largest_group)
+        weights.append(evaluation.group_weights(limit).sum())
+        thresholds = threshold_sequence(calibration, evaluation.n_groups, error_rate, level, limit)
         thresholds = thresholds[:1] if first_only else thresholds
-        evidence.append(Evidence.of(seen, tested, thresholds, error_rate, False, most))
-    z = np.hstack([one.wrong - error_rate * one.kept for one in evidence])
-    before = np.hstack([one.before for one in evidence])
-    ends = np.cumsum([one.kept.shape[1] for one in evidence])[:-1]
-    passed = np.split(betting_test(z, before, error_rate, level), ends)
-    counts = [int(np.cumprod(one).sum()) for one in passed]
+        evidence.append(
+            Evidence.from_answers(calibration, evaluation, thresholds, error_rate, False, limit)
+        )
+    excess = np.hstack([item.excess(error_rate) for item in evidence])
+    calibration_excess = np.hstack([item.calibration_excess for item in evidence])
+    ends = np.cumsum([item.kept.shape[1] for item in evidence])[:-1]
+    passed = np.split(betting_test(excess, calibration_excess, error_rate, level), ends)
+    n_passed = [int(np.cumprod(results).sum()) for results in passed]
     return [
-        float(one.kept[:, count - 1].sum() / weight) if count else 0.0
-        for one, weight, count in zip(evidence, weights, counts, strict=True)
+        float(item.kept[:, count - 1].sum() / weight) if count else 0.0
+        for item, weight, count in zip(evidence, weights, n_passed, strict=True)
     ]
 
 
-def summarise_draws(drawn: pl.DataFrame) -> pl.DataFrame:
-    """By number of `questions`, in their order: the share of draws in which something is
-    `guaranteed`, and the `median`, `low` and `high` (10 and 90 %) of the coverage.
+def summarise_draws(simulated: pl.DataFrame) -> pl.DataFrame:
+    """Summarise draws by number of `questions`.
+
+    `guaranteed` is the share of draws with a guarantee; `median`, `low` and `high` (10 and 90 %)
+    are of the coverage.
     """
     coverage = pl.col("coverage")
     return (
-        drawn.group_by("questions")
+        simulated.group_by("questions")
         .agg(
             guaranteed=(coverage > 0).mean(),
             low=coverage.quantile(0.1, "linear"),
@@ -131,122 +162,97 @@ def summarise_draws(drawn: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def doubling_sizes(start: int, most: int) -> list[int]:
-    """`start`, twice as many and so on, up to `most`; `start` alone where that is more."""
-    return [start * 2**power for power in range(max(1, int(math.log2(most / start)) + 1))]
+def doubling_sizes(start: int, end: int) -> list[int]:
+    """Return `start`, twice as many and so on, up to `end`.
+
+    >>> doubling_sizes(50, 300)
+    [50, 100, 200]
+    """
+    return [start * 2**power for power in range(max(1, int(math.log2(end / start)) + 1))]
 
 
 def questions_needed(share: float, table: pl.DataFrame) -> float | None:
-    """The number of questions from which on something is guaranteed in a `share` of draws, by
-    `table` (`summarised`); null where its largest number does not do.
+    """Return the number of questions with which a `share` of draws has a guarantee.
 
-    More labels never make it rarer, and between two numbers the share grows with the logarithm.
+    `table` is that of `summarise_draws`; None where its largest number is not enough. More labels
+    never make a guarantee rarer, and between two numbers the share grows with the logarithm.
     """
-    reached = np.maximum.accumulate(table["guaranteed"].to_numpy())
-    place = int(np.searchsorted(reached, share))
-    if place == len(reached):
+    shares = np.maximum.accumulate(table["guaranteed"].to_numpy())
+    row = int(np.searchsorted(shares, share))
+    if row == len(shares):
         return None
     questions = np.log(table["questions"].to_numpy())
-    if not place:
+    if not row:
         return math.exp(questions[0])
-    low, high = reached[place - 1 : place + 1]
-    part = (share - low) / (high - low)
-    return math.exp(questions[place - 1] + part * (questions[place] - questions[place - 1]))
+    low, high = shares[row - 1 : row + 1]
+    fraction = (share - low) / (high - low)
+    return math.exp(questions[row - 1] + fraction * (questions[row] - questions[row - 1]))
 
 
 def describe_forecast(population: Population, table: pl.DataFrame, error_rate: float) -> str:
-    """How many labelled questions are needed, by `table` (`summarised`)."""
-    number, most = questions_needed(POWER, table), table["questions"].max()
-    if number is None:
+    """Say in a sentence how many labelled questions are needed, by a table of `summarise_draws`."""
+    needed, largest = questions_needed(POWER, table), table["questions"].max()
+    if needed is None:
         return (
-            f"With {most:,} labelled questions an error rate of at most {error_rate:.0%} can be "
+            f"With {largest:,} labelled questions an error rate of at most {error_rate:.0%} can be "
             f"guaranteed in {table['guaranteed'].max():.0%} of the simulated draws, fewer than "
-            f"{POWER:.0%}: {population.unknown}."
+            f"{POWER:.0%}: {population.advice}."
         )
-    few, many = (questions_needed(share, table) for share in BESIDE)
+    fewer, more = (questions_needed(share, table) for share in OTHER_POWERS)
     return (
-        f"About {format_count(number)} labelled questions are needed for an error rate of at most "
+        f"About {format_count(needed)} labelled questions are needed for an error rate of at most "
         f"{error_rate:.0%}: something can be guaranteed in {POWER:.0%} of the simulated draws "
-        f"then, in {BESIDE[0]:.0%} with {format_count(few)}, in {BESIDE[1]:.0%} with "
-        f"{f'more than {most:,}' if many is None else format_count(many)}."
+        f"then, in {OTHER_POWERS[0]:.0%} with {format_count(fewer)}, in {OTHER_POWERS[1]:.0%} with "
+        f"{f'more than {largest:,}' if more is None else format_count(more)}."
     )
 
 
 def format_count(number: float) -> str:
-    """To two digits."""
+    """Format a number with two significant digits.
+
+    >>> format_count(1234.5)
+    '1,200'
+    """
     return f"{float(f'{number:.1e}'):,.0f}"
 
 
-FEWEST = 50  # labelled questions, the smallest number to try
-
-
-def labelled_population(entry: Mapping[str, Any], where: str) -> LabelledPopulation:
-    """The labelled answers of a calibrator. Raises `InputError` where its file lacks them."""
-    held = entry.get("held_out") or {}
-    if "fold" not in held:
-        raise InputError(
-            f"{where} does not hold its labelled answers' probabilities and folds, as those of "
-            "'tracecal calibrate' do: calibrate with it, or give --accuracy and --auroc."
-        )
-    group, fold = np.array(held["group"]), np.array(held["fold"])
-    score = normal_scores(np.array(held["probability"], dtype=float), fold)
-    largest = entry["risk_control"]["largest_group"]
-    return LabelledPopulation.of(group, score, np.array(held["correct"], dtype=bool), largest)
-
-
-def forecast_table(
-    population: Population,
-    share: float,
-    error_rate: float,
-    confidence: float,
-    most: int,
-    draws: int,
-    seed: int,
-) -> pl.DataFrame:
-    """`promised.summarised` for numbers of labelled questions up to `most`.
-
-    Raises `InputError` for settings out of range.
-    """
-    for name, value in (("--error-rate", error_rate), ("--confidence", confidence)):
-        if not 0 < value < 1:
-            raise InputError(f"{name} {value:g}: expected a number between 0 and 1.")
-    if most < FEWEST or draws < 1:
-        raise InputError(f"--most must be {FEWEST} or more, and --draws 1 or more.")
-    sizes = doubling_sizes(FEWEST, most)
-    return summarise_draws(
-        simulate_draws(population, sizes, draws, error_rate, confidence, share, seed)
-    )
-
-
 def describe_outlook(
-    entry: Mapping[str, Any], error_rates: pl.DataFrame, share: float, seed: int
+    fits: Mapping[str, Any], error_rates: pl.DataFrame, calibration_share: float, seed: int
 ) -> str | None:
-    """What the largest error rate needs that could not be guaranteed; null where all could be.
+    """Say what the largest missing error rate needs; None where all are guaranteed.
 
-    `error_rates` are `report.guarantees` of the default estimator.
+    `fits` is an estimator's entry of a calibrator, `error_rates` has a row per guarantee with its
+    `threshold`.
     """
     missing = error_rates.filter(pl.col("threshold").is_null())["error_rate"].to_list()
     if not missing:
         return None
-    rate, population = max(missing), labelled_population(entry, "the calibrator")
-    confidence = entry["risk_control"]["confidence"]
-    sizes = doubling_sizes(FEWEST, MOST)
-    drawn = pl.DataFrame(schema=DRAWN)
-    for size in sizes:
-        more = simulate_draws(
-            population, [size], DRAWS, rate, confidence, share, seed, first_only=True
+    error_rate, population = max(missing), LabelledPopulation.from_fits(fits, "the calibrator")
+    confidence = fits["risk_control"]["confidence"]
+    simulated = pl.DataFrame(schema=DRAW_SCHEMA)
+    for size in doubling_sizes(MIN_QUESTIONS, MOST):
+        draws = simulate_draws(
+            population,
+            [size],
+            DRAWS,
+            error_rate,
+            confidence,
+            calibration_share,
+            seed,
+            first_only=True,
         )
-        drawn = drawn.vstack(more)
-        if (more["coverage"] > 0).mean() >= max(BESIDE):  # larger numbers change nothing
-            break
-    table, questions = summarise_draws(drawn), len(np.unique(population.group))
-    number, said = questions_needed(POWER, table), describe_forecast(population, table, rate)
-    if number is None or number > questions:
-        return said
-    if number <= questions / 2:  # the simulation misses what makes these so hard
+        simulated = simulated.vstack(draws)
+        if (draws["coverage"] > 0).mean() >= max(OTHER_POWERS):
+            break  # larger numbers change nothing
+    table, n_questions = summarise_draws(simulated), len(np.unique(population.group))
+    needed = questions_needed(POWER, table)
+    sentence = describe_forecast(population, table, error_rate)
+    if needed is None or needed > n_questions:
+        return sentence
+    if needed <= n_questions / 2:  # the simulation misses what makes this rate so hard
         return (
-            f"The {questions:,} labelled questions at hand do not guarantee an error rate of at "
-            f"most {rate:.0%}, and they do not tell how many would: allow a larger error rate, or "
-            "use another estimator."
+            f"The {n_questions:,} labelled questions at hand do not guarantee an error rate of at "
+            f"most {error_rate:.0%}, and they do not tell how many would: allow a larger error "
+            "rate, or use another estimator."
         )
-    return f"{said} The {questions:,} at hand happen not to be enough."
+    return f"{sentence} The {n_questions:,} at hand happen not to be enough."

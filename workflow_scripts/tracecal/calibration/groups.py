@@ -1,4 +1,4 @@
-"""Groups of answers that belong together: to one question, or with equal prompts or traces."""
+"""Groups of answers to one question, which a fit, a split or a draw keeps together."""
 
 import numpy as np
 import polars as pl
@@ -7,46 +7,49 @@ from scipy.sparse.csgraph import connected_components
 
 from tracecal.errors import InputError
 
-# A trace of fewer different numbers may equal another question's by chance.
+# A trace with fewer distinct numbers may equal another question's by chance.
 MIN_DISTINCT_VALUES = 3
 TRACE_COLUMNS = ("answer", "surprisal", "entropy")
 
 
 def group_answers(answers: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and `group_id` of answers (columns of `RECORDS`).
+    """Return `example_id` and `group_id` of answers (columns of `RECORDS`).
 
-    Answers with equal group ids, prompts or traces are of one group, whose id is that of its first
-    answer by id. Raises `InputError` where equal answers to one question differ in `correct`.
+    Answers that share a group id, a prompt or a trace form one group, named after its first answer
+    by id. Raises `InputError` where equal answers to one question differ in `correct`.
     """
-    keyed = answers.sort("example_id").with_columns(trace=_trace_keys(answers.sort("example_id")))
-    for same in (["prompt", "answer"], ["trace"]):
-        _require_agreement(keyed.drop_nulls(same), same)
-    n = keyed.height
+    answers = answers.sort("example_id")
+    answers = answers.with_columns(trace=_trace_keys(answers))
+    for key in (["prompt", "answer"], ["trace"]):
+        _require_agreement(answers.drop_nulls(key), key)
+    n = answers.height
     edges = [np.empty((2, 0), dtype=np.int64)]
     for column in ("group_id", "prompt", "trace"):
-        known = keyed.select(column, place=pl.int_range(n)).drop_nulls(column)
-        first = known.select(first=pl.col("place").min().over(column), place="place")
-        edges.append(first.to_numpy().T)
+        members = answers.select(column, index=pl.int_range(n)).drop_nulls(column)
+        pairs = members.select(first=pl.col("index").min().over(column), second="index")
+        edges.append(pairs.to_numpy().T)
     first, second = np.concatenate(edges, axis=1)
-    linked = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
-    component = pl.Series(connected_components(linked, directed=False)[1])
-    return keyed.select("example_id", group_id=pl.col("example_id").min().over(component))
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=(n, n))
+    component = pl.Series(connected_components(graph, directed=False)[1])
+    return answers.select("example_id", group_id=pl.col("example_id").min().over(component))
 
 
 def _trace_keys(answers: pl.DataFrame) -> pl.Series:
-    """A text that is equal for equal traces; null where these may be equal by chance."""
-    numbers = pl.concat_list("surprisal", pl.col("entropy").fill_null([])).list.n_unique()
+    """Grouping key; None for short traces."""
+    n_values = pl.concat_list("surprisal", pl.col("entropy").fill_null([])).list.n_unique()
     key = pl.struct(TRACE_COLUMNS).struct.json_encode()
-    telling = pl.col("surprisal").is_not_null() & (numbers >= MIN_DISTINCT_VALUES)
-    return answers.select(pl.when(telling).then(key)).to_series()
+    distinctive = pl.col("surprisal").is_not_null() & (n_values >= MIN_DISTINCT_VALUES)
+    return answers.select(pl.when(distinctive).then(key)).to_series()
 
 
-def _require_agreement(answers: pl.DataFrame, same: list[str]) -> None:
-    split = answers.filter(pl.col("correct").n_unique().over(same) > 1).sort(*same, "example_id")
-    if split.height:
-        first = split.filter(pl.struct(same) == pl.struct(same).first())
-        right, wrong = (first.filter(correct=value)["example_id"][0] for value in (True, False))
-        raise InputError(
-            f"the same answer to the same question is labelled correct in {right!r} and incorrect "
-            f"in {wrong!r}: correct the labels, or leave both rows out."
-        )
+def _require_agreement(answers: pl.DataFrame, key: list[str]) -> None:
+    contradictory = answers.filter(pl.col("correct").n_unique().over(key) > 1)
+    if contradictory.is_empty():
+        return
+    contradictory = contradictory.sort(*key, "example_id")
+    first = contradictory.filter(pl.struct(key) == pl.struct(key).first())
+    right, wrong = (first.filter(correct=value)["example_id"][0] for value in (True, False))
+    raise InputError(
+        f"the same answer to the same question is labelled correct in {right!r} and incorrect "
+        f"in {wrong!r}: correct the labels, or leave both rows out."
+    )

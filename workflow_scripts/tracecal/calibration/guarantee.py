@@ -1,4 +1,9 @@
-"""Thresholds that keep the error rate among the answers kept below a target error rate."""
+"""A threshold that guarantees an error rate of the answers kept.
+
+1. `split_answers` (`rated_answers`) makes the calibration and the evaluation part of a split.
+2. `find_guarantee` tests a sequence of thresholds, which the calibration part chooses, on the
+   evaluation part, and returns the last one that passed.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,20 +14,32 @@ from scipy.special import xlogy
 from tracecal.calibration.bets import Evidence, betting_test, min_groups
 from tracecal.calibration.rated_answers import LabelledAnswers
 
+# Each threshold keeps a share STEP more than the one before.
 STEP = 0.02
-# The first threshold keeps this many times the groups that suffice where no answer is wrong, and
-# errors of the calibration part count as if PRIOR more answers were wrong at the target error rate:
-# chosen by simulation on the populations of `make validate`.
-START, PRIOR = 1.5, 2.0
+# The first threshold keeps START_FACTOR times the groups that suffice without an error; errors of
+# the calibration part count as if PRIOR_LABELS more answers were wrong at the target error rate.
+# Both were chosen by simulation on the populations of `make validate`.
+START_FACTOR, PRIOR_LABELS = 1.5, 2.0
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A threshold on the probability with a guarantee (null: there is none) and its test results.
+    """A threshold on the probability with a guarantee, and its test results.
 
-    Of the `n` tested answers `kept` have a probability of at least `threshold`, and `wrong` of
-    these are wrong. `coverage` and `error` are kept / n and wrong / kept, with groups counting as
-    in the guarantee. The test was that of `tested_rate`, the `error_rate` or a smaller one.
+    Attributes
+    ----------
+    error_rate : float
+        The guaranteed error rate.
+    tested_rate : float
+        The error rate of the test: the guaranteed one or a smaller one.
+    threshold : float or None
+        The threshold; None without a guarantee.
+    n, kept, wrong : int
+        How many answers were tested, kept, and kept and wrong.
+    coverage : float
+        kept / n, where groups count as in the guarantee.
+    error : float or None
+        wrong / kept, where groups count as in the guarantee.
     """
 
     error_rate: float
@@ -36,132 +53,166 @@ class Guarantee:
 
 
 def find_guarantee(
-    seen: LabelledAnswers,
-    tested: LabelledAnswers,
+    calibration: LabelledAnswers,
+    evaluation: LabelledAnswers,
     error_rate: float,
     level: float,
-    single: bool = False,
-    largest: int | None = None,
+    ungrouped: bool = False,
+    largest_group: int | None = None,
 ) -> Guarantee:
-    """The most inclusive threshold that fixed-sequence testing at `level` allows.
+    """Find the threshold that keeps most answers among those that fixed-sequence testing allows.
 
-    The calibrator was fitted on `seen`; `tested` shares no group with it. `single` says that the
-    task declares no groups, `largest` with how many answers a group counts at most; null: as many
-    as the largest of `seen` has.
+    Parameters
+    ----------
+    calibration, evaluation : LabelledAnswers
+        The parts of a split, which share no group: the answers that the calibrator was fitted on,
+        and the tested ones.
+    error_rate, level : float
+        Target error rate, and significance level.
+    ungrouped : bool
+        Whether the task declares every answer a group of its own.
+    largest_group : int, optional
+        How many answers of a group count at most; by default as many as the largest calibration
+        group has.
+
+    Examples
+    --------
+    >>> number = np.arange(200)
+    >>> answers = LabelledAnswers(number, 1 - number / 200, number < 150)
+    >>> guarantee = find_guarantee(answers, answers, error_rate=0.1, level=0.1)
+    >>> guarantee.kept, guarantee.wrong
+    (160, 10)
     """
-    return _each(seen, tested, [error_rate], level, single, largest)[0]
+    rates = [error_rate]
+    return _test_rates(calibration, evaluation, rates, level, ungrouped, largest_group)[0]
 
 
-def _each(
-    seen: LabelledAnswers,
-    tested: LabelledAnswers,
+def find_guarantees(
+    calibration: LabelledAnswers,
+    evaluation: LabelledAnswers,
     error_rates: Sequence[float],
     level: float,
-    single: bool,
-    largest: int | None,
+    ungrouped: bool = False,
+    largest_group: int | None = None,
 ) -> list[Guarantee]:
-    """The `guarantee` of each rate. All are tested at once: bets on many thresholds cost little
-    more than bets on few.
+    """Find the guarantee of each rate, smallest first.
+
+    A rate without a threshold takes that of the rate before it. Parameters as in `find_guarantee`.
     """
-    most = resolve_largest_group(seen, single, largest)
-    sequences = [threshold_sequence(seen, tested.groups, rate, level, most) for rate in error_rates]
+    rates = sorted(error_rates)
+    guarantees: list[Guarantee] = []
+    for guarantee in _test_rates(calibration, evaluation, rates, level, ungrouped, largest_group):
+        stricter = guarantees[-1] if guarantees else None
+        if guarantee.threshold is None and stricter and stricter.threshold is not None:
+            guarantee = replace(stricter, error_rate=guarantee.error_rate)
+        guarantees.append(guarantee)
+    return guarantees
+
+
+def _test_rates(
+    calibration: LabelledAnswers,
+    evaluation: LabelledAnswers,
+    error_rates: Sequence[float],
+    level: float,
+    ungrouped: bool,
+    largest_group: int | None,
+) -> list[Guarantee]:
+    """Test all rates at once: bets on many thresholds cost little more than bets on few."""
+    largest_group = resolve_largest_group(calibration, ungrouped, largest_group)
+    n_groups = evaluation.n_groups
+    sequences = [
+        threshold_sequence(calibration, n_groups, rate, level, largest_group)
+        for rate in error_rates
+    ]
     evidence = [
-        Evidence.of(seen, tested, thresholds, rate, single, most)
+        Evidence.from_answers(calibration, evaluation, thresholds, rate, ungrouped, largest_group)
         for rate, thresholds in zip(error_rates, sequences, strict=True)
     ]
-    if single or not tested.groups:
-        passed = [one.passes(rate, level) for rate, one in zip(error_rates, evidence, strict=True)]
+    if ungrouped or not n_groups:
+        passed = [
+            item.passes(rate, level) for rate, item in zip(error_rates, evidence, strict=True)
+        ]
     else:
-        z = [one.wrong - rate * one.kept for rate, one in zip(error_rates, evidence, strict=True)]
+        excess = [item.excess(rate) for rate, item in zip(error_rates, evidence, strict=True)]
+        calibration_excess = np.hstack([item.calibration_excess for item in evidence])
         widths = [len(thresholds) for thresholds in sequences]
-        before = np.hstack([one.before for one in evidence])
-        together = betting_test(np.hstack(z), before, np.repeat(error_rates, widths), level)
-        passed = np.split(together, np.cumsum(widths)[:-1])
+        rates = np.repeat(error_rates, widths)
+        results = betting_test(np.hstack(excess), calibration_excess, rates, level)
+        passed = np.split(results, np.cumsum(widths)[:-1])
     return [
-        _told(tested, rate, thresholds, one, ok, most)
-        for rate, thresholds, one, ok in zip(error_rates, sequences, evidence, passed, strict=True)
+        _last_passed(evaluation, rate, thresholds, item, results, largest_group)
+        for rate, thresholds, item, results in zip(
+            error_rates, sequences, evidence, passed, strict=True
+        )
     ]
 
 
-def _told(
-    tested: LabelledAnswers,
+def _last_passed(
+    evaluation: LabelledAnswers,
     error_rate: float,
     thresholds: np.ndarray,
     evidence: Evidence,
     passed: np.ndarray,
-    most: int,
+    largest_group: int,
 ) -> Guarantee:
     """The guarantee of the last threshold before the first that has not `passed`."""
-    n, weights = len(tested.probability), tested.weights(most).sum()
-    count = int(np.cumprod(passed).sum()) if n else 0
-    if not count:
+    n, weight = len(evaluation.probability), evaluation.group_weights(largest_group).sum()
+    n_passed = int(np.cumprod(passed).sum()) if n else 0
+    if not n_passed:
         return Guarantee(error_rate, error_rate, None, n, 0, 0, 0.0, None)
-    last = count - 1
-    kept = tested.probability >= thresholds[last]
+    last = n_passed - 1
+    kept = evaluation.probability >= thresholds[last]
     return Guarantee(
         error_rate,
         error_rate,
         float(thresholds[last]),
         n,
         int(kept.sum()),
-        int((kept & ~tested.correct).sum()),
-        float(evidence.kept[:, last].sum() / weights),
+        int((kept & ~evaluation.correct).sum()),
+        float(evidence.kept[:, last].sum() / weight),
         float(evidence.wrong[:, last].sum() / evidence.kept[:, last].sum()),
     )
 
 
-def resolve_largest_group(seen: LabelledAnswers, single: bool, largest: int | None) -> int:
-    """With how many answers a group counts at most; arguments as of `guarantee`."""
-    return 1 if single else largest or seen.largest
-
-
-def find_guarantees(
-    seen: LabelledAnswers,
-    tested: LabelledAnswers,
-    error_rates: Sequence[float],
-    level: float,
-    single: bool = False,
-    largest: int | None = None,
-) -> list[Guarantee]:
-    """The `guarantee` of each rate, smallest first; one without a threshold takes that of the rate
-    before it.
-    """
-    found: list[Guarantee] = []
-    for own in _each(seen, tested, sorted(error_rates), level, single, largest):
-        if own.threshold is None and found and found[-1].threshold is not None:
-            own = replace(found[-1], error_rate=own.error_rate)
-        found.append(own)
-    return found
+def resolve_largest_group(
+    calibration: LabelledAnswers, ungrouped: bool, largest_group: int | None
+) -> int:
+    """How many answers of a group count at most; parameters as in `find_guarantee`."""
+    return 1 if ungrouped else largest_group or calibration.largest_group
 
 
 def threshold_sequence(
-    seen: LabelledAnswers, groups: int, error_rate: float, level: float, most: int = 1
+    calibration: LabelledAnswers,
+    n_groups: int,
+    error_rate: float,
+    level: float,
+    largest_group: int = 1,
 ) -> np.ndarray:
-    """Thresholds to test on a number of `groups`, falling: quantiles of the `seen` probabilities.
+    """Return the thresholds to test on `n_groups` groups: falling quantiles of the probabilities.
 
-    A group counts with at most `most` answers. The tested groups are taken to weigh what those of
-    `seen` do on average: their own sizes may go with their errors, and are not looked at.
+    The first threshold should be the easiest to guarantee by the calibration labels. Of those that
+    keep at least START_FACTOR times the groups that suffice without an error, it has the largest
+    share kept * KL(observed error rate, `error_rate`), the rate at which evidence grows; where all
+    observed error rates exceed the target, it has the lowest one. Each further threshold keeps a
+    share STEP more.
 
-    The first should be the easiest to guarantee by the `seen` labels: of those that keep at least
-    START times as many groups as suffice where no answer is wrong, it has the largest
-    share kept * KL(observed error rate, `error_rate`), the rate at which evidence grows; and where
-    the observed error rate of none is below the target, the lowest one. Each following threshold
-    keeps a share `STEP` more.
+    The tested groups count as heavy as the calibration groups are on average: their own sizes may
+    depend on their errors, and stay unused.
     """
-    order = np.argsort(-seen.probability, kind="stable")
-    ranked = seen.probability[order]
+    order = np.argsort(-calibration.probability, kind="stable")
+    ranked = calibration.probability[order]
     if not len(ranked):
         return ranked
-    weight = max(groups, 1) * seen.weights(most).mean()
-    first = START * min_groups(error_rate, level) / weight
-    # The last step may round to a little more than 1.
-    shares = np.append(np.arange(min(first, 1.0), 1.0, STEP), 1.0).clip(max=1)
+    weight = max(n_groups, 1) * calibration.group_weights(largest_group).mean()
+    start_share = START_FACTOR * min_groups(error_rate, level) / weight
+    # Rounding may lift the last step above 1.
+    shares = np.append(np.arange(min(start_share, 1.0), 1.0, STEP), 1.0).clip(max=1)
     thresholds = ranked[np.ceil(shares * len(ranked)).astype(int) - 1]
     kept = np.searchsorted(-ranked, -thresholds, side="right")
-    wrong = np.append(0, np.cumsum(~seen.correct[order]))[kept]
-    observed = (wrong + PRIOR * error_rate) / (kept + PRIOR)
-    gain = xlogy(observed, observed / error_rate) + xlogy(
+    wrong = np.append(0, np.cumsum(~calibration.correct[order]))[kept]
+    observed = (wrong + PRIOR_LABELS * error_rate) / (kept + PRIOR_LABELS)
+    growth = xlogy(observed, observed / error_rate) + xlogy(
         1 - observed, (1 - observed) / (1 - error_rate)
     )
-    best = int(np.argmax(np.where(observed < error_rate, shares * gain, error_rate - observed)))
-    return np.unique(thresholds[best:])[::-1]
+    merit = np.where(observed < error_rate, shares * growth, error_rate - observed)
+    return np.unique(thresholds[int(np.argmax(merit)) :])[::-1]

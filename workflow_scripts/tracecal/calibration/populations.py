@@ -1,9 +1,14 @@
-"""Populations of labelled questions."""
+"""Populations of questions, from which a forecast draws labelled answers.
+
+`LabelledPopulation` imitates labelled answers at hand; `BinormalPopulation` follows from guesses of
+accuracy and AUROC.
+"""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import polars as pl
@@ -13,96 +18,136 @@ from scipy.special import expit, logit, ndtri
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.errors import InputError
 
-# Of the normal priors of a curve's two coefficients, which keep it finite where all are right: a
-# slope of 2.5 is steep (Gelman et al. 2008).
+# Precisions of the normal priors of a curve's intercept and slope, which keep both finite where all
+# answers are right. A slope of 2.5 is steep (Gelman et al. 2008).
 PRECISION = np.array([0.01, 2.5**-2])
-MOST_ALIKE = 0.9
+MAX_CORRELATION = 0.9
 
 
 class Population(Protocol):
-    """Where labelled questions come from. `unknown` says why they do not tell how many suffice.
+    """Where labelled questions come from.
 
-    A question counts with at most `largest` answers; null: as many as the largest that calibrates.
+    Attributes
+    ----------
+    advice : str
+        What a forecast says where no number of questions suffices.
+    largest_group : int or None
+        How many answers of a question count at most; None: as many as the largest that calibrates.
     """
 
-    unknown: str
-    largest: int | None
+    advice: str
+    largest_group: int | None
 
-    def draw(self, rng: np.random.Generator, groups: int) -> LabelledAnswers:
-        """That many new groups, numbered from 0 in random order."""
+    def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
+        """Draw new groups, numbered from 0 in random order."""
         ...
 
 
 def normal_scores(probability: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """The normal quantiles of the ranks that probabilities [answers] have within their folds.
+    """Return the normal quantiles of probabilities' ranks within their folds, [answers].
 
     The fits of folds differ in level, so that their probabilities cannot be ranked together.
     """
     score = np.empty(len(probability))
-    for one in np.unique(fold):
-        own = fold == one
-        rank = pl.Series(probability[own]).rank().to_numpy()
-        score[own] = ndtri((rank - 0.5) / own.sum())
+    for number in np.unique(fold):
+        in_fold = fold == number
+        rank = pl.Series(probability[in_fold]).rank().to_numpy()
+        score[in_fold] = ndtri((rank - 0.5) / in_fold.sum())
     return score
 
 
 @dataclass(frozen=True)
 class LabelledPopulation:
-    """Groups like those at hand, by their `group` and `score` [answers].
+    """Groups like those of labelled answers.
 
-    An answer is right with probability expit(a + b score); `curve` and `spread` are the mean and
-    the covariance of (a, b). With probability `alike` chance decides on a group as a whole.
+    Attributes
+    ----------
+    group, score : array [answers]
+        Group and score of the labelled answers.
+    coefficients, covariance : array
+        Mean and covariance of (a, b): an answer is right with probability expit(a + b score).
+    correlation : float
+        The probability that chance decides on a group as a whole.
+    largest_group : int, optional
+        How many answers of a group count at most.
     """
 
-    unknown: ClassVar[str] = (
+    advice: ClassVar[str] = (
         "the labels at hand do not tell how many are needed. Label more, allow a larger error "
         "rate, or use another estimator"
     )
     group: np.ndarray
     score: np.ndarray
-    curve: np.ndarray
-    spread: np.ndarray
-    alike: float
-    largest: int | None = None
+    coefficients: np.ndarray
+    covariance: np.ndarray
+    correlation: float
+    largest_group: int | None = None
 
     @classmethod
-    def of(
-        cls, group: np.ndarray, score: np.ndarray, correct: np.ndarray, largest: int | None = None
+    def from_fits(cls, fits: Mapping[str, Any], where: str) -> "LabelledPopulation":
+        """Imitate the labelled answers in an estimator's entry of a calibrator.
+
+        Raises `InputError` where the calibrator `where` lacks them.
+        """
+        held_out = fits.get("held_out") or {}
+        if "fold" not in held_out:
+            raise InputError(
+                f"{where} does not hold its labelled answers' probabilities and folds, as those of "
+                "'tracecal calibrate' do: calibrate with it, or give --accuracy and --auroc."
+            )
+        probability, fold = np.array(held_out["probability"], dtype=float), held_out["fold"]
+        return cls.from_labels(
+            np.array(held_out["group"]),
+            normal_scores(probability, np.array(fold)),
+            np.array(held_out["correct"], dtype=bool),
+            fits["risk_control"]["largest_group"],
+        )
+
+    @classmethod
+    def from_labels(
+        cls,
+        group: np.ndarray,
+        score: np.ndarray,
+        correct: np.ndarray,
+        largest_group: int | None = None,
     ) -> "LabelledPopulation":
-        """By labelled answers, with the `normal_scores` of fits that had not seen them."""
-        curve, spread = _curve(score, correct)
-        right = expit(curve[0] + curve[1] * score)
-        alike = _alike(group, (correct - right) / np.sqrt(right * (1 - right)))
+        """Fit the curve to labelled answers with `normal_scores` of held-out probabilities."""
+        coefficients, covariance = _fit_curve(score, correct)
+        right = expit(coefficients[0] + coefficients[1] * score)
+        residual = (correct - right) / np.sqrt(right * (1 - right))
+        correlation = _group_correlation(group, residual)
         sizes = np.unique(group, return_counts=True)[1]
-        # So much less do alike answers tell than as many independent ones.
-        design_effect = 1 + alike * ((sizes**2).sum() / sizes.sum() - 1)
-        return cls(group, score, curve, spread * design_effect, alike, largest)
+        # Design effect of correlated answers.
+        design_effect = 1 + correlation * ((sizes**2).sum() / sizes.sum() - 1)
+        covariance = covariance * design_effect
+        return cls(group, score, coefficients, covariance, correlation, largest_group)
 
     @cached_property
     def _by_group(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The answers' places in the order of their groups; where each group begins; its size."""
+        """The indices of answers in the order of their groups, and each group's start and size."""
         order = np.argsort(self.group, kind="stable")
         _, starts, sizes = np.unique(self.group[order], return_index=True, return_counts=True)
         return order, starts, sizes
 
-    def draw(self, rng: np.random.Generator, groups: int) -> LabelledAnswers:
+    def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
+        """Draw new groups, numbered from 0 in random order."""
         order, starts, sizes = self._by_group
-        # Another resample of the questions in each draw, as so few leave open what others are like.
-        like_these = rng.integers(len(sizes), size=len(sizes))
-        chosen = rng.choice(like_these, groups)
+        # Resample questions, so that sampling error counts.
+        resampled = rng.integers(len(sizes), size=len(sizes))
+        chosen = rng.choice(resampled, n_groups)
         size = sizes[chosen]
-        new = np.repeat(np.arange(groups), size)
-        within = np.arange(len(new)) - np.repeat(np.cumsum(size) - size, size)
-        places = order[np.repeat(starts[chosen], size) + within]
-        a, b = rng.multivariate_normal(self.curve, self.spread, check_valid="ignore")
-        as_one = rng.random(groups) < self.alike
-        chance = np.where(as_one[new], rng.random(groups)[new], rng.random(len(new)))
-        score = self.score[places]
-        return LabelledAnswers(new, score, chance < expit(a + b * score))
+        group = np.repeat(np.arange(n_groups), size)
+        member = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
+        indices = order[np.repeat(starts[chosen], size) + member]
+        a, b = rng.multivariate_normal(self.coefficients, self.covariance, check_valid="ignore")
+        as_a_whole = rng.random(n_groups) < self.correlation
+        chance = np.where(as_a_whole[group], rng.random(n_groups)[group], rng.random(len(group)))
+        score = self.score[indices]
+        return LabelledAnswers(group, score, chance < expit(a + b * score))
 
 
-def _curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of (a, b), by Laplace's approximation."""
+def _fit_curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of (a, b) by Laplace's approximation."""
     x = np.column_stack([np.ones(len(score)), score])
 
     def loss(theta: np.ndarray) -> float:
@@ -117,43 +162,44 @@ def _curve(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarr
         right = expit(x @ theta)
         return (x.T * (right * (1 - right))) @ x + np.diag(PRECISION)
 
-    found = minimize(loss, np.zeros(2), jac=gradient, hess=hessian, method="trust-exact")
-    return found.x, np.linalg.inv(hessian(found.x))
+    optimum = minimize(loss, np.zeros(2), jac=gradient, hess=hessian, method="trust-exact").x
+    return optimum, np.linalg.inv(hessian(optimum))
 
 
-def _alike(group: np.ndarray, residual: np.ndarray) -> float:
-    """The mean product of the residuals of two answers of one group; 0 where none has two."""
-    member_of = np.unique(group, return_inverse=True)[1]
+def _group_correlation(group: np.ndarray, residual: np.ndarray) -> float:
+    """The mean product of the residuals of two answers of one group; 0 without such pairs."""
+    index = np.unique(group, return_inverse=True)[1]
     sums, squares, sizes = (
-        np.bincount(member_of, weights=values) for values in (residual, residual**2, residual**0)
+        np.bincount(index, weights=values) for values in (residual, residual**2, residual**0)
     )
     pairs = (sizes * (sizes - 1)).sum()
-    return float(np.clip((sums**2 - squares).sum() / pairs, 0, MOST_ALIKE)) if pairs else 0.0
+    if not pairs:
+        return 0.0
+    return float(np.clip((sums**2 - squares).sum() / pairs, 0, MAX_CORRELATION))
 
 
 @dataclass(frozen=True)
 class BinormalPopulation:
-    """Single answers of an `accuracy`, with a score that ranks them with an AUROC of `auroc`.
+    """Single answers with an `accuracy`, and a score that ranks them with an AUROC of `auroc`.
 
     The score is normal with variance 1 among the right and among the wrong answers (the binormal
     model), and the probability is exact.
     """
 
-    unknown: ClassVar[str] = (
-        "more labels, a larger error rate or a better estimator would be needed"
-    )
-    largest: ClassVar[int] = 1
+    advice: ClassVar[str] = "more labels, a larger error rate or a better estimator would be needed"
+    largest_group: ClassVar[int] = 1
     accuracy: float
     auroc: float
 
     def __post_init__(self) -> None:
-        for name, value, least in (("accuracy", self.accuracy, 0), ("AUROC", self.auroc, 0.5)):
-            if not least < value < 1:
-                raise InputError(f"an {name} of {value:g} is not between {least:g} and 1.")
+        for name, value, lowest in (("accuracy", self.accuracy, 0), ("AUROC", self.auroc, 0.5)):
+            if not lowest < value < 1:
+                raise InputError(f"an {name} of {value:g} is not between {lowest:g} and 1.")
 
-    def draw(self, rng: np.random.Generator, groups: int) -> LabelledAnswers:
-        apart = math.sqrt(2) * ndtri(self.auroc)
-        correct = rng.random(groups) < self.accuracy
-        score = rng.normal(size=groups) + apart * correct
-        probability = expit(logit(self.accuracy) + apart * (score - apart / 2))
-        return LabelledAnswers(np.arange(groups), probability, correct)
+    def draw(self, rng: np.random.Generator, n_groups: int) -> LabelledAnswers:
+        """Draw new answers, numbered from 0."""
+        distance = math.sqrt(2) * ndtri(self.auroc)
+        correct = rng.random(n_groups) < self.accuracy
+        score = rng.normal(size=n_groups) + distance * correct
+        probability = expit(logit(self.accuracy) + distance * (score - distance / 2))
+        return LabelledAnswers(np.arange(n_groups), probability, correct)

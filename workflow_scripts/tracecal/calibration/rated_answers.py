@@ -1,4 +1,9 @@
-"""Answers of one part of a split with their probabilities, groups and labels."""
+"""Answers with probabilities, in groups, on one side of a split: what tests of guarantees take.
+
+`split_answers` makes the two sides of a split for one model, `split_paired_answers` for the cascade
+of two. Where an argument `largest_group` limits how many answers of a group count, each answer of a
+group of n weighs 1 / max(n, largest_group), and the group as much as its answers together.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,112 +18,129 @@ from tracecal.calibration.fits import Fit
 
 @dataclass(frozen=True)
 class RatedAnswers:
-    """Answers with their probabilities: arrays [answers]. Groups are numbered in the order of their
-    tests.
+    """Answers with probabilities.
 
-    Where an argument `most` says with how many answers a group counts at most, each answer of a
-    group of n weighs 1 / max(n, most), and the group as much as its answers.
+    Attributes
+    ----------
+    group : array [answers]
+        The group of each answer; groups are tested in the order of their numbers.
+    probability : array [answers]
+        The calibrated probability of each answer.
     """
 
     group: np.ndarray
     probability: np.ndarray
 
     @cached_property
-    def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """The place of each answer's group [answers], and how many answers groups have."""
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """The index of each answer's group [answers], and the size of each group."""
         return np.unique(self.group, return_inverse=True, return_counts=True)[1:]
 
     @property
-    def groups(self) -> int:
-        return len(self._members[1])
+    def n_groups(self) -> int:
+        return len(self._groups[1])
 
     @property
-    def largest(self) -> int:
-        """How many answers the largest group has; 1 where there is none."""
-        return int(self._members[1].max(initial=1))
+    def largest_group(self) -> int:
+        """The size of the largest group; 1 without any."""
+        return int(self._groups[1].max(initial=1))
 
-    def weights(self, most: int) -> np.ndarray:
+    def group_weights(self, largest_group: int) -> np.ndarray:
         """The weight of each group, at most 1: [groups]."""
-        sizes = self._members[1]
-        return sizes / np.maximum(sizes, most)
+        sizes = self._groups[1]
+        return sizes / np.maximum(sizes, largest_group)
 
-    def totals(self, values: np.ndarray, most: int) -> np.ndarray:
+    def sum_by_group(self, values: np.ndarray, largest_group: int) -> np.ndarray:
         """The weighted sum of `values` [answers, t] in each group, [groups, t]."""
-        member_of, sizes = self._members
+        index, sizes = self._groups
         if len(sizes) == len(values):
             sums = np.empty(values.shape)
-            sums[member_of] = values
+            sums[index] = values
         else:
-            order = np.argsort(member_of, kind="stable")
+            order = np.argsort(index, kind="stable")
             starts = np.cumsum(sizes) - sizes
             sums = np.add.reduceat(values[order].astype(float), starts, axis=0)
-        return sums / np.maximum(sizes, most)[:, None]
+        return sums / np.maximum(sizes, largest_group)[:, None]
 
-    def over(self, thresholds: np.ndarray) -> np.ndarray:
+    def is_kept(self, thresholds: np.ndarray) -> np.ndarray:
         """Whether thresholds [t] keep each answer, [answers, t]."""
         return self.probability[:, None] >= thresholds
 
 
 @dataclass(frozen=True)
 class LabelledAnswers(RatedAnswers):
-    """One part of a split, and whether its answers are `correct`."""
+    """Answers with probabilities, of which `correct` [answers] says whether they are right."""
 
     correct: np.ndarray
 
-    def kept(self, thresholds: np.ndarray, most: int) -> np.ndarray:
-        """How much of each group thresholds [t] keep, [groups, t]."""
-        return self.totals(self.over(thresholds), most)
+    def kept_weight(self, thresholds: np.ndarray, largest_group: int) -> np.ndarray:
+        """The weight of the kept answers in each group, [groups, t]."""
+        return self.sum_by_group(self.is_kept(thresholds), largest_group)
 
-    def wrong(self, thresholds: np.ndarray, most: int) -> np.ndarray:
-        """How much of each group is kept and wrong, [groups, t]."""
-        return self.totals(self.over(thresholds) & ~self.correct[:, None], most)
+    def wrong_weight(self, thresholds: np.ndarray, largest_group: int) -> np.ndarray:
+        """The weight of the kept and wrong answers in each group, [groups, t]."""
+        wrong = self.is_kept(thresholds) & ~self.correct[:, None]
+        return self.sum_by_group(wrong, largest_group)
+
+
+# What a guarantee says of a cascade's accuracy: how far it lies below the large model's, or at
+# least which value it has.
+Bound = Literal["below", "at_least"]
+
+
+@dataclass(frozen=True)
+class PairedAnswers(RatedAnswers):
+    """Answers of a small and a large model to the same questions.
+
+    `small` and `large` [answers] say which model is right. The probability is the small model's,
+    minus infinity where it has none.
+    """
+
+    small: np.ndarray
+    large: np.ndarray
+
+    def loss(self, thresholds: np.ndarray, bound: Bound, largest_group: int) -> np.ndarray:
+        """The weighted loss in each group that a guarantee bounds, [groups, t]."""
+        kept = self.is_kept(thresholds)
+        small, large = (right.astype(float)[:, None] for right in (self.small, self.large))
+        if bound == "below":
+            return self.sum_by_group((large - small) * kept, largest_group)
+        return self.sum_by_group(1 - np.where(kept, small, large), largest_group)
 
 
 def split_answers(
     calibrator: Fit, features: Sequence[str], answers: pl.DataFrame, split: pl.DataFrame
 ) -> tuple[LabelledAnswers, LabelledAnswers]:
-    """The calibration and the evaluation part of a split, without answers that lack a feature."""
-    joined = split.join(
+    """Return the calibration and the evaluation part of a split; answers without a feature go.
+
+    `answers` has `example_id`, `correct` and the features; `split` has `example_id`, `rank` (of the
+    group) and `part`.
+    """
+    rows = split.join(
         answers.drop_nulls(features), on="example_id", how="inner", validate="1:1"
     ).sort("rank", "example_id")
 
-    def of(part: str) -> LabelledAnswers:
-        rows = joined.filter(part=part)
-        probability = calibrator.predict(rows.select(pl.col(features).cast(pl.Float64)).to_numpy())
-        return LabelledAnswers(rows["rank"].to_numpy(), probability, rows["correct"].to_numpy())
+    def select_part(part: str) -> LabelledAnswers:
+        frame = rows.filter(part=part)
+        x = frame.select(pl.col(features).cast(pl.Float64)).to_numpy()
+        return LabelledAnswers(
+            frame["rank"].to_numpy(), calibrator.predict(x), frame["correct"].to_numpy()
+        )
 
-    return of("calibration"), of("evaluation")
-
-
-Bound = Literal["below", "at_least"]  # what is guaranteed of a cascade's accuracy
-
-
-@dataclass(frozen=True)
-class PairedAnswers(RatedAnswers):
-    """One part of a split, and whether each model is right; -inf stands for no probability."""
-
-    small: np.ndarray
-    large: np.ndarray
-
-    def lost(self, thresholds: np.ndarray, promise: Bound, most: int) -> np.ndarray:
-        """Weighted sum in each group of what a guarantee bounds at thresholds [t]: [groups, t]."""
-        kept = self.over(thresholds)
-        small, large = (one.astype(float)[:, None] for one in (self.small, self.large))
-        if promise == "below":
-            return self.totals((large - small) * kept, most)
-        return self.totals(1 - np.where(kept, small, large), most)
+    return select_part("calibration"), select_part("evaluation")
 
 
 def split_paired_answers(answers: pl.DataFrame) -> tuple[PairedAnswers, PairedAnswers]:
-    """The calibration and the evaluation part of a split's `answers`.
+    """Return the calibration and the evaluation part of a split's `answers`.
 
-    They have `example_id`, `rank`, `part`, `probability` (null: the answer is never kept), `small`
+    They have `example_id`, `rank`, `part`, `probability` (None: the answer is never kept), `small`
     and `large`.
     """
-    known = answers.with_columns(pl.col("probability").fill_null(-np.inf))
-    split_answers = (known.filter(part=part) for part in ("calibration", "evaluation"))
-    seen, tested = (
-        PairedAnswers(*(own[name].to_numpy() for name in ("rank", "probability", "small", "large")))
-        for own in (rows.sort("rank", "example_id") for rows in split_answers)
-    )
-    return seen, tested
+    rows = answers.with_columns(pl.col("probability").fill_null(-np.inf)).sort("rank", "example_id")
+
+    def select_part(part: str) -> PairedAnswers:
+        frame = rows.filter(part=part)
+        columns = ("rank", "probability", "small", "large")
+        return PairedAnswers(*(frame[name].to_numpy() for name in columns))
+
+    return select_part("calibration"), select_part("evaluation")

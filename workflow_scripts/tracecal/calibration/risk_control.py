@@ -1,8 +1,9 @@
-"""An estimator's guarantees, with what they need where they fail."""
+"""Risk control: the guaranteed error rates of one estimator, and what a missing guarantee needs."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,36 +11,112 @@ import polars as pl
 from tracecal.calibration.bets import Evidence, min_groups, significance_level
 from tracecal.calibration.fits import from_json
 from tracecal.calibration.guarantee import (
-    Guarantee,
     find_guarantees,
     resolve_largest_group,
     threshold_sequence,
 )
 from tracecal.calibration.rated_answers import LabelledAnswers, split_answers
 
-# How `enough` searches: STEPS times, with a quarter more groups each time.
+# `groups_needed` tries up to STEPS numbers of groups, each GROWTH times the one before.
 GROWTH, STEPS = 1.25, 12
+SCOPE = (
+    "the share of wrong answers among all that are kept, of new questions drawn as the "
+    "labelled ones were; each guarantee holds by itself"
+)
+
+
+def control_risk(
+    fits: Mapping[str, Mapping],
+    answers: pl.DataFrame,
+    split: pl.DataFrame,
+    error_rates: Sequence[float],
+    confidence: float,
+    ungrouped: bool = False,
+    largest_group: int | None = None,
+    forecast: bool = True,
+) -> dict[str, Any]:
+    """Find the guarantees of one estimator's fit on a split.
+
+    Parameters
+    ----------
+    fits : mapping
+        The estimator's entry of the calibrators.
+    answers : polars.DataFrame
+        `example_id`, `correct` and the estimator's features.
+    split : polars.DataFrame
+        `example_id`, `split`, `rank` (of the group) and `part`. Of several splits the first counts.
+    error_rates : sequence of float
+        Target error rates.
+    confidence : float
+        Confidence of each guarantee.
+    ungrouped : bool
+        Whether the task declares every answer a group of its own.
+    largest_group : int, optional
+        How many answers of a group count at most; by default as many as the largest calibration
+        group has.
+    forecast : bool
+        Whether to forecast `groups_needed` where a guarantee is missing. This takes longer than all
+        the rest.
+
+    Returns
+    -------
+    dict
+        Plain JSON: `thresholds` has a row per error rate, with a `reason` where there is no
+        threshold and the groups that would be `enough`; `groups` is the number of tested groups,
+        `largest_group` how many answers of each count at most, `about` the scope of the guarantees
+        and `risk_coverage` the curve of the tested answers.
+    """
+    number = int(split["split"].min())
+    calibration, evaluation = split_answers(
+        from_json(fits["splits"][str(number)]),
+        list(fits["features"]),
+        answers,
+        split.filter(split=number),
+    )
+    level = significance_level(confidence)
+    largest_group = resolve_largest_group(calibration, ungrouped, largest_group)
+    parts = calibration, evaluation
+    thresholds = []
+    for guarantee in find_guarantees(*parts, error_rates, level, ungrouped, largest_group):
+        rate, needed, reason = guarantee.error_rate, None, None
+        if guarantee.threshold is None:
+            if forecast:
+                needed = groups_needed(*parts, rate, level, ungrouped, largest_group)
+            reason = explain_failure(*parts, rate, level, needed, largest_group, forecast)
+        thresholds.append(asdict(guarantee) | {"enough": needed, "reason": reason})
+    return {
+        "split": number,
+        "confidence": confidence,
+        "groups": evaluation.n_groups,
+        "largest_group": largest_group,
+        "about": SCOPE,
+        "thresholds": thresholds,
+        "risk_coverage": risk_coverage(evaluation, largest_group),
+    }
 
 
 def groups_needed(
-    seen: LabelledAnswers,
-    tested: LabelledAnswers,
+    calibration: LabelledAnswers,
+    evaluation: LabelledAnswers,
     error_rate: float,
     level: float,
-    single: bool = False,
-    largest: int | None = None,
+    ungrouped: bool = False,
+    largest_group: int | None = None,
 ) -> int | None:
-    """About how many groups like the tested ones would have sufficed for a guarantee.
+    """Estimate how many groups like the tested ones would have sufficed for a guarantee.
 
     The tested groups are repeated, a quarter more each time, until the first threshold for that
-    number passes; None where 14 times as many are too few. Arguments as of `guarantee`.
+    number passes; None where 14 times as many are too few. Parameters as in `find_guarantee`.
     """
-    most = resolve_largest_group(seen, single, largest)
-    for step in range(1, STEPS + 1) if tested.groups else ():
-        size = math.ceil(tested.groups * GROWTH**step)
-        repeated = np.arange(size) % tested.groups
-        first = threshold_sequence(seen, size, error_rate, level, most)[:1]
-        evidence = Evidence.of(seen, tested, first, error_rate, single, most)
+    largest_group = resolve_largest_group(calibration, ungrouped, largest_group)
+    n_groups = evaluation.n_groups
+    for step in range(1, STEPS + 1) if n_groups else ():
+        size = math.ceil(n_groups * GROWTH**step)
+        repeated = np.arange(size) % n_groups
+        first = threshold_sequence(calibration, size, error_rate, level, largest_group)[:1]
+        evidence = Evidence.from_answers(
+            calibration, evaluation, first, error_rate, ungrouped, largest_group
+        )
         if evidence.wrong.sum() >= error_rate * evidence.kept.sum():
             continue  # no number of such groups suffices
         enlarged = replace(evidence, kept=evidence.kept[repeated], wrong=evidence.wrong[repeated])
@@ -49,133 +126,52 @@ def groups_needed(
 
 
 def explain_failure(
-    seen: LabelledAnswers,
-    tested: LabelledAnswers,
+    calibration: LabelledAnswers,
+    evaluation: LabelledAnswers,
     error_rate: float,
     level: float,
-    suffice: int | None,
-    most: int = 1,
+    needed: int | None,
+    largest_group: int = 1,
     forecast: bool = True,
 ) -> str:
-    """Why there is no guarantee, in one sentence; `suffice` is that of `enough`, which was not
-    asked without `forecast`. A group counts with at most `most` answers.
-    """
-    if not len(seen.probability) or not tested.groups:
+    """Say in a sentence why there is no guarantee; `needed` is the forecast of `groups_needed`."""
+    n_groups = evaluation.n_groups
+    if not len(calibration.probability) or not n_groups:
         return "no answer has been tested"
-    fewest, weights = min_groups(error_rate, level), tested.weights(most).sum()
-    if tested.groups < fewest:
+    fewest, weight = min_groups(error_rate, level), evaluation.group_weights(largest_group).sum()
+    if n_groups < fewest:
         return (
-            f"needs at least {fewest} tested groups even if every answer is correct, "
-            f"has {tested.groups}"
+            f"needs at least {fewest} tested groups even if every answer is correct, has {n_groups}"
         )
-    if weights < fewest:
+    if weight < fewest:
         return (
-            f"needs about {fewest} tested groups of {most} answers even if every answer is "
-            f"correct; the {tested.groups} tested ones, most of them smaller, count as "
-            f"{weights:.1f}: label more, or state a smaller risk_control.largest_group"
+            f"needs about {fewest} tested groups of {largest_group} answers even if every answer "
+            f"is correct; the {n_groups} tested ones, most of them smaller, count as "
+            f"{weight:.1f}: label more, or state a smaller risk_control.largest_group"
         )
-    first = threshold_sequence(seen, tested.groups, error_rate, level, most)[0]
-    kept = tested.probability >= first
-    wrong = int((kept & ~tested.correct).sum())
-    found = f"{wrong} of the {kept.sum()} most confident answers tested first are incorrect"
+    first = threshold_sequence(calibration, n_groups, error_rate, level, largest_group)[0]
+    kept = evaluation.probability >= first
+    wrong = int((kept & ~evaluation.correct).sum())
+    observed = f"{wrong} of the {kept.sum()} most confident answers tested first are incorrect"
     if not forecast:
-        return f"{found}, which does not show an error rate of at most {error_rate:g}"
-    if suffice is None:
-        return f"{found}, too many for an error rate of {error_rate:g}"
-    return f"{found}, too few answers to tell; if more groups are like these, {suffice} will do"
+        return f"{observed}, which does not show an error rate of at most {error_rate:g}"
+    if needed is None:
+        return f"{observed}, too many for an error rate of {error_rate:g}"
+    return f"{observed}, too few answers to tell; if more groups are like these, {needed} will do"
 
 
-def control_risk(
-    fits: Mapping[str, Mapping],
-    answers: pl.DataFrame,
-    splits: pl.DataFrame,
-    error_rates: Sequence[float],
-    confidence: float,
-    single: bool = False,
-    together: int = 1,
-    largest: int | None = None,
-    forecast: bool = True,
-) -> dict[str, object]:
-    """The guarantees of one estimator as plain JSON, for the fit of the first split.
+def risk_coverage(evaluation: LabelledAnswers, largest_group: int) -> list[tuple[float, float]]:
+    """The share of answers kept and the share wrong of these, at ten thresholds.
 
-    `fits` is its entry of the calibrators. `answers` holds `example_id`, `correct` and its
-    features; `splits` holds `example_id`, `split`, `rank` (of the group) and `part`. `single` says
-    that the task declares no groups. `groups` is the number of tested groups, of which each counts
-    with at most `largest_group` answers: `largest`, or the size of the calibration part's largest
-    where that is null. Where there is no threshold, `reason` says why and `enough` is that of the
-    function, null without `forecast`: it takes longer than all the rest. Each of the other splits
-    would have had a threshold of its own, which holds as much by itself: `other_splits` counts
-    them, `other_thresholds` those with one, whose median and ends follow. `risk_coverage` is that
-    of the tested answers, and `about` says what the guarantees are about.
+    The thresholds keep about a tenth of the answers, two tenths, and so on. Groups count as in the
+    guarantees.
     """
-    numbers = sorted(splits["split"].unique())
-    level = significance_level(confidence, together)
-    by_split = [
-        split_answers(
-            from_json(fits["splits"][str(number)]),
-            list(fits["features"]),
-            answers,
-            splits.filter(split=number),
-        )
-        for number in numbers
-    ]
-    seen, tested = by_split[0]
-    most = resolve_largest_group(seen, single, largest)
-    every = [find_guarantees(*pair, error_rates, level, single, largest) for pair in by_split]
-    thresholds = []
-    for found, *others in zip(*every, strict=True):
-        rate, missing = found.error_rate, found.threshold is None
-        suffice = None
-        if missing and forecast:
-            suffice = groups_needed(seen, tested, rate, level, single, largest)
-        why = (
-            explain_failure(seen, tested, rate, level, suffice, most, forecast) if missing else None
-        )
-        thresholds.append(asdict(found) | {"enough": suffice, "reason": why} | _of_others(others))
-    return {
-        "split": int(numbers[0]),
-        "confidence": confidence,
-        "together": together,
-        "groups": tested.groups,
-        "largest_group": most,
-        "about": describe_scope(together),
-        "thresholds": thresholds,
-        "risk_coverage": risk_coverage(tested, most),
-    }
-
-
-def describe_scope(together: int) -> str:
-    """What guarantees are about that hold `together`."""
-    each = "each guarantee holds by itself" if together == 1 else f"{together} hold together"
-    return (
-        "the share of wrong answers among all that are kept, of new questions drawn as the "
-        f"labelled ones were; {each}"
-    )
-
-
-def risk_coverage(tested: LabelledAnswers, most: int) -> list[tuple[float, float]]:
-    """The share kept and the share wrong of the kept, at thresholds that keep about a tenth of the
-    answers, two tenths, and so on; groups count as in the guarantees, with at most `most` answers.
-    """
-    ranked = -np.sort(-tested.probability)
+    ranked = -np.sort(-evaluation.probability)
     if not len(ranked):
         return []
-    places = -(-len(ranked) * np.arange(1, 11) // 10) - 1
-    thresholds = np.unique(ranked[places])[::-1]
-    kept = tested.kept(thresholds, most).sum(axis=0)
-    share = kept / tested.weights(most).sum()
-    wrong = tested.wrong(thresholds, most).sum(axis=0) / kept
-    return [*zip(share.round(4).tolist(), wrong.round(4).tolist(), strict=True)]
-
-
-def _of_others(others: Sequence[Guarantee]) -> dict[str, float | int | None]:
-    """What the guarantees of the other splits look like."""
-    found = [one.threshold for one in others if one.threshold is not None]
-    return {
-        "other_splits": len(others),
-        "other_thresholds": len(found),
-        "lowest_threshold": min(found, default=None),
-        "median_threshold": float(np.median(found)) if found else None,
-        "highest_threshold": max(found, default=None),
-        "median_coverage": float(np.median([one.coverage for one in others])) if others else None,
-    }
+    indices = -(-len(ranked) * np.arange(1, 11) // 10) - 1
+    thresholds = np.unique(ranked[indices])[::-1]
+    kept = evaluation.kept_weight(thresholds, largest_group).sum(axis=0)
+    coverage = kept / evaluation.group_weights(largest_group).sum()
+    risk = evaluation.wrong_weight(thresholds, largest_group).sum(axis=0) / kept
+    return [*zip(coverage.round(4).tolist(), risk.round(4).tolist(), strict=True)]

@@ -67,16 +67,7 @@ class RiskControl(Strict):
         description="how many answers a group (variants of a question, parts of an answer) counts "
         "with at most; null: as many as the largest that calibrates has",
     )
-    simultaneous: bool = Field(
-        False,
-        description="true: the guarantees of all models, tasks and error rates hold at once with "
-        "that confidence; false: each by itself",
-    )
     cascades: CascadeGuarantees = CascadeGuarantees()
-
-    def together(self, pairs: int) -> int:
-        """How many guarantees are to hold at once in a run of so many (model, task) pairs."""
-        return pairs * len(self.error_rates) if self.simultaneous else 1
 
     @field_validator("error_rates")
     @classmethod

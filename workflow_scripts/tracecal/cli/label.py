@@ -10,7 +10,7 @@ from tracecal.cli.files import require_apart
 from tracecal.io.log import LOGGER
 
 if TYPE_CHECKING:
-    from tracecal.labelling.verdicts import Verdicts
+    from tracecal.labelling.verdicts import VerdictFile
 
 SEARCH = ("error_rate", "confidence", "population", "largest_group", "estimator", "seed")
 
@@ -61,43 +61,49 @@ def label(
         The question of the export that asks for the verdict.
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
-    from tracecal.api.labels import shown_in
-    from tracecal.labelling.page import LabelPage, ask_in_order, calibrate_command, serve_page
-    from tracecal.labelling.verdicts import Verdicts
+    from tracecal.explorer.explore import load_page_answers
+    from tracecal.labelling.page import (
+        LabelPage,
+        ask_by_search,
+        ask_in_order,
+        calibrate_command,
+        serve_page,
+    )
+    from tracecal.labelling.verdicts import VerdictFile
 
     output = output or str(Path(answers).with_suffix(".labelled.jsonl"))
     record = Path(output).with_suffix(".promise.json")
     inputs = {"answers": answers, "calibrator": calibrator, "parts": parts, "labels": labels}
-    require_apart(inputs | {"output": output, "promise_file": record})
-    content = shown_in(answers, calibrator, task, parts, reading)
+    require_apart(inputs | {"output": output, "record_file": record})
+    content = load_page_answers(answers, calibrator, task, parts, reading)
     search = None
     if error_rate is not None:
-        search = tracecal.LabelSearch(content, error_rate, promise_file=record, **search_options)
-    rows, part_names = content.to_judge()
-    verdicts = Verdicts(output, rows, part_names)
+        search = tracecal.LabelSearch(content, error_rate, record_file=record, **search_options)
+    rows, part_names = content.rows_to_judge()
+    verdicts = VerdictFile(output, rows, part_names)
     if labels:
         take_verdicts(verdicts, labels, question, reading.wrong_rows == "skip")
     else:
         task = content.fitted_on.task if content.fitted_on else task or Path(answers).stem
         following = calibrate_command(output, task, dict(reading) | {"parts": parts})
-        ask = search.query.ask if search else ask_in_order([*rows])
+        ask = ask_by_search(search) if search else ask_in_order([*rows])
         serve_page(LabelPage(content.data, verdicts, ask, following), port)
-        LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.given), len(rows))
+        LOGGER.info("%s holds %d verdicts on %d answers", output, len(verdicts.verdicts), len(rows))
         LOGGER.info("next: %s", following)
     if search:
-        example_id, state = search.query.ask(verdicts.given)
+        example_id, state = ask_by_search(search)(verdicts.labels)
         if example_id is not None:
             state += f"; the next label needed is that of {example_id!r}"
         LOGGER.info("%s: %s", record, state)
 
 
 def take_verdicts(
-    verdicts: "Verdicts", labels: str, question: str | None, skip_wrong_rows: bool
+    verdicts: "VerdictFile", labels: str, question: str | None, skip_wrong_rows: bool
 ) -> None:
     """Write the verdicts of an export, in the order of the answers."""
     from tracecal.labelling.annotations import read_annotations
 
-    n_unknown = verdicts.take(read_annotations(labels, question, skip_wrong_rows))
+    n_unknown = verdicts.import_labels(read_annotations(labels, question, skip_wrong_rows))
     if n_unknown:
         LOGGER.warning("%s: %d verdict(s) are on other answers", labels, n_unknown)
-    LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.given))
+    LOGGER.info("%s holds %d verdicts", verdicts.path, len(verdicts.verdicts))

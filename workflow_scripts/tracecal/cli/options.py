@@ -16,7 +16,7 @@ from tracecal.errors import InputError
 from tracecal.io.settings import Strict
 
 # Bars are drawn for programs, and a command line has no object to pass.
-NOT_OPTIONS = {"self", "progress", "promise_file"}
+NOT_OPTIONS = {"self", "progress", "record_file"}
 PAIR_EXAMPLES = {"columns": "answer=output.text", "also": "judge=scores.judge"}
 
 

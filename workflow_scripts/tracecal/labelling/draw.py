@@ -1,24 +1,85 @@
-"""Which answers to label: drawn at random, groups whole, in an order that may be cut anywhere."""
+"""A random draw of answers to label.
+
+`pick` draws whole groups of answers, so that answers to one question are labelled together.
+`random_order` orders all groups; its first k groups are a simple random sample for every k, so a
+larger draw continues a smaller one.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from tracecal.answers.read import TRACES_READING
+from tracecal.answers.reading import Reading
+from tracecal.answers.sources import Answers, answers_in, frame_of
 from tracecal.calibration.groups import group_answers
+from tracecal.calibration.settings import SEED
 from tracecal.errors import InputError
+from tracecal.io.files import write_text
 from tracecal.io.randomness import seeded
 
 
-def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """`example_id` and `place` of answers (columns of `RECORDS`), in a seeded order of groups.
+def pick(
+    answers: Answers,
+    number: int,
+    *,
+    output: str | Path | None = None,
+    seed: int = SEED,
+    reading: Reading | None = None,
+) -> pl.DataFrame:
+    """Draw answers to label at random.
 
-    `place` counts the groups from 0; those of the first k places are a simple random sample of k
-    groups, for every k. Groups are those of `grouped`, their answers are in the order of their ids,
-    and the order of `answers` does not matter.
+    Answers to one question are drawn together. Label the rows from the first on: you may stop
+    after any number of questions, and a larger draw continues a smaller one.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        Answers in any format of `read_answers`.
+    number : int
+        How many answers to draw, at least.
+    output : path, optional
+        JSON Lines file for the drawn rows, unchanged.
+    seed : int
+        Seed of the draw.
+    reading : Reading, optional
+        How to read the answers.
+
+    Returns
+    -------
+    polars.DataFrame
+        The drawn rows, as `read_answers` returns them.
+
+    Raises
+    ------
+    InputError
+        If there are fewer answers than `number`.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.pick("labelled.jsonl", 20)["example_id"].n_unique()
+    20
+    """
+    source = answers_in(answers, reading, keep_rows=output is not None)
+    ids = draw_answers(source.frame, number, seed)
+    if output is not None:
+        rows = dict(zip(source.frame["example_id"], source.rows, strict=True))
+        write_text(to_json_lines([add_metadata(rows[id], source.metadata) for id in ids]), output)
+    order = pl.DataFrame({"example_id": ids})
+    return order.join(frame_of(source), on="example_id", how="left", maintain_order="left")
+
+
+def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Order answers (columns of `RECORDS`) at random, whole groups: `example_id` and `place`.
+
+    `place` counts the groups (`group_answers`) from 0. The groups of the first k places are a
+    simple random sample, for every k. Answers of a group stand in the order of their ids; the order
+    of `answers` has no effect.
     """
     groups = group_answers(answers)
     names = groups["group_id"].unique().sort()
@@ -29,8 +90,7 @@ def random_order(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def draw_answers(answers: pl.DataFrame, number: int, seed: int) -> list[str]:
-    """The ids of the answers in the first groups of `random_order` that hold `number` of them, in
-    that order.
+    """Return the ids of the first groups of `random_order` that hold `number` answers, in order.
 
     Raises `InputError` where there are fewer answers than `number`.
     """
@@ -40,12 +100,12 @@ def draw_answers(answers: pl.DataFrame, number: int, seed: int) -> list[str]:
             f"{answers.height}."
         )
     order = random_order(answers, seed)
-    last = order["place"][number - 1]
-    return order.filter(pl.col("place") <= last)["example_id"].to_list()
+    last_place = order["place"][number - 1]
+    return order.filter(pl.col("place") <= last_place)["example_id"].to_list()
 
 
 def add_metadata(row: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[str, Any]:
-    """A row with what its file says of all its rows, as traces do, so that it can stand alone."""
+    """Add to a row what its file of traces states once for all rows, so that it stands alone."""
     if not metadata.get("schema_version"):
         return dict(row)
     stated = TRACES_READING | ({"model": metadata["model"]} if metadata.get("model") else {})
@@ -53,7 +113,7 @@ def add_metadata(row: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[st
 
 
 def to_json_lines(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as JSON Lines. Raises `InputError` where a value has no JSON."""
+    """Write rows as JSON Lines. Raises `InputError` where a value has no JSON."""
     try:
         return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     except TypeError as error:

@@ -1,16 +1,33 @@
-"""How many labels a guarantee needs, as a table, a picture and a sentence."""
+"""A plan for labelling: how many labels a guaranteed error rate needs.
+
+`plan` simulates draws of labelled questions, from a calibrator's answers or from guesses of
+accuracy and AUROC. Its `Plan` holds the table, and prints and draws it.
+"""
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 from jinja2 import Environment, StrictUndefined
 
-from tracecal.calibration.forecast import POWER, describe_forecast, format_count, questions_needed
-from tracecal.calibration.populations import Population
+from tracecal.calibration.forecast import (
+    POWER,
+    describe_forecast,
+    forecast_table,
+    format_count,
+    questions_needed,
+)
+from tracecal.calibration.populations import BinormalPopulation, LabelledPopulation, Population
+from tracecal.calibration.settings import DRAWS, MOST, SEED
+from tracecal.calibrator.calibrator import Calibrator, calibrator_in
+from tracecal.calibrator.fitting import FitSettings
+from tracecal.calibrator.schema import default_estimator
+from tracecal.errors import InputError
 
-TOPS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares kept at which an axis may end
+AXIS_ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares of kept answers
 
 PICTURE = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 290"
@@ -29,79 +46,189 @@ text.told { fill: #9A5B00; font-weight: bold; }
 <rect class="ground" width="480" height="290"/>
 <text x="14" y="20" font-weight="bold">{{ title }}</text>
 {% for place in (0, 0.25, 0.5, 0.75, 1) -%}
-<line class="grid" x1="50" x2="465" y1="{{ up(place * top) }}" y2="{{ up(place * top) }}"/>
-<text x="44" y="{{ up(place * top) + 4 }}" text-anchor="end">
+<line class="grid" x1="50" x2="465" y1="{{ y(place * top) }}" y2="{{ y(place * top) }}"/>
+<text x="44" y="{{ y(place * top) + 4 }}" text-anchor="end">
 {{- "%g" | format(100 * place * top) }} %</text>
 {% endfor -%}
 <polygon class="band" points="{{ band }}"/>
 <polyline class="line" points="{{ line }}"/>
 {% for row in rows -%}
-<circle class="dot" cx="{{ across(row.questions) }}" cy="{{ up(row.median) }}" r="3"/>
-<text x="{{ across(row.questions) }}" y="250" text-anchor="middle">
+<circle class="dot" cx="{{ x(row.questions) }}" cy="{{ y(row.median) }}" r="3"/>
+<text x="{{ x(row.questions) }}" y="250" text-anchor="middle">
 {{- "{:,}".format(row.questions) }}</text>
 {% endfor -%}
-{% if enough -%}
-<line class="enough" x1="{{ across(enough) }}" x2="{{ across(enough) }}" y1="42" y2="{{ up(0) }}"/>
+{% if needed -%}
+<line class="enough" x1="{{ x(needed) }}" x2="{{ x(needed) }}" y1="42" y2="{{ y(0) }}"/>
 {% endif -%}
-<text class="told" x="{{ at }}" y="38" text-anchor="{{ anchor }}">{{ told }}</text>
+<text class="told" x="{{ label_x }}" y="38" text-anchor="{{ anchor }}">{{ label }}</text>
 <text x="257" y="267" text-anchor="middle">labelled questions</text>
 <text x="257" y="284" text-anchor="middle">line: median of the draws; band: 80 % of them</text>
 </svg>
 """
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How often an error rate can be guaranteed, by the number of labelled questions.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        A row per number of ``questions``: the share of simulated draws with a guarantee
+        (``guaranteed``), and the share of answers kept, ``median``, ``low`` and ``high`` (80 % of
+        the draws lie between these).
+    error_rate, confidence : float
+        The guarantee.
+    text : str
+        What ``tracecal plan`` prints; also ``str(plan)``.
+    """
+
+    table: pl.DataFrame
+    error_rate: float
+    confidence: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def picture(self) -> str:
+        """Draw the table as SVG.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> plan = tracecal.plan(0.3, accuracy=0.9, auroc=0.8, most=50, draws=5)
+        >>> plan.picture()[:4]
+        '<svg'
+        """
+        return draw_plan(self.table, self.error_rate, self.confidence)
+
+    def _repr_svg_(self) -> str:
+        return self.picture()
+
+
+def plan(
+    error_rate: float,
+    *,
+    calibrator: str | Path | Calibrator | None = None,
+    accuracy: float | None = None,
+    auroc: float | None = None,
+    confidence: float = 0.9,
+    most: int = MOST,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> Plan:
+    """Say how many labels a guaranteed error rate needs.
+
+    Labelling is simulated: with the labelled answers of a calibrator, or with guesses of accuracy
+    and AUROC. A question counts with no more answers than in the calibrator's guarantees.
+
+    Parameters
+    ----------
+    error_rate : float
+        Target error rate of the answers kept.
+    calibrator : path or Calibrator, optional
+        Calibrator whose labelled answers are drawn from.
+    accuracy : float, optional
+        Without a calibrator: a guess of the share of right answers.
+    auroc : float, optional
+        Without a calibrator: a guess of how well the confidence ranks them.
+    confidence : float
+        Confidence of the guarantee.
+    most : int
+        Largest number of labelled questions to try.
+    draws : int
+        Simulated draws of each number.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Plan
+        Its text is what ``tracecal plan`` prints, `Plan.picture` draws it.
+
+    Raises
+    ------
+    InputError
+        If neither both guesses nor a calibrator are given, or a setting is out of range.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> tracecal.plan(0.3, accuracy=0.9, auroc=0.8, most=50, draws=5).table.height
+    1
+    """
+    population: Population
+    if calibrator is not None and accuracy is None and auroc is None:
+        loaded = calibrator_in(calibrator)
+        fits = loaded.content[default_estimator(loaded.content)]
+        population = LabelledPopulation.from_fits(fits, loaded.where)
+    elif calibrator is None and accuracy is not None and auroc is not None:
+        population = BinormalPopulation(accuracy, auroc)
+    else:
+        raise InputError("give either --calibrator, or --accuracy and --auroc as guesses.")
+    share = FitSettings().splits.calibration_share
+    table = forecast_table(population, share, error_rate, confidence, most, draws, seed)
+    text = format_plan(population, table, error_rate, confidence)
+    return Plan(table, error_rate, confidence, text)
+
+
 def format_plan(
     population: Population, table: pl.DataFrame, error_rate: float, confidence: float
 ) -> str:
-    """The table and what is needed, for a terminal."""
+    """Format the table and the number of labels needed for a terminal."""
     lines = [
         f"At most {error_rate:.0%} incorrect, with confidence {confidence:g}:",
         f"{'labelled questions':>18}{'guaranteed in':>15}{'share kept, median':>20}"
         f"{'80 % of draws':>16}",
     ]
     lines += [
-        f"{row['questions']:>18,}{row['guaranteed']:>15.0%}{row['median']:>20.0%}{_ends(row):>16}"
+        f"{row['questions']:>18,}{row['guaranteed']:>15.0%}{row['median']:>20.0%}{_range(row):>16}"
         for row in table.iter_rows(named=True)
     ]
     return "\n".join([*lines, "", describe_forecast(population, table, error_rate)])
 
 
-def _ends(row: Mapping[str, Any]) -> str:
+def _range(row: Mapping[str, Any]) -> str:
     return f"{row['low']:.0%} to {row['high']:.0%}"
 
 
 def draw_plan(table: pl.DataFrame, error_rate: float, confidence: float) -> str:
-    """The share kept by number of labelled questions, as SVG: median and 80 % of draws; and
-    the number that suffices.
+    """Draw the share of kept answers over the number of labelled questions, as SVG.
+
+    A line for the median, a band for 80 % of the draws, and the number of questions needed.
     """
-    rows, enough = table.to_dicts(), questions_needed(POWER, table)
-    least, most = math.log(rows[0]["questions"]), math.log(rows[-1]["questions"])
-    top = next(one for one in TOPS if one >= table["high"].max())
+    rows, needed = table.to_dicts(), questions_needed(POWER, table)
+    first, last = math.log(rows[0]["questions"]), math.log(rows[-1]["questions"])
+    top = next(end for end in AXIS_ENDS if end >= table["high"].max())
 
-    def across(questions: float) -> float:
-        return round(65 + 380 * (math.log(questions) - least) / max(most - least, 1e-9), 1)
+    def x(questions: float) -> float:
+        return round(65 + 380 * (math.log(questions) - first) / max(last - first, 1e-9), 1)
 
-    def up(share: float) -> float:
+    def y(share: float) -> float:
         return round(232 - 184 * share / top, 1)
 
     def points(column: str) -> list[str]:
-        return [f"{across(row['questions'])},{up(row[column])}" for row in rows]
+        return [f"{x(row['questions'])},{y(row[column])}" for row in rows]
 
     title = f"Answers kept with at most {error_rate:.0%} incorrect ({confidence:.0%} confidence)"
-    told, at = f"not even {rows[-1]['questions']:,} suffice in {POWER:.0%} of the draws", 257.0
-    if enough is not None:
-        told, at = f"{format_count(enough)} suffice in {POWER:.0%} of the draws", across(enough)
+    label, label_x = (
+        f"not even {rows[-1]['questions']:,} suffice in {POWER:.0%} of the draws",
+        257.0,
+    )
+    if needed is not None:
+        label, label_x = f"{format_count(needed)} suffice in {POWER:.0%} of the draws", x(needed)
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     return environment.from_string(PICTURE).render(
         title=title,
-        told=told,
-        at=at,
-        anchor="start" if at < 170 else "end" if at > 350 else "middle",
-        enough=enough,
+        label=label,
+        label_x=label_x,
+        anchor="start" if label_x < 170 else "end" if label_x > 350 else "middle",
+        needed=needed,
         rows=rows,
         top=top,
-        across=across,
-        up=up,
+        x=x,
+        y=y,
         line=" ".join(points("median")),
         band=" ".join([*points("high"), *reversed(points("low"))]),
     )

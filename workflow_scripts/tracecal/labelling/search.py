@@ -1,56 +1,63 @@
-"""Which label a guaranteed error rate needs next, and whether the guarantee stands."""
+"""The search for a guaranteed error rate with as few labels as possible.
+
+1. Make a `LabelSearch` of answers and a target error rate.
+2. Label the answer that its state names as ``next``, until there is none; or give `run` a function
+   that labels.
+3. The last state holds the ``threshold``: of the answers from it on, at most the target error rate
+   are wrong, with the stated confidence.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
+from tracecal.answers.reading import Reading
+from tracecal.answers.sources import Answers
 from tracecal.calibration.bets import significance_level
 from tracecal.calibration.groups import group_answers
+from tracecal.calibration.settings import SEED
+from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError
-from tracecal.io.digests import hash_of
+from tracecal.explorer import of_file
+from tracecal.explorer.explore import PageAnswers, load_page_answers
+from tracecal.io.checksums import hash_of
 from tracecal.io.randomness import seeded
+from tracecal.labelling.record import RecordFile
 from tracecal.labelling.sequential import (
     NoMoreLabels,
-    Population,
+    PopulationKind,
     draw_test_order,
     search_threshold,
 )
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether an answer is correct; null where the one who labels it is unsure."""
+class SearchSettings:
+    """What to guarantee: at most `error_rate` of the answers kept by `estimator` are wrong.
 
-    correct: bool | None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A guarantee to look for: at most `error_rate` of the answers kept by `estimator` are wrong.
-
-    `largest_group` is how many answers of a question count at most, among 'further' answers; null:
-    as many as the largest of the file has. Raises `InputError` for settings out of range.
+    `largest_group` limits how many answers of a question count, among further answers; None: as
+    many as the file's largest question has. Raises `InputError` for settings out of range.
     """
 
     estimator: str
     error_rate: float
-    confidence: float
-    population: Population
-    largest_group: int | None
-    seed: int
+    confidence: float = 0.9
+    population: PopulationKind = "finite"
+    largest_group: int | None = None
+    seed: int = SEED
 
     def __post_init__(self) -> None:
-        for name, value in (
+        for option, value in (
             ("--error-rate", self.error_rate),
             ("--confidence", self.confidence),
         ):
             if not 0 < value < 1:
-                raise InputError(f"{name} {value:g}: expected a number between 0 and 1.")
+                raise InputError(f"{option} {value:g}: expected a number between 0 and 1.")
         if self.largest_group is not None and self.population == "finite":
             raise InputError(
                 "--largest-group is for --population further: how the answers of this file are "
@@ -60,51 +67,215 @@ class Wanted:
             raise InputError(f"--largest-group {self.largest_group}: expected 1 or more.")
 
 
-class LabelQuery:
-    """Asks for the labels of `search`; a verdict that is unsure counts as wrong."""
+class LabelSearch:
+    """Ask only for the labels that a guaranteed error rate needs.
+
+    Of the answers whose score reaches a threshold at most `error_rate` are wrong, with
+    `confidence`. The search finds the threshold that keeps most answers. The labelled answers are
+    no random sample: do not calibrate on them.
+
+    Parameters
+    ----------
+    answers : path, frame or rows
+        Answers in any format of `read_answers`; their labels are ignored.
+    error_rate : float
+        Largest share of wrong answers among those kept.
+    calibrator : path or Calibrator, optional
+        Calibrator whose probabilities replace the scores.
+    estimator : str, optional
+        Estimator whose score or probability decides; by default the recommended one, or TRACE+.
+    confidence : float
+        Confidence of the guarantee.
+    population : {"finite", "further"}
+        What the guarantee is about: the answers of the file, or further answers like them.
+    largest_group : int, optional
+        With ``"further"``: how many answers of a question count at most; by default as many as the
+        file's largest question has.
+    seed : int
+        Seed of the order of asking.
+    task : str, optional
+        Task of the answers; by default as their file states it.
+    parts : path or mapping, optional
+        Parts to judge by themselves, as in `Calibrator.score`.
+    record_file : path, optional
+        JSON file for the state, written before it is returned. It lists all searches on the same
+        labels: give it where you try several seeds, rates or scores, as the best of several
+        guarantees is less certain than each.
+    reading : Reading, optional
+        How to read the answers.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, or the answers lack the score.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> answers = tracecal.read_answers("labelled.jsonl")
+    >>> truth = dict(answers.select("example_id", "correct").iter_rows())
+    >>> search = tracecal.LabelSearch(answers, 0.5, calibrator="C.json")
+    >>> state = search.run(truth.get)
+    >>> state["labels"] <= 120 and state["next"] is None
+    True
+    """
 
     def __init__(
-        self, answers: pl.DataFrame, scores: Sequence[float | None], wanted: Wanted
+        self,
+        answers: Answers | PageAnswers,
+        error_rate: float,
+        *,
+        calibrator: str | Path | Calibrator | None = None,
+        estimator: str | None = None,
+        confidence: float = 0.9,
+        population: PopulationKind = "finite",
+        largest_group: int | None = None,
+        seed: int = SEED,
+        task: str | None = None,
+        parts: str | Path | Mapping[str, Any] | None = None,
+        record_file: str | Path | None = None,
+        reading: Reading | None = None,
     ) -> None:
-        """For answers (columns of `RECORDS`) with `scores`."""
-        scored = answers.with_columns(score=pl.Series(scores, dtype=pl.Float64)).sort("example_id")
-        group, most = np.zeros(scored.height, dtype=int), None
-        if wanted.population == "further":
-            group = group_answers(answers)["group_id"].rank("dense").to_numpy().astype(int) - 1
-            most = wanted.largest_group or int(np.bincount(group).max())
-        order = draw_test_order(group, wanted.population, most, seeded(wanted.seed, "pick"))
-        self._wanted = wanted
-        self._score = scored["score"].fill_null(-np.inf).to_numpy()
-        self._ids, self._tested = scored["example_id"][order].to_list(), self._score[order]
-        exact = json.dumps([scored["example_id"].to_list(), self._score.tolist()])
-        self.settings = asdict(wanted) | {"largest_group": most, "scores": hash_of(exact)}
-
-    def record(self, given: Mapping[str, Verdict]) -> dict[str, Any]:
-        """The settings and what stands by the verdicts so far, as plain JSON.
-
-        `labels` is how many of them were looked at, `next` the answer whose label is needed next.
-        """
-        looked_at: set[str] = set()
-        needed: list[str] = []
-
-        def wrong(answer: int) -> bool:
-            example = self._ids[answer]
-            if example not in given:
-                needed.append(example)
-                raise NoMoreLabels
-            looked_at.add(example)
-            return given[example].correct is not True
-
-        level = significance_level(self._wanted.confidence)
-        found = search_threshold(
-            self._tested, wrong, self._wanted.error_rate, level, self._wanted.population
+        page = load_page_answers(answers, calibrator, task, parts, reading)
+        recommended = None if page.fitted_on is None else page.fitted_on.estimator
+        estimator, scores = of_file.scores(page.data, estimator, recommended)
+        settings = SearchSettings(
+            estimator, error_rate, confidence, population, largest_group, seed
         )
-        kept = np.inf if found.threshold is None else found.threshold
-        return self.settings | {
-            "threshold": found.threshold,
-            "coverage": float((self._score >= kept).mean()),
-            "tested": found.tested,
-            "ended": found.ended,
-            "labels": len(looked_at),
-            "next": needed[0] if needed else None,
+        self._start(page.judged, scores, settings, record_file)
+
+    @classmethod
+    def from_scores(
+        cls,
+        answers: pl.DataFrame,
+        scores: Sequence[float | None],
+        settings: SearchSettings,
+        record_file: str | Path | None = None,
+    ) -> Self:
+        """Search by scores of your own.
+
+        Parameters
+        ----------
+        answers : polars.DataFrame
+            Answers of `read_answers`.
+        scores : sequence of float or None
+            The score of each answer, larger for more confidence; None: never kept.
+        settings : SearchSettings
+            What to guarantee.
+        record_file : path, optional
+            JSON file for the state, as above.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> from tracecal.labelling.search import SearchSettings
+        >>> answers = tracecal.read_answers("labelled.jsonl")
+        >>> lengths = answers["surprisal"].list.len().to_list()
+        >>> settings = SearchSettings("length", error_rate=0.5)
+        >>> tracecal.LabelSearch.from_scores(answers, lengths, settings).state({})["estimator"]
+        'length'
+        """
+        search = cls.__new__(cls)
+        search._start(answers, scores, settings, record_file)
+        return search
+
+    def _start(
+        self,
+        answers: pl.DataFrame,
+        scores: Sequence[float | None],
+        settings: SearchSettings,
+        record_file: str | Path | None,
+    ) -> None:
+        frame = answers.with_columns(score=pl.Series(scores, dtype=pl.Float64)).sort("example_id")
+        ids, score = frame["example_id"].to_list(), frame["score"].fill_null(-np.inf).to_numpy()
+        group, largest_group = np.zeros(len(ids), dtype=int), None
+        if settings.population == "further":
+            group = group_answers(answers)["group_id"].rank("dense").to_numpy().astype(int) - 1
+            largest_group = settings.largest_group or int(np.bincount(group).max())
+        rng = seeded(settings.seed, "pick")
+        order = draw_test_order(group, settings.population, largest_group or 1, rng)
+        self._target, self._score = settings, score
+        self._test_ids, self._test_scores = [ids[index] for index in order], score[order]
+        scores_hash = hash_of(json.dumps([ids, score.tolist()]))
+        self.settings = asdict(settings) | {"largest_group": largest_group, "scores": scores_hash}
+        self._file = None if record_file is None else RecordFile(record_file, self.settings)
+
+    def state(self, labels: Mapping[str, bool | None]) -> dict[str, Any]:
+        """Say how the search stands.
+
+        Parameters
+        ----------
+        labels : mapping of str to bool or None
+            Whether answers are correct, by id; None counts as wrong. Labels that the search does
+            not need are ignored.
+
+        Returns
+        -------
+        dict
+            The content of ``.promise.json``: the guaranteed ``threshold`` (None: none), the share
+            of answers that it keeps (``coverage``), how many ``labels`` were used, and which answer
+            to label ``next`` (None: the search has ended).
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> search = tracecal.LabelSearch("labelled.jsonl", 0.5, calibrator="C.json")
+        >>> search.state({})["labels"]
+        0
+        """
+        used: set[str] = set()
+        missing: list[str] = []
+
+        def is_wrong(index: int) -> bool:
+            example_id = self._test_ids[index]
+            if example_id not in labels:
+                missing.append(example_id)
+                raise NoMoreLabels
+            used.add(example_id)
+            return labels[example_id] is not True
+
+        level = significance_level(self._target.confidence)
+        result = search_threshold(
+            self._test_scores, is_wrong, self._target.error_rate, level, self._target.population
+        )
+        threshold = np.inf if result.threshold is None else result.threshold
+        state = self.settings | {
+            "threshold": result.threshold,
+            "coverage": float((self._score >= threshold).mean()),
+            "tested": result.tested,
+            "ended": result.ended,
+            "labels": len(used),
+            "next": missing[0] if missing else None,
         }
+        return state if self._file is None else self._file.save(state)
+
+    def run(
+        self,
+        judge: Callable[[str], bool | None],
+        labels: Mapping[str, bool | None] | None = None,
+    ) -> dict[str, Any]:
+        """Search to the end with a function that labels answers.
+
+        Parameters
+        ----------
+        judge : callable
+            Says whether the answer with an id is correct; None: unsure.
+        labels : mapping, optional
+            Labels to start from.
+
+        Returns
+        -------
+        dict
+            The last `state`.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> search = tracecal.LabelSearch("labelled.jsonl", 0.5, calibrator="C.json")
+        >>> search.run(lambda example_id: False)["threshold"] is None
+        True
+        """
+        labels = dict(labels or {})
+        while (state := self.state(labels))["next"] is not None:
+            labels[state["next"]] = judge(state["next"])
+        return state

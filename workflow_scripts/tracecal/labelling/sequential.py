@@ -1,4 +1,10 @@
-"""Thresholds tested on labels that come one after the other."""
+"""Sequential tests of an error rate, which ask for labels one by one and stop when they decide.
+
+1. `draw_test_order` orders the answers at random.
+2. `search_threshold` tests falling thresholds and asks for the labels that each test needs.
+3. The result holds the last threshold that passed: at most the target error rate of the answers
+   that it keeps are wrong, with the stated confidence.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,18 +15,29 @@ import numpy as np
 
 from tracecal.calibration.bets import min_groups
 
-Population = Literal["finite", "further"]
-START, STEP, START_FACTOR = 0.08, 0.04, 1.5
-GUESS, PRIOR = 0.4, 20.0
-# The share of answers set aside for thresholds.
-SHARE_FOR_THRESHOLDS = 0.1
+# The answers that a guarantee is about: those of the file, or further ones like them.
+PopulationKind = Literal["finite", "further"]
+# The shares of answers that the thresholds keep: START_SHARE, then STEP more each. Of further
+# answers the first threshold keeps START_FACTOR times the groups that suffice without an error.
+START_SHARE, STEP, START_FACTOR = 0.08, 0.04, 1.5
+# The bets start from an error rate of PRIOR_RATE times the target, weighted as PRIOR_LABELS labels.
+PRIOR_RATE, PRIOR_LABELS = 0.4, 20.0
+# The share of further answers whose scores choose the thresholds, and which no test uses.
+THRESHOLD_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The last threshold that passed, null where none did.
+    """The result of a search.
 
-    `ended` is why no further threshold passed, `tested` the last one that was tested.
+    Attributes
+    ----------
+    threshold : float or None
+        The last threshold that passed.
+    tested : float or None
+        The last threshold that was tested.
+    ended : {"passed", "failed", "labels"}
+        Why the search went no further: all thresholds passed, one failed, or labels ran out.
     """
 
     threshold: float | None
@@ -29,92 +46,115 @@ class SearchResult:
 
 
 class NoMoreLabels(Exception):
-    """A label is needed and cannot be had."""
+    """A test needs a label that is not available."""
 
 
 def draw_test_order(
-    group: np.ndarray, population: Population, most: int, rng: np.random.Generator
+    group: np.ndarray, population: PopulationKind, largest_group: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """The places of the answers to test, in random order.
+    """Return the indices of the answers to test, in random order.
 
-    `group` [answers] numbers their groups from 0, of which one counts with at most `most` answers.
+    `group` [answers] numbers the groups from 0. Of further answers one per group is tested; a group
+    of n answers enters with probability n / `largest_group`.
     """
     if population == "finite":
         return rng.permutation(len(group))
     sizes = np.bincount(group)
     order = rng.permutation(len(sizes))
-    enters = rng.random(len(sizes)) * most < sizes
+    enters = rng.random(len(sizes)) * largest_group < sizes
     by_group = np.argsort(group, kind="stable")
-    one_each = by_group[np.cumsum(sizes) - sizes + rng.integers(sizes)]
-    return one_each[order[enters[order]]]
+    member = by_group[np.cumsum(sizes) - sizes + rng.integers(sizes)]
+    return member[order[enters[order]]]
 
 
 def search_threshold(
     score: np.ndarray,
-    wrong: Callable[[int], bool],
+    is_wrong: Callable[[int], bool],
     error_rate: float,
     level: float,
-    population: Population,
+    population: PopulationKind,
 ) -> SearchResult:
-    """The most inclusive threshold that passes.
+    """Find the threshold that keeps most answers among those that pass.
 
-    `score` [answers] is in the order of `order_of_tests`; minus infinity stands for none. `wrong`
-    says whether the answer at a place of it is wrong. It is called for those that a test needs, in
-    the order in which it needs them, and may raise `NoMoreLabels`.
+    Parameters
+    ----------
+    score : array [answers]
+        Scores in the order of `draw_test_order`, minus infinity for a missing one.
+    is_wrong : callable
+        Says whether the answer at an index of `score` is wrong. It is called only for labels that a
+        test needs, in the order of need, and may raise `NoMoreLabels`.
+    error_rate : float
+        Target error rate of the kept answers.
+    level : float
+        Significance level of the tests.
+    population : {"finite", "further"}
+        The answers that the guarantee is about.
+
+    Examples
+    --------
+    >>> score = np.arange(100) / 100
+    >>> search_threshold(score, lambda index: score[index] < 0.5, 0.1, 0.1, "finite").ended
+    'failed'
     """
-    aside, start, known = 0, START, score
+    n_aside, start_share, scores = 0, START_SHARE, score
     if population == "further":
-        aside = math.ceil(SHARE_FOR_THRESHOLDS * len(score))
-        tested = max(len(score) - aside, 1)
-        start, known = (
-            max(START, START_FACTOR * min_groups(error_rate, level) / tested),
-            score[:aside],
-        )
-    passed = at = None
-    for at in _thresholds(known, start):
-        kept = np.flatnonzero(score[aside:] >= at) + aside
+        n_aside = math.ceil(THRESHOLD_SHARE * len(score))
+        n_tested = max(len(score) - n_aside, 1)
+        start_share = max(START_SHARE, START_FACTOR * min_groups(error_rate, level) / n_tested)
+        scores = score[:n_aside]
+    passed = threshold = None
+    for threshold in _thresholds(scores, start_share):
+        kept = np.flatnonzero(score[n_aside:] >= threshold) + n_aside
         try:
-            passes = _passes(kept, wrong, error_rate, level, population)
+            passes = passes_test(kept, is_wrong, error_rate, level, population)
         except NoMoreLabels:
-            return SearchResult(passed, at, "labels")
+            return SearchResult(passed, threshold, "labels")
         if not passes:
-            return SearchResult(passed, at, "failed")
-        passed = at
-    return SearchResult(passed, at, "passed")
+            return SearchResult(passed, threshold, "failed")
+        passed = threshold
+    return SearchResult(passed, threshold, "passed")
 
 
-def _thresholds(scores: np.ndarray, start: float) -> list[float]:
-    """Quantiles of the scores, falling, that keep shares of `start`, `start` + STEP and so on to 1.
+def _thresholds(scores: np.ndarray, start_share: float) -> list[float]:
+    """Falling quantiles of the scores, which keep `start_share`, STEP more, ... and at last all.
 
     No threshold keeps an answer without a score.
     """
     ranked = np.sort(scores)[::-1]
-    # The last step may round to a little more than 1.
-    shares = np.append(np.arange(start, 1.0, STEP), 1.0).clip(max=1)
-    found = ranked[np.ceil(shares * len(ranked)).astype(int) - 1] if len(ranked) else ranked
-    return np.unique(found[np.isfinite(found)])[::-1].tolist()
+    # Rounding may lift the last step above 1.
+    shares = np.append(np.arange(start_share, 1.0, STEP), 1.0).clip(max=1)
+    quantiles = ranked[np.ceil(shares * len(ranked)).astype(int) - 1] if len(ranked) else ranked
+    return np.unique(quantiles[np.isfinite(quantiles)])[::-1].tolist()
 
 
-def _passes(
+def passes_test(
     kept: np.ndarray,
-    wrong: Callable[[int], bool],
-    rate: float,
+    is_wrong: Callable[[int], bool],
+    error_rate: float,
     level: float,
-    population: Population,
+    population: PopulationKind,
 ) -> bool:
-    """Whether wealth reaches 1 / level, or it is known that the rate is kept."""
+    """Test whether at most `error_rate` of the `kept` answers (indices, in test order) are wrong.
+
+    A bet against a higher error rate is placed on each label. The test passes when the wealth
+    reaches 1 / `level`, or when the labels of a finite population settle the question.
+    """
     n, errors, wealth = len(kept), 0, 1.0
-    for k, answer in enumerate(kept):
-        m = (n * rate - errors) / (n - k) if population == "finite" else rate
-        if m >= 1:
-            return True  # were all others wrong, it would be kept
-        if m <= 0:
-            return False  # the errors known are too many already
-        guess = (PRIOR * GUESS * rate + errors) / (PRIOR + k)
-        bet = min(max(m - guess, 0.0) / (m * (1 - m)), 1 / (1 - m))
-        found = bool(wrong(int(answer)))
-        wealth *= 1 - bet * (found - m)
-        errors += found
+    for n_labels, index in enumerate(kept):
+        null_rate = error_rate
+        if population == "finite":
+            null_rate = (n * error_rate - errors) / (n - n_labels)
+        if null_rate >= 1:
+            return True  # even if all remaining answers are wrong
+        if null_rate <= 0:
+            return False  # the labels show too many errors
+        prior_errors = PRIOR_LABELS * PRIOR_RATE * error_rate
+        expected_rate = (prior_errors + errors) / (PRIOR_LABELS + n_labels)
+        growth_bet = max(null_rate - expected_rate, 0.0) / (null_rate * (1 - null_rate))
+        bet = min(growth_bet, 1 / (1 - null_rate))
+        wrong = bool(is_wrong(int(index)))
+        wealth *= 1 - bet * (wrong - null_rate)
+        errors += wrong
         if wealth >= 1 / level:
             return True
-    return population == "finite" and n > 0 and errors <= n * rate
+    return population == "finite" and n > 0 and errors <= n * error_rate

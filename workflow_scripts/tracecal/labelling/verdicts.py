@@ -1,35 +1,52 @@
-"""The file of verdicts."""
+"""The file of verdicts: JSON Lines, an answer's row and its verdict a line, on disk at once."""
 
 import fcntl
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tracecal.errors import InputError
 from tracecal.io.input_files import parsed_json
 from tracecal.io.log import LOGGER
-from tracecal.labelling.search import Verdict
 
 Row = Mapping[str, Any]
 
 
-class Verdicts:
-    """The verdicts in a file, `given` in their order, by id; only one process may hold it."""
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an answer is correct (None: unsure), with a note."""
+
+    correct: bool | None
+    note: str = ""
+
+
+class VerdictFile:
+    """A file of verdicts, held by one process at a time.
+
+    Attributes
+    ----------
+    verdicts : dict
+        The verdicts by answer id, in the order in which they were given.
+    """
 
     def __init__(
-        self, path: str | Path, rows: Mapping[str, Row], parts: Mapping[str, str] | None = None
+        self,
+        path: str | Path,
+        rows: Mapping[str, Row],
+        part_names: Mapping[str, str] | None = None,
     ) -> None:
-        """Open the file, or begin it, for answers whose `rows` are known by their ids; or for parts
-        of them, of which `parts` are the names.
+        """Open or create the file.
 
-        A last line that a kill left incomplete is removed. Raises `InputError` where the file
-        holds anything else than verdicts on these answers, or is in use.
+        `rows` are the rows to judge by id, `part_names` the names of parts by id. A last line that
+        a kill left incomplete is removed. Raises `InputError` where the file is in use, or holds
+        anything else than verdicts on these answers.
         """
-        self.path, self._rows, self._parts = Path(path), rows, parts or {}
-        self.given: dict[str, Verdict] = {}
-        self._ends = [0]  # bytes before each verdict's line, and the file's
+        self.path, self._rows, self._part_names = Path(path), rows, part_names or {}
+        self.verdicts: dict[str, Verdict] = {}
+        self._ends = [0]  # the file's length before and after each verdict
         try:
             self._file: BinaryIO = self.path.open("a+b", buffering=0)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -42,95 +59,106 @@ class Verdicts:
             raise InputError(f"{path} cannot be written: {error.strerror}.") from error
         self._read()
 
+    @property
+    def labels(self) -> dict[str, bool | None]:
+        """Whether each judged answer is correct, by id."""
+        return {id: verdict.correct for id, verdict in self.verdicts.items()}
+
     def _read(self) -> None:
         self._file.seek(0)
         content = self._file.read()
         for number, line in enumerate(content.splitlines(keepends=True), 1):
             if not line.endswith(b"\n"):
-                if _is_json(line):  # perhaps another's file, which is not to be cut
-                    self._parsed(line, number)
+                if _is_json(line):  # maybe another file's, which must not be cut
+                    self._parse(line, number)
                 LOGGER.warning("%s: its last line is incomplete and is removed", self.path)
-                self._cut()
+                self._truncate()
                 return
-            example, verdict = self._parsed(line, number)
-            self.given[example] = verdict
+            example_id, verdict = self._parse(line, number)
+            self.verdicts[example_id] = verdict
             self._ends.append(self._ends[-1] + len(line))
 
-    def _parsed(self, line: bytes, number: int) -> tuple[str, Verdict]:
+    def _parse(self, line: bytes, number: int) -> tuple[str, Verdict]:
         where = f"{self.path}, line {number}"
         try:
-            held = parsed_json(line)["labelled"]
-            example, verdict = held["example_id"], Verdict(held["correct"], held.get("note", ""))
+            labelled = parsed_json(line)["labelled"]
+            example_id = labelled["example_id"]
+            verdict = Verdict(labelled["correct"], labelled.get("note", ""))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{where} is not a verdict as 'tracecal label' writes it: name another --output."
             ) from error
-        if example not in self._rows or example in self.given:
-            why = "a second verdict on" if example in self.given else "a verdict on"
-            what = "" if example in self.given else ", which is not among the answers to label"
-            raise InputError(f"{where}: {why} {example!r}{what}: name another --output.")
-        return example, verdict
+        if example_id in self.verdicts:
+            raise InputError(f"{where}: a second verdict on {example_id!r}: name another --output.")
+        if example_id not in self._rows:
+            raise InputError(
+                f"{where}: a verdict on {example_id!r}, which is not among the answers to label: "
+                "name another --output."
+            )
+        return example_id, verdict
 
-    def give(self, example: str, verdict: Verdict) -> None:
-        """Append a verdict; it is on disk when this returns, and not in the file after an
-        `OSError`.
-        """
-        if example in self.given:
-            raise ValueError(f"{example!r} has a verdict already")
-        held = {"example_id": example, "correct": verdict.correct}
-        held |= {"part": self._parts[example]} if example in self._parts else {}
-        held |= {"note": verdict.note} if verdict.note else {}
-        line = f"{json.dumps({**self._rows[example], 'labelled': held}, ensure_ascii=False)}\n"
-        content = line.encode()
+    def append(self, example_id: str, verdict: Verdict) -> None:
+        """Append a verdict. It is on disk on return, and not in the file after an `OSError`."""
+        if example_id in self.verdicts:
+            raise ValueError(f"{example_id!r} has a verdict already")
+        labelled = {"example_id": example_id, "correct": verdict.correct}
+        if example_id in self._part_names:
+            labelled["part"] = self._part_names[example_id]
+        if verdict.note:
+            labelled["note"] = verdict.note
+        row = {**self._rows[example_id], "labelled": labelled}
+        content = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
         try:
             written = self._file.write(content)
             if written != len(content):
                 raise OSError("only a part of the line was written: the disk may be full")
             os.fsync(self._file.fileno())
         except OSError:
-            self._cut()
+            self._truncate()
             raise
         self._ends.append(self._ends[-1] + len(content))
-        self.given[example] = verdict
+        self.verdicts[example_id] = verdict
 
-    def take(self, found: Mapping[str, bool | None]) -> int:
-        """Append verdicts from elsewhere, in the order of the answers; how many are on others.
+    def import_labels(self, labels: Mapping[str, bool | None]) -> int:
+        """Append labels from elsewhere, in the order of the answers.
 
-        Raises `InputError`, and appends nothing, where one contradicts the file or none is on an
-        answer of it.
+        Returns how many labels are on other answers. Raises `InputError`, and appends nothing,
+        where a label contradicts the file or none is on an answer to judge.
         """
-        known = [example for example in self._rows if example in found]
-        if not known:
+        ids = [example_id for example_id in self._rows if example_id in labels]
+        if not ids:
             raise InputError(
-                f"none of the {len(found)} verdicts is on one of the {len(self._rows)} answers: "
+                f"none of the {len(labels)} verdicts is on one of the {len(self._rows)} answers: "
                 "their ids differ."
             )
-        for example in known:
-            if example in self.given and self.given[example].correct != found[example]:
+        for example_id in ids:
+            verdict = self.verdicts.get(example_id)
+            if verdict is not None and verdict.correct != labels[example_id]:
                 raise InputError(
-                    f"{self.path} holds another verdict on {example!r}: name another --output, and "
-                    "compare the two."
+                    f"{self.path} holds another verdict on {example_id!r}: name another --output, "
+                    "and compare the two."
                 )
-        for example in known:
-            if example not in self.given:
-                self.give(example, Verdict(found[example]))
-        return len(found) - len(known)
+        for example_id in ids:
+            if example_id not in self.verdicts:
+                self.append(example_id, Verdict(labels[example_id]))
+        return len(labels) - len(ids)
 
     def undo(self) -> str | None:
-        """Take the last verdict back; the answer's id, or null where there is none."""
-        if not self.given:
+        """Take the last verdict back and return its answer's id; None without verdicts."""
+        if not self.verdicts:
             return None
         self._ends.pop()
-        self._cut()
-        example, _ = self.given.popitem()
-        return example
+        self._truncate()
+        example_id, _ = self.verdicts.popitem()
+        return example_id
 
-    def _cut(self) -> None:
-        """Shorten the file to the verdicts that count."""
+    def _truncate(self) -> None:
+        """Cut the file after the last complete verdict."""
         self._file.truncate(self._ends[-1])
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
+        """Close the file for other processes."""
         self._file.close()
 
 
@@ -140,19 +168,3 @@ def _is_json(line: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-# The page on which answers are labelled: served to this machine alone, at a secret address.
-
-
-HOST = "127.0.0.1"
-# What is hidden of an answer until its verdict is given.
-HIDDEN = ("surprisal", "entropy", "peak")
-OF_ESTIMATORS = ("probability", "held_out", "score")
-MOST_BYTES = 2**20  # of a request: a verdict and its note
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}

@@ -30,13 +30,13 @@ def test_kappa_is_scikit_learns(pairs):
         assert found.kappa[0] is None
     else:
         assert found.kappa[0] == pytest.approx(cohen_kappa_score(a, b))
-        assert found.apart.height == sum(one != other for one, other in pairs)
+        assert found.disagreements.height == sum(one != other for one, other in pairs)
 
 
 def test_unsure_and_missing_answers_are_left_out():
     found = measure_agreement(judged([True, None, False]), judged([True, True, True, False]), 1)
-    assert (found.n, found.left_out) == (2, 2)
-    assert found.apart.rows() == [("a0002", False, True)]
+    assert (found.n, found.n_unpaired) == (2, 2)
+    assert found.disagreements.rows() == [("a0002", False, True)]
 
 
 def test_intervals_resample_questions():

@@ -27,8 +27,7 @@ from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import fits, page_data
 from tracecal.labelling.page import LabelPage, ask_in_order, calibrate_command
-from tracecal.labelling.search import Verdict
-from tracecal.labelling.verdicts import Verdicts
+from tracecal.labelling.verdicts import Verdict, VerdictFile
 
 ROWS = answers(6, seed=4).with_columns(
     answer=pl.format("Answer {}.", pl.int_range(pl.len())),
@@ -50,7 +49,7 @@ def served(folder, content):
     """The application of a page for `pick.jsonl`, and its address."""
     read = read_file(folder / "pick.jsonl", keep_rows=True)
     data = page_data(read, "pick.jsonl", fits(content, "made up"))
-    verdicts = Verdicts(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
+    verdicts = VerdictFile(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
     then = calibrate_command(folder / "out.jsonl", "t", {})
     labelling = LabelPage(data, verdicts, ask_in_order(IDS), then)
     with Background(labelling.application()) as serving:
@@ -344,15 +343,15 @@ def test_an_export_of_parts_becomes_a_file_of_verdicts(tmp_path, monkeypatch):
 @pytest.fixture
 def verdicts(tmp_path):
     rows = {name: {"id": name, "answer": "x", "correct": True} for name in ("a", "b", "c")}
-    held = Verdicts(tmp_path / "out.jsonl", rows)
+    held = VerdictFile(tmp_path / "out.jsonl", rows)
     yield held, rows, tmp_path / "out.jsonl"
     held.close()
 
 
 def test_a_verdict_counts_whatever_else_a_row_says(verdicts):
     held, _, path = verdicts
-    held.give("b", Verdict(False))
-    held.give("a", Verdict(None, "which one?"))
+    held.append("b", Verdict(False))
+    held.append("a", Verdict(None, "which one?"))
     assert read_file(path).frame["correct"].to_list() == [False, None]
     assert held.undo() == "a"
     assert held.undo() == "b"
@@ -363,7 +362,7 @@ def test_a_verdict_counts_whatever_else_a_row_says(verdicts):
 def test_two_at_once_are_refused(verdicts):
     _, rows, path = verdicts
     with pytest.raises(InputError, match="in use by another"):
-        Verdicts(path, rows)
+        VerdictFile(path, rows)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +378,7 @@ def test_another_file_is_not_written_into(tmp_path, line, told):
     path = tmp_path / "out.jsonl"
     path.write_text(line)
     with pytest.raises(InputError, match=told):
-        Verdicts(path, {"a": {"id": "a"}})
+        VerdictFile(path, {"a": {"id": "a"}})
     assert path.read_text() == line
 
 
@@ -389,9 +388,9 @@ def test_labels_go_straight_into_calibrate(tmp_path, monkeypatch):
     frame.with_columns(correct=None).write_ndjson("pick.jsonl")
     rows = read_file("pick.jsonl", keep_rows=True)
     ids = rows.frame["example_id"].to_list()
-    held = Verdicts("labelled.jsonl", dict(zip(ids, rows.rows, strict=True)))
+    held = VerdictFile("labelled.jsonl", dict(zip(ids, rows.rows, strict=True)))
     for example, correct in zip(ids, frame["correct"], strict=True):
-        held.give(example, Verdict(correct))
+        held.append(example, Verdict(correct))
     held.close()
     Path("quick.yaml").write_text("splits: {count: 1}\nbootstrap: {resamples: 20}\n")
     told = ["--answers", "labelled.jsonl", "--task", "t", "--output", "C.json"]

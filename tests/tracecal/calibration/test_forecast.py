@@ -17,7 +17,7 @@ from tracecal.calibration.populations import BinormalPopulation, LabelledPopulat
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.errors import InputError
 
-SETTINGS = {"draws": 5, "confidence": 0.9, "share": 0.35, "seed": 1}
+SETTINGS = {"draws": 5, "confidence": 0.9, "calibration_share": 0.35, "seed": 1}
 
 
 def test_a_guess_draws_answers_of_its_accuracy_and_auroc_with_exact_probabilities():
@@ -42,20 +42,22 @@ def test_the_curve_is_scikit_learns_and_its_spread_that_of_other_samples():
     for _ in range(300):
         score = rng.normal(size=250)
         correct = rng.random(250) < expit(1 + 1.5 * score)
-        fitted.append(LabelledPopulation.of(np.arange(250), score, correct))
+        fitted.append(LabelledPopulation.from_labels(np.arange(250), score, correct))
     # scikit-learn has one penalty for all weights: 1, of features that are scaled accordingly.
     scales = populations.PRECISION**-0.5
     x = np.column_stack([np.ones(250), score]) * scales
     penalised = LogisticRegression(fit_intercept=False, tol=1e-10).fit(x, correct)
-    assert fitted[-1].curve == pytest.approx(penalised.coef_[0] * scales, abs=1e-5)
-    between = np.cov([one.curve for one in fitted], rowvar=False)
-    stated = np.mean([one.spread for one in fitted], axis=0)
+    assert fitted[-1].coefficients == pytest.approx(penalised.coef_[0] * scales, abs=1e-5)
+    between = np.cov([one.coefficients for one in fitted], rowvar=False)
+    stated = np.mean([one.covariance for one in fitted], axis=0)
     deviation = np.sqrt(np.diag(between))
     assert np.abs(stated - between).max() < 0.25 * np.outer(deviation, deviation).max()
 
 
 def test_a_curve_is_finite_where_all_are_right():
-    found = LabelledPopulation.of(np.arange(40), np.linspace(-2, 2, 40), np.ones(40, dtype=bool))
+    found = LabelledPopulation.from_labels(
+        np.arange(40), np.linspace(-2, 2, 40), np.ones(40, dtype=bool)
+    )
     drawn = [found.draw(np.random.default_rng(seed), 500).correct.mean() for seed in range(50)]
     # Uniform on [0, 1] before, the chance of a right answer would be 41 in 42 on average.
     assert 0.9 < np.mean(drawn) < 0.99
@@ -65,9 +67,9 @@ def test_how_alike_the_answers_of_a_group_are():
     """Three groups of two with residuals 1 and 1, -1 and -1, 2 and -1, and one by itself, in any
     order: the mean of their products 1, 1 and -2 is 0; without the last 1, bounded at 0.9."""
     group, residual = np.array([2, 0, 1, 3, 0, 1, 2]), np.array([2.0, 1, -1, 7, 1, -1, -1])
-    assert populations._alike(group, residual) == pytest.approx(0)
-    assert populations._alike(group[group < 2], residual[group < 2]) == 0.9
-    assert populations._alike(np.arange(3), np.ones(3)) == 0
+    assert populations._group_correlation(group, residual) == pytest.approx(0)
+    assert populations._group_correlation(group[group < 2], residual[group < 2]) == 0.9
+    assert populations._group_correlation(np.arange(3), np.ones(3)) == 0
 
 
 def test_groups_that_are_right_or_wrong_as_a_whole_are_drawn_so_and_leave_more_open():
@@ -76,11 +78,11 @@ def test_groups_that_are_right_or_wrong_as_a_whole_are_drawn_so_and_leave_more_o
     whole = rng.random(200)[group] < expit(score * 0.3)
     alone = rng.random(600) < expit(score * 0.3)
     together, apart = (
-        LabelledPopulation.of(group, score, whole),
-        LabelledPopulation.of(group, score, alone),
+        LabelledPopulation.from_labels(group, score, whole),
+        LabelledPopulation.from_labels(group, score, alone),
     )
-    assert together.alike > 0.7 > 0.15 > apart.alike
-    assert np.trace(together.spread) > 2 * np.trace(apart.spread)
+    assert together.correlation > 0.7 > 0.15 > apart.correlation
+    assert np.trace(together.covariance) > 2 * np.trace(apart.covariance)
     drawn = together.draw(rng, 5000)
     agree = np.diff(drawn.correct.astype(int))[np.diff(drawn.group) == 0] == 0
     assert agree.mean() > 0.8
@@ -94,8 +96,8 @@ def test_groups_at_hand_are_drawn_whole(sizes, groups, seed):
     order = rng.permutation(len(group))  # a file's answers come in any order
     within = np.concatenate([np.arange(size) for size in sizes])
     told = (group + within / 10)[order]
-    drawn = LabelledPopulation.of(group[order], told, told > 1).draw(rng, groups)
-    assert drawn.groups == groups
+    drawn = LabelledPopulation.from_labels(group[order], told, told > 1).draw(rng, groups)
+    assert drawn.n_groups == groups
     for number in range(groups):
         values = np.sort(drawn.probability[drawn.group == number])
         first = int(values[0])
@@ -157,7 +159,7 @@ def test_draws_depend_on_the_seed_alone():
 
 def test_draws_are_certified_at_once_as_one_by_one():
     rng = np.random.default_rng(2)
-    groups = LabelledPopulation.of(
+    groups = LabelledPopulation.from_labels(
         np.repeat(np.arange(60), 3), rng.normal(size=180), rng.random(180) < 0.8
     )
     pairs = [forecast.split_groups(groups.draw(rng, 150), 50) for _ in range(8)]

@@ -9,6 +9,7 @@ import pytest
 
 from support.labelled_answers import answers
 from tracecal.calibration import forecast
+from tracecal.calibration.populations import LabelledPopulation
 from tracecal.calibrator import report
 from tracecal.calibrator.schema import DEFAULT
 from tracecal.cli.main import main
@@ -64,26 +65,26 @@ def test_guesses_do_without_a_calibrator(capsys):
 def test_the_population_is_the_labelled_answers(content):
     """In the file's order, ranked within the folds of the fits: better ranks are more often right."""
     found, held = (
-        forecast.labelled_population(content[DEFAULT], "C.json"),
+        LabelledPopulation.from_fits(content[DEFAULT], "C.json"),
         content[DEFAULT]["held_out"],
     )
     frame = answers()
     assert held["correct"] == frame["correct"].to_list()
-    assert len(set(found.group)) == frame.height and found.alike == 0
+    assert len(set(found.group)) == frame.height and found.correlation == 0
     folds = pl.DataFrame({"fold": held["fold"], "score": found.score, "p": held["probability"]})
     assert folds["fold"].n_unique() == 5
     for (_,), fold in folds.partition_by("fold", as_dict=True).items():
         assert fold["score"].mean() == pytest.approx(0, abs=0.02)
         assert fold.select(pl.corr("score", "p", method="spearman")).item() == pytest.approx(1)
-    assert found.curve[1] > 0.5
+    assert found.coefficients[1] > 0.5
 
 
 def test_a_plan_counts_groups_as_the_calibrator_does(content, monkeypatch):
     """Where an answer of a group counts with one alone, so it does in the simulated draws."""
     stated = json.loads(json.dumps(content))
     stated[DEFAULT]["risk_control"]["largest_group"] = 3
-    found = forecast.labelled_population(stated[DEFAULT], "C.json")
-    assert found.largest == 3
+    found = LabelledPopulation.from_fits(stated[DEFAULT], "C.json")
+    assert found.largest_group == 3
     counts = []
     monkeypatch.setattr(
         forecast,
@@ -127,7 +128,7 @@ def test_a_report_ends_with_what_plan_says_of_what_is_not_guaranteed(content, mo
     told = forecast.describe_outlook(content[DEFAULT], certified, 0.35, 1)
     rate = max(certified.filter(missing)["error_rate"])
     assert f"{rate:.0%}" in told
-    population = forecast.labelled_population(content[DEFAULT], "C.json")
+    population = LabelledPopulation.from_fits(content[DEFAULT], "C.json")
     planned = forecast.forecast_table(population, 0.35, rate, 0.9, forecast.MOST, forecast.DRAWS, 1)
     assert told.startswith(plan.format_plan(population, planned, rate, 0.9).splitlines()[-1])
     measured = pl.DataFrame(schema=report.QUALITY)

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracecal.calibration.bets import betting_test, min_groups
-from tracecal.calibration.cascade_guarantee import cascade_thresholds, find_cascade_guarantee
+from tracecal.calibration.cascade_guarantee import (
+    cascade_threshold_sequence,
+    find_cascade_guarantee,
+)
 from tracecal.calibration.rated_answers import PairedAnswers, split_paired_answers
 
 LEVEL = 0.1
@@ -26,18 +29,18 @@ def test_what_is_lost_is_the_difference_of_the_accuracies():
     for threshold in (0.0, 0.4, 0.9, np.inf):
         cascade = np.where(own.probability >= threshold, own.small, own.large)
         at = np.array([threshold])
-        assert own.lost(at, "below", 1).mean() == pytest.approx(own.large.mean() - cascade.mean())
-        assert own.lost(at, "at_least", 1).mean() == pytest.approx(1 - cascade.mean())
+        assert own.loss(at, "below", 1).mean() == pytest.approx(own.large.mean() - cascade.mean())
+        assert own.loss(at, "at_least", 1).mean() == pytest.approx(1 - cascade.mean())
 
 
 def test_questions_count_alike_in_groups_up_to_the_most():
     own = PairedAnswers(
         np.array([0, 1, 1, 1]), np.ones(4), np.array([1, 0, 0, 1]), np.array([1, 1, 1, 1])
     )
-    assert own.lost(np.array([0.5]), "below", 3)[:, 0].tolist() == pytest.approx([0, 2 / 3])
-    assert own.weights(3).tolist() == pytest.approx([1 / 3, 1])
-    assert own.lost(np.array([0.5]), "below", 1)[:, 0].tolist() == pytest.approx([0, 2 / 3])
-    assert own.weights(1).tolist() == [1, 1]
+    assert own.loss(np.array([0.5]), "below", 3)[:, 0].tolist() == pytest.approx([0, 2 / 3])
+    assert own.group_weights(3).tolist() == pytest.approx([1 / 3, 1])
+    assert own.loss(np.array([0.5]), "below", 1)[:, 0].tolist() == pytest.approx([0, 2 / 3])
+    assert own.group_weights(1).tolist() == [1, 1]
 
 
 def test_the_accuracies_are_those_of_all_questions():
@@ -50,7 +53,7 @@ def test_the_accuracies_are_those_of_all_questions():
         found = find_cascade_guarantee(own, own, "below", promised, LEVEL)
         assert found.small_accuracy == pytest.approx(0.1)
         assert (found.threshold is not None) == (promised > 0.9), "0.9 is lost"
-    means = find_cascade_guarantee(own, own, "below", 0.6, LEVEL, largest=1)
+    means = find_cascade_guarantee(own, own, "below", 0.6, LEVEL, largest_group=1)
     assert means.threshold == 0.8 and means.small_accuracy == pytest.approx(0.5)
 
 
@@ -125,7 +128,7 @@ def test_an_accuracy_that_no_model_has_is_not_promised():
 
 def test_thresholds_fall_from_the_one_with_most_evidence():
     seen = part(500, 3)
-    sequence = cascade_thresholds(seen, "below", 0.05, 1)
+    sequence = cascade_threshold_sequence(seen, "below", 0.05, 1)
     assert (np.diff(sequence) < 0).all() and sequence[-1] == seen.probability.min()
-    z = seen.lost(sequence[:1], "below", 1) - 0.05
+    z = seen.loss(sequence[:1], "below", 1) - 0.05
     assert z.sum() < 0

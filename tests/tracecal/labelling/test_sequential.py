@@ -38,7 +38,7 @@ def test_right_answers_are_all_kept_after_a_fraction_of_the_labels():
     give, asked = labels(np.zeros(1000, dtype=bool))
     found = search_threshold(scores(1000), give, 0.1, LEVEL, "finite")
     assert (found.threshold, found.ended) == (scores(1000).min(), "passed")
-    # One test needs `sufficing` labels; those of the 24 thresholds are mostly the same.
+    # One test needs `min_groups` labels; those of the 24 thresholds are mostly the same.
     assert min_groups(0.1, LEVEL) < len(asked) < 250
 
 
@@ -86,7 +86,7 @@ def test_a_test_breaks_its_level_in_no_more_than_delta_of_all_orders():
     """Every order of eight answers, of which three are wrong, at a target of two in eight: exact."""
     orders = set(itertools.permutations([True] * 3 + [False] * 5))
     passed = sum(
-        sequential._passes(np.arange(8), lambda i, order=order: order[i], 0.25, 0.3, "finite")
+        sequential.passes_test(np.arange(8), lambda i, order=order: order[i], 0.25, 0.3, "finite")
         for order in orders
     )
     assert 0 < passed / len(orders) <= 0.3
@@ -120,7 +120,7 @@ def test_single_answers_are_tested_as_before(seed):
     wrong = (rng.random(n) < rate * rng.uniform(0.2, 1.4)).astype(float)
     for population in ("finite", "further"):
         give, asked = labels(wrong)
-        passes = sequential._passes(np.arange(n), give, rate, LEVEL, population)
+        passes = sequential.passes_test(np.arange(n), give, rate, LEVEL, population)
         assert (passes, len(asked)) == former_passes(wrong, rate, LEVEL, population)
 
 

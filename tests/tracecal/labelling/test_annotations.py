@@ -1,4 +1,4 @@
-"""Verdicts from Label Studio's and Argilla's exports, in the shape that these programs write."""
+"""Labels from Label Studio's and Argilla's exports, in the shape that these programs write."""
 
 import json
 
@@ -6,8 +6,7 @@ import pytest
 
 from tracecal.errors import InputError
 from tracecal.labelling.annotations import read_annotations
-from tracecal.labelling.search import Verdict
-from tracecal.labelling.verdicts import Verdicts
+from tracecal.labelling.verdicts import Verdict, VerdictFile
 
 
 def task(example, *verdicts, name="verdict", cancelled=False, **more):
@@ -80,10 +79,10 @@ def test_verdicts_are_read_by_the_answers_own_ids(export, made):
 def test_a_file_of_label_itself_is_read_like_an_export(tmp_path):
     path = tmp_path / "labelled.jsonl"
     rows = {"x": {"id": "x", "answer": "1", "correct": True}, "y": {"id": "y"}, "z": {"id": "z"}}
-    held = Verdicts(path, rows, {"z": "capital"})
-    held.give("x", Verdict(False))
-    held.give("y", Verdict(None, "which?"))
-    held.give("z", Verdict(True))
+    held = VerdictFile(path, rows, {"z": "capital"})
+    held.append("x", Verdict(False))
+    held.append("y", Verdict(None, "which?"))
+    held.append("z", Verdict(True))
     held.close()
     assert read_annotations(path) == {"x": False, "y": None, "z": True}
 

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from tracecal.calibration.bets import Evidence, betting_test
 from tracecal.calibration.fits import Constant, Identity, Isotonic, as_json, fit, from_json
 from tracecal.calibration.guarantee import (
-    START,
+    START_FACTOR,
     find_guarantee,
     find_guarantees,
     threshold_sequence,
@@ -35,7 +35,7 @@ def single(probability, correct):
 def evidence(kept, wrong, n):
     """Of n single answers the first `kept` are kept and the first `wrong` wrong, at one threshold."""
     place = np.arange(n)[:, None]
-    return Evidence((place < kept) * 1.0, (place < wrong) * 1.0, np.zeros((0, 1)), single=True)
+    return Evidence((place < kept) * 1.0, (place < wrong) * 1.0, np.zeros((0, 1)), ungrouped=True)
 
 
 @settings(max_examples=200)
@@ -110,13 +110,13 @@ def test_a_group_counts_with_its_answers_up_to_the_most():
     probability = np.array([0.9, 0.1, 0.9, 0.9, 0.1, 0.1])
     part = LabelledAnswers(group, probability, np.array([True, False, False, False, True, True]))
     threshold = np.array([0.5])
-    assert (part.groups, part.largest) == (3, 3)
-    assert part.kept(threshold, 3).ravel().tolist() == pytest.approx([2 / 3, 1 / 3, 0])
-    assert part.wrong(threshold, 3).ravel().tolist() == pytest.approx([1 / 3, 1 / 3, 0])
-    assert part.weights(3).tolist() == pytest.approx([1, 1 / 3, 2 / 3])
+    assert (part.n_groups, part.largest_group) == (3, 3)
+    assert part.kept_weight(threshold, 3).ravel().tolist() == pytest.approx([2 / 3, 1 / 3, 0])
+    assert part.wrong_weight(threshold, 3).ravel().tolist() == pytest.approx([1 / 3, 1 / 3, 0])
+    assert part.group_weights(3).tolist() == pytest.approx([1, 1 / 3, 2 / 3])
     # As if no group had more than two.
-    assert part.kept(threshold, 2).ravel().tolist() == pytest.approx([2 / 3, 1 / 2, 0])
-    assert part.weights(2).tolist() == pytest.approx([1, 1 / 2, 1])
+    assert part.kept_weight(threshold, 2).ravel().tolist() == pytest.approx([2 / 3, 1 / 2, 0])
+    assert part.group_weights(2).tolist() == pytest.approx([1, 1 / 2, 1])
 
 
 def logistic(features=("a", "b")):
@@ -160,7 +160,7 @@ def test_every_answer_of_the_evaluation_part_is_tested_and_no_group_was_seen():
     seen, tested = split_answers(calibrator, ["a", "b"], frame, split)
     assert not set(seen.group) & set(tested.group)
     assert len(tested.probability) == split.filter(part="evaluation").height
-    assert tested.groups == len(tested.probability) / 3 == controlled(frame)["groups"]
+    assert tested.n_groups == len(tested.probability) / 3 == controlled(frame)["groups"]
 
 
 @settings(max_examples=50)
@@ -177,7 +177,7 @@ def test_thresholds_fall_to_the_lowest_and_the_first_keeps_more_than_suffices(se
     assert thresholds[-1] == min(seen)
     suffice = next(k for k in range(1, 1000) if (1 - rate) ** k <= LEVEL)
     first = np.mean(np.array(seen) >= thresholds[0])
-    assert first >= min(START * suffice / max(n, 1), 1) - 1e-9
+    assert first >= min(START_FACTOR * suffice / max(n, 1), 1) - 1e-9
 
 
 def test_every_number_of_groups_has_a_sequence():
@@ -190,9 +190,9 @@ def test_every_number_of_groups_has_a_sequence():
 
 def test_the_sizes_of_tested_groups_choose_no_threshold(monkeypatch):
     """Sizes may go with errors. As many groups, of one answer or of five, are tested alike."""
-    rng, tried, of = np.random.default_rng(8), [], Evidence.of
+    rng, tried, of = np.random.default_rng(8), [], Evidence.from_answers
     follow = staticmethod(lambda *given: tried.append(given[2]) or of(*given))
-    monkeypatch.setattr(Evidence, "of", follow)
+    monkeypatch.setattr(Evidence, "from_answers", follow)
 
     def sized(sizes):
         probability = rng.random(sum(sizes))
@@ -229,7 +229,7 @@ def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
         right = draw.random(n) < np.where(best, 0.99, 0.5)
         return single(np.where(best, 0.9 - 0.01 * draw.random(n), 0.5 * draw.random(n)), right)
 
-    found = find_guarantee(part(3000), part(5000), 0.05, LEVEL, single=True)
+    found = find_guarantee(part(3000), part(5000), 0.05, LEVEL, ungrouped=True)
     assert found.threshold is not None
     assert found.coverage > 0.4 and found.error < 0.05
 
@@ -237,12 +237,16 @@ def test_a_fit_that_saturates_below_the_target_is_certified_by_its_labels():
 def test_the_test_follows_the_declared_groups_and_not_those_that_happen_to_be_tested():
     seen = single(np.full(60, 0.9), np.ones(60, dtype=bool))
     tested = single(np.full(40, 0.9), np.arange(40) >= 3)
-    exact = find_guarantee(seen, tested, 0.2, LEVEL, single=True)
+    exact = find_guarantee(seen, tested, 0.2, LEVEL, ungrouped=True)
     bets = find_guarantee(seen, tested, 0.2, LEVEL)
     assert exact.threshold == 0.9, "P(Bin(40, 0.2) <= 3) = 0.028"
-    evidence_of = Evidence.of(seen, tested, np.array([0.9]), 0.2, single=False, most=1)
-    z = tested.wrong(np.array([0.9]), 1) - 0.2 * tested.kept(np.array([0.9]), 1)
-    assert evidence_of.passes(0.2, LEVEL) == betting_test(z, evidence_of.before, 0.2, LEVEL)
+    evidence_of = Evidence.from_answers(
+        seen, tested, np.array([0.9]), 0.2, ungrouped=False, largest_group=1
+    )
+    z = tested.wrong_weight(np.array([0.9]), 1) - 0.2 * tested.kept_weight(np.array([0.9]), 1)
+    assert evidence_of.passes(0.2, LEVEL) == betting_test(
+        z, evidence_of.calibration_excess, 0.2, LEVEL
+    )
     assert (bets.threshold is None) == (not evidence_of.passes(0.2, LEVEL)[0])
 
 
@@ -309,7 +313,7 @@ def test_what_is_promised_is_the_share_of_all_kept_answers_that_is_wrong():
     found = find_guarantee(part, part, 0.2, LEVEL)
     assert (found.threshold, found.error) == (0.9, pytest.approx(1 / 6))
     # Counted with one answer each, the groups are as many as they are.
-    alike = find_guarantee(part, part, 0.15, LEVEL, largest=1)
+    alike = find_guarantee(part, part, 0.15, LEVEL, largest_group=1)
     assert (alike.threshold, alike.error) == (0.9, pytest.approx(0.1))
 
 
@@ -324,7 +328,7 @@ def test_few_large_groups_decide_and_that_is_said():
         "ones, most of them smaller, count as 2.3: label more, or state a smaller "
         "risk_control.largest_group"
     )
-    assert find_guarantee(part, part, 0.2, LEVEL, largest=1).threshold is not None
+    assert find_guarantee(part, part, 0.2, LEVEL, largest_group=1).threshold is not None
 
 
 def test_a_laxer_rate_has_at_least_the_threshold_of_a_stricter_one():
@@ -341,73 +345,58 @@ def test_a_laxer_rate_has_at_least_the_threshold_of_a_stricter_one():
     assert find_guarantees(seen, tested, (0.3,), LEVEL, True)[0].threshold is None
 
 
-def test_guarantees_that_hold_together_are_tested_at_a_share_of_the_level():
-    frame = answers(np.random.default_rng(6), 400, 1, 0.2)
-    alone, all_ = (
-        control_risk(logistic(), frame, split_of(frame), (0.3,), 0.9, True, together)
-        for together in (1, 20)
-    )
-    assert alone["thresholds"][0]["threshold"] is not None
-    assert all_["together"] == 20
-    level = controlled(frame, confidence=0.995)["thresholds"][0]
-    single_level = control_risk(logistic(), frame, split_of(frame), (0.3,), 0.995, True)
-    assert all_["thresholds"] == single_level["thresholds"]
-    assert level["n"] == 260
-
-
-def test_the_thresholds_of_the_other_splits_stand_beside():
+def test_the_first_split_has_the_guarantees():
     frame = answers(np.random.default_rng(7), 300, 1, 0.1)
     splits = make_splits(frame.select("example_id", "group_id"), "task", 0, 4, 0.35)
     fits = logistic()
     fits["splits"] = {str(number): fits["splits"]["0"] for number in range(4)}
-    (found,) = control_risk(fits, frame, splits, (0.2,), 0.9, single=True)["thresholds"]
-    alone = [
-        control_risk(fits, frame, splits.filter(split=number), (0.2,), 0.9, single=True)
+    controls = [
+        control_risk(fits, frame, splits.filter(pl.col("split") >= number), (0.2,), 0.9, True)
         for number in range(4)
     ]
-    assert [one["split"] for one in alone] == [0, 1, 2, 3]
-    ends = [one["thresholds"][0]["threshold"] for one in alone]
-    assert found["threshold"] == ends[0]
-    others = [one for one in ends[1:] if one is not None]
-    assert (found["other_splits"], found["other_thresholds"]) == (3, len(others))
-    assert found["lowest_threshold"] == min(others)
-    assert found["median_threshold"] == pytest.approx(float(np.median(others)))
+    assert [control["split"] for control in controls] == [0, 1, 2, 3]
+    first = control_risk(fits, frame, splits.filter(split=0), (0.2,), 0.9, ungrouped=True)
+    assert controls[0] == first != controls[1] | {"split": 0}
 
 
 def test_what_cannot_be_certified_is_none_and_what_is_always_right_is_kept_whole():
     seen = single(np.linspace(0, 1, 101), np.ones(101, dtype=bool))
     scores = np.linspace(0.01, 1, 100)
-    none = find_guarantee(seen, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, single=True)
+    none = find_guarantee(
+        seen, single(scores, np.zeros(100, dtype=bool)), 0.2, LEVEL, ungrouped=True
+    )
     assert (none.threshold, none.n, none.kept, none.wrong) == (None, 100, 0, 0)
-    right = find_guarantee(seen, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, single=True)
+    right = find_guarantee(
+        seen, single(scores, np.ones(100, dtype=bool)), 0.2, LEVEL, ungrouped=True
+    )
     assert (right.threshold, right.n, right.kept, right.wrong) == (0.0, 100, 100, 0)
     assert (right.coverage, right.error) == (1.0, 0.0)
     few = single(scores[:10], np.ones(10, dtype=bool))
-    assert find_guarantee(seen, few, 0.2, LEVEL, single=True).threshold is None
+    assert find_guarantee(seen, few, 0.2, LEVEL, ungrouped=True).threshold is None
     assert (
         find_guarantee(
-            seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, LEVEL, single=True
+            seen, single(scores[:11], np.ones(11, dtype=bool)), 0.2, LEVEL, ungrouped=True
         ).threshold
         == 0.0
     )
     empty = single(np.array([]), np.array([], dtype=bool))
-    assert find_guarantee(seen, empty, 0.2, LEVEL, single=True).threshold is None
-    assert find_guarantee(empty, few, 0.2, LEVEL, single=True).threshold is None
-    assert groups_needed(empty, few, 0.2, LEVEL, single=True) is None
+    assert find_guarantee(seen, empty, 0.2, LEVEL, ungrouped=True).threshold is None
+    assert find_guarantee(empty, few, 0.2, LEVEL, ungrouped=True).threshold is None
+    assert groups_needed(empty, few, 0.2, LEVEL, ungrouped=True) is None
 
 
 def test_enough_is_how_many_like_these_would_have_passed():
     seen = single(np.full(50, 0.9), np.ones(50, dtype=bool))
     few = single(np.full(8, 0.9), np.ones(8, dtype=bool))
-    assert groups_needed(seen, few, 0.2, LEVEL, single=True) in (
+    assert groups_needed(seen, few, 0.2, LEVEL, ungrouped=True) in (
         11,
         12,
         13,
     )  # 11 suffice where none is wrong
     wrong = single(np.full(40, 0.9), np.arange(40) % 4 > 0)
-    assert groups_needed(seen, wrong, 0.2, LEVEL, single=True) is None  # one in four is wrong
+    assert groups_needed(seen, wrong, 0.2, LEVEL, ungrouped=True) is None  # one in four is wrong
     half = single(np.full(40, 0.9), np.arange(40) % 8 > 0)
-    needed = groups_needed(seen, half, 0.2, LEVEL, single=True)
+    needed = groups_needed(seen, half, 0.2, LEVEL, ungrouped=True)
     assert 40 < needed < 100
     assert binomtest(5, 40, 0.2, "less").pvalue > LEVEL
     assert binomtest(math.ceil(needed / 8), needed, 0.2, "less").pvalue <= LEVEL

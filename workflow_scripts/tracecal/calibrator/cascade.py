@@ -1,0 +1,377 @@
+"""The cascade of two models: what escalating a small model's answers to a large one is worth.
+
+`cascade` takes labelled answers of both models to the same questions. Its `Cascade` holds a table
+of routers, and the small model's calibrator with the thresholds that guarantee an accuracy.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tracecal.answers.own_columns import own_column_paths
+from tracecal.answers.reading import Reading
+from tracecal.answers.sources import Answers, answers_in
+from tracecal.calibration.bets import significance_level
+from tracecal.calibration.cascade import (
+    BELOW,
+    BEST,
+    KEPT_AT,
+    LEAST_GAIN,
+    cascade_table,
+    task_curves,
+)
+from tracecal.calibration.cascade_guarantee import find_cascade_guarantee
+from tracecal.calibration.costs import answer_costs
+from tracecal.calibration.predictions import calibrate_all, picks, probabilities, with_picked
+from tracecal.calibration.rated_answers import split_paired_answers
+from tracecal.calibration.routing import ORACLE, RANDOM
+from tracecal.calibrator.calibrator import Calibrator, settings_in
+from tracecal.calibrator.fitting import FitSettings, Labelled, calibrate_answers, labelled
+from tracecal.calibrator.schema import LABELS, FittedOn, default_estimator, undecided
+from tracecal.errors import InputError
+from tracecal.estimators.entry import PICKED, TRACE_PLUS, Entry, entries
+from tracecal.estimators.registry import ESTIMATORS
+from tracecal.io.files import atomic_write
+
+ROUTER_LABELS = {
+    PICKED: "selected baseline",
+    BEST: "best baseline",
+    TRACE_PLUS: "TRACE+",
+    RANDOM: "random",
+    ORACLE: "oracle",
+}
+# What makes a picture's bytes depend on the date, by suffix.
+PICTURE_METADATA: dict[str, dict[str, None]] = {
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+    ".png": {},
+}
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """What escalating a small model's answers to a large one is worth.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        A row per ``router`` and ``metric``, with intervals.
+    calibrator : Calibrator
+        The small model's calibrator, by whose guarantees `Calibrator.score` keeps answers
+        (``guarantee``).
+    """
+
+    table: pl.DataFrame = field(repr=False)
+    calibrator: Calibrator
+
+    def __str__(self) -> str:
+        return format_cascade(self)
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """The names of the small and the large model."""
+        fitted = self.calibrator.fitted()
+        return fitted.fitted_on.model or "unnamed", fitted.large or "unnamed"
+
+    def picture(self, path: str | Path) -> None:
+        """Draw accuracy against cost, or against the share escalated without prices.
+
+        Needs the extra ``pictures``.
+
+        Parameters
+        ----------
+        path : path
+            The picture, a file with the suffix .svg, .pdf or .png.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> tracecal.cascade("small.jsonl", "large.jsonl").picture("cascade.svg")
+        """
+        from tracecal.pages import cost_and_accuracy, figure_style
+
+        suffix = Path(path).suffix
+        if suffix not in PICTURE_METADATA:
+            raise InputError(f"{path}: expected a name that ends in {', '.join(PICTURE_METADATA)}.")
+        labels = dict(zip(("small", "large"), self.models, strict=True))
+        table = self.table.with_columns(small=pl.lit("small"), large=pl.lit("large"))
+        routers = {*table["router"]}
+        shown = [Entry(**entry) for entry in entries(ESTIMATORS) if entry["id"] in routers]
+        figure = cost_and_accuracy.draw(table, shown, labels, "seq_logp", every=True)
+        with figure_style.applied(), atomic_write(path) as part:
+            figure.savefig(part, format=suffix[1:], metadata=PICTURE_METADATA[suffix])
+
+
+Price = tuple[float, float]
+
+
+def cascade(
+    small: Answers,
+    large: Answers,
+    *,
+    task: str = "cascade",
+    config: str | Path | Mapping[str, Any] | None = None,
+    large_model: str | None = None,
+    small_price: Price | None = None,
+    large_price: Price | None = None,
+    reading: Reading | None = None,
+) -> Cascade:
+    """Say what escalating a small model's answers to a large one is worth.
+
+    Both models have answered the same questions. Answers are matched by id; questions without a
+    label in both are left out.
+
+    Parameters
+    ----------
+    small : path, frame or rows
+        Labelled answers of the small model with traces, in any format of `read_answers`.
+    large : path, frame or rows
+        Labelled answers of the large model to the same questions, with the same ids.
+    task : str
+        A name for the task.
+    config : path or mapping, optional
+        Settings as in `calibrate`; ``risk_control.cascades`` lists the guarantees to test.
+    large_model : str, optional
+        Name of the large model; by default as its answers state it.
+    small_price : pair of float, optional
+        Price of the small model: of a million prompt tokens, and of a million generated tokens.
+    large_price : pair of float, optional
+        Price of the large model, likewise.
+    reading : Reading, optional
+        How to read both files; ``model`` names the small model.
+
+    Returns
+    -------
+    Cascade
+        The table, and the small model's calibrator with the guarantees. Its text is what
+        ``tracecal cascade`` prints, `Cascade.picture` draws it.
+
+    Raises
+    ------
+    InputError
+        If the two share no question with a label in both, or only one price is given; and as
+        `calibrate`.
+
+    Examples
+    --------
+    >>> import tracecal
+    >>> result = tracecal.cascade("small.jsonl", "large.jsonl")
+    >>> sorted(result.calibrator.fitted().thresholds, key=str)[-3:]
+    ['below:0.01', 'below:0.02', 'below:0.05']
+    >>> scored = result.calibrator.score("new.jsonl", guarantee="below:0.05")
+    """
+    if (small_price is None) != (large_price is None):
+        raise InputError("give prices of both models: --small-price and --large-price.")
+    paths = [Path(source).resolve() for source in (small, large) if isinstance(source, str | Path)]
+    if len(paths) > len({*paths}):
+        raise InputError(
+            f"--small and --large are both {small}: a cascade is of two models, so give the "
+            "answers of another one as --large."
+        )
+    settings = settings_in(config)
+    reading = reading or Reading()
+    small_frame = answers_in(small, reading).frame
+    large_reading = reading.model_copy(update={"model": large_model})
+    large_frame = answers_in(large, large_reading).frame
+    prices = None
+    if small_price and large_price:
+        prices = [
+            {"prompt": prompt, "generated": generated}
+            for prompt, generated in (small_price, large_price)
+        ]
+    fitted = fit_cascade(small_frame, large_frame, settings, prices, task, reading.vocabulary)
+    return Cascade(fitted.table, Calibrator(json.loads(json.dumps(fitted.content))))
+
+
+class FittedCascade(NamedTuple):
+    """The table of routers (`ROWS`), the content of the small model's calibrator, and the router.
+
+    The router is the estimator whose key `cascade` holds the thresholds.
+    """
+
+    table: pl.DataFrame
+    content: dict[str, Any]
+    router: str
+
+
+def fit_cascade(
+    small: pl.DataFrame,
+    large: pl.DataFrame,
+    settings: FitSettings,
+    prices: Sequence[Mapping[str, float]] | None = None,
+    task: str = "cascade",
+    vocabulary: int | None = None,
+) -> FittedCascade:
+    """Fit the cascade of two models that answered the same questions, matched by `example_id`.
+
+    Both frames have the columns of `RECORDS`; questions without an answer or a label in one of them
+    are left out. `prices` are those of the small and the large model, per million tokens. Raises
+    `InputError` as `calibrate_answers`.
+    """
+    if also := {**own_column_paths(small), **own_column_paths(large)}:
+        raise InputError(
+            f"--also {next(iter(also))}: a cascade is calibrated on the trace alone; leave it out."
+        )
+    large = large.filter(pl.col("correct").is_not_null())
+    both = small.join(large.select("example_id"), on="example_id", how="semi")
+    if both.is_empty():
+        raise InputError(
+            "the two files share no question with a label in both: answers to one question need "
+            "the same id. Give its path with --id."
+        )
+    data = labelled(both, task, settings)
+    answers = _pair_answers(data, small, large, prices)
+    method = settings.calibration.method
+    predictions, by_split = calibrate_all(
+        data.frame, data.splits, data.estimators, method, data.fits()
+    )
+    content = calibrate_answers(both, task, settings, vocabulary=vocabulary)
+    router = default_estimator(content)
+    baselines = [e.id for e in ESTIMATORS if e.role == "baseline" and e.id in data.estimators]
+    selected = picks(data.frame, data.splits, data.estimators, by_split, baselines)
+    compared = [name for name in data.estimators if name in (TRACE_PLUS, router)]
+    curves = task_curves(
+        answers,
+        with_picked(predictions, selected),
+        data.splits,
+        "cascade",
+        [*dict.fromkeys([*baselines, PICKED, *compared])],
+        (settings.seed, settings.bootstrap.resamples, settings.bootstrap.level),
+    )
+    table = cascade_table({"cascade": curves}, baselines, settings.bootstrap.level)
+    content[router]["cascade"] = {
+        "large": ", ".join(large["model"].drop_nulls().unique().sort()) or None,
+        "confidence": settings.risk_control.confidence,
+        "thresholds": _find_guarantees(data, both, answers, router, content, settings),
+    }
+    return FittedCascade(table.filter(pl.col("task").is_null()), content, router)
+
+
+def _find_guarantees(
+    data: Labelled,
+    records: pl.DataFrame,
+    answers: pl.DataFrame,
+    router: str,
+    content: Mapping[str, Any],
+    settings: FitSettings,
+) -> list[dict[str, Any]]:
+    """The guarantees of the configuration, by the router's fit of the first split."""
+    columns, control = data.estimators[router], settings.risk_control
+    reasons = undecided(records, columns, FittedOn(**content["fitted_on"]))
+    decided = records.filter(pl.Series(reasons, dtype=pl.String).is_null())["example_id"]
+    split = _rate_first_split(data, answers, columns, content[router], decided)
+    parts = split_paired_answers(split)
+    level = significance_level(control.confidence)
+    return [
+        asdict(find_cascade_guarantee(*parts, bound, target, level, control.largest_group))
+        for bound, target in control.cascades.listed()
+    ]
+
+
+def _pair_answers(
+    data: Labelled,
+    small: pl.DataFrame,
+    large: pl.DataFrame,
+    prices: Sequence[Mapping[str, float]] | None,
+) -> pl.DataFrame:
+    """`example_id`, `group_id` and the columns of `task_curves`; costs are NaN without prices."""
+    pairs = data.frame.select("example_id", "group_id")
+    model_prices = prices or [None, None]
+    for name, frame, price in zip(("small", "large"), (small, large), model_prices, strict=True):
+        n_prompt, n_generated = (
+            frame[column].list.len().cast(pl.Float64).to_numpy()
+            for column in ("prompt_token_ids", "surprisal")
+        )
+        costs = answer_costs(n_prompt, n_generated, price, None)
+        costs = np.full(frame.height, np.nan) if costs is None else costs
+        columns = frame.select(
+            "example_id", pl.col("correct").alias(name), pl.Series(f"{name}_cost", costs)
+        )
+        pairs = pairs.join(columns, on="example_id", how="inner", validate="1:1")
+    return pairs
+
+
+def _rate_first_split(
+    data: Labelled,
+    answers: pl.DataFrame,
+    columns: Sequence[str],
+    fits: Mapping[str, Any],
+    decided: pl.Series,
+) -> pl.DataFrame:
+    """`answers` in the first split with the probabilities of its fit.
+
+    The probability is None, and the answer is escalated, where it is undefined or the answer is not
+    among the `decided` ones, for which a threshold holds.
+    """
+    (probability,) = probabilities(data.frame.select(columns), [fits["splits"]["0"]])
+    rated = data.frame.select("example_id", probability=pl.Series(probability).fill_nan(None))
+    holds = pl.when(pl.col("example_id").is_in(decided.implode())).then("probability")
+    return answers.join(
+        rated.select("example_id", probability=holds), on="example_id", validate="1:1"
+    ).join(data.first_split, on="example_id", validate="1:1")
+
+
+def format_cascade(result: Cascade) -> str:
+    """Format the table and the thresholds as lines of text for a terminal."""
+    table, router = result.table, result.calibrator.recommended
+    guarantees = result.calibrator.content[router]["cascade"]
+    facts = dict(table.filter(table["router"].is_null()).select("metric", "value").rows())
+    small, large = result.models
+    lines = [
+        f"{table['n'][0]} questions: {small} is right on {facts['small_right']:.1%}, {large} on "
+        f"{facts['large_right']:.1%}; {large} is wrong where {small} is right on "
+        f"{facts['small_alone_right']:.1%}",
+        "",
+        f"{'routed by':20}{'area':>8}"
+        + "".join(f"{f'gain at {share:.0%}':>14}" for share in KEPT_AT)
+        + f"{'needed':>10}{'over random (area)':>26}",
+    ]
+    for name, label in ({router: LABELS[router]} | ROUTER_LABELS).items():
+        metrics = {row["metric"]: row for row in table.filter(router=name).iter_rows(named=True)}
+        if "area" not in metrics:
+            continue
+        gains = [metrics[f"gain_kept_at_{100 * share:.0f}"]["value"] for share in KEPT_AT]
+        lines.append(
+            f"{label:20}{metrics['area']['value']:>8.3f}"
+            + "".join(f"{'–' if gain is None else f'{gain:.0%}':>14}" for gain in gains)
+            + f"{metrics['needed']['value']:>10.0%}{_format_over_random(metrics['area']):>26}"
+        )
+    lines += [
+        "",
+        "area: mean accuracy over all shares escalated; gain: share of the large model's, – where",
+        f"that is less than {100 * LEAST_GAIN:g} points; needed: share escalated within "
+        f"{100 * BELOW:g} point of it;",
+        "selected: on the calibration data; best: in hindsight, which nobody could have chosen",
+        "",
+        f"Thresholds on {LABELS[router]} with confidence {guarantees['confidence']:g}:",
+    ]
+    return "\n".join([*lines, *(f"  {_format_guarantee(row)}" for row in guarantees["thresholds"])])
+
+
+def _format_guarantee(guarantee: Mapping[str, Any]) -> str:
+    """A guarantee and its threshold in one sentence."""
+    accuracy = (
+        f"at most {guarantee['promised']:g} below the large model's accuracy"
+        if guarantee["promise"] == "below"
+        else f"an accuracy of at least {guarantee['promised']:g}"
+    )
+    if guarantee["threshold"] is None:
+        return f"{accuracy}: none; {guarantee['reason']}"
+    return (
+        f"{accuracy}: keep from {guarantee['threshold']:.3f}; escalates "
+        f"{guarantee['escalated']:.0%}, right on {guarantee['accuracy']:.1%}"
+    )
+
+
+def _format_over_random(row: Mapping[str, Any]) -> str:
+    if row["over_random"] is None:
+        return ""
+    if row["over_random_low"] is None:
+        return f"{row['over_random']:+.3f}"
+    ends = f"{row['over_random_low']:+.3f}, {row['over_random_high']:+.3f}"
+    return f"{row['over_random']:+.3f} [{ends}]"
