@@ -169,3 +169,17 @@ def test_an_example_gives_what_it_says(example):
 def test_every_class_has_an_example():
     shown = {example.name.removeprefix("tracecal.sklearn.") for example in EXAMPLES}
     assert {*of_traces.__all__} <= shown
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_output_is_set_as_on_any_transformer(container):
+    features = TraceFeatures("log_ridge").set_output(transform=container).fit_transform(FRAME)
+    assert type(features).__module__.partition(".")[0] == container
+    assert np.array_equal(
+        features.to_numpy(), TraceFeatures("log_ridge").transform(FRAME).to_numpy()
+    )
+    assert [*features.columns] == TraceFeatures("log_ridge").get_feature_names_out().tolist()
+
+
+def test_only_public_names_are_listed():
+    assert dir(of_traces) == sorted(of_traces.__all__)

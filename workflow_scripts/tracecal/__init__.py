@@ -1,58 +1,48 @@
 """Confidence for answers of language models: calibrate on labelled ones, then score new ones.
 
-What is listed here is what people import; it is loaded when it is first used.
+`import tracecal` loads nothing else: each name is loaded when it is first used.
 """
 
 from importlib import import_module
 from typing import Any
 
-__all__ = [
-    "Calibrator",
-    "InputError",
-    "LabelSearch",
-    "Monitors",
-    "Reading",
-    "__version__",
-    "agree",
-    "calibrate",
-    "cascade",
-    "explore",
-    "pick",
-    "plan",
-    "read_answers",
-    "replay",
-    "trace_features",
-    "trace_score",
-]
-_WHERE = {
-    "read_answers": "answers.sources",
-    "Reading": "answers.reading",
-    **dict.fromkeys(("trace_features", "trace_score"), "features.traces"),
-    **dict.fromkeys(("calibrate", "Calibrator"), "calibrator.calibrator"),
-    "pick": "labelling.draw",
-    "agree": "labelling.agree",
-    "plan": "labelling.plan",
-    "LabelSearch": "labelling.search",
-    "explore": "explorer.explore",
-    "cascade": "calibrator.cascade",
-    "Monitors": "serving.monitors",
-    "replay": "capture.replay",
+MODULES = {
+    "Calibrator": "calibrator.calibrator",
     "InputError": "errors",
+    "LabelSearch": "labelling.search",
+    "Monitors": "serving.monitors",
+    "Reading": "answers.reading",
+    "agree": "labelling.agree",
+    "calibrate": "calibrator.calibrator",
+    "cascade": "calibrator.cascade",
+    "explore": "explorer.explore",
+    "pick": "labelling.draw",
+    "plan": "labelling.plan",
+    "read_answers": "answers.sources",
+    "replay": "capture.replay",
+    "trace_features": "features.traces",
+    "trace_score": "features.traces",
 }
+__all__ = ["__version__", *MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            return version("tracecal")
-        except PackageNotFoundError:
-            return "(from a checkout, not installed)"
-    if name not in _WHERE:
+        return installed_version()
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"tracecal.{_WHERE[name]}"), name)
+    return getattr(import_module(f"tracecal.{MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def installed_version() -> str:
+    """The installed version, or that this is a checkout."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tracecal")
+    except PackageNotFoundError:
+        return "(from a checkout, not installed)"

@@ -3,13 +3,13 @@
 >>> from sklearn.pipeline import make_pipeline
 >>> from tracecal.sklearn import LogRidgeClassifier, TraceFeatures
 >>> traces = [([0.1 * n, 0.2], [0.3 * n, 0.1]) for n in range(1, 9)]  # surprisals, entropies
->>> right = [True, True, True, False, True, False, False, False]
->>> model = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(traces, right)
+>>> correct = [True, True, True, False, True, False, False, False]
+>>> model = make_pipeline(TraceFeatures("log_ridge"), LogRidgeClassifier()).fit(traces, correct)
 >>> model.predict([([0.1, 0.2], [0.3, 0.1]), ([0.8, 0.2], [2.4, 0.1])]).tolist()
 [True, False]
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -36,16 +36,24 @@ except ModuleNotFoundError as error:
 
 __all__ = ["LogRidgeClassifier", "StackOfSixClassifier", "TraceFeatures", "TracePlusClassifier"]
 
-PLAIN = {name.split(".", 1)[1]: name for name in reversed(KNOWN)}
-OF_ESTIMATOR = {one.id: one.inputs for one in ESTIMATORS if {*one.inputs} <= {*KNOWN}}
-# Confidences: the inputs of the fits that bound weights, but those of either sign.
-RISING = {
-    name.split(".", 1)[1] for one in ("log_ridge", "stack_of_six") for name in OF_ESTIMATOR[one]
+# The protocol's inputs by the names of features, and by estimator those of traces alone.
+INPUTS = {name.split(".", 1)[1]: name for name in reversed(KNOWN)}
+OF_ESTIMATOR = {e.id: e.inputs for e in ESTIMATORS if {*e.inputs} <= {*KNOWN}}
+CONFIDENCES = {
+    name.split(".", 1)[1]
+    for estimator in ("log_ridge", "stack_of_six")
+    for name in OF_ESTIMATOR[estimator]
 } - EITHER_SIGN
 
 
-class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+def __dir__() -> list[str]:
+    return __all__
+
+
+class TraceFeatures(TransformerMixin, BaseEstimator):
     """The features of answers' traces, as a frame with named columns; nothing is fitted.
+
+    The frame is one of Polars; ``set_output(transform="pandas")`` gives one of pandas.
 
     Parameters
     ----------
@@ -64,12 +72,12 @@ class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         self.features = features
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Do nothing but check the names of the features.
+        """Check the names of the features; there is nothing to fit.
 
         Parameters
         ----------
         X : answers
-            As of `transform`; not looked at.
+            As in `transform`; ignored.
         y : ignored
 
         Returns
@@ -85,14 +93,14 @@ class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         Parameters
         ----------
         X : frame, rows or pairs
-            Of n answers: a frame or rows as of `tracecal.read_answers`; a frame with the columns
-            ``surprisal`` and ``entropy``; or pairs of a list of surprisals and one of entropies
-            (or null), a number per token, in nats.
+            n answers: a frame or rows as `tracecal.read_answers` takes them; a frame with the
+            columns ``surprisal`` and ``entropy``; or pairs of a list of surprisals and one of
+            entropies (or None), a number per token, in nats.
 
         Returns
         -------
         polars.DataFrame
-            [n, features], Float64; null where undefined, as of entropies where there are none.
+            [n, features], Float64; null where undefined, as without entropies.
 
         Raises
         ------
@@ -100,7 +108,7 @@ class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
             Where a trace is empty, of unequal lengths, negative or not finite.
         """
         columns = self._columns()
-        traces = _traces(X).with_row_index("example_id")
+        traces = trace_columns(X).with_row_index("example_id")
         return inputs(traces, columns.values()).select(
             pl.col(column).alias(name) for name, column in columns.items()
         )
@@ -119,7 +127,7 @@ class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         return np.array([*self._columns()], dtype=object)
 
     def _columns(self) -> dict[str, str]:
-        """The features by their names, as the protocol's inputs."""
+        """The protocol's inputs by the names of the features."""
         if isinstance(self.features, str):
             if self.features not in OF_ESTIMATOR:
                 raise InputError(
@@ -127,9 +135,10 @@ class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
                     f"estimator of traces: {', '.join(OF_ESTIMATOR)}."
                 )
             return {name.split(".", 1)[1]: name for name in OF_ESTIMATOR[self.features]}
-        if wrong := [name for name in self.features if name not in PLAIN]:
-            raise InputError(f"there is no feature {wrong[0]!r}; there are {', '.join(PLAIN)}.")
-        return {name: PLAIN[name] for name in self.features}
+        for name in self.features:
+            if name not in INPUTS:
+                raise InputError(f"there is no feature {name!r}; there are {', '.join(INPUTS)}.")
+        return {name: INPUTS[name] for name in self.features}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -139,7 +148,7 @@ class TraceFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         return tags
 
 
-def _traces(X: Any) -> pl.DataFrame:
+def trace_columns(X: Any) -> pl.DataFrame:
     """The columns `surprisal` and `entropy` of answers in any form."""
     if hasattr(X, "__arrow_c_stream__"):
         frame = pl.DataFrame(X)
@@ -151,11 +160,11 @@ def _traces(X: Any) -> pl.DataFrame:
         return answers_in(rows).frame.select("surprisal", "entropy")
     if not all(len(pair) == 2 for pair in rows):
         raise InputError("expected pairs of a list of surprisals and one of entropies.")
-    return traces_in([pair[0] for pair in rows], [pair[1] for pair in rows])
+    return traces_in([surprisal for surprisal, _ in rows], [entropy for _, entropy in rows])
 
 
-class _Binary(ClassifierMixin, BaseEstimator):
-    """What the classifiers share: `_fitted` gives the fit of a matrix and its labels."""
+class BinaryClassifier(ClassifierMixin, BaseEstimator):
+    """A probability of the second of two classes; subclasses say how it is fitted."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the probability of the second class.
@@ -165,7 +174,7 @@ class _Binary(ClassifierMixin, BaseEstimator):
         X : matrix or frame, [n, features]
             Finite; the names of its columns count.
         y : labels [n]
-            Of two classes, such as false and true.
+            Two classes, such as false and true.
 
         Returns
         -------
@@ -176,31 +185,29 @@ class _Binary(ClassifierMixin, BaseEstimator):
         ValueError
             Where there are not two classes.
         """
-        x, correct = self._checked(X, y)
-        self.fit_ = self._fitted(x, correct)
+        self.fit_ = self._fit(*self._validated(X, y))
         return self
 
-    def _checked(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix [n, features] and, as bool [n], whether labels are the second class."""
-        x, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(labels)
-        self.classes_, places = np.unique(labels, return_inverse=True)
+    def _fit(self, X: np.ndarray, correct: np.ndarray) -> Fit:
+        """Fit a matrix [n, features] and whether each label is the second class [n]."""
+        raise NotImplementedError
+
+    def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) > 2:
-            kind = type_of_target(labels, input_name="y")
             raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}."
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y, input_name='y')}."
             )
         if len(self.classes_) < 2:
             raise ValueError("y holds one class; labels of two classes are needed")
-        return x, places == 1
+        return X, codes == 1
 
-    def _fitted(self, x: np.ndarray, correct: np.ndarray) -> Fit:
-        raise NotImplementedError
-
-    def _names(self) -> list[str]:
-        """The names of the columns; their places where they have none."""
-        named = getattr(self, "feature_names_in_", range(self.n_features_in_))
-        return [str(name) for name in named]
+    def _feature_names(self) -> list[str]:
+        """The names of the columns; their numbers where they have none."""
+        return [*map(str, getattr(self, "feature_names_in_", range(self.n_features_in_)))]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probabilities of both classes.
@@ -214,9 +221,8 @@ class _Binary(ClassifierMixin, BaseEstimator):
         numpy.ndarray, [n, 2]
         """
         check_is_fitted(self)
-        x = validate_data(self, X, dtype=np.float64, reset=False)
-        second = self.fit_.predict(x)
-        return np.column_stack([1 - second, second])
+        proba = self.fit_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.column_stack([1 - proba, proba])
 
     def predict(self, X: Any) -> np.ndarray:
         """Give the likelier class.
@@ -229,8 +235,8 @@ class _Binary(ClassifierMixin, BaseEstimator):
         -------
         numpy.ndarray, [n]
         """
-        second = self.predict_proba(X)[:, 1]
-        return self.classes_[(second >= 0.5).astype(int)]
+        proba = self.predict_proba(X)[:, 1]
+        return self.classes_[(proba >= 0.5).astype(int)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -238,14 +244,14 @@ class _Binary(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class TracePlusClassifier(_Binary):
+class TracePlusClassifier(BinaryClassifier):
     """TRACE+'s fit: logistic regression on standardised features (appendix B of the paper).
 
     Parameters
     ----------
     method : {"platt", "platt_raw", "isotonic"}
-        ``platt_raw`` does not standardise; ``isotonic`` is for one feature, and of several
-        ``platt``.
+        ``platt_raw`` does not standardise; ``isotonic`` is for one feature, and several fall back
+        on ``platt``.
     penalty : float
         Factor of the squared weights, 1 / C in scikit-learn.
 
@@ -260,11 +266,11 @@ class TracePlusClassifier(_Binary):
         self.method = method
         self.penalty = penalty
 
-    def _fitted(self, x: np.ndarray, correct: np.ndarray) -> Fit:
-        return fit_all([(x, correct)], self.method, self.penalty)[0]
+    def _fit(self, X: np.ndarray, correct: np.ndarray) -> Fit:
+        return fit_all([(X, correct)], self.method, self.penalty)[0]
 
 
-class LogRidgeClassifier(_Binary):
+class LogRidgeClassifier(BinaryClassifier):
     """Log ridge's fit: a strong penalty, and weights of confidences that are at least 0.
 
     Parameters
@@ -272,8 +278,8 @@ class LogRidgeClassifier(_Binary):
     penalty : float
         Factor of the squared weights.
     rising : sequence of str or int, optional
-        The columns, by name or place, whose weights are at least 0; by default those that are
-        named as confidences of `TraceFeatures`.
+        The columns, by name or number, whose weights are at least 0; by default those named as
+        confidences of `TraceFeatures`.
 
     Examples
     --------
@@ -289,26 +295,27 @@ class LogRidgeClassifier(_Binary):
         self.penalty = penalty
         self.rising = rising
 
-    def _fitted(self, x: np.ndarray, correct: np.ndarray) -> Fit:
-        names = self._names()
-        rising = RISING if self.rising is None else {*map(str, self.rising)}
-        if self.rising is not None and (wrong := rising - {*names, *map(str, range(len(names)))}):
-            raise ValueError(f"rising: X has no column {min(wrong)}")
-        signed = [name in rising or str(place) in rising for place, name in enumerate(names)]
-        least = np.where(signed, 0.0, -np.inf)
-        return fit_all([(x, correct)], "platt", self.penalty, least)[0]
+    def _fit(self, X: np.ndarray, correct: np.ndarray) -> Fit:
+        names = self._feature_names()
+        numbers = [*map(str, range(len(names)))]
+        rising = CONFIDENCES if self.rising is None else {*map(str, self.rising)}
+        if self.rising is not None and (unknown := rising - {*names, *numbers}):
+            raise ValueError(f"rising: X has no column {min(unknown)}")
+        is_rising = [not rising.isdisjoint(pair) for pair in zip(names, numbers, strict=True)]
+        lower_bounds = np.where(is_rising, 0.0, -np.inf)
+        return fit_all([(X, correct)], "platt", self.penalty, lower_bounds)[0]
 
 
-class StackOfSixClassifier(_Binary):
-    """The stack of six: a mixture of fits, weighted by how well they predict what they left out.
+class StackOfSixClassifier(BinaryClassifier):
+    """The stack of six: a mixture of fits, weighted by how well they predict left-out folds.
 
-    Of a matrix without the columns of the six (``TraceFeatures("stack_of_six")``), a fit of all
-    columns is mixed with one of each.
+    A matrix without the columns of the six (``TraceFeatures("stack_of_six")``) gets a mixture of a
+    fit on all columns and one on each.
 
     Parameters
     ----------
     random_state : int, RandomState instance or None
-        Of the order in which groups are dealt to folds.
+        The order in which groups are dealt to folds.
 
     Examples
     --------
@@ -329,9 +336,9 @@ class StackOfSixClassifier(_Binary):
         X : matrix or frame, [n, features]
             Finite; the names of its columns count.
         y : labels [n]
-            Of two classes, such as false and true.
+            Two classes, such as false and true.
         groups : labels [n], optional
-            Of questions: answers of one are in one fold. With metadata routing ask for it by
+            Questions: the answers of one are in one fold. With metadata routing ask for it by
             ``set_fit_request(groups=True)``.
 
         Returns
@@ -341,17 +348,17 @@ class StackOfSixClassifier(_Binary):
         Raises
         ------
         ValueError
-            Where there are not two classes, or as many groups as answers.
+            Where there are not two classes, or not as many groups as answers.
         """
-        x, correct = self._checked(X, y)
-        own = np.arange(len(x))
+        X, correct = self._validated(X, y)
+        codes = np.arange(len(X))
         if groups is not None:
-            check_consistent_length(x, groups)
-            own = np.unique(np.asarray(groups), return_inverse=True)[1]
-        order = check_random_state(self.random_state).permutation(own.max() + 1)
-        names = self._names()
-        members: Iterable[Member] = MEMBERS
+            check_consistent_length(X, groups)
+            codes = np.unique(np.asarray(groups), return_inverse=True)[1]
+        order = check_random_state(self.random_state).permutation(codes.max() + 1)
+        names = self._feature_names()
+        members = MEMBERS
         if not {name for member in MEMBERS for name in member.features} <= {*names}:
-            members = [Member(tuple(names)), *(Member((name,)) for name in names)]
-        (self.fit_,) = fit_mixtures([(x, correct, order[own])], names, list(members))
+            members = (Member(tuple(names)), *(Member((name,)) for name in names))
+        (self.fit_,) = fit_mixtures([(X, correct, order[codes])], names, members)
         return self

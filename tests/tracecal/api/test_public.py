@@ -80,6 +80,28 @@ def test_importing_it_loads_no_library_and_is_quick():
     assert set(loaded) - {*sys.stdlib_module_names} == {"tracecal"}
 
 
+def test_it_is_inspected_where_no_extra_is_installed():
+    """`hasattr`, `inspect.getmembers` and `help` look every name up, that of `replay` included."""
+    program = """
+import inspect, pydoc, sys
+extras = "torch transformers safetensors sklearn matplotlib aiohttp orjson prometheus_client"
+sys.modules.update(dict.fromkeys(extras.split()))
+import tracecal
+assert hasattr(tracecal, "replay")
+assert {name for name, _ in inspect.getmembers(tracecal)} >= {*tracecal.__all__}
+print(pydoc.plain(pydoc.render_doc(tracecal)))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(SCRIPTS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in NAMES - {"__version__"}:
+        assert re.search(rf"\b{name}\b", run.stdout), name
+
+
 def test_using_it_loads_no_model_library():
     program = "import sys, tracecal; tracecal.Monitors; tracecal.plan; print(*sys.modules)"
     run = subprocess.run(
