@@ -84,8 +84,12 @@ def test_it_is_inspected_where_no_extra_is_installed():
     """`hasattr`, `inspect.getmembers` and `help` look every name up, that of `replay` included."""
     program = """
 import inspect, pydoc, sys
-extras = "torch transformers safetensors sklearn matplotlib aiohttp orjson prometheus_client"
-sys.modules.update(dict.fromkeys(extras.split()))
+EXTRAS = "torch transformers safetensors sklearn matplotlib aiohttp orjson prometheus_client"
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in EXTRAS.split():
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NotInstalled())
 import tracecal
 assert hasattr(tracecal, "replay")
 assert {name for name, _ in inspect.getmembers(tracecal)} >= {*tracecal.__all__}
