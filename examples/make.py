@@ -21,7 +21,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from trace_workflow.config.run import load_config, load_tasks
 from trace_workflow.config.tasks import TaskSpec
-from trace_workflow.models.prompt import messages
+from trace_workflow.models.prompts import messages
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.fitting import FitSettings, calibrate_answers

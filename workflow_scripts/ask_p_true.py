@@ -2,8 +2,8 @@
 
 from trace_workflow.jobs.job import job
 from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts
-from trace_workflow.models.prompt import decoded_answers
-from trace_workflow.models.running import Step, record
+from trace_workflow.models.self_evaluation import decoded_answers
+from trace_workflow.models.step import Step, record
 from tracecal.capture.model import load_tokenizer
 
 with job(snakemake):

@@ -2,8 +2,8 @@
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
-from trace_workflow.models.prompt import decoded_answers
-from trace_workflow.models.running import Step, record
+from trace_workflow.models.self_evaluation import decoded_answers
+from trace_workflow.models.step import Step, record
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.capture.model import load_tokenizer
 from tracecal.io.log import LOGGER

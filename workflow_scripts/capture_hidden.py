@@ -3,8 +3,8 @@
 import polars as pl
 
 from trace_workflow.jobs.job import job
-from trace_workflow.models.hidden import HIDDEN, hidden_task
-from trace_workflow.models.running import Step, record
+from trace_workflow.models.hidden_states import HIDDEN, hidden_task
+from trace_workflow.models.step import Step, record
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_arrow
 

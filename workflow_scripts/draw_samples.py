@@ -2,9 +2,9 @@
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
-from trace_workflow.models.prompt import ask_evaluated
-from trace_workflow.models.running import Step, record
+from trace_workflow.models.prompts import ask_evaluated
 from trace_workflow.models.sampling import SAMPLES, sample_task
+from trace_workflow.models.step import Step, record
 from tracecal.capture.model import load_tokenizer
 
 with job(snakemake):

@@ -2,9 +2,9 @@
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.jobs.job import job
-from trace_workflow.models.generate import answer_task
-from trace_workflow.models.prompt import ask
-from trace_workflow.models.running import Step, record
+from trace_workflow.models.answers import answer_task
+from trace_workflow.models.prompts import ask
+from trace_workflow.models.step import Step, record
 from tracecal.capture.model import load_tokenizer
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import TRACES

@@ -3,7 +3,7 @@
 import polars as pl
 
 from trace_workflow.jobs.job import job
-from trace_workflow.models.running import Step, record
+from trace_workflow.models.step import Step, record
 from tracecal.answers.imported_traces import IMPORTED, kind_metadata
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS

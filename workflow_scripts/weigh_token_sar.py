@@ -2,8 +2,9 @@
 
 from trace_workflow.jobs.job import job
 from trace_workflow.models.folders import fingerprint
-from trace_workflow.models.text_encoders import load_encoder, write_output
+from trace_workflow.models.text_encoders import load_encoder
 from trace_workflow.models.token_sar_weights import TOKEN_WEIGHTS, token_weights
+from trace_workflow.models.weighing import write_output
 from tracecal.capture.model import load_tokenizer
 from tracecal.capture.special_tokens import special_ids
 from tracecal.io.evaluated import evaluated

@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from support.tiny import initialise_model, train_tokenizer
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.generate import answer_task
-from trace_workflow.models.prompt import ask
-from trace_workflow.models.running import identity, recorded
+from trace_workflow.models.answers import answer_task
+from trace_workflow.models.prompts import ask
+from trace_workflow.models.step import identity, recorded
 from tracecal.capture.batches import Prompt
 from tracecal.io.journal import Journal
 from tracecal.io.traces import TRACES, provenance, write_table

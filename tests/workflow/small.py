@@ -26,11 +26,11 @@ EDITS = {
         ("ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20", "ALPHA, BETA, GAMMA = 0.50, 0.30, 0.20"),
     ),
     "prompt": (
-        "workflow_scripts/trace_workflow/models/prompt.py",
+        "workflow_scripts/trace_workflow/models/prompts.py",
         ('"\\n\\n".join(blocks) + "\\n"', '"\\n\\n".join(blocks) + "\\n\\n"'),
     ),
     "extract": (
-        "workflow_scripts/trace_workflow/labels/rules.py",
+        "workflow_scripts/trace_workflow/labels/extraction.py",
         ("return answer.strip()", "return answer.strip().swapcase()"),
     ),
 }

@@ -227,7 +227,7 @@ def test_another_text_is_asked_anew_and_nothing_else(finished):
 
 def test_the_judge_reruns_labels_and_what_follows(finished):
     with finished.edited(
-        "workflow_scripts/trace_workflow/labels/text.py",
+        "workflow_scripts/trace_workflow/labels/spans.py",
         "_NEGATION_REACH = 3",
         "_NEGATION_REACH = 4",
     ):
@@ -397,11 +397,12 @@ def test_the_import_closure_of_generate_is_pinned(finished):
     assert closure == [
         "trace_workflow/__init__.py",
         "trace_workflow/config/prompting.py",
+        "trace_workflow/models/answers.py",
         "trace_workflow/models/decoding.py",
-        "trace_workflow/models/generate.py",
+        "trace_workflow/models/engines.py",
         "trace_workflow/models/parallel.py",
-        "trace_workflow/models/prompt.py",
-        "trace_workflow/models/running.py",
+        "trace_workflow/models/prompts.py",
+        "trace_workflow/models/step.py",
         "tracecal/capture/answer.py",
         "tracecal/capture/batches.py",
         "tracecal/capture/capture.py",

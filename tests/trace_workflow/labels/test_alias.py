@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.rules import Example, alias
-from trace_workflow.labels.text import trivia
+from trace_workflow.labels.normalisation import trivia
+from trace_workflow.labels.rules import alias
+from trace_workflow.labels.verdict import Example
 
 TWAIN = Example("e", "Who wrote Huckleberry Finn?", ["Mark Twain", "Samuel Clemens", "?!", "The"])
 

@@ -13,8 +13,10 @@ from support.scripts import run_script
 from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.config.custom import custom_code, custom_rules
 from trace_workflow.config.run import load_config, load_tasks
-from trace_workflow.labels.label import LABELS, abstains, is_incoherent, label_answer, label_answers
-from trace_workflow.labels.rules import RULES, Example, Verdict
+from trace_workflow.labels.error_kinds import abstains, is_incoherent
+from trace_workflow.labels.label import LABELS, label_answer, label_answers
+from trace_workflow.labels.rules import RULES
+from trace_workflow.labels.verdict import Example, Verdict
 from tracecal.errors import InputError
 from tracecal.io.files import write_parquet
 from tracecal.io.traces import TRACES

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.rules import Example, contains
+from trace_workflow.labels.containment import contains
+from trace_workflow.labels.verdict import Example
 
 ITALY = Example("e", "What is the capital of Italy?", ["Rome", "Roma"], ["Milan"])
 JUDGED = Path(__file__).parent / "judged_answers.json"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.rules import extract, first_line
+from trace_workflow.labels.extraction import extract, first_line
 from tracecal.errors import InputError
 
 

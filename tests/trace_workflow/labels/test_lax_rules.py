@@ -6,7 +6,7 @@ import pytest
 
 from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.labels.label import judge
-from trace_workflow.labels.rules import Example
+from trace_workflow.labels.verdict import Example
 
 
 def verdict(text, references, distractors=(), **spec):

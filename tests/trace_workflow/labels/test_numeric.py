@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.rules import Example, numeric
-from trace_workflow.labels.text import answer_number, only_number
+from trace_workflow.labels.numbers import answer_number, only_number
+from trace_workflow.labels.rules import numeric
+from trace_workflow.labels.verdict import Example
 from tracecal.errors import InputError
 
 

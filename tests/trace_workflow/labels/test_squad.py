@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trace_workflow.labels.rules import Example, f1, squad
-from trace_workflow.labels.text import mlqa
+from trace_workflow.labels.normalisation import mlqa
+from trace_workflow.labels.rules import f1, squad
+from trace_workflow.labels.verdict import Example
 
 LANGUAGES = ("en", "es", "de", "vi", "ar", "hi", "zh")
 GERMAN = "ein eine einen einem eines einer der die das den dem des"

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from trace_workflow.labels.rules import Example, truthful
-from trace_workflow.labels.text import claim
+from trace_workflow.labels.normalisation import claim
+from trace_workflow.labels.rules import truthful
+from trace_workflow.labels.verdict import Example
 
 SEEDS = Example(
     "e",

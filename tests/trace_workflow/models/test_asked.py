@@ -11,7 +11,7 @@ from support.arrow_files import write_arrow
 from trace_workflow.config.estimators import SelfEvaluation
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts, option_tokens
-from trace_workflow.models.prompt import decoded_answers
+from trace_workflow.models.self_evaluation import decoded_answers
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns
 from tracecal.errors import InputError
 from tracecal.estimators import asked as formulas

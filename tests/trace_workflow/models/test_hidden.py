@@ -6,7 +6,7 @@ import torch
 
 from support.arrow_files import write_arrow
 from support.tiny import ARCHITECTURES
-from trace_workflow.models.hidden import HIDDEN, hidden_task, last_states, layer_at
+from trace_workflow.models.hidden_states import HIDDEN, hidden_task, last_states, layer_at
 from tracecal.capture.batches import NotFiniteError
 from tracecal.io.traces import provenance, read_arrow
 

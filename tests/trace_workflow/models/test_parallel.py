@@ -12,7 +12,7 @@ from support.tiny import ARCHITECTURES, initialise_model, train_tokenizer
 from trace_workflow.models import parallel
 from trace_workflow.models.beams import search_beams
 from trace_workflow.models.decoding import decode
-from trace_workflow.models.hidden import last_states
+from trace_workflow.models.hidden_states import last_states
 from trace_workflow.models.p_true import next_probabilities
 from trace_workflow.models.parallel import in_parallel, on_model
 from tracecal.capture.stop_strings import StopStrings

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.models.prompt import ask, messages
+from trace_workflow.models.prompts import ask, messages
 from tracecal.capture.model import load_tokenizer
 from tracecal.errors import InputError
 

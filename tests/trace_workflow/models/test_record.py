@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from support.decoding_attempt import ASKING, model_and_prompts
-from trace_workflow.models.generate import answer_task
-from trace_workflow.models.running import Step, record
+from trace_workflow.models.answers import answer_task
+from trace_workflow.models.step import Step, record
 from tracecal.io.files import write_checked
 from tracecal.io.traces import TRACES, arrow_metadata, read_table
 

@@ -16,8 +16,8 @@ from support.decoding_attempt import (
     model_and_prompts,
     starting,
 )
-from trace_workflow.models.running import identity, recorded, share_of
 from trace_workflow.models.sampling import SAMPLES, sample_task
+from trace_workflow.models.step import identity, recorded, share_of
 from tracecal.io.journal import Journal
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trace_workflow.config.prompting import PromptSettings
+from trace_workflow.models.answers import answer_task
 from trace_workflow.models.beams import beam_task
-from trace_workflow.models.generate import answer_task
-from trace_workflow.models.hidden import hidden_task
+from trace_workflow.models.hidden_states import hidden_task
 from trace_workflow.models.p_true import judge_answers
-from trace_workflow.models.prompt import ask
+from trace_workflow.models.prompts import ask
 from trace_workflow.models.sampling import sample_task
 from tracecal.capture.batches import in_batches
 from tracecal.errors import InputError

@@ -31,7 +31,7 @@ def shown_prompt(model: str, task: str, example: str | None, configfile: str) ->
     if chosen.is_empty():
         ids = ", ".join(examples["example_id"].head(3))
         raise InputError(f"task {task!r} has no example {example!r}; its ids begin {ids}.")
-    from trace_workflow.models.prompt import ask
+    from trace_workflow.models.prompts import ask
     from tracecal.capture.model import load_tokenizer
 
     return ask(load_tokenizer(folder), chosen, specs[task], models[model].chat)[0]["prompt"]

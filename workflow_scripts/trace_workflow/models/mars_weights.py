@@ -9,12 +9,8 @@ from time import monotonic
 import pyarrow as pa
 import torch
 
-from trace_workflow.models.text_encoders import (
-    Encoder,
-    read_all,
-    truncated_questions,
-    visible_texts,
-)
+from trace_workflow.models.text_encoders import Encoder, read_all, truncated_questions
+from trace_workflow.models.weighing import visible_texts
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 

@@ -8,8 +8,14 @@ import polars as pl
 
 from trace_workflow.config.prompting import PromptSettings
 from trace_workflow.models.folders import check_model_folder
-from trace_workflow.models.hub import Source, contents
-from trace_workflow.models.weights import fetched_json, free_bytes, missing_bytes, model_files
+from trace_workflow.models.hub import (
+    Source,
+    contents,
+    fetched_json,
+    free_bytes,
+    missing_bytes,
+    model_files,
+)
 from tracecal.errors import InputError
 from tracecal.io.files import read_json
 from tracecal.io.log import LOGGER

@@ -12,7 +12,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from trace_workflow.config.prompting import filled
-from trace_workflow.models.prompt import tokenised_prompts
+from trace_workflow.models.prompts import tokenised_prompts
 from tracecal.capture.batches import Keep, NotFiniteError, Prompt, forget, in_batches
 from tracecal.capture.context import padded_context, shared_prefix
 from tracecal.errors import InputError

@@ -1,11 +1,10 @@
-"""Small text encoders, and the file of their output, which resumes after an interruption."""
+"""Small text encoders: loading one, and reading texts or pairs of texts with it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import torch
 from transformers import (
     AutoConfig,
@@ -17,15 +16,11 @@ from transformers import (
 )
 
 from trace_workflow.models.folders import POOLING
-from trace_workflow.models.running import recorded
-from tracecal.capture.batches import Keep, in_batches
+from tracecal.capture.batches import in_batches
 from tracecal.capture.model import load_tokenizer, loaded, with_all_weights
 from tracecal.capture.packed_linear import pack
 from tracecal.errors import InputError
-from tracecal.io.digests import digest
 from tracecal.io.files import read_json
-from tracecal.io.journal import Journal, Row
-from tracecal.io.traces import write_table
 
 # RoBERTa's positions start after the padding id: two of its 514 are never used.
 _TYPES_WITH_OFFSET = ("roberta", "xlm-roberta", "camembert")
@@ -147,46 +142,3 @@ def read_all(
 
     by_index = dict(in_batches(rows, batch_size, "texts", work))
     return [by_index[index] for index in range(len(rows))]
-
-
-# The output file of a weighing step, which resumes where an earlier attempt stopped.
-
-
-# Answers per entry of the journal: many, so that batches hold texts of similar length.
-CHUNK = 256
-
-
-def write_output(
-    output: str,
-    answers: Sequence[Row],
-    schema: pa.Schema,
-    params: Mapping[str, object],
-    metadata: Mapping[str, str],
-    sources: Sequence[str],
-    start: Callable[[], Callable[[list[Row]], list[Row]]],
-) -> None:
-    """Write the rows of all `answers` to `output`, CHUNK answers at a time.
-
-    `params` are the rule's, `journal` among them; `sources` the files from which the rows are
-    computed. `start` loads the models and returns the function from answers to rows; it is called
-    only where answers are missing.
-    """
-    settings = {key: value for key, value in params.items() if key != "journal"}
-    inputs = {"sources": [digest(path) for path in sources]}
-    journal = Journal(params["journal"], schema, {**settings, **metadata, **inputs})
-
-    def work(missing: list[Row], keep: Keep) -> None:
-        weigh = start()
-        for begin in range(0, len(missing), CHUNK):
-            keep(weigh(missing[begin : begin + CHUNK]))
-
-    table = recorded(sorted(answers, key=lambda row: row["example_id"]), journal, work)
-    write_table(table, dict(metadata), output)
-    journal.settle(output)
-
-
-def visible_texts(
-    token_ids: Sequence[int], tokens: Sequence[str], special: frozenset[int]
-) -> list[str]:
-    """The text that each token adds to the answer: none for special tokens."""
-    return ["" if token in special else text for token, text in zip(token_ids, tokens, strict=True)]

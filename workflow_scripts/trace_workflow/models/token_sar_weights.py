@@ -11,8 +11,8 @@ from trace_workflow.models.text_encoders import (
     is_cross_encoder,
     read_all,
     truncated_questions,
-    visible_texts,
 )
+from trace_workflow.models.weighing import visible_texts
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 

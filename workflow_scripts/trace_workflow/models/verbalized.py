@@ -9,7 +9,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from trace_workflow.config.prompting import PromptSettings, filled, until_stop
 from trace_workflow.models.decoding import decode
-from trace_workflow.models.prompt import messages, tokenised_prompts
+from trace_workflow.models.prompts import messages, tokenised_prompts
 from tracecal.capture.batches import Keep, Prompt, forget, in_waves
 from tracecal.capture.special_tokens import end_tokens
 from tracecal.capture.stop_strings import StopStrings

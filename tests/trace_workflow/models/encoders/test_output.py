@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from trace_workflow.models import text_encoders as module
-from trace_workflow.models.text_encoders import write_output
+from trace_workflow.models.weighing import write_output
 from tracecal.io.traces import read_arrow
 
 SCHEMA = pa.schema({"example_id": pa.string(), "weight": pa.float32()})

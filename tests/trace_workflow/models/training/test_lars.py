@@ -11,18 +11,15 @@ from hypothesis import strategies as st
 from transformers import RobertaConfig, RobertaForSequenceClassification
 
 from support.supervised_frames import FITTING, UNICODE, answers
-from trace_workflow.models.lars import (
+from trace_workflow.models.lars_encoder import (
     Layout,
     adopted_encoder,
     bin_numbers,
     encoded,
     few_hot,
-    lars_probabilities,
     loaded,
-    logits,
     quantile_edges,
     small_encoder,
-    train_lars,
     with_bin_tokens,
 )
 from tracecal.errors import InputError

@@ -1,4 +1,4 @@
-"""From examples to prompts and their token ids; the questions of self-evaluation among them."""
+"""From examples to prompts and their token ids."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
@@ -13,11 +13,10 @@ from jinja2 import TemplateError
 from transformers import AutoConfig, PreTrainedTokenizerBase
 from transformers.utils import chat_template_utils
 
-from trace_workflow.config.prompting import PromptSettings, until_stop
+from trace_workflow.config.prompting import PromptSettings
 from tracecal.capture.model import loaded
 from tracecal.errors import InputError
-from tracecal.io.evaluated import evaluated, evaluation_ids
-from tracecal.io.traces import read_traces
+from tracecal.io.evaluated import evaluation_ids
 
 TODAY = datetime(2024, 7, 26)  # what templates with a clock are told, whenever they are asked
 
@@ -187,18 +186,3 @@ def _limits(folder: str) -> tuple[float, float]:
         getattr(config, "max_position_embeddings", None) or inf,
         getattr(config, "vocab_size", None) or inf,
     )
-
-
-# The answers that P(True) and verbalised confidence ask a model to evaluate.
-
-
-def decoded_answers(traces: str | Path, task: str | Path, stop: Iterable[str]) -> pl.DataFrame:
-    """`example_id`, `question`, `context` and the decoded `answer` of every evaluated example.
-
-    The answer is the stripped text before its earliest stop string; it may be empty.
-    """
-    answers = evaluated(
-        read_traces(traces, ["example_id", "answer"]), task, ["question", "context"]
-    )
-    texts = [until_stop(text, stop).strip() for text in answers["answer"]]
-    return answers.with_columns(answer=pl.Series(texts, dtype=pl.String))

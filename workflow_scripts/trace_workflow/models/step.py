@@ -1,42 +1,18 @@
-"""A decoding step: its engine, its job's settings, and its file of finished batches."""
+"""A decoding step: its job's settings, and its output, resumed from finished batches."""
 
 import hashlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from typing import Any, Self
 
 import pyarrow as pa
 
-from trace_workflow.models.parallel import on_model
+from trace_workflow.models.engines import engine_of
 from tracecal.capture.batches import Keep, Prompt, longest_first
-from tracecal.errors import InputError
 from tracecal.io.files import read_checked
 from tracecal.io.journal import Journal
 from tracecal.io.traces import provenance, write_table
-
-
-def engine_of(stated: str | None, memory_mb: float) -> Callable[..., Any]:
-    """The function of an engine to be called as `parallel.on_model`.
-
-    `stated` is the engine's name and version, such as 'vllm 0.32.0'; None means Transformers.
-    `memory_mb` is the job's. Raises `InputError` where another version is installed.
-    """
-    if stated is None:
-        return on_model
-    name, _, version = stated.partition(" ")
-    engine = import_module(f"trace_workflow.models.{name}_engine")
-    if (other := engine.installed()) != version:
-        raise InputError(
-            f"this run decodes with {stated}, and {other or 'none'} is installed: start snakemake "
-            f"with '--sdm conda', which makes envs/{name}.yaml, or see docs/guides/vllm.md."
-        )
-    return partial(engine.on_model, memory_mb)
-
-
-# What the rule of a decoding step says of its job, in a form that knows no Snakemake.
 
 
 @dataclass(frozen=True)
@@ -67,9 +43,6 @@ class Step:
             gpus=resources.gpu,
             memory_mb=resources.mem_mb,
         )
-
-
-# The file of a decoding step, resumed from what an earlier attempt finished.
 
 
 Work = Callable[[list[Prompt], Keep], object]

@@ -1,0 +1,129 @@
+"""Answers in sentences: whether they state a reference, and nothing that contradicts it."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from trace_workflow.labels.normalisation import claim
+from trace_workflow.labels.spans import NEGATIONS, Span, finds, not_inside
+from trace_workflow.labels.verdict import Example, Verdict
+
+_ENDS = ",;:.!?，。；：！？、"
+_BUT = frozenset("but rather instead sondern aber sino pero".split())
+_OR = frozenset("or oder o u ou either maybe perhaps possibly vielleicht quizás".split())
+_AND = frozenset("and und y e".split())
+_REACH = 3  # words around a reference in which a negation applies to it
+_LONGEST_GUESS = 3  # words
+
+
+class Token(NamedTuple):
+    """A word of `claim`, whether it was written with a capital, and the punctuation after it."""
+
+    word: str
+    capital: bool
+    end: str
+
+
+def contains(text: str, example: Example) -> Verdict:
+    """Correct if the answer contains a reference as whole words and no distractor.
+
+    References and distractors that the question contains are ignored. Of overlapping matches the
+    longest counts. A reference is not stated where a negation applies to it ("not Rome", "Rome is
+    not ..."), nor where it is one of several guesses ("Rome or Milan", "Rome and Milan", "Rome,
+    Milan, Turin"; but "Rome, Italy" is one).
+    """
+    tokens, language = list(read(text, example.language)), example.language
+    words, question_words = [token.word for token in tokens], claim(example.question, language)
+    true, false = (
+        finds(
+            words,
+            [name for name in names if not finds(question_words, [name], language)],
+            language,
+        )
+        for names in (example.references, example.distractors)
+    )
+    stated = not_inside(true, false)
+    wrong = (true & false).union(not_inside(false, true))
+    affirmed = [span for span in stated if not negated(tokens, span)]
+    denied = [span for span in wrong if not negated(tokens, span)]
+    backwards = read_backwards(tokens)
+    guessed = any(is_a_guess(tokens, backwards, span, question_words) for span in affirmed)
+    return Verdict(text, bool(affirmed) and not denied and not guessed)
+
+
+def read(text: str, language: str) -> Iterable[Token]:
+    """The words of an answer with their capitals and punctuation."""
+    for piece in text.split():
+        words = claim(piece, language)
+        written = piece.lstrip("\"'“”‘’«»([¿¡*_")
+        for number, word in enumerate(words, 1):
+            last = number == len(words)
+            end = piece.rstrip("\"'“”‘’«»)]*_")[-1:] if last else ""
+            yield Token(word, written[:1].isupper(), end if end in _ENDS else "")
+
+
+def negated(tokens: Sequence[Token], span: Span) -> bool:
+    """Whether a negation applies to `span`: shortly before or after it, in the same clause."""
+    first, last = span[0], span[1]
+    while first > max(0, span[0] - _REACH) and not _clause_ends(tokens, first):
+        first -= 1
+    while last < min(len(tokens), span[1] + _REACH) and not _clause_ends(tokens, last):
+        last += 1
+    around = tokens[first : span[0]] + tokens[span[1] : last]
+    return any(token.word in NEGATIONS for token in around)
+
+
+def read_backwards(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens from the last to the first, each with the punctuation before it."""
+    ends = ["", *(token.end for token in tokens)]
+    return [token._replace(end=end) for token, end in zip(tokens, ends, strict=False)][::-1]
+
+
+def is_a_guess(
+    tokens: Sequence[Token], backwards: Sequence[Token], span: Span, question_words: Sequence[str]
+) -> bool:
+    """Whether `span` is one of several guesses among which the answer does not decide."""
+    first, last = span
+    before, after = tokens[max(first - 1, 0) : first], tokens[last : last + 1]
+    if any(token.word in _OR for token in before + after):
+        return True
+    # An item of a list ends at a comma; read backwards, the comma is behind the word before it.
+    others = _items(tokens, last, tokens[last - 1].end, question_words)
+    if before:
+        others += _items(backwards, len(tokens) - first, before[0].end, question_words)
+    return others >= 2
+
+
+def _items(tokens: Sequence[Token], place: int, end: str, question_words: Sequence[str]) -> int:
+    """How many other items the list has from `place` on; a last one after "and" counts double.
+
+    `end` is the punctuation before the first of them.
+    """
+    count = 0
+    while place < len(tokens) and (end in (",", "、") or tokens[place].word in _AND):
+        joined = tokens[place].word in _AND
+        if joined and place == len(tokens) - 1:
+            return 2  # an unfinished list
+        start = place + joined
+        place = start
+        while place < len(tokens) and tokens[place].capital and place - start < _LONGEST_GUESS:
+            place += 1
+            if tokens[place - 1].end:
+                break
+        item = tokens[start:place]
+        if not item or (
+            place < len(tokens) and not item[-1].end and tokens[place].word not in _AND | _OR
+        ):
+            return count + (2 if item and joined else 0)
+        if not all(token.word in question_words for token in item):
+            count += 2 if joined else 1
+        if place < len(tokens) and tokens[place].word in _OR:
+            return 2
+        end = item[-1].end
+    return count
+
+
+def _clause_ends(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a clause ends before the token at `place`."""
+    return (
+        bool(tokens[place - 1].end) or tokens[place].word in _BUT or tokens[place - 1].word in _BUT
+    )
