@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from transformers import RobertaConfig, RobertaForSequenceClassification
 
 from support.supervised_frames import FITTING, UNICODE, answers
+from trace_workflow.models.lars import lars_probabilities, logits, train_lars
 from trace_workflow.models.lars_encoder import (
     Layout,
     adopted_encoder,
