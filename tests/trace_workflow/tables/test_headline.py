@@ -221,7 +221,7 @@ def test_where_risk_peaks_is_told_beside_chance_and_only_with_an_interval(low):
 
 def test_a_guarantee_comes_first_and_none_without_one_fixed_beforehand():
     row = {"model": "m", "task": "svamp", "confidence": 0.9, "error_rate": 0.3, "threshold": 0.7}
-    row |= {"coverage": 0.2, "largest_group": 1, "reason": None, "other_splits": 0}
+    row |= {"coverage": 0.2, "largest_group": 1, "reason": None}
     rows = pl.DataFrame([row])
     assert told(improvements({}), means(), risk_coverage=rows)[0].topic == "run"
     fixed = {"headline": {"task": "svamp", "error_rate": 0.3}}
@@ -240,7 +240,6 @@ def promised(**changes):
     row = {
         **{"model": "m", "task": "svamp", "error_rate": 0.3, "confidence": 0.9},
         **{"threshold": 0.7, "coverage": 0.2, "largest_group": 1, "reason": None},
-        **{"other_splits": 19, "other_thresholds": 6},
     } | changes
     better = row | {"error_rate": 0.2, "coverage": 0.9, "threshold": 0.8, "reason": None}
     rows = [row, better, better | {"task": "other"}]
@@ -254,14 +253,12 @@ def test_the_guarantee_is_that_of_the_task_and_rate_fixed_beforehand():
     assert promised() == [
         "Model M gets 68 of 100 wrong on SVAMP. Keep the 20 that TRACE+ is surest of: at most 30 of "
         "100 such answers are wrong, with 90% confidence (task and rate were fixed beforehand).",
-        "Of 19 other random splits of the same labels, 6 give the guarantee of at most 30 of 100.",
     ]
     assert "counts with at most 4)" in promised(largest_group=4)[0]
-    assert len(promised(other_splits=0)) == 1
 
 
 def test_a_guarantee_that_cannot_be_given_is_told_of():
-    none, _ = promised(threshold=None, coverage=0.0, reason="too few answers")
+    (none,) = promised(threshold=None, coverage=0.0, reason="too few answers")
     assert none == (
         "Model M gets 68 of 100 wrong on SVAMP. No threshold on TRACE+ guarantees, with 90% "
         "confidence, at most 30 of 100 wrong (task and rate were fixed beforehand): too few "
@@ -277,7 +274,7 @@ def write_rows(found):
 def printed(tmp_path, *rows, **changes):
     """What ends `make demo`, of findings read from their table as the command does."""
     row = {"model": "m", "task": "svamp", "confidence": 0.9, "error_rate": 0.3, "threshold": None}
-    row |= {"coverage": 0.0, "largest_group": 4, "other_splits": 0} | changes
+    row |= {"coverage": 0.0, "largest_group": 4} | changes
     row["reason"] = (
         "12 of the 40 most confident answers tested first are incorrect, too few answers to tell; "
         "if more groups are like these, 257 will do"

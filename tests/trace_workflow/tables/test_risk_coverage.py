@@ -23,9 +23,6 @@ def control(*found, n=50):
         row["coverage"] = row["kept"] / n if n else 0.0
         row["error"] = row["wrong"] / row["kept"] if row["kept"] else None
         row["reason"] = None if row["threshold"] else "too few"
-        row |= {"other_splits": 19, "other_thresholds": 12 if row["threshold"] else 0}
-        row |= dict.fromkeys(("lowest_threshold", "highest_threshold"), row["threshold"])
-        row |= {"median_threshold": row["threshold"], "median_coverage": row["coverage"]}
         thresholds.append(row)
     return {"split": 0, "confidence": 0.9, "groups": n // 2, "thresholds": thresholds}
 
@@ -71,13 +68,12 @@ def test_that_there_is_no_guarantee_is_said():
     assert wanted == ["", "0.0", "", "0"]
     assert any(note.startswith("none (m): no threshold guarantees") for note in table.footnotes)
     assert (
-        "0.600 & none (992) & 0.000 & -- & 0/19 & 0.710 & 0.400 & 0.150 & 12/19"
+        "0.600 & none (992) & 0.000 & -- & 0.710 & 0.400 & 0.150"
         in write.render_latex(table)
     )
     all_kept = {("m1", "u"): CONTROLS["m1", "u"]}
-    (others,) = risk_coverage(all_kept, MODELS, TASKS).footnotes
-    assert others.startswith("Other splits")
-    assert line["reason_0.05"] == "too few" and line["other_thresholds_0.2"] == "12"
+    assert risk_coverage(all_kept, MODELS, TASKS).footnotes == ()
+    assert line["reason_0.05"] == "too few"
 
 
 def test_rates_that_are_kept_nowhere_leave_the_print_for_a_note():

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.tracecal.calibration.test_parts import CALIBRATE, rows, write
 
 from support.labelled_answers import answers
+from tests.tracecal.calibrator.test_parts import CALIBRATE, rows, write
 from tracecal.answers.read import read_file
 from tracecal.calibrator.fitting import FitSettings, labelled
 from tracecal.calibrator.parts import score_parts

@@ -8,14 +8,7 @@ from trace_workflow.analyses.study_files import Pairs, Paths
 from tracecal.io.files import read_json
 
 # Those that may be null throughout.
-NUMBERS = (
-    "threshold",
-    "error",
-    "lowest_threshold",
-    "median_threshold",
-    "highest_threshold",
-    "median_coverage",
-)
+NUMBERS = ("threshold", "error")
 
 
 def analysis(calibrators: Paths, pairs: Pairs) -> pl.DataFrame:

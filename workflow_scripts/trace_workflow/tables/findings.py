@@ -94,8 +94,7 @@ def findings(frames: Frames, settings: Settings) -> list[Finding]:
 def guaranteed(
     thresholds: pl.DataFrame, accuracy: pl.DataFrame, settings: Settings
 ) -> list[Finding]:
-    """The guarantee of the task and error rate that the configuration fixes, given or not, and how
-    many other splits of the labels give it.
+    """The guarantee of the task and error rate that the configuration fixes, given or not.
 
     Choosing them here, by what came out, would make the stated confidence too high.
     """
@@ -105,12 +104,6 @@ def guaranteed(
     for row in rows.iter_rows(named=True):
         rate = f"{100 * row['error_rate']:g} of 100"
         told.append(Finding(GUARANTEE, _guarantee(row, rate, settings), "risk_coverage"))
-        if row["other_splits"]:
-            sentence = (
-                f"Of {count(row['other_splits'], 'other random split')} of the same labels, "
-                f"{row['other_thresholds']} give the guarantee of at most {rate}."
-            )
-            told.append(Finding("other splits", sentence, "risk_coverage"))
     return told
 
 

@@ -11,20 +11,10 @@ from trace_workflow.tables.table import ABSENT, Column, Table, number
 
 NONE = "none"
 QUANTITIES = ("threshold", "coverage", "error", "kept", "enough", "reason")
-# What the same test gives in the other splits.
-OTHERS = (
-    "other_splits",
-    "other_thresholds",
-    "lowest_threshold",
-    "median_threshold",
-    "highest_threshold",
-    "median_coverage",
-)
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From `risk_coverage` and `accuracy`: a row per model and task, QUANTITIES and OTHERS for each
-    rate.
+    """From `risk_coverage` and `accuracy`: a row per model and task, QUANTITIES for each rate.
 
     Rates that no threshold guarantees are in the CSV and in a note alone, unless all are such.
     """
@@ -37,14 +27,14 @@ def table(frames: Frames, settings: Settings) -> Table:
     frame = thresholds.select("model", "task", "groups", "n").unique()
     frame = frame.join(all_answers, on=["model", "task"], how="left")
     for rate in rates:
-        named = [pl.col(name).alias(f"{name}_{rate:g}") for name in (*QUANTITIES, *OTHERS)]
+        named = [pl.col(name).alias(f"{name}_{rate:g}") for name in QUANTITIES]
         own = thresholds.filter(error_rate=rate).select("model", "task", *named)
         frame = frame.join(own, on=["model", "task"])
     frame = frame.with_columns(task_label=pl.col("task").replace_strict(settings.tasks))
     return Table(
         frame=frame.sort(settings.in_order(), "task").select(
             *("model", "task", "task_label", "groups", "n", "error_of_all"),
-            *(f"{name}_{rate:g}" for rate in rates for name in (*QUANTITIES, *OTHERS)),
+            *(f"{name}_{rate:g}" for rate in rates for name in QUANTITIES),
         ),
         columns=(
             Column(("task_label",), "Task", align="left"),
@@ -63,7 +53,7 @@ def table(frames: Frames, settings: Settings) -> Table:
 def _columns(rate: float) -> tuple[Column, ...]:
     group, names = (
         f"Error rate ≤ {rate:g}",
-        {name: f"{name}_{rate:g}" for name in (*QUANTITIES, *OTHERS)},
+        {name: f"{name}_{rate:g}" for name in QUANTITIES},
     )
     enough = pl.format(f"{NONE} ({{}})", names["enough"]).fill_null(pl.lit(NONE))
     threshold = pl.col(names["threshold"])
@@ -73,9 +63,6 @@ def _columns(rate: float) -> tuple[Column, ...]:
         Column((names["threshold"],), "Threshold", group, printed=printed),
         Column((names["coverage"],), "Coverage", group),
         Column((names["error"],), "Error", group, added=True),
-        Column(
-            (names["other_thresholds"], names["other_splits"]), "Other splits", group, added=True
-        ),
     )
 
 
@@ -90,10 +77,5 @@ def _footnotes(
             f"{NONE} (m): no threshold guarantees this rate with these answers; if more groups "
             "are like them, m will do (no m: not even 14 times as many). The CSV says why. "
             f"{ABSENT}: nothing kept."
-        )
-    if thresholds["other_splits"].max():
-        notes.append(
-            "Other splits: how many of them have a threshold of their own, each of which holds as "
-            "much by itself; the guarantee is that of the first split."
         )
     return tuple(notes)
