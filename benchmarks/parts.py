@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, paired
-from tracecal.answers.parts.cutter import cut
+from tracecal.answers.parts.cutter import cut_parts
 from tracecal.answers.parts.parts import Parts
 
 SIZES = (20_000, 1_000_000)
@@ -46,7 +46,7 @@ def rows() -> Iterator[Row]:
             traces = made_up(answers, kind == "json")
             yield paired(
                 f"parts of {answers:,} answers in {kind}",
-                lambda traces=traces, parts=parts: cut(traces, parts),
+                lambda traces=traces, parts=parts: cut_parts(traces, parts),
                 lambda traces=traces: searched(traces),
                 "str.find of each value",
                 items=answers,

@@ -25,7 +25,7 @@ from trace_workflow.tables.few_labels import LABELS
 from tracecal.calibration.splits import make_splits
 from tracecal.estimators.entry import PICKED
 from tracecal.estimators.registry import ESTIMATORS, ON_LOGARITHMS
-from tracecal.estimators.trace_inputs import inputs
+from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.pages import figure_style
 
 ANSWERS, SETS, SPLITS, RESAMPLES, SEED = 1200, 3, 20, 500, 2026
@@ -105,7 +105,7 @@ def measured(kind: str, sets: int = SETS, resamples: int = RESAMPLES) -> pl.Data
         known = answers.select("example_id", "group_id", "correct")
         rows.append(
             few_labels.resampled(
-                known.join(inputs(answers, columns), on="example_id", validate="1:1"),
+                known.join(compute_inputs(answers, columns), on="example_id", validate="1:1"),
                 make_splits(groups, str(number), SEED, SPLITS, 0.35),
                 model=kind,
                 task=str(number),

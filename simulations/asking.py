@@ -65,7 +65,12 @@ def file_of(kinds: tuple[Kind, ...], groups: np.ndarray) -> Answers:
 
 
 def threshold(
-    drawn: Answers, rate: float, whom: PopulationKind, largest: int, most: int, rng: np.random.Generator
+    drawn: Answers,
+    rate: float,
+    whom: PopulationKind,
+    largest: int,
+    most: int,
+    rng: np.random.Generator,
 ) -> float | None:
     """The threshold that is guaranteed after at most so many labels."""
     order, seen = draw_test_order(drawn.group, whom, largest, rng), set()

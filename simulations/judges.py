@@ -22,7 +22,7 @@ from tracecal.calibration.guarantee import find_guarantees
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import DEFAULT
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.estimators.trace_inputs import inputs
+from tracecal.estimators.trace_inputs import compute_inputs
 
 CONFIDENCE, RATE, LABELS, SHARE = 0.9, 0.2, 100, 0.35
 KAPPA = 0.6
@@ -52,7 +52,7 @@ class Answers:
         }
         frame = pl.DataFrame({"example_id": np.arange(POOL).astype(str), **lists})
         typed = frame.cast({name: pl.List(pl.Float32) for name in lists})
-        found = inputs(typed, COLUMNS).select(COLUMNS).to_numpy()
+        found = compute_inputs(typed, COLUMNS).select(COLUMNS).to_numpy()
         return cls(found, expit(level - slope * risk))
 
 

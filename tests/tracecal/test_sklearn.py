@@ -17,7 +17,7 @@ from tracecal import sklearn as of_traces
 from tracecal.calibration.few_labels import fit_mixtures, fit_ridge
 from tracecal.calibration.fits import fit
 from tracecal.calibrator.schema import from_stored
-from tracecal.estimators.trace_inputs import inputs
+from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.sklearn import (
     LogRidgeClassifier,
     StackOfSixClassifier,
@@ -43,7 +43,7 @@ def matrix(estimator):
     """The inputs of a fit as the calibration protocol computes them, and their names."""
     columns = of_traces.OF_ESTIMATOR[estimator]
     names = [column.split(".", 1)[1] for column in columns]
-    return inputs(FRAME, columns).select(columns).to_numpy(), names
+    return compute_inputs(FRAME, columns).select(columns).to_numpy(), names
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS)

@@ -20,7 +20,7 @@ from tracecal.calibration.few_labels import EITHER_SIGN, MEMBERS, RIDGE, Member,
 from tracecal.calibration.fits import Fit, Method, fit_all
 from tracecal.errors import InputError
 from tracecal.estimators.registry import ESTIMATORS
-from tracecal.estimators.trace_inputs import KNOWN, inputs
+from tracecal.estimators.trace_inputs import TRACE_INPUTS, compute_inputs
 from tracecal.features.traces import traces_in
 
 try:
@@ -37,8 +37,8 @@ except ModuleNotFoundError as error:
 __all__ = ["LogRidgeClassifier", "StackOfSixClassifier", "TraceFeatures", "TracePlusClassifier"]
 
 # The protocol's inputs by the names of features, and by estimator those of traces alone.
-INPUTS = {name.split(".", 1)[1]: name for name in reversed(KNOWN)}
-OF_ESTIMATOR = {e.id: e.inputs for e in ESTIMATORS if {*e.inputs} <= {*KNOWN}}
+INPUTS = {name.split(".", 1)[1]: name for name in reversed(TRACE_INPUTS)}
+OF_ESTIMATOR = {e.id: e.inputs for e in ESTIMATORS if {*e.inputs} <= {*TRACE_INPUTS}}
 CONFIDENCES = {
     name.split(".", 1)[1]
     for estimator in ("log_ridge", "stack_of_six")
@@ -109,7 +109,7 @@ class TraceFeatures(TransformerMixin, BaseEstimator):
         """
         columns = self._columns()
         traces = trace_columns(X).with_row_index("example_id")
-        return inputs(traces, columns.values()).select(
+        return compute_inputs(traces, columns.values()).select(
             pl.col(column).alias(name) for name, column in columns.items()
         )
 

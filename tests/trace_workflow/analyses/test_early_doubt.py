@@ -51,7 +51,7 @@ def found():
 
 def test_all_tokens_give_the_scores_and_features_of_whole_answers():
     whole = answered("t")
-    seen = trace_inputs.inputs(first_tokens(whole, early.PREFIXES[early.ALL]), COLUMNS)
+    seen = trace_inputs.compute_inputs(first_tokens(whole, early.PREFIXES[early.ALL]), COLUMNS)
     features = answer_features(whole)
     for name in COLUMNS:
         folder, column = name.split(".", 1)
@@ -73,7 +73,7 @@ def test_a_prefix_is_what_numpy_slices(tokens, values):
 
 def test_a_score_after_one_token_is_that_tokens():
     whole = answered("t")
-    seen = trace_inputs.inputs(first_tokens(whole, 1), COLUMNS)
+    seen = trace_inputs.compute_inputs(first_tokens(whole, 1), COLUMNS)
     first = np.array([float(values[0]) for values in whole["surprisal"]])
     assert np.allclose(seen["scores.seq_logp"], np.exp(-first))
     assert (seen["features.log_length"] == 0).all()

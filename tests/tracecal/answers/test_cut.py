@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.answers.parts.cutter import NO_REASONING, UNPARSED, UNSPELLED, cut
+from tracecal.answers.parts.cutter import NO_REASONING, UNPARSED, UNSPELLED, cut_parts
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.parts.spans import places, spans
+from tracecal.answers.parts.spans import find_spans, locate_spans
 from tracecal.errors import InputError
 
 FIELDS = ("capital", "currency", "continent")
@@ -40,8 +40,8 @@ def cut_texts(draw, texts):
     """A text in tokens cut at random places, some without text, and a special token behind it."""
     text = draw(texts)
     cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=len(text))))
-    places = [0, *cuts, len(text)]
-    tokens = [text[a:b] for a, b in pairwise(places)]
+    locate_spans = [0, *cuts, len(text)]
+    tokens = [text[a:b] for a, b in pairwise(locate_spans)]
     return text, [*tokens, *draw(st.sampled_from([[], ["<|im_end|>"], ["", ""]]))]
 
 
@@ -56,7 +56,7 @@ RECORDS = st.fixed_dictionaries(dict.fromkeys(FIELDS, VALUE))
 def test_a_part_has_every_token_that_spells_one_of_its_characters_and_no_other(answers):
     traces = frame(*answers)
     for parts in (Parts(json=FIELDS), Parts(lines=FIELDS)):
-        rows, without = cut(traces, parts)
+        rows, without = cut_parts(traces, parts)
         named = rows.to_dicts()
         for row in named:
             _, tokens = answers[int(row["parent_id"][1:])]
@@ -80,7 +80,7 @@ def test_a_part_has_every_token_that_spells_one_of_its_characters_and_no_other(a
 
 def test_a_token_of_structure_and_value_belongs_to_the_value():
     tokens = ["{", '"capital', '":"Li', "ma", '","', "currency", '":"', 'Sol"}', "<eos>"]
-    rows, _ = cut(frame(("".join(tokens[:-1]), tokens)), Parts(json=["capital", "currency"]))
+    rows, _ = cut_parts(frame(("".join(tokens[:-1]), tokens)), Parts(json=["capital", "currency"]))
     assert rows["tokens"].to_list() == [['":"Li', "ma"], ['Sol"}']]
     assert rows["value"].to_list() == ["Lima", "Sol"]
     assert rows["shared"].to_list() == [False, False]
@@ -88,7 +88,9 @@ def test_a_token_of_structure_and_value_belongs_to_the_value():
 
 def test_a_token_of_two_values_is_shared():
     tokens = ['{"a": 1', ', "b": 2', "}"]
-    rows, _ = cut(frame(("".join(tokens), ['{"a": ', '1, "b": 2', "}"])), Parts(json=["a", "b"]))
+    rows, _ = cut_parts(
+        frame(("".join(tokens), ['{"a": ', '1, "b": 2', "}"])), Parts(json=["a", "b"])
+    )
     assert rows["tokens"].to_list() == [['1, "b": 2']] * 2
     assert rows["shared"].to_list() == [True, True]
 
@@ -96,7 +98,9 @@ def test_a_token_of_two_values_is_shared():
 def test_a_character_of_several_tokens_belongs_whole_to_its_value():
     # As byte-level tokenizers are decoded: a character's text stands with its last byte.
     tokens = ["Capital", ":", " ", "", "", "漢", "字", "\n", "x"]
-    [row] = cut(frame(("".join(tokens), tokens)), Parts(lines=["capital"]))[0].iter_rows(named=True)
+    [row] = cut_parts(frame(("".join(tokens), tokens)), Parts(lines=["capital"]))[0].iter_rows(
+        named=True
+    )
     assert row["tokens"] == ["", "", "漢", "字"]
 
 
@@ -109,7 +113,7 @@ def test_a_character_of_several_tokens_belongs_whole_to_its_value():
     ],
 )
 def test_tokens_may_spell_more_than_the_answer(answer, tokens, parts):
-    rows, without = cut(frame((answer, tokens)), Parts(lines=["capital"]))
+    rows, without = cut_parts(frame((answer, tokens)), Parts(lines=["capital"]))
     assert rows["tokens"].to_list() == [parts]
     assert without.is_empty()
 
@@ -117,10 +121,10 @@ def test_tokens_may_spell_more_than_the_answer(answer, tokens, parts):
 def test_answers_are_cut_in_batches(monkeypatch):
     answers = [("Capital: b", ["Capital: ", "b"]), ("no", ["no"]), ("Capital: c", [*"Capital: c"])]
     traces, parts = frame(*answers), Parts(lines=["capital"])
-    at_once = cut(traces, parts)
+    at_once = cut_parts(traces, parts)
     monkeypatch.setattr("tracecal.answers.parts.cutter.BATCH", 1)
-    assert [one.rows() for one in cut(traces, parts)] == [one.rows() for one in at_once]
-    assert all(one.is_empty() for one in cut(traces.clear(), parts))
+    assert [one.rows() for one in cut_parts(traces, parts)] == [one.rows() for one in at_once]
+    assert all(one.is_empty() for one in cut_parts(traces.clear(), parts))
 
 
 def test_answers_without_parts_are_told_with_the_reason():
@@ -129,7 +133,7 @@ def test_answers_without_parts_are_told_with_the_reason():
         ("no idea", ["no idea"]),
         ("Capital: b", None),
     ]
-    rows, without = cut(frame(*answers), Parts(lines=["capital"]))
+    rows, without = cut_parts(frame(*answers), Parts(lines=["capital"]))
     assert rows.is_empty() and "surprisal" in rows.columns
     assert without.rows() == [("a0", UNSPELLED), ("a1", UNPARSED), ("a2", UNSPELLED)]
 
@@ -148,20 +152,20 @@ def test_answers_without_parts_are_told_with_the_reason():
     ],
 )
 def test_the_conclusion_follows_the_last_match_or_is_its_group(text, pattern, value):
-    [span] = spans(text, Parts(final=pattern))
+    [span] = find_spans(text, Parts(final=pattern))
     assert (span.name, span.value, text[span.start : span.end]) == ("final", value, value)
 
 
 def test_a_conclusion_that_is_missing_or_empty_is_none():
-    assert spans("still thinking", Parts(final="</think>")) is None
-    assert spans("done </think> \n", Parts(final="</think>")) is None
+    assert find_spans("still thinking", Parts(final="</think>")) is None
+    assert find_spans("done </think> \n", Parts(final="</think>")) is None
 
 
 def test_the_trace_of_a_conclusion_may_be_that_of_the_reasoning_before_it():
     tokens = ["5 or", " 7?", "\n####", " 7", " ."]
     answers = [("".join(tokens), tokens), ("7 #### 8", ["7 #### 8"]), ("#### 9", ["####", " 9"])]
     found = {
-        kept: cut(frame(*answers), Parts(final="####", reasoning=kept))
+        kept: cut_parts(frame(*answers), Parts(final="####", reasoning=kept))
         for kept in ("apart", "alone", "within")
     }
     rows = {
@@ -176,7 +180,7 @@ def test_the_trace_of_a_conclusion_may_be_that_of_the_reasoning_before_it():
 
 def test_lines_are_found_by_name_first_come_whatever_their_dress():
     text = "Facts:\n- **Capital**: Lima \r\n  currency : Sol: new\nCapital: Cusco\nContinent:\n"
-    found = {span.name: span.value for span in spans(text, Parts(lines=FIELDS))}
+    found = {span.name: span.value for span in find_spans(text, Parts(lines=FIELDS))}
     assert found == {"capital": "Lima", "currency": "Sol: new"}
 
 
@@ -190,14 +194,14 @@ LINES = st.tuples(AROUND, NAMED, AROUND, st.just(":"), AROUND, VALUE, AROUND).ma
 def test_lines_of_many_answers_are_those_of_each_by_its_expression(answers):
     parts = Parts(lines=["capital", "a b", "S", "k", "capi*tal"])
     expected = [
-        (row, *span) for row, text in enumerate(answers) for span in spans(text, parts) or ()
+        (row, *span) for row, text in enumerate(answers) for span in find_spans(text, parts) or ()
     ]
-    assert places(pl.Series(answers, dtype=pl.String), parts).rows() == expected
+    assert locate_spans(pl.Series(answers, dtype=pl.String), parts).rows() == expected
 
 
 def test_sentences_are_told_apart():
     text = "It is 3.5 m! Ok (yes.) Then\nNew line. 日本。そう。"
-    found = spans(text, Parts(sentences=True))
+    found = find_spans(text, Parts(sentences=True))
     assert [span.value for span in found] == [
         "It is 3.5 m!",
         "Ok (yes.)",
@@ -215,7 +219,7 @@ SENTENCE = re.compile(r"\S(?:[^\n]*?[.!?]+[\"')\]]*+(?=\s|$)|[^\n]*?[。！？]+
 
 @given(st.text("ab.!?\"') \n\t\r。！\x1c"))
 def test_sentences_are_those_of_an_expression(text):
-    found = spans(text, Parts(sentences=True)) or []
+    found = find_spans(text, Parts(sentences=True)) or []
     expected = [(match.start(), match[0].rstrip()) for match in SENTENCE.finditer(text)]
     assert [(span.start, span.value) for span in found] == expected
 
@@ -227,7 +231,7 @@ def test_sentences_are_those_of_an_expression(text):
 )
 def test_sentences_take_time_in_proportion_to_the_text(text):
     begun = process_time()
-    spans(text, Parts(sentences=True))
+    find_spans(text, Parts(sentences=True))
     assert process_time() - begun < 3
 
 
@@ -242,13 +246,13 @@ def test_an_expression_that_takes_too_long_is_named_with_the_answer(parts):
     answers = pl.Series(["a: 3", "a:" + "x" * 60])
     begun = process_time()
     with pytest.raises(InputError, match=r"\(\?:x\|x\)\*.* takes over 1 s .* begins 'a:xxx"):
-        places(answers, parts)
+        locate_spans(answers, parts)
     assert process_time() - begun < 5
 
 
 def test_many_lines_share_the_time_of_their_answer():
     slow = "a:" + "x" * 18  # some hundredths of a second each
     parts = Parts(lines=["a"], pattern=r"(?P<name>a):(?P<value>(?:x|x)*)[yz]")
-    assert spans(slow, parts) is None
+    assert find_spans(slow, parts) is None
     with pytest.raises(InputError, match="takes over 1 s"):
-        spans("\n".join([slow] * 2000), parts)
+        find_spans("\n".join([slow] * 2000), parts)

@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracecal.answers.parts.json_document import documents, found, steps
+from tracecal.answers.parts.json_document import find_documents, nodes_at, parse_path
 from tracecal.answers.parts.parts import Parts
-from tracecal.answers.parts.spans import spans
+from tracecal.answers.parts.spans import find_spans
 from tracecal.io.settings import parse
 
 # What YAML 1.1 reads as JSON does: no control or unusual line characters outside of escapes.
@@ -38,7 +38,7 @@ def leaves(node, path=""):
 
 
 def value_at(value, path):
-    for step in steps(path):
+    for step in parse_path(path):
         value = value[step]
     return value
 
@@ -48,10 +48,10 @@ def value_at(value, path):
 )
 def test_every_leaf_stands_where_a_second_parser_sees_it(value, ascii, indent, before):
     text = json.dumps(value, ensure_ascii=ascii, indent=indent)
-    [document] = documents(before + text + "\n```")
+    [document] = find_documents(before + text + "\n```")
     expected = list(leaves(yaml.compose(text)))
     for path, start, end in expected:
-        [(name, node)] = found(document, steps(path))
+        [(name, node)] = nodes_at(document, parse_path(path))
         assert name == path
         assert (node.start, node.end) == (start + len(before), end + len(before))
         leaf = value_at(value, path)
@@ -61,23 +61,24 @@ def test_every_leaf_stands_where_a_second_parser_sees_it(value, ascii, indent, b
 @given(DOCUMENTS)
 def test_a_list_or_object_is_a_value_too(value):
     text = json.dumps(value)
-    [document] = documents(text)
+    [document] = find_documents(text)
     for key, member in value.items():
-        [(_, node)] = found(document, (key,))
+        [(_, node)] = nodes_at(document, (key,))
         if isinstance(member, list | dict):
             assert json.loads(text[node.start : node.end]) == member
 
 
 def test_the_first_document_that_holds_a_part_is_read():
     text = 'As in [1] and {"note": "a"}: ```json\n{"capital": "Lima"}\n``` not {"capital": "Cusco"}'
-    [span] = spans(text, Parts(json=["capital"]))
+    [span] = find_spans(text, Parts(json=["capital"]))
     assert (span.value, text[span.start : span.end]) == ("Lima", "Lima")
 
 
 def test_every_element_of_a_list_is_a_part():
     text = '{"items": [{"price": 3}, {"name": "b"}, {"price": "4 €"}]}'
     named = [
-        (span.part, span.name, span.value) for span in spans(text, Parts(json=["items[].price"]))
+        (span.part, span.name, span.value)
+        for span in find_spans(text, Parts(json=["items[].price"]))
     ]
     assert named == [
         ("items[].price", "items[0].price", "3"),
@@ -101,7 +102,7 @@ def test_every_element_of_a_list_is_a_part():
     ],
 )
 def test_what_is_no_json_or_lacks_the_parts_has_none(text):
-    assert spans(text, Parts(json=["capital"])) is None
+    assert find_spans(text, Parts(json=["capital"])) is None
 
 
 @given(DOCUMENTS, st.booleans(), st.data())
@@ -120,18 +121,18 @@ def test_a_document_that_one_change_broke_is_read_where_the_standard_library_rea
         _, end = json.JSONDecoder(parse_constant=int).raw_decode(changed)
     except ValueError:
         end = None
-    assert next((node.end for node in documents(changed) if node.start == 0), None) == end
+    assert next((node.end for node in find_documents(changed) if node.start == 0), None) == end
 
 
 def test_hostile_texts_take_time_in_proportion():
     for text in ("[" * 200_000, '{"' * 100_000, '{"a":' * 50_000):
-        assert spans(text, Parts(json=["capital"])) is None
+        assert find_spans(text, Parts(json=["capital"])) is None
 
 
 @pytest.mark.parametrize("path", ["", ".", "a.", ".a", "a..b", "a[", "a[x]", "a.[0]", "a]"])
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(ValueError, match="is not a path"):
-        steps(path)
+        parse_path(path)
 
 
 @pytest.mark.parametrize(

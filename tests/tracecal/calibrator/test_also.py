@@ -14,7 +14,7 @@ from tracecal.calibration.few_labels import OWN, RIDGE
 from tracecal.calibration.fits import from_json
 from tracecal.calibrator import card
 from tracecal.cli.main import main
-from tracecal.estimators.trace_inputs import inputs
+from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.explorer import of_file
 from tracecal.serving.proxy.proxy import Served, run
 from tracecal.serving.proxy.settings import Settings
@@ -176,7 +176,7 @@ def test_the_fit_is_scikit_learns_with_a_penalty_of_each_column(calibrator):
         pl.col("entropy").is_not_null()
     )
     names = calibrator.fitted().inputs
-    x = inputs(known, names).select(names).to_numpy()
+    x = compute_inputs(known, names).select(names).to_numpy()
     z = (x - fit.means) / np.array(fit.scales)
     y, w = known["correct"].to_numpy(), np.array(fit.weights)
     residual = 1 / (1 + np.exp(-(fit.intercept + z @ w))) - y

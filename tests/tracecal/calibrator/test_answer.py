@@ -19,9 +19,14 @@ from tracecal.calibrator.schema import from_stored, interval
 from tracecal.calibrator.scoring import score_answer, score_answers, score_response
 from tracecal.errors import InputError
 from tracecal.estimators.feature_sets import TRACE_PLUS_FEATURES
-from tracecal.estimators.input_bounds import SLOPES, UNBOUNDED, input_bounds
-from tracecal.estimators.trace_inputs import NEED_ENTROPY, inputs
-from tracecal.features.features import OF_ONE, answer_features, features_of_one
+from tracecal.estimators.trace_inputs import (
+    ENTROPY_INPUTS,
+    SLOPES,
+    UNBOUNDED,
+    compute_inputs,
+    input_bounds,
+)
+from tracecal.features.features import SINGLE_FEATURES, answer_features, single_features
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 values = st.floats(0, 12, width=32)
@@ -37,8 +42,8 @@ def test_every_feature_is_the_workflows(trace):
     )
     expected = answer_features(frame).row(0, named=True)
     s, h = np.array(surprisal), np.array([entropy])
-    found = features_of_one(OF_ONE, s, h)
-    for name, (value,) in zip(OF_ONE, found, strict=True):
+    found = single_features(SINGLE_FEATURES, s, h)
+    for name, (value,) in zip(SINGLE_FEATURES, found, strict=True):
         assert value == pytest.approx(expected[name], abs=1e-12)
 
 
@@ -207,12 +212,12 @@ def test_an_input_moves_one_way_with_each_entropy_unless_it_is_declared_otherwis
             "entropy": [row.tolist() for row in rows],
         }
     )
-    values = inputs(frame).drop("example_id")
+    values = compute_inputs(frame).drop("example_id")
     changes = (values[1::2].to_numpy() - values[::2].to_numpy()).T
     for name, change in zip(values.columns, changes, strict=True):
         one_way = (change >= -1e-12).all() or (change <= 1e-12).all()
         assert one_way or name in {*SLOPES, *UNBOUNDED}, name
-        assert (np.abs(change).max() > 1e-12) == (name in NEED_ENTROPY), name
+        assert (np.abs(change).max() > 1e-12) == (name in ENTROPY_INPUTS), name
 
 
 @settings(max_examples=60)
@@ -255,7 +260,7 @@ def test_input_bounds_hold_every_input_and_agree_with_one_answers(calibrator, tr
         schema_overrides=dict.fromkeys(columns, pl.List(pl.Float32)),
     )
     low, high = input_bounds(frame)
-    known = inputs(frame).row(0, named=True)
+    known = compute_inputs(frame).row(0, named=True)
     least, most = low.row(0, named=True), high.row(0, named=True)
     for name, value in known.items():
         if name != "example_id" and least[name] is not None:

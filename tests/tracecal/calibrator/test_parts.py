@@ -11,9 +11,9 @@ import pytest
 import tracecal
 from support.log_rows import chat, token
 from support.running import ASK, CHAT
-from tracecal.answers.parts.json_schema import leaves
+from tracecal.answers.parts.json_schema import schema_leaves
 from tracecal.answers.parts.labels import split_part_labels
-from tracecal.answers.parts.parts import Parts, asked_parts, given_parts
+from tracecal.answers.parts.parts import Parts, read_parts, requested_parts
 from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.answers.wrong_row import WrongRow
@@ -157,7 +157,7 @@ def test_parts_of_one_answer_are_one_group(tmp_path):
     write(tmp_path / "a.jsonl", lines)
     read = read_file(tmp_path / "a.jsonl")
     made, without = part_answers(
-        read.frame, given_parts("json: [capital, currency]"), read.part_labels
+        read.frame, read_parts("json: [capital, currency]"), read.part_labels
     )
     assert made["group_id"].to_list() == ["q0"] * 2 + ["q1"] * 4
     assert without.is_empty() and made["correct"].null_count() == 0
@@ -177,7 +177,7 @@ def test_a_label_of_no_part_is_refused(tmp_path):
     write(tmp_path / "a.jsonl", made)
     read = read_file(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match="answer 'q0': unknown part 'capitol' .did you mean"):
-        part_answers(read.frame, given_parts("json: [capital]"), read.part_labels)
+        part_answers(read.frame, read_parts("json: [capital]"), read.part_labels)
 
 
 def test_a_sentence_is_wrong_that_overlaps_a_wrong_span(tmp_path):
@@ -185,7 +185,7 @@ def test_a_sentence_is_wrong_that_overlaps_a_wrong_span(tmp_path):
     row = {"id": "a", "answer": "".join(tokens), "tokens": tokens, "surprisal": [0.1] * 4}
     write(tmp_path / "a.jsonl", [row | {"model": "m", "wrong_spans": [[11, 14]]}])
     read = read_file(tmp_path / "a.jsonl")
-    made, _ = part_answers(read.frame, given_parts("sentences: true"), read.part_labels)
+    made, _ = part_answers(read.frame, read_parts("sentences: true"), read.part_labels)
     found = made.select("name", "answer", "correct", "start", "end").rows()
     assert found == [
         ("sentence 1", "It rains.", True, 0, 1),
@@ -202,7 +202,7 @@ def test_verdicts_and_wrong_spans_must_agree(tmp_path, correct, refused):
     tokens = ["It rains.", " It", " pours."]
     row = {"id": "a", "answer": "".join(tokens), "tokens": tokens, "surprisal": [0.1] * 3}
     write(tmp_path / "a.jsonl", [row | {"correct": correct, "wrong_spans": [[11, 14]]}])
-    read, parts = read_file(tmp_path / "a.jsonl"), given_parts("sentences: true")
+    read, parts = read_file(tmp_path / "a.jsonl"), read_parts("sentences: true")
     if not refused:
         assert part_answers(read.frame, parts, read.part_labels)[0]["correct"].to_list() == [1, 0]
         return
@@ -245,11 +245,11 @@ LEAVES = ("name", "address.city", "items[].price", "note", "tags[]")
 
 
 def test_the_leaves_of_a_json_schema_are_the_parts(tmp_path):
-    assert leaves(SCHEMA) == LEAVES
+    assert schema_leaves(SCHEMA) == LEAVES
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
-    assert given_parts(str(tmp_path / "schema.json")).names == LEAVES
+    assert read_parts(str(tmp_path / "schema.json")).names == LEAVES
     sent = {"type": "json_schema", "json_schema": {"name": "s", "schema": SCHEMA}}
-    assert given_parts(json.dumps(sent)).names == LEAVES
+    assert read_parts(json.dumps(sent)).names == LEAVES
 
 
 def test_pydantics_own_schemas_have_their_leaves():
@@ -264,7 +264,7 @@ def test_pydantics_own_schemas_have_their_leaves():
         others: list[City]
 
     expected = ("capital.name", "capital.mayor", "others[].name", "others[].mayor")
-    assert leaves(Country.model_json_schema()) == expected
+    assert schema_leaves(Country.model_json_schema()) == expected
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_pydantics_own_schemas_have_their_leaves():
 )
 def test_what_states_no_parts_is_said(given, sentence):
     with pytest.raises(InputError, match=sentence):
-        given_parts(given)
+        read_parts(given)
 
 
 TOKENS = ['{"', "capital", '": "', "Li", "ma", '", "', "currency", '": "', "Sol", '"}']
@@ -381,14 +381,14 @@ def test_parts_that_a_requests_schema_names_are_told_and_unknown_without_a_fit(
     ],
 )
 def test_a_request_without_a_schema_of_parts_asks_for_none(form):
-    assert asked_parts(ASK | {"response_format": form}) == ()
-    assert asked_parts(ASK | {"text": {"format": form}}) == ()
+    assert requested_parts(ASK | {"response_format": form}) == ()
+    assert requested_parts(ASK | {"text": {"format": form}}) == ()
 
 
 def test_a_schema_that_multiplies_is_not_read_to_its_end():
     chain = {str(n): {"anyOf": [{"$ref": f"#/$defs/{n + 1}"}] * 9} for n in range(9)}
     with pytest.raises(ValueError, match="more than 10000 values"):
-        leaves({"$defs": chain | {"9": 3}, "properties": {"a": {"$ref": "#/$defs/0"}}})
+        schema_leaves({"$defs": chain | {"9": 3}, "properties": {"a": {"$ref": "#/$defs/0"}}})
 
 
 @pytest.mark.parametrize(

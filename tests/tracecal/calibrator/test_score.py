@@ -31,7 +31,7 @@ from tracecal.calibrator.schema import (
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
 from tracecal.estimators import registry
-from tracecal.estimators.trace_inputs import NEED_ENTROPY, inputs
+from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, compute_inputs
 from tracecal.io.files import write_json
 
 
@@ -76,7 +76,7 @@ def test_a_calibrator_says_what_it_was_fitted_on(content):
 
 def test_the_protocol_is_the_workflows_own(content):
     frame = answers()
-    judged = frame.select("example_id", "correct").join(inputs(frame), on="example_id")
+    judged = frame.select("example_id", "correct").join(compute_inputs(frame), on="example_id")
     groups = frame.select("example_id", group_id="example_id")
     first = make_splits(groups, "t", 2026, 3, 0.35).filter(split=0)
     names = [f"features.{name}" for name in content["trace_plus"]["features"]]
@@ -528,7 +528,7 @@ def test_without_entropies_the_best_estimator_of_log_probabilities_is_taken():
     held = stored(answers(entropy=None, lacks="no top log-probabilities are given"))
     calibrator = from_stored(held, None, "x")
     assert calibrator.estimator == held["fitted_on"]["ranking"][0]
-    assert NEED_ENTROPY.isdisjoint(calibrator.inputs)
+    assert ENTROPY_INPUTS.isdisjoint(calibrator.inputs)
 
 
 def test_text_that_runs_on_into_the_next_question_is_warned_of(calibrator, caplog):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.labelled_answers import answers
-from tracecal.answers.parts.parts import given_parts
+from tracecal.answers.parts.parts import read_parts
 from tracecal.cli.files import READ, WRITTEN, require_apart
 from tracecal.cli.main import COMMANDS as BY_NAME
 from tracecal.cli.main import main
@@ -149,4 +149,4 @@ def test_a_full_disk_is_one_sentence(caplog, monkeypatch):
 
 def test_parts_may_be_stated_by_a_text_longer_than_any_file_name():
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(50)}}
-    assert given_parts(json.dumps(schema)).names == tuple(f"p{n}" for n in range(50))
+    assert read_parts(json.dumps(schema)).names == tuple(f"p{n}" for n in range(50))

@@ -9,7 +9,7 @@ from support.scripts import run_script
 from tracecal.errors import InputError
 from tracecal.estimators import selfcheckgpt, semantic_entropy, supervised
 from tracecal.estimators.registry import ESTIMATORS, of_trace_alone
-from tracecal.estimators.trace_inputs import KNOWN
+from tracecal.estimators.trace_inputs import TRACE_INPUTS
 from tracecal.io.traces import provenance
 
 FLOATS = pa.list_(pa.float32())
@@ -91,4 +91,4 @@ def test_without_comparisons_samples_agree_by_their_texts(files):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=[one.id for one in ESTIMATORS])
 def test_the_registry_knows_whose_inputs_follow_from_a_trace(estimator):
-    assert of_trace_alone(estimator) is ({*estimator.inputs} <= {*KNOWN})
+    assert of_trace_alone(estimator) is ({*estimator.inputs} <= {*TRACE_INPUTS})

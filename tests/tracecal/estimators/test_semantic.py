@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracecal.answers.normalised_text import normalised
 from tracecal.errors import InputError
 from tracecal.estimators import mars, selfcheckgpt, semantic_entropy, token_sar
-from tracecal.estimators.normalised_text import normalised
 from tracecal.estimators.scores import family_scores
 
 surprisal = st.floats(0, 12, width=32)

@@ -20,7 +20,7 @@ from tracecal.calibration.resampling import (
     mean_over_splits,
     resample_metrics,
 )
-from tracecal.estimators.trace_inputs import inputs
+from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.features.prefix import first_tokens
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
@@ -222,7 +222,7 @@ def measured(
         seen = first_tokens(answers, PREFIXES[prefix])
         seen_lengths = seen["surprisal"].list.len().to_numpy()
         if (same := seen_lengths.tobytes()) not in found:
-            known = labelled.join(inputs(seen, columns), on="example_id", validate="1:1")
+            known = labelled.join(compute_inputs(seen, columns), on="example_id", validate="1:1")
             predictions, fits = calibrate_all(known, splits, estimators, method)
             resampled = resample_metrics(
                 predictions,

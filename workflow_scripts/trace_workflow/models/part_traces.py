@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from trace_workflow.config.prompting import until_stop
 from tracecal.answers.imported_traces import IMPORTED
-from tracecal.answers.parts.cutter import cut
+from tracecal.answers.parts.cutter import cut_parts
 from tracecal.answers.parts.parts import Parts
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
@@ -49,7 +49,7 @@ def cut_traces(
         lambda answer: until_stop(answer, stop), return_dtype=pl.String
     )
     wanted = traces.filter(pl.col("example_id").is_in(rows["parent_id"].implode()))
-    located, without = cut(wanted.with_columns(ended), parts)
+    located, without = cut_parts(wanted.with_columns(ended), parts)
     ids = rows.select("example_id", "parent_id", "part")
     found = located.join(ids, on=["parent_id", "part"], how="inner", validate="1:1")
     if found.is_empty():
@@ -77,14 +77,16 @@ def cut_traces(
     return found.with_columns(answer="value"), told.with_columns(role=role)
 
 
-def trace_table(cut: pl.DataFrame) -> pa.Table:
+def trace_table(cut_parts: pl.DataFrame) -> pa.Table:
     """Cut traces with the columns of a traces file, and PLACES.
 
     A verdict on the whole answer is left out.
     """
-    kept = [field for field in IMPORTED if field.name in cut.columns and field.name != "correct"]
+    kept = [
+        field for field in IMPORTED if field.name in cut_parts.columns and field.name != "correct"
+    ]
     schema = pa.schema([*kept, *PLACES.items()])
-    return cut.select(schema.names).to_arrow().cast(schema)
+    return cut_parts.select(schema.names).to_arrow().cast(schema)
 
 
 def _first(without: pl.DataFrame) -> str:

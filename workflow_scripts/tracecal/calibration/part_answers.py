@@ -5,9 +5,9 @@ from typing import Any
 
 import polars as pl
 
-from tracecal.answers.parts.cutter import CUT, cut
+from tracecal.answers.parts.cutter import CUT, cut_parts
 from tracecal.answers.parts.labels import PartLabels
-from tracecal.answers.parts.parts import Parts, given_parts
+from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.read import Answers
 from tracecal.answers.record import RECORDS, TRACE, with_partial
 from tracecal.calibration.groups import group_answers
@@ -19,7 +19,7 @@ NO_TOKENS = "its tokens are not listed"
 
 
 def labelled_parts(answers: Answers, given: str | None) -> tuple[pl.DataFrame, Parts | None]:
-    """The answers of a file, or their parts where these are `given` (see `given_parts`)."""
+    """The answers of a file, or their parts where these are `given` (see `read_parts`)."""
     if given is None:
         if answers.part_labels:
             raise InputError(
@@ -27,7 +27,7 @@ def labelled_parts(answers: Answers, given: str | None) -> tuple[pl.DataFrame, P
                 "are with --parts, such as --parts 'json: [capital, currency]'."
             )
         return answers.frame, None
-    parts = given_parts(given)
+    parts = read_parts(given)
     return part_answers(answers.frame, parts, answers.part_labels)[0], parts
 
 
@@ -44,7 +44,7 @@ def part_answers(
     """
     answers = with_partial(answers)
     traced = pl.col("surprisal").is_not_null() & pl.col("tokens").is_not_null()
-    located, without = cut(answers.filter(traced).drop("partial"), parts)
+    located, without = cut_parts(answers.filter(traced).drop("partial"), parts)
     groups = group_answers(answers.with_columns(correct=pl.lit(None, pl.Boolean)))
     rows = located.drop("group_id").join(
         groups, left_on="parent_id", right_on="example_id", how="left", maintain_order="left"

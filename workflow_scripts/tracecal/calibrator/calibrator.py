@@ -9,7 +9,7 @@ from typing import Any, Self
 import polars as pl
 from tqdm import tqdm
 
-from tracecal.answers.parts.parts import Parts, given_parts
+from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
 from tracecal.answers.sources import Answers, answers_in, name_of
@@ -639,7 +639,7 @@ def _text_of(parts: str | Path | Mapping[str, Any]) -> str:
 
 def parts_in(parts: str | Path | Mapping[str, Any] | None) -> Parts | None:
     """The parts that are stated, as of docs/guides/parts.md; raises `InputError`."""
-    return None if parts is None else given_parts(_text_of(parts))
+    return None if parts is None else read_parts(_text_of(parts))
 
 
 def calibrator_in(given: str | Path | Calibrator) -> Calibrator:

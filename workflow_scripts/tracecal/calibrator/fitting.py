@@ -36,7 +36,7 @@ from tracecal.calibrator.schema import (
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import OwnFit
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES
-from tracecal.estimators.trace_inputs import KNOWN, NO_CUSTOM, Custom, inputs
+from tracecal.estimators.trace_inputs import NO_CUSTOM, TRACE_INPUTS, Custom, compute_inputs
 from tracecal.features.features import FEATURES
 from tracecal.io.log import LOGGER
 from tracecal.io.randomness import seeded
@@ -261,8 +261,8 @@ def labelled(
     groups = judged.select("example_id", "group_id") if parts else group_answers(judged)
     frame = judged.select("example_id", "correct").join(groups, on="example_id", validate="1:1")
     also = [*own_column_paths(answers)]
-    names = (*KNOWN, *(f"scores.{name}" for name in custom), *also_inputs((), also))
-    frame = frame.join(inputs(judged, names, custom), on="example_id", validate="1:1")
+    names = (*TRACE_INPUTS, *(f"scores.{name}" for name in custom), *also_inputs((), also))
+    frame = frame.join(compute_inputs(judged, names, custom), on="example_id", validate="1:1")
     count, share = settings.splits.count, settings.splits.calibration_share
     splits = make_splits(groups, task, settings.seed, count, share)
     estimators = _computable(frame, judged, custom)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tracecal.answers.parts.cutter import cut
+from tracecal.answers.parts.cutter import cut_parts
 from tracecal.answers.parts.parts import Parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import RECORDS, TRACE, Record
@@ -88,7 +88,7 @@ def record_parts(
     kinds = [known] if known is not None else []
     kinds += [Parts(json=further)] if further else []
     frame = pl.DataFrame([row], schema=schema)
-    cuts = [cut(frame, kind) for kind in kinds]
+    cuts = [cut_parts(frame, kind) for kind in kinds]
     rows = pl.concat([rows for rows, _ in cuts]).sort("first", "last", maintain_order=True)
     if rows.is_empty():
         return [], cuts[0][1]["why"][0]

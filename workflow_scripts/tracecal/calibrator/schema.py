@@ -20,7 +20,7 @@ from tracecal.calibration.few_labels import PART_FEATURE
 from tracecal.calibration.fits import Fit, Logistic, Mixture, Pooled, from_json
 from tracecal.errors import InputError
 from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
-from tracecal.estimators.trace_inputs import NEED_ENTROPY, NO_CUSTOM, Custom, need_entropy
+from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, NO_CUSTOM, Custom, need_entropy
 from tracecal.io.checksums import read_sum
 from tracecal.io.digests import digest
 from tracecal.io.ownership import beside
@@ -378,7 +378,7 @@ def default_estimator(stored: Mapping[str, Any], entropies: bool = True) -> str:
     if entropies and usual in inputs:
         return usual
     for name in (usual, *others, *FALLBACK):
-        if name in inputs and NEED_ENTROPY.isdisjoint(inputs[name]):
+        if name in inputs and ENTROPY_INPUTS.isdisjoint(inputs[name]):
             return name
     return UNNAMED
 

@@ -25,9 +25,15 @@ from tracecal.calibrator.schema import (
     undecided,
 )
 from tracecal.errors import InputError
-from tracecal.estimators.input_bounds import SLOPES, UNBOUNDED, input_bounds
-from tracecal.estimators.trace_inputs import KNOWN, NEED_ENTROPY, inputs
-from tracecal.features.features import OF_ONE, features_of_one
+from tracecal.estimators.trace_inputs import (
+    ENTROPY_INPUTS,
+    SLOPES,
+    TRACE_INPUTS,
+    UNBOUNDED,
+    compute_inputs,
+    input_bounds,
+)
+from tracecal.features.features import SINGLE_FEATURES, single_features
 from tracecal.io.log import LOGGER
 
 SCORED = {
@@ -63,12 +69,12 @@ def score_answers(
             LOGGER.warning("%s", warning)
     columns = list(fitted.inputs)
     own = {f"scores.{name}" for name in fitted.custom} | {f"{ALSO}{name}" for name in fitted.also}
-    if missing := [name for name in columns if name not in KNOWN and name not in own]:
+    if missing := [name for name in columns if name not in TRACE_INPUTS and name not in own]:
         raise InputError(
             f"{fitted.estimator} needs {missing[0]}, which traces do not provide: only the "
             "workflow can compute it. Choose trace_plus or another estimator of traces."
         )
-    known = inputs(answers, columns, fitted.custom)
+    known = compute_inputs(answers, columns, fitted.custom)
     defined = known.select(pl.all_horizontal(pl.col(columns).is_not_null())).to_series()
     x, low, high = (
         fitted.with_part(
@@ -194,7 +200,7 @@ def score_answer(
     True
     """
     fitted.require_parts(part is not None)
-    if entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
+    if entropy is None and not ENTROPY_INPUTS.isdisjoint(fitted.inputs):
         return Confidence(None, reason="its entropies are not known")
     if missing := [name for name in fitted.also if also.get(name) is None]:
         return Confidence(None, reason=WITHOUT.format(missing[0]))
@@ -235,7 +241,7 @@ def confidence_of(
     fitted: Fitted, x: np.ndarray, error_rate: Target | None = None, top_k: int | None = None
 ) -> Confidence:
     """The confidence of an answer by its inputs x, as `answer_inputs` gives them."""
-    bounded, needs_entropy = len(x) > 1, not NEED_ENTROPY.isdisjoint(fitted.inputs)
+    bounded, needs_entropy = len(x) > 1, not ENTROPY_INPUTS.isdisjoint(fitted.inputs)
     probability = float(fitted.final.predict(x[:1])[0])
     least: float | None = probability
     most: float | None = probability
@@ -277,7 +283,7 @@ def score_record(fitted: Fitted, record: Record, error_rate: Target | None = Non
     """The confidence of an answer of the calibrator's kind (`require_same_kind`), as read."""
     if record.surprisal is None:
         return Confidence(None, reason=record.lacks)
-    if record.entropy is None and not NEED_ENTROPY.isdisjoint(fitted.inputs):
+    if record.entropy is None and not ENTROPY_INPUTS.isdisjoint(fitted.inputs):
         return Confidence(None, reason=record.lacks)
     bounds = record.entropy_lower, record.entropy_upper
     found = score_answer(
@@ -318,16 +324,16 @@ def read_response(
 def _inputs(fitted: Fitted, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
     """The inputs [n, d] of surprisals [T] with each of the entropies [n, T]; no own columns."""
     of_trace = [name for name in fitted.inputs if not name.startswith(ALSO)]
-    if missing := [name for name in of_trace if name not in KNOWN]:
+    if missing := [name for name in of_trace if name not in TRACE_INPUTS]:
         raise InputError(
             f"{fitted.estimator} needs {missing[0]}, which cannot be computed from one answer's "
             "two lists: only the workflow can compute it. Choose trace_plus, or another estimator "
             "of traces."
         )
     names = [name.removeprefix("features.") for name in of_trace]
-    if OF_ONE.issuperset(names):
+    if SINGLE_FEATURES.issuperset(names):
         x = np.empty((len(entropies), len(names)))
-        for place, values in enumerate(features_of_one(names, s, entropies)):
+        for place, values in enumerate(single_features(names, s, entropies)):
             x[:, place] = values
         return x
     rows = {
@@ -336,7 +342,9 @@ def _inputs(fitted: Fitted, s: np.ndarray, entropies: np.ndarray) -> np.ndarray:
         "entropy": entropies.tolist(),
     }
     return (
-        inputs(pl.DataFrame(rows, schema_overrides=TRACE), of_trace).drop("example_id").to_numpy()
+        compute_inputs(pl.DataFrame(rows, schema_overrides=TRACE), of_trace)
+        .drop("example_id")
+        .to_numpy()
     )
 
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracecal.estimators.custom import custom_scores
-from tracecal.estimators.trace_inputs import OF_TRACE, scored
+from tracecal.estimators.trace_inputs import TRACE_COLUMNS, compute_custom_scores
 from tracecal.io.evaluated import evaluated
 from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_traces
@@ -25,6 +25,6 @@ def answers(traces: str, features: str, task: str, file: str) -> pl.DataFrame:
     Raises `InputError` where an expression does not work on these columns.
     """
     columns = read_parquet(features, needed=["example_id"])
-    frame = evaluated(read_traces(traces, list(OF_TRACE)), task)
+    frame = evaluated(read_traces(traces, list(TRACE_COLUMNS)), task)
     frame = frame.join(columns, on="example_id", how="left", validate="1:1")
-    return scored(frame, custom_scores(file))
+    return compute_custom_scores(frame, custom_scores(file))

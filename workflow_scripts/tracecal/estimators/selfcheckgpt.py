@@ -11,7 +11,7 @@ the hypothesis first because it was trained so; ours reads the premise first, as
 
 import polars as pl
 
-from tracecal.estimators.normalised_text import normalised
+from tracecal.answers.normalised_text import normalised
 from tracecal.io.traces import read_arrow, read_traces
 
 SCORES: dict[str, pl.Expr] = {

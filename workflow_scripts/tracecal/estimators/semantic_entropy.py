@@ -13,7 +13,7 @@ is drawn twice; `compared_meanings` names the sources of the two clustering rule
 
 import polars as pl
 
-from tracecal.estimators.normalised_text import normalised
+from tracecal.answers.normalised_text import normalised
 from tracecal.io.traces import read_arrow
 
 SCORES: dict[str, pl.Expr] = {

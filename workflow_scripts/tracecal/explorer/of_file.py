@@ -20,7 +20,12 @@ from tracecal.calibrator.schema import (
 from tracecal.errors import InputError
 from tracecal.estimators.entry import entries
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO, OF_FILES
-from tracecal.estimators.trace_inputs import KNOWN, OF_FEATURES, OF_TRACES, inputs
+from tracecal.estimators.trace_inputs import (
+    FEATURE_SCORES,
+    LIST_SCORES,
+    TRACE_INPUTS,
+    compute_inputs,
+)
 from tracecal.explorer.contents import (
     ANSWER,
     HELD_OUT,
@@ -124,7 +129,7 @@ UNKNOWN = "unknown model"
 
 def fits(stored: Mapping[str, Any], where: str) -> dict[str, Fitted]:
     """A calibrator's fits that need only a trace, by estimator."""
-    of_trace = [one.id for one in ESTIMATORS if {*one.inputs} <= {*KNOWN}]
+    of_trace = [one.id for one in ESTIMATORS if {*one.inputs} <= {*TRACE_INPUTS}]
     names = [name for name in (*of_trace, LOG_RIDGE_ALSO.id) if name in stored]
     return {name: from_stored(stored, name, where) for name in names}
 
@@ -268,10 +273,10 @@ def _confidence(
         )
     nothing = pl.repeat(None, records.height, dtype=pl.Float64, eager=True)
     further = dict.fromkeys(name for one in calibrators.values() for name in one.inputs)
-    known = inputs(records, dict.fromkeys([*KNOWN, *further]))
+    known = compute_inputs(records, dict.fromkeys([*TRACE_INPUTS, *further]))
     parts = records["part"] if "part" in records.columns else nothing
     columns = {}
-    for name in calibrators or [*OF_TRACES, *OF_FEATURES]:
+    for name in calibrators or [*LIST_SCORES, *FEATURE_SCORES]:
         probability = held_out = nothing
         if calibrators:
             fitted = calibrators[name]
@@ -288,7 +293,7 @@ def _confidence(
 
 
 def _probabilities(known: pl.DataFrame, fitted: Fitted, parts: pl.Series) -> pl.Series:
-    """The probability of each row of `inputs`; null where one of the estimator's is."""
+    """The probability of each row of `compute_inputs`; null where one of the estimator's is."""
     x = known.select(fitted.inputs)
     defined = x.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
     places = defined.arg_true()

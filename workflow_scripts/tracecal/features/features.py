@@ -92,21 +92,23 @@ FEATURES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     **{name: (_same, (name,)) for name in STATISTICS},
 }
 # Those that a single answer's arrays give without the expressions of STATISTICS.
-OF_ONE = frozenset(name for name, (_, taken) in FEATURES.items() if {*taken} <= {*MEASURED})
-OF_ENTROPY = frozenset(
+SINGLE_FEATURES = frozenset(
+    name for name, (_, taken) in FEATURES.items() if {*taken} <= {*MEASURED}
+)
+ENTROPY_FEATURES = frozenset(
     name
     for name, (_, taken) in FEATURES.items()
     if any(one in STATISTICS or MEASURED[one][0] == "entropy" for one in taken)
 )
 
 
-def features_of_one(
+def single_features(
     names: Iterable[str], surprisal: np.ndarray, entropies: np.ndarray
 ) -> list[np.ndarray]:
     """The features `names` (of OF_ONE) of one answer's surprisals [T] with each of several
     entropies [n, T]: each [n], or [1] where it is that of all.
 
-    >>> features_of_one(["mean_entropy"], np.array([0.5, 0.1]), np.array([[2.0, 1.0], [0.0, 1.0]]))
+    >>> single_features(["mean_entropy"], np.array([0.5, 0.1]), np.array([[2.0, 1.0], [0.0, 1.0]]))
     [array([1.5, 0.5])]
     """
     trace = {"surprisal": surprisal[None], "entropy": entropies}

@@ -25,7 +25,7 @@ from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError
 from tracecal.explorer import of_file
 from tracecal.explorer.explore import PageAnswers, load_page_answers
-from tracecal.io.checksums import hash_of
+from tracecal.io.digests import hash_of
 from tracecal.io.randomness import seeded
 from tracecal.labelling.record import RecordFile
 from tracecal.labelling.sequential import (

@@ -1,54 +1,56 @@
-"""The leaves of a JSON Schema, as paths."""
+"""The leaves of a JSON Schema, as paths: the parts that it asks for."""
 
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-MOST = 10_000  # values that are looked at, as references may multiply them
-DEEPEST_SCHEMA = 20  # levels; a schema that refers to itself has no end
+MAX_VALUES = 10_000  # visited, as references may multiply them
+MAX_DEPTH = 20  # levels; a schema that refers to itself has no end
 CHOICES = ("anyOf", "oneOf", "allOf")
 
 
-def leaves(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths of a schema's leaves, in its order, such as `address.city` or `items[].price`.
+def schema_leaves(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths of the leaves of a schema, in its order, such as `address.city` or `items[].price`.
 
-    Only references within the schema are followed. Raises `ValueError` where it has no leaf below
-    its root, no end, or more than MOST values.
+    The schema stands alone or as requests hold one. Only references within it are followed. Raises
+    `ValueError` where it has no leaf below its root, no end, or more than MAX_VALUES values.
 
-    >>> leaves({"properties": {"a": {"type": "string"}, "b": {"items": {"type": "number"}}}})
+    >>> schema_leaves({"properties": {"a": {}, "b": {"items": {"type": "number"}}}})
     ('a', 'b[]')
     """
-    found = tuple(dict.fromkeys(path for path in _leaves(schema, schema, "", 0, count()) if path))
-    if not found:
+    schema = schema.get("schema") or schema.get("json_schema", {}).get("schema") or schema
+    paths = dict.fromkeys(path for path in _leaves(schema, schema, "", 0, count()) if path)
+    if not paths:
         raise ValueError("the JSON Schema has no 'properties' whose values could be parts")
-    return found
+    return tuple(paths)
 
 
 def _leaves(
-    node: Any, root: Mapping[str, Any], path: str, depth: int, seen: Iterator[int]
+    node: Any, root: Mapping[str, Any], path: str, depth: int, visits: Iterator[int]
 ) -> Iterator[str]:
-    if next(seen) == MOST:
-        raise ValueError(f"the JSON Schema has more than {MOST} values")
-    if depth > DEEPEST_SCHEMA:
-        raise ValueError(f"the JSON Schema nests more than {DEEPEST_SCHEMA} levels at {path!r}")
+    if next(visits) == MAX_VALUES:
+        raise ValueError(f"the JSON Schema has more than {MAX_VALUES} values")
+    if depth > MAX_DEPTH:
+        raise ValueError(f"the JSON Schema nests more than {MAX_DEPTH} levels at {path!r}")
     if not isinstance(node, Mapping):
         return
     if isinstance(reference := node.get("$ref"), str):
-        yield from _leaves(_referred(reference, root), root, path, depth + 1, seen)
+        yield from _leaves(_resolve(reference, root), root, path, depth + 1, visits)
         return
-    inner = [(one, path) for key in CHOICES for one in node.get(key) or ()]
-    for name, one in (node.get("properties") or {}).items():
-        inner.append((one, f"{path}.{name}" if path else name))
+    children = [(child, path) for choice in CHOICES for child in node.get(choice) or ()]
+    for name, child in (node.get("properties") or {}).items():
+        children.append((child, f"{path}.{name}" if path else name))
     if isinstance(node.get("items"), Mapping):
-        inner.append((node["items"], f"{path}[]"))
-    if not inner:
-        # Of an optional value, the alternative 'null' is not another part.
+        children.append((node["items"], f"{path}[]"))
+    if not children:
+        # The alternative 'null' of an optional value is not another part.
         yield path
-    for one, below in inner:
-        yield from _leaves(one, root, below, depth + 1, seen)
+    for child, child_path in children:
+        yield from _leaves(child, root, child_path, depth + 1, visits)
 
 
-def _referred(reference: str, root: Mapping[str, Any]) -> Any:
+def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
+    """The value that a reference such as '#/$defs/city' points to."""
     node: Any = root
     for key in reference.removeprefix("#").strip("/").split("/"):
         name = key.replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,8 @@
-"""Which parts an answer has."""
+"""The parts of answers that a task file, a command or a JSON Schema states.
+
+`Parts` is the schema of a statement, `read_parts` reads one, and `requested_parts` takes the parts
+from the JSON Schema of a request to a server.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,14 +11,15 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from tracecal.answers.parts.json_document import steps
-from tracecal.answers.parts.json_schema import leaves
+from tracecal.answers.parts.json_document import parse_path
+from tracecal.answers.parts.json_schema import schema_leaves
 from tracecal.errors import InputError
 from tracecal.io.expressions import compiled
 from tracecal.io.input_files import read_yaml
 from tracecal.io.settings import Strict, parse
 
-# A list's mark or bold type may stand before the name; possessive, so that no line is read twice.
+# The mark of a list or bold type may stand before the name; possessive, so that no line is read
+# twice.
 MARKS = " \t>*•-"
 LINE = rf"^[{MARKS}]*+(?P<name>[^:*\n]++)\**+:\**+[ \t]*+(?P<value>\S[^\n]*)$"
 KINDS = ("json", "lines", "final", "sentences")
@@ -48,8 +53,8 @@ class Parts(Strict):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Parts":
-        given = [bool(kind) for kind in (self.in_json, self.lines, self.final, self.sentences)]
-        if given.count(True) != 1:
+        stated = [bool(kind) for kind in (self.in_json, self.lines, self.final, self.sentences)]
+        if stated.count(True) != 1:
             raise ValueError(f"give exactly one of {', '.join(map(repr, KINDS))}")
         if self.reasoning != "apart" and not self.final:
             raise ValueError("'reasoning' stands before a conclusion: it belongs to 'final'")
@@ -61,7 +66,7 @@ class Parts(Strict):
     @classmethod
     def _paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for path in value:
-            steps(path)
+            parse_path(path)
         return value
 
     @field_validator("pattern", "final")
@@ -80,60 +85,60 @@ class Parts(Strict):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the parts; none for sentences, of which each answer has its own number."""
+        """The names of the parts; empty for sentences, whose number varies by answer."""
         return self.in_json or self.lines or (("final",) if self.final else ())
 
     @property
     def pooled(self) -> tuple[str, ...]:
-        """The names that one calibrator tells apart; none where there are not several."""
+        """The names that one calibrator tells apart; empty unless there are several."""
         return self.names if len(self.names) > 1 else ()
 
 
-def given_parts(given: str) -> Parts:
-    """The parts that a file or a text states, YAML or JSON; or a JSON Schema, of which they are the
-    leaves.
+def read_parts(statement: str) -> Parts:
+    """Read the parts that a file or a text states: YAML, JSON, or a JSON Schema with its leaves.
 
     Raises `InputError`.
 
-    >>> given_parts("json: [capital, address.city]").names
+    >>> read_parts("json: [capital, address.city]").names
     ('capital', 'address.city')
     """
     try:
-        is_file = Path(given).is_file()
+        is_file = Path(statement).is_file()
     except OSError:  # a text longer than any name
         is_file = False
     try:
-        value = read_yaml(given) if is_file else yaml.safe_load(given)
+        value = read_yaml(statement) if is_file else yaml.safe_load(statement)
     except yaml.YAMLError as error:
         raise InputError(
-            f"--parts: {given[:60]!r} is neither a file nor YAML ({error})."
+            f"--parts: {statement[:60]!r} is neither a file nor YAML ({error})."
         ) from error
-    where = given if is_file else "--parts"
+    source = statement if is_file else "--parts"
     if isinstance(value, dict) and not {*KINDS}.intersection(value):
         try:
-            value = {"json": _leaves_of(value)}
+            value = {"json": schema_leaves(value)}
         except (ValueError, AttributeError) as error:
             raise InputError(
-                f"{where}: {error}; state the parts as one of {', '.join(KINDS)}, such as "
+                f"{source}: {error}; state the parts as one of {', '.join(KINDS)}, such as "
                 "'json: [capital, currency]', or give a JSON Schema."
             ) from error
-    return parse(Parts, value, where)
+    return parse(Parts, value, source)
 
 
-def _leaves_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The `leaves` of a JSON Schema, by itself or as requests hold one."""
-    return leaves(schema.get("schema") or schema.get("json_schema", {}).get("schema") or schema)
+def requested_parts(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """The leaves of the JSON Schema that a request asks its answer to follow.
 
+    It stands in `response_format`, or in the `text` of Responses. Empty where it is absent or no
+    schema.
 
-def asked_parts(request: Mapping[str, Any]) -> tuple[str, ...]:
-    """The leaves of the JSON Schema that a request to a server asks its answer to follow, in
-    `response_format` or in the `text` of Responses; none where that has none or is no schema.
+    >>> schema = {"schema": {"type": "object", "properties": {"capital": {"type": "string"}}}}
+    >>> requested_parts({"response_format": {"type": "json_schema", "json_schema": schema}})
+    ('capital',)
     """
     text = request.get("text")
     form = text.get("format") if isinstance(text, dict) else request.get("response_format")
     if not isinstance(form, dict) or form.get("type") != "json_schema":
         return ()
     try:
-        return Parts(json=_leaves_of(form)).names
+        return Parts(json=schema_leaves(form)).names
     except (AttributeError, TypeError, ValueError):
         return ()

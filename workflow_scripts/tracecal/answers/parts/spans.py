@@ -1,4 +1,7 @@
-"""Where the parts of an answer stand in its text."""
+"""Spans: where the parts of an answer stand in its text, and what they say.
+
+`find_spans(text, parts)` finds those of one answer, `locate_spans` those of many as a frame.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracecal.answers.parts.json_document import documents, found, steps
+from tracecal.answers.parts.json_document import find_documents, nodes_at, parse_path
 from tracecal.answers.parts.parts import LINE, MARKS, Parts
 from tracecal.io.expressions import matches, searcher
 
-# The columns of spans of many answers; `row` is the number of a span's answer.
-PLACES = {
+# The columns of the spans of many answers; `row` is the number of the answer.
+SPANS = {
     "row": pl.Int64,
     "part": pl.String,
     "name": pl.String,
@@ -23,18 +26,29 @@ PLACES = {
     "last": pl.Int64,
     "value": pl.String,
 }
-# White space as `str.strip` and \s know it, up to U+3000; that of Polars lacks \x1c to \x1f.
+# White space as `str.strip` and \s define it, up to U+3000; Polars' lacks \x1c to \x1f.
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
-_LINE = re.compile(LINE)  # quicker, and in proportion to a line's length
-_place = attrgetter("start", "end")
-# Marks are looked at from the first of a row only, so that a long row is read once.
+_LINE = re.compile(LINE)  # faster, and in proportion to the length of a line
+_start_and_end = attrgetter("start", "end")
+# Marks are looked at from the first one of a run only, so that a long run is read once.
 _END = re.compile(r"(?<![.!?])(?P<marks>[.!?]++)[\"')\]]*+(?!\S)")
 _UNSPACED_END = re.compile(r"(?P<marks>[。！？]++)")
+_parse_path = cache(parse_path)
 
 
 class Span(NamedTuple):
-    """One part of an answer: `part`, the name it was asked for by; `name`, its own, which of a list
-    tells its elements apart; its characters [start, end); and its value, as it is judged.
+    """One part of an answer.
+
+    Attributes
+    ----------
+    part
+        The name that was asked for.
+    name
+        Its own name, which tells the elements of a list apart.
+    start, end
+        Its characters [start, end) in the answer.
+    value
+        What it says, as it is judged.
     """
 
     part: str
@@ -44,76 +58,76 @@ class Span(NamedTuple):
     value: str
 
 
-def places(answers: pl.Series, parts: Parts) -> pl.DataFrame:
-    """The `spans` of all answers, none of which is null, as rows of PLACES in their order."""
+def locate_spans(answers: pl.Series, parts: Parts) -> pl.DataFrame:
+    """The spans of all answers, none of which is null, as rows of `SPANS` in their order."""
     if parts.lines and parts.pattern == LINE:
-        return _line_places(answers, parts.lines)
-    count, flat = [], []
+        return _locate_lines(answers, parts.lines)
+    counts, fields = [], []
     for text in answers.to_list():
-        found = spans(text, parts) or ()
-        count.append(len(found))
-        flat.extend(chain.from_iterable(found))
-    columns = [flat[at :: len(Span._fields)] for at in range(len(Span._fields))]
-    return pl.DataFrame([np.repeat(np.arange(len(count)), count), *columns], schema=PLACES)
+        spans = find_spans(text, parts) or ()
+        counts.append(len(spans))
+        fields.extend(chain.from_iterable(spans))
+    columns = [fields[at :: len(Span._fields)] for at in range(len(Span._fields))]
+    return pl.DataFrame([np.repeat(np.arange(len(counts)), counts), *columns], schema=SPANS)
 
 
-def spans(text: str, parts: Parts) -> list[Span] | None:
-    """The parts that an answer has, in the order of the text; null where it does not parse.
+def find_spans(text: str, parts: Parts) -> list[Span] | None:
+    """The parts of an answer, in the order of its text; None where it does not parse.
 
-    An answer without a JSON document that holds a part, without a named line or without the
-    pattern of its conclusion does not parse. Raises `InputError` where a pattern takes too long.
+    It does not parse without a JSON document that holds a part, without a named line, or without
+    the pattern of its conclusion. Raises `InputError` where a pattern takes too long.
+
+    >>> find_spans("Capital: Lima", Parts(lines=["capital"]))
+    [Span(part='capital', name='capital', start=9, end=13, value='Lima')]
     """
     if parts.in_json:
         spans = _json_spans(text, parts.in_json)
     elif parts.lines:
-        spans = _line_spans(text, _by_form(parts.lines), parts.pattern)
+        spans = _line_spans(text, _casefold_names(parts.lines), parts.pattern)
     elif parts.final:
         spans = _final_span(text, parts.final)
     else:
         spans = list(_sentences(text))
-    return sorted(spans, key=_place) or None
+    return sorted(spans, key=_start_and_end) or None
 
 
 def _json_spans(text: str, paths: Sequence[str]) -> list[Span]:
     """The values at `paths` of the first document that has any."""
-    for document in documents(text):
-        values = [
+    for document in find_documents(text):
+        spans = [
             Span(path, name, node.start, node.end, node.text)
             for path in paths
-            for name, node in found(document, _steps(path))
+            for name, node in nodes_at(document, _parse_path(path))
         ]
-        if values:
-            return values
+        if spans:
+            return spans
     return []
 
 
-_steps = cache(steps)
-
-
 def _line_spans(text: str, names: Mapping[str, str], pattern: str) -> list[Span]:
-    """The first line of each name; `names` by their own form without case."""
+    """The first line of each name; `names` are by their form without case."""
     spans: dict[str, Span] = {}
     start = 0
     search = _LINE.search if pattern == LINE else searcher(pattern, text)
     for line in text.split("\n"):
         if match := search(line):
-            found, value = match.group("name", "value")
-            name = names.get(found.strip().casefold())
+            line_name, line_value = match.group("name", "value")
+            name = names.get(line_name.strip().casefold())
             # A value of white space alone is none.
-            if name and name not in spans and value and (shown := value.strip()):
-                first = start + match.start("value") + value.index(shown)
-                spans[name] = Span(name, name, first, first + len(shown), shown)
+            if name and name not in spans and line_value and (value := line_value.strip()):
+                first = start + match.start("value") + line_value.index(value)
+                spans[name] = Span(name, name, first, first + len(value), value)
         start += len(line) + 1
     return list(spans.values())
 
 
-def _line_places(answers: pl.Series, names: Sequence[str]) -> pl.DataFrame:
-    """What `_line_spans` finds by the pattern LINE, in all answers at once.
+def _locate_lines(answers: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """The spans that `_line_spans` finds by the pattern `LINE`, in all answers at once.
 
-    The colon of LINE is the first of its line, since nothing that it reads before holds one.
+    The colon of `LINE` is the first one of its line, since nothing that it reads before holds one.
     """
     row, line, part, tail, value = map(pl.col, ("row", "line", "part", "tail", "value"))
-    size = line.str.len_chars().cast(pl.Int64) + 1  # a line break or an answer's end is one
+    size = line.str.len_chars().cast(pl.Int64) + 1  # of a line with its break, or the answer's end
     lines = (
         pl.DataFrame({"row": np.arange(len(answers)), "line": answers})
         .with_columns(line.str.split("\n"), base=size.cum_sum() - size)
@@ -127,58 +141,60 @@ def _line_places(answers: pl.Series, names: Sequence[str]) -> pl.DataFrame:
             tail.str.strip_chars_start("*").str.strip_chars_start(" \t"),
         )
     )
-    forms = _by_form(tuple(names))
-    known = {
+    by_form = _casefold_names(tuple(names))
+    name_of_text = {
         text: name
         for text in lines["part"].unique().to_list()
-        if "*" not in text and (name := forms.get(text.strip().casefold()))
+        if "*" not in text and (name := by_form.get(text.strip().casefold()))
     }
     return (
         lines.with_columns(
-            part.replace_strict(known, default=None, return_dtype=pl.Enum(names)),
+            part.replace_strict(name_of_text, default=None, return_dtype=pl.Enum(names)),
             value=tail.str.strip_chars(_SPACE),
             first=pl.col("end") - tail.str.len_chars(),
         )
         .filter(part.is_not_null(), value != "", tail.str.starts_with(value))
         .filter((row * len(names) + part.to_physical()).is_first_distinct())
         .with_columns(name="part", last=pl.col("first") + value.str.len_chars())
-        .select(pl.col(name).cast(kind) for name, kind in PLACES.items())
+        .select(pl.col(name).cast(dtype) for name, dtype in SPANS.items())
     )
 
 
 def _final_span(text: str, pattern: str) -> list[Span]:
-    """The last match's group 'value', or what follows that match."""
-    *_, last = [None, *matches(pattern, text, dotall=True)]
-    if last is None:
+    """The group 'value' of the last match, or what follows that match."""
+    *_, match = [None, *matches(pattern, text, dotall=True)]
+    if match is None:
         return []
-    named = "value" in last.groupdict()
-    start = last.start("value") if named else last.end()
-    value = (last["value"] or "") if named else text[start:]
-    if not (shown := value.strip()):
+    has_group = "value" in match.groupdict()
+    start = match.start("value") if has_group else match.end()
+    spaced = (match["value"] or "") if has_group else text[start:]
+    if not (value := spaced.strip()):
         return []
-    start += value.index(shown)
-    return [Span("final", "final", start, start + len(shown), shown)]
+    start += spaced.index(value)
+    return [Span("final", "final", start, start + len(value), value)]
 
 
 def _sentences(text: str) -> Iterator[Span]:
-    """A sentence ends with marks before white space; where none follow in its line, with marks of
-    Chinese and Japanese; else with the line. It begins with any character, and marks follow it.
+    """The sentences of a text.
+
+    A sentence ends with marks before white space; where none follow in its line, with Chinese or
+    Japanese marks; else with the line. It begins with any character, and marks follow it.
     """
     number = base = 0
     for line in text.split("\n"):
         marks = chain(_END.finditer(line), _UNSPACED_END.finditer(line))
         ends = [(match.end("marks"), match.end()) for match in marks]
-        place = 0
+        position = 0
         for behind_marks, end in [*ends, (len(line) + 2, len(line))]:
-            start = place + len(line[place:end]) - len(line[place:end].lstrip())
+            start = position + len(line[position:end]) - len(line[position:end].lstrip())
             if start < end and behind_marks > start + 1:
-                number, place, value = number + 1, end, line[start:end].rstrip()
+                number, position, value = number + 1, end, line[start:end].rstrip()
                 first = base + start
                 yield Span("sentence", f"sentence {number}", first, first + len(value), value)
         base += len(line) + 1
 
 
 @cache
-def _by_form(names: tuple[str, ...]) -> dict[str, str]:
+def _casefold_names(names: tuple[str, ...]) -> dict[str, str]:
     """The names by their form without case."""
     return {name.casefold(): name for name in names}

@@ -19,7 +19,7 @@ from tracecal.calibration.fits import as_json as as_json_of_fits
 from tracecal.calibrator.schema import Fitted, Reference
 from tracecal.calibrator.scoring import score_answers
 from tracecal.errors import InputError
-from tracecal.estimators.trace_inputs import inputs
+from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.io.input_files import MOST_BYTES, parsed_json, require_regular
 from tracecal.io.log import LOGGER
 from tracecal.serving.monitoring import texts as texts_table
@@ -387,7 +387,7 @@ def watched(
     scored = score_answers(answers, fitted, error_rate, task)
     keep = scored["keep"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     columns = list(fitted.inputs)
-    x = inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
+    x = compute_inputs(answers, columns).select(pl.col(columns).fill_null(np.nan)).to_numpy()
     length = answers["surprisal"].list.len().cast(pl.Float64).fill_null(np.nan).to_numpy()
     return of_inputs(x, length, fitted, keep)
 

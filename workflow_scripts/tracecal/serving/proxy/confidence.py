@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tracecal.answers.parts.parts import asked_parts
+from tracecal.answers.parts.parts import requested_parts
 from tracecal.answers.raw_answer import Known, Reasoning, StopToken
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import Record, as_frame
@@ -26,7 +26,7 @@ from tracecal.calibrator.schema import (
 )
 from tracecal.calibrator.scoring import Confidence, answer_inputs, confidence_of, doubted
 from tracecal.errors import InputError
-from tracecal.estimators.trace_inputs import NEED_ENTROPY
+from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
 from tracecal.io.log import LOGGER
 from tracecal.serving.proxy.wire import Object
 
@@ -120,8 +120,8 @@ class Scorer(Unscored):
         refused, questions = _questions(self.fitted.fitted_on, *kind, traced)
         if refused:
             return Confidence(None, reason=refused), None
-        needs_entropy = not NEED_ENTROPY.isdisjoint(self.fitted.inputs)
-        of_parts, asked = self.fitted.fitted_on.parts is not None, asked_parts(request)
+        needs_entropy = not ENTROPY_INPUTS.isdisjoint(self.fitted.inputs)
+        of_parts, asked = self.fitted.fitted_on.parts is not None, requested_parts(request)
         lacking = record.surprisal is None or (record.entropy is None and needs_entropy)
         if lacking and not (of_parts and record.partial):
             return Confidence(None, reason=record.lacks), None
