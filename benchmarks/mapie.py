@@ -40,7 +40,9 @@ from tracecal.calibration.forecast import split_groups
 from tracecal.calibration.guarantee import find_guarantee
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.state import ABOVE, AlarmSettings, Batch, bet
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
+from tracecal.serving.monitoring.state import AlarmSettings
 
 TARGET, DELTA, SHARE = labels.TARGET, labels.DELTA, labels.SHARE
 LABELS, DRAWS = (100, 200, 400, 1000), 200
@@ -295,7 +297,7 @@ def martingale(method: str, streams: list[Stream]) -> np.ndarray:
 
 def of_errors(wrong: np.ndarray) -> np.ndarray:
     """The label at which our monitor raises its alarm [streams]; infinite: never."""
-    _, evidence = bet(np.zeros((len(wrong), len(ABOVE))), wrong, TARGET, 0)
+    _, evidence = bet_on_errors(np.zeros((len(wrong), len(EXCESS_RATES))), wrong, TARGET, 0)
     above = evidence >= 1 / CHANCE
     return np.where(above.any(1), above.argmax(1) + 1.0, np.inf)
 

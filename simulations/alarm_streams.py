@@ -5,20 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.state import (
-    ALIKE,
-    BETS,
-    FOLLOWS,
-    MONITORS,
+from tracecal.serving.monitoring.batch import MONITORS, Batch
+from tracecal.serving.monitoring.betting import (
+    DEPENDENCE_STAKES,
+    STAKES,
     WINDOW,
-    AlarmSettings,
-    Batch,
-    bins,
-    detect,
-    follow,
-    smoothed_ranks,
-    uniform,
+    bet_on_change,
+    bet_on_dependence,
 )
+from tracecal.serving.monitoring.ranks import bins_of, smoothed_ranks, tie_breakers
+from tracecal.serving.monitoring.state import DEPENDENCE_LIMIT, AlarmSettings
 
 
 def first_alarms(
@@ -34,7 +30,7 @@ def first_alarms(
     found = {}
     for name in MONITORS:
         ranks, places = _ranks(name, references, streams, settings.block, seed)
-        _, evidence = detect(np.zeros((len(ranks), len(BETS))), ranks)
+        _, evidence = bet_on_change(np.zeros((len(ranks), len(STAKES))), ranks)
         found[name] = _first(evidence, places, settings.limit)
     return found
 
@@ -48,21 +44,21 @@ def first_warnings(
     """As `first_alarms`, the places at which neighbours are found to be alike."""
     ranks, places = _ranks("probability", references, streams, settings.block, seed)
     last = np.full((len(ranks), WINDOW + 1), 0.5)
-    wealth = follow(np.ones((len(ranks), len(FOLLOWS))), last, ranks)
-    return _first(wealth.mean(2), places, ALIKE)
+    wealth = bet_on_dependence(np.ones((len(ranks), len(DEPENDENCE_STAKES))), last, ranks)
+    return _first(wealth.mean(2), places, DEPENDENCE_LIMIT)
 
 
 def _ranks(
     name: str, references: Sequence[Reference], streams: Sequence[Batch], block: int, seed: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The ranks [streams, n] of a monitor, 1/2 behind a stream's last one, and their places."""
-    binned, size = bins(block)[name]
+    binned, size = bins_of(block)[name]
     ranks, places = [], []
     for number, (reference, stream) in enumerate(zip(references, streams, strict=True)):
         values = stream[: len(stream) // block * block].signals(block)[name]
         before = () if block > 1 else getattr(reference, name, ())
         known = np.flatnonzero(~np.isnan(values))
-        ties = uniform(name, seed + number, 0, len(known))
+        ties = tie_breakers(name, seed + number, 0, len(known))
         counts = np.bincount(binned(np.asarray(before, dtype=float)), minlength=size)
         ranks.append(smoothed_ranks(counts, binned(values[known]), ties))
         places.append((known + 1) * block)

@@ -19,15 +19,10 @@ from scipy.special import expit, ndtri
 from simulations.alarm_streams import first_alarms, first_warnings
 from simulations.claims import Claim
 from tracecal.calibrator.schema import Reference
-from tracecal.serving.monitoring.state import (
-    ABOVE,
-    AlarmSettings,
-    Batch,
-    bet,
-    block_length,
-    start,
-    watch,
-)
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.betting import EXCESS_RATES, bet_on_errors
+from tracecal.serving.monitoring.blocks import block_length
+from tracecal.serving.monitoring.state import AlarmSettings, initial_state, watch
 
 # At each length, how many of the runs that other claims are tried on are made.
 LENGTHS = {10**3: 0.5, 10**4: 0.1, 10**5: 0.02, 10**6: 0.01}
@@ -146,7 +141,7 @@ def false_errors(kind: str, length: int, runs: int, rate: float, chance: float) 
     for first in range(0, runs, size):
         count = min(size, runs - first)
         wrong = (JUDGED | MISLED)[kind](rng, (count, length), rate)
-        _, evidence = bet(np.zeros((count, len(ABOVE))), wrong, rate, 0)
+        _, evidence = bet_on_errors(np.zeros((count, len(EXCESS_RATES))), wrong, rate, 0)
         found += int((evidence >= 1 / chance).any(1).sum())
     return found
 
@@ -157,7 +152,7 @@ def alarms_of_constants(length: int, runs: int) -> int:
     """
     constant = Batch(np.full(length, 0.99), np.ones(length), np.ones(length))
     settings = AlarmSettings(answers_per_alarm=round(length / WATCHED))
-    return sum(bool(watch(start(settings), constant).alarms) for _ in range(runs))
+    return sum(bool(watch(initial_state(settings), constant).alarms) for _ in range(runs))
 
 
 def in_runs(
@@ -250,7 +245,7 @@ def errors_of_alike(name: str, runs: int, chance: float, block: int | None = Non
             score = ALIKE[name](np.random.default_rng([run, 3]), LABELS)
             wrong = (score < ndtri(RATE))[: LABELS // length * length]
             shares = wrong.reshape(1, -1, length).mean(2)
-            _, evidence = bet(np.zeros((1, len(ABOVE))), shares, RATE, 0)
+            _, evidence = bet_on_errors(np.zeros((1, len(EXCESS_RATES))), shares, RATE, 0)
             raised += bool((evidence >= 1 / chance).any())
     return raised
 

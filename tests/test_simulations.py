@@ -24,7 +24,7 @@ from tracecal.calibration import rated_answers
 from tracecal.calibration.rated_answers import LabelledAnswers
 from tracecal.calibrator.schema import Reference
 from tracecal.labelling import sequential
-from tracecal.serving.monitoring.state import AlarmSettings, start
+from tracecal.serving.monitoring.state import AlarmSettings, initial_state
 
 RUNS = 120
 
@@ -213,7 +213,9 @@ def test_ranks_within_a_fixed_sample_are_noticed(monkeypatch):
 
 def test_one_seed_for_all_states_is_noticed(monkeypatch):
     """Answers of one token: evidence is then the same path in every state."""
-    monkeypatch.setattr(alarms, "start", lambda settings: start(settings, seed=2026))
+    monkeypatch.setattr(
+        alarms, "initial_state", lambda settings: initial_state(settings, seed=2026)
+    )
     raised = alarms.alarms_of_constants(3000, 3)
     assert raised == 3
 

@@ -18,7 +18,7 @@ from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.capture.teacher_forcing import replay_answers
-from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.scorer import Scorer
 
 pytestmark = pytest.mark.vllm
 PORT = 8317

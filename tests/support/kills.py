@@ -25,14 +25,15 @@ from support.running import CHAT, PROMPTLY, READING, command
 from support.upstream import Background
 from tracecal.answers.read import read_file
 from tracecal.calibrator.schema import from_stored
-from tracecal.serving.monitoring.state import Batch, as_json
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.database import StateDatabase
+from tracecal.serving.monitoring.settings import MonitorSettings
+from tracecal.serving.monitoring.state import as_json
 from tracecal.serving.monitoring.traffic import (
-    Store,
-    Watching,
     alarm_settings,
-    choice_of,
-    identity,
-    watched,
+    batch_of_answers,
+    calibrator_identity,
+    request_and_choice,
 )
 
 RATE, CLIENTS, LONGEST_RUN = 0.3, 4, 1.5  # s
@@ -169,21 +170,25 @@ def _written(log: Path) -> int:
 
 def _checked(folder: Path, content: dict, traffic: Traffic) -> str:
     fitted = from_stored(content, None, "made up")
-    watching = Watching(answers_per_alarm=PER_ALARM)
-    own = identity(fitted, RATE), alarm_settings(fitted, watching, RATE), fitted.reference
-    killed = Store(folder / "state.db", *own)
-    whole = Store(folder / "whole.db", *own, seed=killed.state.seed)
-    told = killed.rows("SELECT id, probability, length, kept, place FROM answers ORDER BY place")
+    watching = MonitorSettings(answers_per_alarm=PER_ALARM)
+    own = (
+        calibrator_identity(fitted, RATE),
+        alarm_settings(fitted, watching, RATE),
+        fitted.reference,
+    )
+    killed = StateDatabase(folder / "state.db", *own)
+    whole = StateDatabase(folder / "whole.db", *own, seed=killed.state.seed)
+    told = killed.query("SELECT id, probability, length, kept, place FROM answers ORDER BY place")
     ids, *values, places = zip(*told, strict=True)
     assert list(places) == list(range(1, len(ids) + 1)), "an answer is missing or there twice"
     expected = {own: row for name in traffic.given for own, row in rows(name).items()}
     assert set(ids) <= expected.keys(), "an answer that the server never gave"
     read = read_file(write(folder / "r.jsonl", [expected[one] for one in ids]), READING).frame
     batch = Batch(*np.array(values, dtype=float))
-    again = watched(read, fitted, RATE)
+    again = batch_of_answers(read, fitted, RATE)
     for ours, theirs in zip(vars(batch).values(), vars(again).values(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-    keys, choices = zip(*(choice_of(one, expected[one]) for one in ids), strict=True)
+    keys, choices = zip(*(request_and_choice(one, expected[one]) for one in ids), strict=True)
     whole.add_answers(ids, batch, keys, choices)
     assert as_json(killed.state) == as_json(whole.state), "not the state of one pass"
     assert not killed.state.alarms, "a monitor that raised its alarm no longer moves"

@@ -13,8 +13,9 @@ import httpx2 as httpx
 
 from support.upstream import Background
 from tracecal.answers.reading import Reading
-from tracecal.serving.proxy.proxy import Proxy, escalation, server_options
-from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.proxy import Proxy
+from tracecal.serving.proxy.server import make_escalation, server_options
+from tracecal.serving.proxy.settings import ProxySettings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 READING = Reading(vocabulary=1000, processed="no")
@@ -49,8 +50,8 @@ def command(content, folder, *options):
 
 def proxied(scorer, upstream, **settings):
     """A proxy before an upstream's address, in the background."""
-    settings = Settings(upstream=upstream, **settings)
-    proxy = Proxy(scorer, settings, escalation(settings, scorer))
+    settings = ProxySettings(upstream=upstream, **settings)
+    proxy = Proxy(scorer, settings, make_escalation(settings, scorer))
     serving = Background(proxy.application(), **server_options(settings) | {"shutdown_timeout": 1})
     serving.proxy = proxy
     return serving

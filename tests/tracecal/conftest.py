@@ -11,7 +11,7 @@ from support.running import READING, connected
 from support.tiny import initialise_model, train_tokenizer
 from tracecal.calibrator.schema import from_stored
 from tracecal.io.files import write_json
-from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.scorer import Scorer
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from tracecal.calibrator import card
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
 from tracecal.explorer import of_file
-from tracecal.serving.proxy.proxy import Served, run
-from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.server import ProxyOptions, run
+from tracecal.serving.proxy.settings import ProxySettings
 
 CONFIG = {"splits": {"count": 1}}
 JUDGE = {"judge": "scores.judge"}
@@ -241,7 +241,7 @@ def test_a_column_that_the_calibrator_does_not_know_is_refused(calibrator):
 
 def test_a_proxy_and_a_cascade_take_none(calibrator, files, caplog):
     calibrator.save("C.json")
-    served = Served(Settings(upstream="http://localhost:1"), "C.json", None, Reading())
+    served = ProxyOptions(ProxySettings(upstream="http://localhost:1"), "C.json", None, Reading())
     with pytest.raises(tracecal.InputError, match="takes judge beside the trace"):
         run(served)
     written(files / "large.jsonl", [row | {"model": "large"} for row in judged(200)])

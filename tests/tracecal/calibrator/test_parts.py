@@ -23,9 +23,9 @@ from tracecal.calibrator.schema import interval, load
 from tracecal.calibrator.scoring import score_answer
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.stream import Stream
-from tracecal.serving.proxy.wire import FORMS
+from tracecal.serving.proxy.endpoints import ENDPOINTS
+from tracecal.serving.proxy.scored_stream import ScoredStream
+from tracecal.serving.proxy.scorer import Scorer
 
 NAMES = ("capital", "currency")
 VALUES = ("Lima", "Sol", "Rome", "Euro", "Kiel")
@@ -303,7 +303,7 @@ def scorer(estimator="seq_logp"):
 
 def test_a_servers_answer_gets_the_confidence_of_each_part(here):
     answer = said()
-    scorer().add(answer, ASK)
+    scorer().add_confidence(answer, ASK)
     found = answer["choices"][0]["confidence"]
     assert (found["probability"], found["reason"], found["error_rate"]) == (None, None, 0.5)
     shown = [(one["name"], one["value"], one["start"], one["end"]) for one in found["parts"]]
@@ -317,7 +317,7 @@ def test_a_servers_answer_gets_the_confidence_of_each_part(here):
 def streamed(scoring, request):
     """The confidence at the end of the streamed answer."""
     whole = said()["choices"][0]
-    stream = Stream(scoring, request, FORMS[CHAT], 10**6)
+    stream = ScoredStream(scoring, request, ENDPOINTS[CHAT], 10**6)
     for place, one in enumerate(whole["logprobs"]["content"]):
         last = place == len(TOKENS) - 1
         choice = {
@@ -326,13 +326,15 @@ def streamed(scoring, request):
             "logprobs": {"content": [one]},
             "finish_reason": "stop" if last else None,
         }
-        passed = stream.event(b"data: " + json.dumps({"model": "m", "choices": [choice]}).encode())
+        passed = stream.score_event(
+            b"data: " + json.dumps({"model": "m", "choices": [choice]}).encode()
+        )
     return json.loads(passed.removeprefix(b"data: "))["choices"][0]["confidence"]
 
 
 def test_so_does_a_streamed_one(here):
     answer = said()
-    scorer().add(answer, ASK)
+    scorer().add_confidence(answer, ASK)
     assert streamed(scorer(), ASK) == answer["choices"][0]["confidence"]
 
 
@@ -349,7 +351,7 @@ def test_parts_that_a_requests_schema_names_are_told_and_unknown_without_a_fit(
 ):
     request = ASK | form
     whole = Scorer(of_top_k, scorer().reading.model_copy(update={"stop_token": "included"}), 0.3)
-    alone, found = whole.of_answer(said(), ASK), whole.of_answer(said(), request)
+    alone, found = whole.confidence(said(), ASK), whole.confidence(said(), request)
     parts = found.pop("parts")
     assert found == alone and found["probability"] is not None
     assert [(one["name"], one["value"]) for one in parts] == [
@@ -362,8 +364,8 @@ def test_parts_that_a_requests_schema_names_are_told_and_unknown_without_a_fit(
     fitted = load("C.json", "seq_logp")
     of_one = fitted.fitted_on.model_copy(update={"parts": Parts(json=["capital"])})
     one_known = replace(scorer(), fitted=replace(fitted, fitted_on=of_one))
-    capital, currency = one_known.of_answer(said(), request)["parts"]
-    assert [capital] == one_known.of_answer(said(), ASK)["parts"]
+    capital, currency = one_known.confidence(said(), request)["parts"]
+    assert [capital] == one_known.confidence(said(), ASK)["parts"]
     assert capital["probability"] is not None
     assert (currency["name"], currency["probability"]) == ("currency", None)
     assert currency["reason"] == UNFITTED
@@ -400,7 +402,7 @@ def test_a_schema_that_multiplies_is_not_read_to_its_end():
     ],
 )
 def test_an_answer_without_parts_says_why(here, answer, reason):
-    found = scorer().of_answer(answer, ASK)
+    found = scorer().confidence(answer, ASK)
     assert found["parts"] == [] and found["probability"] is None
     assert reason in found["reason"]
 
@@ -409,7 +411,7 @@ def test_what_speaks_against_an_answer_leaves_its_parts_undecided(here):
     more = "\nQ: and Peru?"
     answer = said("".join(TOKENS) + more)
     answer["choices"][0]["logprobs"]["content"].append(token(more, -0.1, [(more, -0.1)]))
-    found = scorer().of_answer(answer, ASK)
+    found = scorer().confidence(answer, ASK)
     assert [one["keep"] for one in found["parts"]] == [None, None]
     assert all("runs on into another question" in one["reason"] for one in found["parts"])
 

@@ -14,7 +14,7 @@ from tracecal.answers.read import read_file
 from tracecal.answers.reading import Reading
 from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
-from tracecal.serving.proxy.confidence import Scorer
+from tracecal.serving.proxy.scorer import Scorer
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

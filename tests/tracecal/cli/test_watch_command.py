@@ -21,8 +21,10 @@ from tracecal.calibrator.schema import from_stored
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.io.files import write_json
-from tracecal.serving.monitoring.state import AlarmSettings, Batch, as_json, start, watch
-from tracecal.serving.monitoring.traffic import Store, choice_of, key_of, watched
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.database import StateDatabase
+from tracecal.serving.monitoring.state import AlarmSettings, as_json, initial_state, watch
+from tracecal.serving.monitoring.traffic import batch_of_answers, key_of, request_and_choice
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "workflow_scripts"
 WATCH = ["watch", "--calibrator", "C.json", "--state", "state.db", "--error-rate", "0.5"]
@@ -88,7 +90,7 @@ def test_the_reference_is_of_answers_that_the_fit_has_not_seen():
     fitted = from_stored(stored(frame, splits={"count": 2}), "trace_plus", "made up")
     left = known.splits.filter(split=0, part="evaluation").sort("rank")["example_id"]
     among = pl.DataFrame({"example_id": left}).join(frame, on="example_id", maintain_order="left")
-    expected = watched(among, fitted, None)
+    expected = batch_of_answers(among, fitted, None)
     assert fitted.reference.probability == pytest.approx(expected.probability.tolist())
     assert fitted.reference.length == expected.length.tolist()
     assert (
@@ -111,15 +113,20 @@ def test_the_reference_is_one_answer_of_each_group_at_random():
 
 
 def test_the_state_is_that_of_the_monitors(tmp_path):
-    store, settings = Store(tmp_path / "s.db", "x", AlarmSettings(), seed=7), AlarmSettings()
+    store, settings = (
+        StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7),
+        AlarmSettings(),
+    )
     whole = batch(90)
     for first in (0, 30, 60):
         assert store.add_answers(names(30, first), whole[first : first + 30]).new == 30
-    assert as_json(store.state) == as_json(watch(start(settings, seed=7), whole))
+    assert as_json(store.state) == as_json(watch(initial_state(settings, seed=7), whole))
 
 
 def test_each_state_draws_a_seed_and_keeps_it(tmp_path):
-    seeds = [Store(tmp_path / name, "x", AlarmSettings()).state.seed for name in ("a", "b", "a")]
+    seeds = [
+        StateDatabase(tmp_path / name, "x", AlarmSettings()).state.seed for name in ("a", "b", "a")
+    ]
     assert seeds[0] == seeds[2] != seeds[1]
 
 
@@ -129,23 +136,23 @@ def test_a_state_of_an_earlier_version_is_refused_with_what_makes_it_anew(tmp_pa
         old = {"identity": "x", "state": {"promise": {"seed": 2026}, "answers": 3, "monitors": {}}}
         connection.execute("INSERT INTO state VALUES (1, ?)", (json.dumps(old),))
     with pytest.raises(InputError, match="of an earlier version.*tracecal watch --answers LOG"):
-        Store(tmp_path / "old.db", "x", AlarmSettings())
+        StateDatabase(tmp_path / "old.db", "x", AlarmSettings())
 
 
 def test_of_a_requests_choices_the_first_is_watched_whichever_comes_first(tmp_path):
-    store = Store(tmp_path / "s.db", "x", AlarmSettings(), seed=7)
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(), seed=7)
     ids, keys, choices = ["a#1", "a", "b", "b#1", "c#2"], ["a", "a", "b", "b", "c"], [1, 0, 0, 1, 2]
     whole = batch(5)
     added = store.add_answers(ids[:2], whole[:2], keys[:2], choices[:2])
     assert (added.new, added.watched) == (2, 1)
     assert store.add_answers(ids, whole, keys, choices).watched == 1
-    assert (store.state.answers, store.state.seen) == (2, 5)
-    expected = watch(start(AlarmSettings(), seed=7), whole[np.array([1, 2])])
-    assert store.state.monitors["length"].total == expected.monitors["length"].total
+    assert (store.state.n_watched, store.state.n_answers) == (2, 5)
+    expected = watch(initial_state(AlarmSettings(), seed=7), whole[np.array([1, 2])])
+    assert store.state.monitors["length"].evidence == expected.monitors["length"].evidence
 
 
 def test_of_answers_that_share_a_key_the_first_is_watched_and_its_first_label_counts(tmp_path):
-    store = Store(tmp_path / "s.db", "x", AlarmSettings(error_rate=0.2))
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(error_rate=0.2))
     keys = ["u", "u", "a2", "v", "u"]
     store.add_labels([("a4", False), ("a1", True)])
     assert store.add_answers(names(5), batch(5), keys).watched == 3
@@ -155,7 +162,7 @@ def test_of_answers_that_share_a_key_the_first_is_watched_and_its_first_label_co
     store.add_labels([("a0", False), ("a2", False), ("a5", True), ("a3", True)])
     counts = store.counts()
     assert (counts["used"], counts["same key"]) == (3, 3)
-    assert store.state.errors.seen == 3
+    assert store.state.errors.n_values == 3
 
 
 def test_labels_of_one_file_are_judged_in_the_order_of_their_answers(tmp_path):
@@ -163,7 +170,9 @@ def test_labels_of_one_file_are_judged_in_the_order_of_their_answers(tmp_path):
     order = {"as answered": range(60), "wrong ones first": sorted(range(60), key=lambda n: n % 12)}
     states = []
     for name, places in order.items():
-        store = Store(tmp_path / name, "x", AlarmSettings(error_rate=0.1, chance=0.2), seed=1)
+        store = StateDatabase(
+            tmp_path / name, "x", AlarmSettings(error_rate=0.1, chance=0.2), seed=1
+        )
         store.add_answers(names(60), batch(60))
         store.add_labels([(f"a{n}", n % 12 > 0) for n in places])
         states.append(as_json(store.state))
@@ -173,9 +182,9 @@ def test_labels_of_one_file_are_judged_in_the_order_of_their_answers(tmp_path):
 
 def test_rows_say_what_answers_share():
     row = {"id": "x#1", "request": {"user": "Ann"}, "response": {"id": "x"}}
-    assert choice_of("x#1", row) == ("x", 1)
-    assert choice_of("x#1", row | {"response": {"id": "y"}}) == ("x#1", 0)
-    assert choice_of("x", row) == ("x", 0)
+    assert request_and_choice("x#1", row) == ("x", 1)
+    assert request_and_choice("x#1", row | {"response": {"id": "y"}}) == ("x#1", 0)
+    assert request_and_choice("x", row) == ("x", 0)
     assert key_of(row, None) is key_of(row, "request.seed") is None
     assert key_of(row, "request.user") == key_of({"request": {"user": "Ann"}}, "request.user")
     assert key_of(row, "request.user") not in (key_of(row, "request"), key_of(row, "id"))
@@ -215,12 +224,12 @@ def test_alike_neighbours_are_told_with_the_length_of_blocks(folder, capsys, cap
 
 
 def test_ids_and_labels_twice_late_early_and_contradicting_are_counted(tmp_path):
-    store = Store(tmp_path / "s.db", "x", AlarmSettings(error_rate=0.2))
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings(error_rate=0.2))
     kept = Batch(np.full(3, 0.5), np.ones(3), np.array([1.0, 0.0, np.nan]))
     early = store.add_labels([("a0", False), ("b", True)])
-    assert (early.new, store.state.errors.seen) == (2, 0)
+    assert (early.new, store.state.errors.n_values) == (2, 0)
     store.add_answers(["a0", "a1", "a2"], kept)
-    assert store.state.errors.seen == 1
+    assert store.state.errors.n_values == 1
     added = store.add_labels(
         [("a0", False), ("a0", True), ("a1", True), ("a1", True), ("a2", True)]
     )
@@ -231,8 +240,8 @@ def test_ids_and_labels_twice_late_early_and_contradicting_are_counted(tmp_path)
         ["a0", "a1", "b"], Batch(np.array([0.5, 0.7, 0.5]), np.ones(3), np.array([1.0, 0, 1]))
     )
     assert (again.new, again.repeated, again.contradicting) == (1, 1, 1)
-    assert store.state.errors.seen == 2
-    assert store.state.answers == 4
+    assert store.state.errors.n_values == 2
+    assert store.state.n_watched == 4
 
 
 def test_labels_of_a_file_raise_an_alarm(folder, capsys, caplog):
@@ -258,29 +267,30 @@ def test_another_calibrator_or_setting_and_another_file_are_refused(folder, capl
 
 
 def test_a_deleted_file_is_noticed(tmp_path):
-    store = Store(tmp_path / "s.db", "x", AlarmSettings())
+    store = StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
     (tmp_path / "s.db").unlink()
     with pytest.raises(InputError, match="was deleted"):
         store.add_answers(["a"], batch(1))
 
 
 def test_one_reads_while_another_writes(tmp_path):
-    writer = Store(tmp_path / "s.db", "x", AlarmSettings())
-    reader = Store(tmp_path / "s.db", "x", AlarmSettings())
+    writer = StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
+    reader = StateDatabase(tmp_path / "s.db", "x", AlarmSettings())
     writer.add_answers(names(5), batch(5))
     writer.connection.execute("BEGIN IMMEDIATE")
-    assert reader.state.answers == 5
+    assert reader.state.n_watched == 5
     writer.connection.execute("ROLLBACK")
     assert reader.add_answers(names(5, 3), batch(5)).new == 3
-    assert writer.state.answers == 8
+    assert writer.state.n_watched == 8
 
 
 LOOP = """
 import sys
 import numpy as np
-from tracecal.serving.monitoring.state import Batch, AlarmSettings
-from tracecal.serving.monitoring.traffic import Store
-store = Store(sys.argv[1], "x", AlarmSettings(error_rate=0.2), seed=7)
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.database import StateDatabase
+from tracecal.serving.monitoring.state import AlarmSettings
+store = StateDatabase(sys.argv[1], "x", AlarmSettings(error_rate=0.2), seed=7)
 rng = np.random.default_rng(0)
 values = rng.random(200), rng.integers(1, 9, 200).astype(float), (rng.random(200) < 0.6) * 1.0
 print("begun", flush=True)

@@ -2,14 +2,14 @@
 
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import ModelOptions, command, require_installed
-from tracecal.serving.monitoring.settings import Watching
-from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.monitoring.settings import MonitorSettings
+from tracecal.serving.proxy.settings import ProxySettings
 
 PANELS = {
     "Escalating to a large model": tuple(
-        name for name in Settings.model_fields if name.startswith(("escalate", "promise"))
+        name for name in ProxySettings.model_fields if name.startswith(("escalate", "promise"))
     ),
-    "Watching": ("watch", "keep_texts", "on_alarm", *Watching.model_fields),
+    "Watching": ("watch", "keep_texts", "on_alarm", *MonitorSettings.model_fields),
     "Who may ask, and limits": (
         "allow_host",
         "allow_origin",
@@ -33,7 +33,7 @@ OF_RESPONSES = ("vocabulary", "model", "stop_token", "processed")
     },
 )
 def serve(
-    *, calibrator: str, settings: Settings, reading: Reading, error_rate: float | None = None
+    *, calibrator: str, settings: ProxySettings, reading: Reading, error_rate: float | None = None
 ) -> None:
     """Run a proxy that adds confidence to a server's answers.
 
@@ -48,6 +48,6 @@ def serve(
         Target error rate of the answers to keep.
     """
     require_installed("'tracecal serve'", "serve", "aiohttp", "orjson", "prometheus_client")
-    from tracecal.serving.proxy.proxy import Served, run
+    from tracecal.serving.proxy.server import ProxyOptions, run
 
-    run(Served(settings, calibrator, error_rate, reading))
+    run(ProxyOptions(settings, calibrator, error_rate, reading))

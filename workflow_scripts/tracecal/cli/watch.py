@@ -1,12 +1,14 @@
 """`tracecal watch`: the monitors over files of answers and labels, with a state that goes on."""
 
+from pathlib import Path
 from typing import Any
 
 import tracecal
 from tracecal.answers.reading import Reading
 from tracecal.cli.command import ModelOptions, command
+from tracecal.io.files import write_text
 from tracecal.io.log import printable
-from tracecal.serving.monitoring.settings import Watching
+from tracecal.serving.monitoring.settings import MonitorSettings
 
 
 @command(
@@ -14,20 +16,19 @@ from tracecal.serving.monitoring.settings import Watching
     "tracecal watch --answers log.jsonl --calibrator C.json --state state.db",
     options_of="Monitors",
     texts_of=["Monitors.watch", "Monitors.judge"],
-    models={
-        "watching": ModelOptions(panels={"False alarms": tuple(Watching.model_fields)}),
-        "reading": ModelOptions(defaults={"wrong_rows": "skip"}, hidden=True),
-    },
+    panels={"False alarms": tuple(MonitorSettings.model_fields)},
+    endings={"report": (".html",)},
+    models={"reading": ModelOptions(defaults={"wrong_rows": "skip"}, hidden=True)},
 )
 def watch(
     *,
     answers: str,
     calibrator: str,
     state: str,
-    watching: Watching,
     reading: Reading,
     labels: str | None = None,
     task: str | None = None,
+    report: str | None = None,
     **options: Any,
 ) -> None:
     """Say when traffic is no longer like the calibration's.
@@ -35,9 +36,16 @@ def watch(
     You may look after every answer; with the same state the next call goes on where this one
     ended. Alarms hold for answers that are independent of one another: where neighbours are alike,
     use --one-per or --block. Rows that cannot be read are left out.
+
+    Parameters
+    ----------
+    report : path, optional
+        HTML file for the evidence of each monitor, in pictures.
     """
-    with tracecal.Monitors(calibrator, state, **options, **dict(watching)) as monitors:
+    with tracecal.Monitors(calibrator, state, **options) as monitors:
         monitors.watch(answers, task=task, reading=reading)
         if labels:
             monitors.judge(labels)
         print(printable(monitors.summary()))
+        if report:
+            write_text(monitors.report(), Path(report))

@@ -1,9 +1,14 @@
-"""Monitors of answers and labels."""
+"""Monitors of answers and labels: `tracecal.Monitors`, in Python what `tracecal watch` does.
+
+1. `Monitors(calibrator, state)` opens a state file, or makes it.
+2. `watch` adds answers and `judge` adds labels, as often as they come.
+3. `alarms` and `summary` say what was noticed; `report` draws the evidence.
+"""
 
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tracecal.answers.reading import Reading
 from tracecal.answers.sources import Answers, answers_in
@@ -11,38 +16,54 @@ from tracecal.answers.wrong_row import describe_wrong_rows
 from tracecal.calibrator.calibrator import Calibrator, calibrator_in
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
-from tracecal.serving.monitoring import traffic
+from tracecal.serving.monitoring import messages, report, traffic
+from tracecal.serving.monitoring.counts import AddedCounts
+from tracecal.serving.monitoring.database import StateDatabase
+from tracecal.serving.monitoring.labels import read_labels
+from tracecal.serving.monitoring.settings import (
+    ANSWERS_PER_ALARM,
+    ERROR_ALARM_CHANCE,
+    MonitorSettings,
+)
 
 
 class Monitors:
-    """Say when answers are no longer like the calibration's, as ``tracecal watch``.
+    """Raise an alarm when answers are no longer like the calibration's.
 
-    Alarms hold however often you look. The state is a file: given again, it goes on where it ended.
-    What alarms assume of neighbouring answers is in docs/guides/watch.md.
+    You may look after every answer: the rate of false alarms holds however often you look. The
+    state is a file, and with the same file the next call goes on where this one ended. Alarms hold
+    for answers that are independent of one another: where neighbours are alike, set `one_per` or
+    `block` (docs/guides/watch.md).
 
     Parameters
     ----------
     calibrator : path or Calibrator
-        Whose labelled answers are compared with.
+        The calibrator whose labelled answers new ones are compared with.
     state : path
-        SQLite file, made if absent.
+        SQLite file of the monitors, made if absent.
     error_rate : float, optional
-        Of the answers kept, whose share and labels are then watched.
+        Target error rate of the answers to keep, whose share and labels are watched.
     estimator : str, optional
         One of the calibrator's; by default the recommended one.
-    **watching
-        ``answers_per_alarm``, ``chance``, ``block`` and ``one_per``, as of ``tracecal watch``.
+    answers_per_alarm : int
+        Answers with one false alarm on average, at least 100.
+    chance : float
+        Chance of ever raising a false alarm about the error rate.
+    block : int
+        Answers watched as one, where neighbours are alike.
+    one_per : str, optional
+        Path of a row, such as ``request.user``: one answer of each value is watched.
 
     Raises
     ------
     InputError
-        Where the state is another calibrator's, or began with other settings.
+        Where the state belongs to another calibrator or other settings, or a setting is wrong.
 
     Examples
     --------
     >>> import tracecal
     >>> with tracecal.Monitors("C.json", "state.db", error_rate=0.3) as monitors:
-    ...     watched = monitors.watch("new.jsonl").watched
+    ...     n_watched = monitors.watch("new.jsonl").watched
     ...     monitors.alarms
     []
     """
@@ -54,24 +75,34 @@ class Monitors:
         *,
         error_rate: float | None = None,
         estimator: str | None = None,
-        **watching: Any,
+        answers_per_alarm: int = ANSWERS_PER_ALARM,
+        chance: float = ERROR_ALARM_CHANCE,
+        block: int = 1,
+        one_per: str | None = None,
     ) -> None:
+        options = {
+            "answers_per_alarm": answers_per_alarm,
+            "chance": chance,
+            "block": block,
+            "one_per": one_per,
+        }
+        self._settings = parse(MonitorSettings, options, "options")
         self._calibrator = calibrator_in(calibrator)
         self._fitted = self._calibrator.fitted(estimator)
-        self._settings = parse(traffic.Watching, watching, "options")
         self._state, self._error_rate = state, error_rate
-        for warning in traffic.without_reference(self._fitted, self._settings):
+        for warning in messages.reference_warnings(self._fitted, self._settings):
             LOGGER.warning("%s", warning)
-        self._alarms = traffic.alarm_settings(self._fitted, self._settings, error_rate)
-        self._told, self._judged = traffic.Added(), traffic.Added()
+        self._alarm_settings = traffic.alarm_settings(self._fitted, self._settings, error_rate)
+        self._answer_counts, self._label_counts = AddedCounts(), AddedCounts()
         if Path(state).exists():
-            _ = self._store  # refuses another's
+            _ = self._database  # refuses another calibrator's state now
 
     @cached_property
-    def _store(self) -> traffic.Store:
-        """The state, which is made when the first answers or labels have been read."""
-        known = traffic.identity(self._fitted, self._error_rate)
-        return traffic.Store(self._state, known, self._alarms, self._fitted.reference)
+    def _database(self) -> StateDatabase:
+        """The state, made when the first answers or labels have been read."""
+        identity = traffic.calibrator_identity(self._fitted, self._error_rate)
+        reference = self._fitted.reference
+        return StateDatabase(self._state, identity, self._alarm_settings, reference)
 
     def __enter__(self) -> Self:
         return self
@@ -80,26 +111,34 @@ class Monitors:
         self.close()
 
     def close(self) -> None:
-        """Close the state."""
-        if "_store" in vars(self):
-            self._store.close()
+        """Close the state.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> tracecal.Monitors("C.json", "closed.db").close()
+        """
+        if "_database" in vars(self):
+            self._database.close()
 
     def watch(
         self, answers: Answers, *, task: str | None = None, reading: Reading | None = None
-    ) -> traffic.Added:
-        """Watch answers in their order; those of known ids are left out and counted.
+    ) -> AddedCounts:
+        """Watch answers in their order; skip and count those of known ids.
 
         Parameters
         ----------
         answers : path, frame or rows
-            As of `read_answers`; invalid rows are skipped.
-        task, reading
-            As of `Calibrator.score`.
+            As of `read_answers`.
+        task : str, optional
+            The calibrator's task, where the answers name it otherwise.
+        reading : Reading, optional
+            How rows are read; by default invalid rows are skipped.
 
         Returns
         -------
-        tracecal.serving.monitoring.traffic.Added
-            How many were ``new``, ``watched``, ``repeated`` or ``contradicting``.
+        tracecal.serving.monitoring.counts.AddedCounts
+            How many answers were ``new``, ``watched``, ``repeated`` or ``contradicting``.
 
         Raises
         ------
@@ -115,25 +154,27 @@ class Monitors:
         """
         one_per = self._settings.one_per
         options = self._calibrator.reading((reading or Reading()).with_defaults(wrong_rows="skip"))
-        found = answers_in(
+        source = answers_in(
             answers,
             options,
-            keep_rows=lambda name, row: (
-                traffic.choice_of(name, row),
+            keep_rows=lambda example_id, row: (
+                *traffic.request_and_choice(example_id, row),
                 traffic.key_of(row, one_per),
             ),
         )
+        requests, choices, keys = zip(*source.rows, strict=True)
         if one_per is not None:
-            traffic.require_keys([key for _, key in found.rows], one_per)
-        task = task or found.metadata.get("task")
-        batch = traffic.watched(found.frame, self._fitted, self._error_rate, task)
-        ids = found.frame["example_id"].to_list()
-        told = self._store.add_in_parts(ids, batch, found.rows)
-        self._told += told
-        return told
+            traffic.require_keys(keys, one_per)
+        task = task or source.metadata.get("task")
+        batch = traffic.batch_of_answers(source.frame, self._fitted, self._error_rate, task)
+        ids = source.frame["example_id"].to_list()
+        keys = [key or request for key, request in zip(keys, requests, strict=True)]
+        counts = self._database.add_in_batches(ids, batch, keys, choices)
+        self._answer_counts += counts
+        return counts
 
-    def judge(self, labels: str | Path | Mapping[str, bool]) -> traffic.Added:
-        """Add labels of kept answers; a label waits until its answer is seen.
+    def judge(self, labels: str | Path | Mapping[str, bool]) -> AddedCounts:
+        """Add labels of kept answers; a label waits until its answer comes.
 
         Parameters
         ----------
@@ -142,7 +183,8 @@ class Monitors:
 
         Returns
         -------
-        tracecal.serving.monitoring.traffic.Added
+        tracecal.serving.monitoring.counts.AddedCounts
+            How many labels were ``new``, ``repeated`` or ``contradicting``.
 
         Examples
         --------
@@ -154,18 +196,55 @@ class Monitors:
         if isinstance(labels, Mapping):
             pairs = list(labels.items())
         else:
-            pairs, wrong = traffic.read_labels(labels)
-            if wrong:
-                LOGGER.warning("%s: left out %s", labels, describe_wrong_rows(wrong))
-        told = self._store.add_labels(pairs)
-        self._judged += told
-        return told
+            pairs, invalid = read_labels(labels)
+            if invalid:
+                LOGGER.warning("%s: left out %s", labels, describe_wrong_rows(invalid))
+        counts = self._database.add_labels(pairs)
+        self._label_counts += counts
+        return counts
 
     @property
     def alarms(self) -> list[str]:
-        """What each alarm says, a sentence each; empty where there is none."""
-        return list(traffic.sentences(self._store.state))
+        """A sentence for each alarm.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> with tracecal.Monitors("C.json", "state.db", error_rate=0.3) as monitors:
+        ...     monitors.alarms
+        []
+        """
+        return list(messages.alarm_sentences(self._database.state))
 
     def summary(self) -> str:
-        """What the command prints, of all that these monitors were given."""
-        return traffic.summary(self._store, self._told, self._judged)
+        """Return what ``tracecal watch`` prints of the calls so far.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> with tracecal.Monitors("C.json", "state.db", error_rate=0.3) as monitors:
+        ...     print(monitors.summary().splitlines()[-1])
+        no alarm
+        """
+        return messages.summary(self._database, self._answer_counts, self._label_counts)
+
+    def report(self) -> str:
+        """Draw the evidence of each monitor, and its limit, as a web page.
+
+        Returns
+        -------
+        str
+            HTML without scripts or links to other files.
+
+        Examples
+        --------
+        >>> import tracecal
+        >>> with tracecal.Monitors("C.json", "state.db", error_rate=0.3) as monitors:
+        ...     monitors.report().count("<svg")
+        6
+        """
+        return report.page(self._database, self._fitted)

@@ -15,15 +15,18 @@ from support.log_rows import TWO, chat, token
 from support.running import ASK, CHAT, OF_JSON, READING, events
 from support.upstream import CHUNKS, Upstream, piece, response
 from tracecal.answers.reading import Reading
-from tracecal.serving.proxy.confidence import Scorer, asked_processing, spelled
-from tracecal.serving.proxy.stream import Events, Stream
-from tracecal.serving.proxy.wire import FORMS, TooLargeError, trim
+from tracecal.serving.proxy.doubts import is_spelled
+from tracecal.serving.proxy.endpoints import ENDPOINTS, trim
+from tracecal.serving.proxy.events import EventSplitter
+from tracecal.serving.proxy.json_bodies import TooLargeError
+from tracecal.serving.proxy.scored_stream import ScoredStream
+from tracecal.serving.proxy.scorer import Scorer, processing_requested
 
 UNSTATED = Reading(vocabulary=1000)
 
 
 def confidence(of_top_k, answer, request, reading=READING):
-    return Scorer(of_top_k, reading, 0.3).of_answer(answer, request)
+    return Scorer(of_top_k, reading, 0.3).confidence(answer, request)
 
 
 # Reasons.
@@ -86,7 +89,7 @@ def test_what_score_warns_of_is_a_reason(of_top_k, request_of):
     assert found["probability"] is not None
     assert found["keep"] is None
     assert "it is not known of the answers" in found["reason"]
-    assert asked_processing({"temperature": 1.0, "top_p": None}) == "no"
+    assert processing_requested({"temperature": 1.0, "top_p": None}) == "no"
     for temperature in (0, 1):
         asked = ASK | {"temperature": temperature}
         assert confidence(of_top_k, chat(), asked, UNSTATED)["reason"] is None
@@ -107,7 +110,7 @@ def test_what_score_warns_of_is_a_reason(of_top_k, request_of):
     ],
 )
 def test_tokens_that_spell_the_answer(text, tokens, stops):
-    assert spelled(text, tokens, stops)
+    assert is_spelled(text, tokens, stops)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_tokens_that_spell_the_answer(text, tokens, stops):
     [("51", ["5"]), ("51", ["x", "51"]), ("51", ["51", " more", "<end>"]), ("b é", ["a \ufffd"])],
 )
 def test_tokens_that_do_not(text, tokens):
-    assert not spelled(text, tokens, [])
+    assert not is_spelled(text, tokens, [])
 
 
 def test_a_streamed_answer_after_reasoning_promises_nothing(client, monkeypatch):
@@ -163,8 +166,10 @@ def test_so_does_a_streamed_one(behind):
     thoughts = [piece("", [one]) for one in [*THOUGHT, *ENDING]]
     for chunk, one in zip(thoughts, THOUGHT, strict=False):
         chunk["choices"][0]["delta"] = {"reasoning_content": one["token"]}
-    stream = Stream(Scorer(behind, READING, 0.3), ASK, FORMS[CHAT], 10**6)
-    passed = [stream.event(b"data: " + json.dumps(one).encode()) for one in [*thoughts, *CHUNKS]]
+    stream = ScoredStream(Scorer(behind, READING, 0.3), ASK, ENDPOINTS[CHAT], 10**6)
+    passed = [
+        stream.score_event(b"data: " + json.dumps(one).encode()) for one in [*thoughts, *CHUNKS]
+    ]
     said = [json.loads(one.removeprefix(b"data: ")) for one in passed]
     (found,) = (
         one["confidence"] for chunk in said for one in chunk["choices"] if "confidence" in one
@@ -333,7 +338,7 @@ def test_lines_end_as_they_may_and_data_comes_in_several(client, end):
 @given(st.lists(st.sampled_from([b"a", b"data: x", b"\n", b"\r", b"\r\n"])), st.integers(1, 9))
 def test_events_are_the_same_wherever_their_bytes_are_cut(parts, step):
     def cut(content, step):
-        cutting = Events(1000)
+        cutting = EventSplitter(1000)
         found = [
             event
             for place in range(0, len(content), step)
@@ -341,7 +346,7 @@ def test_events_are_the_same_wherever_their_bytes_are_cut(parts, step):
         ]
         return [
             one
-            for event in [*found, cutting.rest()]
+            for event in [*found, bytes(cutting.pending)]
             if (one := event.replace(b"\r\n", b"\n").replace(b"\r", b"\n").strip(b"\n"))
         ]
 
@@ -358,7 +363,7 @@ def test_an_endless_event_is_one_error(client):
 
 
 def test_an_event_of_many_lines_takes_time_in_proportion_and_is_refused():
-    cut, chunk = Events(64_000_000), b"data: x\n" * 8192
+    cut, chunk = EventSplitter(64_000_000), b"data: x\n" * 8192
     start = time.process_time()
     for _ in range(400):
         assert cut.feed(chunk) == []
@@ -423,7 +428,7 @@ def test_scoring_an_answer_costs_few_times_what_parsing_it_does(of_top_k):
     answer = chat(made, "".join(one["token"] for one in made))
     reading = READING.model_copy(update={"stop_token": "included"})
     scorer, content = Scorer(of_top_k, reading, 0.3), json.dumps(answer)
-    assert scorer.of_answer(answer, ASK)["reason"] is None
+    assert scorer.confidence(answer, ASK)["reason"] is None
 
     def took(work):
         start = time.process_time()
@@ -432,7 +437,7 @@ def test_scoring_an_answer_costs_few_times_what_parsing_it_does(of_top_k):
         return time.process_time() - start
 
     pairs = [
-        (took(lambda: scorer.of_answer(answer, ASK)), took(lambda: json.loads(content)))
+        (took(lambda: scorer.confidence(answer, ASK)), took(lambda: json.loads(content)))
         for _ in range(7)
     ]
     assert np.median([ours / parsing for ours, parsing in pairs]) < 3.5

@@ -31,8 +31,8 @@ from tests.tracecal.serving.proxy.test_serve_watch import samples
 from tracecal.calibrator.schema import DEFAULT
 from tracecal.cli.main import COMMANDS, main
 from tracecal.io.files import write_json
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.watcher import Watcher
 
 SURE = [token("51", -0.25, TWO), token("<|im_end|>", -0.01, END)]
@@ -189,7 +189,7 @@ def test_an_answer_that_is_kept_is_not_escalated(both):
     with both(small(SURE, "51"), other) as http:
         whole = http.post(CHAT, json=ASK).json()["choices"][0]
         told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
-        assert http.proxy.escalation.counts == {"kept": 2}
+        assert http.proxy.escalation.outcomes == {"kept": 2}
     assert (whole["message"]["content"], text_of(told)) == ("51", "51")
     for confidence in (whole["confidence"], confidence_of(told)):
         assert confidence["keep"] is True and confidence["escalated"] is False
@@ -300,7 +300,7 @@ def test_several_choices_are_not_escalated_and_say_so(both, stream):
     other = large()
     with both(small(), other) as http:
         response = http.post(CHAT, json=ASK | {"n": 2, "stream": stream})
-        assert http.proxy.escalation.counts == {"several": 1}
+        assert http.proxy.escalation.outcomes == {"several": 1}
     told = (
         confidence_of(chunks(response)) if stream else response.json()["choices"][0]["confidence"]
     )
@@ -361,7 +361,7 @@ def test_where_the_large_server_fails_the_small_ones_answer_comes_back_marked(
 ):
     with both(small(), failing(trouble), timeout=1) as http:
         response = http.post(CHAT, json=ASK | {"stream": stream})
-        assert http.proxy.escalation.counts == {"failed": 1}
+        assert http.proxy.escalation.outcomes == {"failed": 1}
     if stream:
         told = chunks(response)
         text, confidence = text_of(told), confidence_of(told)
@@ -402,7 +402,7 @@ def test_a_large_stream_that_has_begun_may_take_its_time(both):
 def test_a_large_server_that_fails_midway_ends_the_stream_with_an_error(both):
     with both(small(), large(trouble="breaks midway")) as http:
         *begun, last = chunks(http.post(CHAT, json=ASK | {"stream": True}))
-        assert http.proxy.escalation.counts == {"failed": 1}
+        assert http.proxy.escalation.outcomes == {"failed": 1}
     assert text_of(begun) == "72"
     assert last["error"]["message"].startswith("the large server failed (")
 
@@ -459,7 +459,7 @@ def test_a_client_that_leaves_ends_its_request_to_either_server(both, waits_for,
         with by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST")):
             assert until(lambda: len(asked.asked) == 1)
         assert until(lambda: asked.left == 1)
-        assert until(lambda: http.proxy.running == 0)
+        assert until(lambda: http.proxy.n_running == 0)
 
 
 def test_a_client_that_leaves_a_held_stream_ends_it(both):
@@ -469,14 +469,14 @@ def test_a_client_that_leaves_a_held_stream_ends_it(both):
         with by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST")):
             assert until(lambda: len(one.asked) == 1)
         assert until(lambda: one.left == 1)
-        assert until(lambda: http.proxy.running == 0)
+        assert until(lambda: http.proxy.n_running == 0)
 
 
 def test_what_is_too_large_to_hold_back_is_passed_on_unescalated(both):
     other = large()
     with both(small(UNSURE * 40, "a" * 160), other, max_body=0.01) as http:
         told = chunks(http.post(CHAT, json=ASK | {"stream": True}))
-        assert http.proxy.escalation.counts == {"too_large": 1}
+        assert http.proxy.escalation.outcomes == {"too_large": 1}
     assert text_of(told) == "a" * 160
     assert "too large" in confidence_of(told)["escalation"]["why"]
     assert not other.asked
@@ -594,7 +594,7 @@ def test_a_promise_of_another_cascade_is_refused(
 
 def test_metrics_count_escalations(both, of_top_k, tmp_path):
     given = {"upstream": "http://x", "watch": str(tmp_path / "s.db")}
-    watcher = Watcher(of_top_k, 0.3, Settings(**given))
+    watcher = Watcher(of_top_k, 0.3, ProxySettings(**given))
     scorer = Scorer(of_top_k, READING, 0.3, watcher)
     with both(small(), large(), scorer) as http:
         for stream in (False, True):
@@ -616,5 +616,5 @@ def test_the_documents_commands_are_read_as_they_stand(monkeypatch):
     assert len(read) == 5
     serving = [given for given in read if "upstream" in given]
     for given in serving:
-        Settings(**{name: given[name] for name in Settings.model_fields})
+        ProxySettings(**{name: given[name] for name in ProxySettings.model_fields})
     assert [given["promise"] for given in serving] == [None, "below:0.02"]

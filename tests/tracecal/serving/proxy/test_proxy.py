@@ -24,8 +24,8 @@ from support.running import (
     until,
 )
 from support.upstream import Upstream
-from tracecal.serving.proxy.confidence import Scorer
 from tracecal.serving.proxy.proxy import Proxy
+from tracecal.serving.proxy.scorer import Scorer
 
 PACKED = OF_JSON | {"content-encoding": "gzip"}
 
@@ -149,17 +149,17 @@ def test_a_client_that_leaves_ends_its_request_to_the_server(client, path, strea
             with by_hand(str(http.base_url), asked_by_hand(path, body=body, method="POST")):
                 assert until(lambda count=count: len(upstream.asked) > count)
         assert until(lambda: upstream.left == 3)
-        assert http.proxy.running == 0
+        assert http.proxy.n_running == 0
 
 
 def test_a_client_that_leaves_before_the_first_byte_ends_its_stream(client, monkeypatch):
-    stream = Proxy._stream
+    stream = Proxy._answer_stream
 
     async def left(proxy, request, *answer):
         request.transport.close()
         return await stream(proxy, request, *answer)
 
-    monkeypatch.setattr(Proxy, "_stream", left)
+    monkeypatch.setattr(Proxy, "_answer_stream", left)
     upstream = Answering(_hang)
     body = json.dumps(ASK | {"stream": True}).encode()
     with (
@@ -180,7 +180,7 @@ def test_a_full_proxy_says_so_at_once_and_recovers(client):
             by_hand(str(http.base_url), asked_by_hand(CHAT, body=body, method="POST"))
             for _ in range(2)
         ]
-        assert until(lambda: http.proxy.running == 2)
+        assert until(lambda: http.proxy.n_running == 2)
         before = time.monotonic()
         response = http.get("/v1/models")
         assert time.monotonic() - before < PROMPTLY

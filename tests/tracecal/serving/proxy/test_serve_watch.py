@@ -1,8 +1,7 @@
-"""`serve --watch`: alarms, metrics and the page, and failures that leave answers as they are."""
+"""`serve --watch`: alarms and metrics, and failures that leave answers as they are."""
 
 import multiprocessing
 import os
-import re
 import sqlite3
 import time
 import zlib
@@ -25,11 +24,14 @@ from tracecal.calibrator.scoring import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
 from tracecal.explorer.of_file import asked
-from tracecal.serving.monitoring.state import AlarmSettings, Batch
-from tracecal.serving.monitoring.traffic import Store, watched
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.settings import Settings
-from tracecal.serving.proxy.watch_page import Metrics, page
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.database import StateDatabase
+from tracecal.serving.monitoring.report import page
+from tracecal.serving.monitoring.state import AlarmSettings
+from tracecal.serving.monitoring.traffic import batch_of_answers
+from tracecal.serving.proxy.metrics import Metrics
+from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.watcher import Watcher
 
 KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
@@ -39,7 +41,7 @@ KEPT = {"probability": 0.9, "keep": True, "reason": None, "error_rate": 0.5}
 def watching(of_top_k, tmp_path):
     def watcher(**more):
         given = {"upstream": "http://x", "watch": str(tmp_path / "s.db"), "answers_per_alarm": 1000}
-        return Watcher(of_top_k, 0.5, Settings(**given | more))
+        return Watcher(of_top_k, 0.5, ProxySettings(**given | more))
 
     return watcher
 
@@ -50,9 +52,9 @@ def shown(watcher, frame, factor=1.0):
     for row in frame.iter_rows(named=True):
         trace = (np.array(row[name]) * factor for name in ("surprisal", "entropy"))
         inputs = answer_inputs(watcher.fitted, *trace)[0], len(row["surprisal"])
-        told.append(watcher.seen({}, {}, KEPT, inputs))
-    watcher._ending.set()
-    watcher._run()
+        told.append(watcher.observe({}, {}, KEPT, inputs))
+    watcher.stop()
+    watcher.run()
     return told
 
 
@@ -84,73 +86,28 @@ def test_after_an_alarm_answers_are_no_longer_kept_and_a_restart_knows_it(
     assert "the probability changed" in watcher.reason
     assert caplog.text.count("ALARM") == 1
     again = watching(on_alarm=on_alarm)
-    assert again.state.answers == 300
-    confidence = again.seen({}, {}, KEPT, None)
+    assert again.state.n_watched == 300
+    confidence = again.observe({}, {}, KEPT, None)
     if on_alarm == "warn":
         assert confidence == KEPT
     else:
         assert confidence == KEPT | {"keep": None, "reason": again.reason}
 
 
-def test_metrics_and_the_page_tell_of_it(watching):
+def test_metrics_tell_of_it(watching):
     watcher = watching()
     shown(watcher, answers(60, seed=3))
-    watcher.seen({}, {}, KEPT | {"probability": None, "keep": None}, None)
+    watcher.observe({}, {}, KEPT | {"probability": None, "keep": None}, None)
     told = samples(generate_latest(Metrics(watcher).registry).decode())
     assert told['tracecal_answers_total{keep="true"}'] == 60
     assert told['tracecal_answers_total{keep="unknown"}'] == 1
     assert told["tracecal_watching"] == 1
     assert told['tracecal_evidence_limit{monitor="probability"}'] == 8000
-    assert told['tracecal_evidence{monitor="length"}'] == watcher.state.monitors["length"].total
+    assert told['tracecal_evidence{monitor="length"}'] == watcher.state.monitors["length"].evidence
     assert told['tracecal_request_seconds_bucket{le="+Inf"}'] == 0
-    made = page(watcher)
-    assert made.count("<svg") == 7
     assert told['tracecal_state_answers{which="seen"}'] == 60
     assert told['tracecal_state_answers{which="watched"}'] == 60
     assert told["tracecal_neighbours_alike"] == 0
-    assert "60 of 60 answers watched, one of each request" in made
-    assert "WARNING" not in made
-    assert "No alarm." in made
-
-
-def test_the_page_says_what_evidence_is_and_when_answers_came(watching, monkeypatch):
-    watcher = watching()
-    store = watcher.opened()
-    begun = time.time() - 7200
-    for place in range(5):
-        monkeypatch.setattr(time, "time", lambda place=place: begun + 1800 * place)
-        values = (np.full(20, value) for value in (0.5, 3.0, 1.0))
-        store.add_answers([f"{place}n{n}" for n in range(20)], Batch(*values))
-    made = page(watcher)
-    for answer, hours in ((1, 0), (51, 1), (100, 2)):
-        told = time.strftime("%d %b %H:%M", time.gmtime(begun + 3600 * hours))
-        assert f"<span>answer {answer}\n{told}</span>" in made
-    assert made.count("Evidence is what bets") == 1
-    assert "at most once in 1,000 answers on average, that of labels ever with a chance" in made
-    assert "No answer has a decision" not in made
-
-
-@pytest.mark.parametrize(
-    "error_rate, probability, why",
-    [
-        (0.05, 0.7, "19 of the 81 most confident answers tested first are incorrect"),
-        (0.5, np.nan, "none has a probability"),
-        (0.5, 0.7, None),
-    ],
-)
-def test_answers_of_which_none_has_a_decision_are_told_of_loudly(
-    of_top_k, tmp_path, error_rate, probability, why
-):
-    settings = Settings(upstream="http://x", watch=str(tmp_path / "s.db"))
-    watcher = Watcher(of_top_k, error_rate, settings)
-    store = watcher.opened()
-    assert 'class="alarm loud"' not in page(watcher)
-    values = (np.full(60, value) for value in (probability, 3.0, np.nan))
-    store.add_answers([str(n) for n in range(60)], Batch(*values))
-    made = page(watcher)
-    assert 'class="alarm loud"' in made
-    said = "No answer has a decision, 60 of 60: calibrate on answers like these"
-    assert said + (f" ({why}" if why else ".") in made
 
 
 def test_one_answer_of_each_request_is_watched_or_of_each_value_that_the_user_names(watching):
@@ -162,18 +119,17 @@ def test_one_answer_of_each_request_is_watched_or_of_each_value_that_the_user_na
             request = {"user": f"Ann{place % 2}", "n": 3}
             for index in (2, 0, 1):
                 answer = {"id": f"x{place}", "choices": [{"index": index}]}
-                watcher.seen(answer, request, KEPT, inputs)
-        watcher._ending.set()
-        watcher._run()
+                watcher.observe(answer, request, KEPT, inputs)
+        watcher.stop()
+        watcher.run()
         assert watcher.failure is None
         told = samples(generate_latest(Metrics(watcher).registry).decode())
         assert told['tracecal_state_answers{which="seen"}'] == 18
         assert told['tracecal_state_answers{which="watched"}'] == expected
-        assert f"{expected} of 18 answers watched, one of each" in page(watcher)
-        assert "Ann0" not in str(watcher.opened().rows("SELECT * FROM answers"))
+        assert "Ann0" not in str(watcher.open_database().query("SELECT * FROM answers"))
 
 
-def test_alike_neighbours_are_told_in_the_log_the_metrics_and_on_the_page(watching, caplog):
+def test_alike_neighbours_are_told_in_the_log_and_the_metrics(watching, caplog):
     watcher = watching(answers_per_alarm=100_000)
     shown(watcher, pl.concat([answers(150, seed=3)] * 2).sort("example_id"))
     assert caplog.text.count("neighbouring answers are alike") == 1
@@ -182,13 +138,12 @@ def test_alike_neighbours_are_told_in_the_log_the_metrics_and_on_the_page(watchi
         samples(generate_latest(Metrics(watcher).registry).decode())["tracecal_neighbours_alike"]
         == 1
     )
-    assert "WARNING: neighbouring answers are alike" in page(watcher)
 
 
 def test_a_deleted_state_leaves_answers_as_they_are_and_is_told(watching, tmp_path, caplog):
     watcher = watching()
-    store = watcher.opened()
-    watcher.opened = lambda: store
+    store = watcher.open_database()
+    watcher.open_database = lambda: store
     shown(watcher, answers(10, seed=3))
     (tmp_path / "s.db").unlink()
     assert shown(watcher, answers(10, seed=4)) == [KEPT] * 10
@@ -213,64 +168,35 @@ def test_the_proxy_watches_what_it_answers(watching, of_top_k):
         for stream in (False, True):
             asked = http.post(CHAT, json=ASK | {"stream": stream})
             assert asked.status_code == 200
-        assert until(lambda: watcher.state.answers)
+        assert until(lambda: watcher.state.n_watched)
         told = samples(http.get("/metrics").text)
         assert told['tracecal_requests_total{status="200"}'] == 2
         assert told["tracecal_request_seconds_count"] == 2
-        assert http.get("/watch").text.count("<svg") == 7
     assert watcher.failure is None
-
-
-def test_the_page_of_many_answers_is_as_small_as_that_of_few(watching, monkeypatch):
-    watcher, n, read = watching(), 5000, []
-    rng = np.random.default_rng(0)
-    probability, kept = rng.beta(1, 2, n), rng.random(n) < np.linspace(0, 1, n)
-    store = watcher.opened()
-    for first in range(0, n, 10):
-        part = slice(first, first + 10)
-        batch = Batch(probability[part], np.ones(10), kept[part].astype(float))
-        store.add_answers([str(place) for place in range(first, first + 10)], batch)
-    rows = Store.rows
-    monkeypatch.setattr(Store, "rows", lambda *a: read.append(rows(*a)) or read[-1])
-    made = page(watcher)
-    assert max(map(len, read)) == 200
-    heights = [float(one) for one in re.findall(r'class="own".* height="([\d.]+)"', made)]
-    counted = np.histogram(probability, 20, (0, 1))[0]
-    assert np.array(heights) / sum(heights) == pytest.approx(counted / n, abs=1e-3)
-    points = re.findall(r'points="([^"]*)"', made)[0].split()
-    shares = [1 - float(point.split(",")[1]) / 160 for point in points]
-    assert shares == pytest.approx(kept.reshape(200, 25).mean(1), abs=1e-3)
-    assert "answer 5,000" in made
 
 
 def test_a_clock_that_goes_backwards_moves_nothing(watching, monkeypatch):
     """From a year ahead to now, a day back and to the beginning of time."""
     watcher, now = watching(), time.time()
-    store = watcher.opened()
+    store = watcher.open_database()
     for place, clock in enumerate((now + 3e7, now, now - 86_400, 0.0, now)):
         monkeypatch.setattr(time, "time", lambda clock=clock: clock)
         values = (np.full(30, value) for value in (0.5, 3.0, 1.0))
         ids = [f"{place}n{n}" for n in range(30)]
-        store.add_given(ids, Batch(*values), [b""] * 30, 100, ids, [0] * 30)
-        made = page(watcher)
+        store.add_served(ids, Batch(*values), [b""] * 30, 100, ids, [0] * 30)
+        made = page(store, watcher.fitted)
         assert f"{30 * (place + 1)} answers watched" in made
-        assert made.count("<svg") == 7 and "nan" not in made
-    rows = store.rows("SELECT place FROM answers ORDER BY place")
+        assert made.count("<svg") == 5 and "nan" not in made
+    rows = store.query("SELECT place FROM answers ORDER BY place")
     assert [place for (place,) in rows] == [*range(1, 151)]
-    assert "answer 150" in made
-    assert "120 answers, in their order" in made  # those of 1970 are older than a week
+    assert "answer 30</text>" in made
 
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&<svg onload=alert(2)>{{ 7 * 7 }}"
 
 
-def test_no_text_of_a_server_or_a_state_becomes_part_of_the_page(
-    of_top_k, tmp_path, browser, watching
-):
-    """Nor of the log. What names a state is shown, as text."""
-    folder = tmp_path / HOSTILE.replace("/", "")
-    folder.mkdir()
-    watcher = watching(watch=str(folder / "s.db"), keep_texts=100)
+def test_no_text_of_a_server_becomes_part_of_the_metrics(of_top_k, tmp_path, watching):
+    watcher = watching(keep_texts=100)
     whole = chat(text=HOSTILE) | {"id": HOSTILE, "model": HOSTILE}
     with (
         Upstream(whole).serving() as before,
@@ -278,24 +204,20 @@ def test_no_text_of_a_server_or_a_state_becomes_part_of_the_page(
         httpx.Client(base_url=serving.url, timeout=60) as http,
     ):
         assert http.post(CHAT, json=ASK | {"user": HOSTILE}).status_code == 200
-        assert until(lambda: watcher.state.answers)
-        told = [http.get(path).text for path in ("/watch", "/metrics")]
-        assert not any("script>" in one or "onload" in one or "7 * 7" in one for one in told)
-        watcher.failure = f"{watcher.path} is full"
-        browser.visit(f"{serving.url}/watch")
-        assert f"{watcher.path} is full" in browser.ask("document.body.textContent")
-        assert browser.ask("document.querySelectorAll('script, [onload]').length") == 0
-        assert not browser.complaints
-    assert samples(told[1])["tracecal_watching"] == 1
+        assert until(lambda: watcher.state.n_watched)
+        metrics = http.get("/metrics").text
+    assert not any(text in metrics for text in ("script>", "onload", "7 * 7"))
+    assert samples(metrics)["tracecal_watching"] == 1
+    assert "script>" not in page(watcher.open_database(), watcher.fitted)
 
 
 def _write(name, path, settings):
-    store = Store(path, "one", settings)
+    store = StateDatabase(path, "one", settings)
     for first in range(0, 200, 5):
         ids = [f"{name}{place}" for place in range(first, first + 5)]
         values = (np.full(5, value) for value in (0.5, 3.0, 1.0))
         ids = ["same", *ids[1:]]
-        store.add_given(ids, Batch(*values), [b'{"a": 1}'] * 5, 100, ids, [0] * 5)
+        store.add_served(ids, Batch(*values), [b'{"a": 1}'] * 5, 100, ids, [0] * 5)
         store.add_labels([(ids[1], True), ("same", False)])
 
 
@@ -311,54 +233,25 @@ def test_writers_of_one_state_at_once_lose_and_repeat_nothing(tmp_path):
     for one in writers:
         one.join(120)
     assert [one.exitcode for one in writers] == [0, 0, 0]
-    store = Store(path, "one", settings)
-    rows = store.rows("SELECT place, id FROM answers ORDER BY place")
+    store = StateDatabase(path, "one", settings)
+    rows = store.query("SELECT place, id FROM answers ORDER BY place")
     assert [place for place, _ in rows] == [*range(1, 601)]
     assert sum(name.split("@")[0] == "same" for _, name in rows) == 120
     assert {f"{one}{place}" for one in "abc" for place in range(200) if place % 5} < dict(
         (name, place) for place, name in rows
     ).keys()
-    assert store.state.answers == 600
-    kept = store.rows("SELECT place FROM texts ORDER BY place")
+    assert store.state.n_watched == 600
+    kept = store.query("SELECT place FROM texts ORDER BY place")
     assert [place for (place,) in kept] == [*range(501, 601)]
     counts = store.counts()
     assert counts["used"] + counts["waiting"] + counts["not kept"] == 121
 
 
-BOX = "getBoundingClientRect()"
-
-
-@pytest.mark.parametrize(("width", "columns"), [(1280, 2), (390, 1)])
-def test_the_page_fits_a_window_and_asks_for_nothing_else(
-    watching, browser, of_top_k, width, columns
-):
-    watcher = watching()
-    shown(watcher, answers(150, seed=3))
-    shown(watcher, answers(150, seed=4), 0.1)
-    with proxied(Scorer(of_top_k, READING, 0.5, watcher), "http://127.0.0.1:1") as serving:
-        browser.resize(width, 900)
-        browser.visit(f"{serving.url}/watch")
-    assert browser.requests == [f"{serving.url}/watch"]
-    assert not browser.complaints
-    assert browser.ask("document.querySelector('.alarm').innerText").startswith("ALARM: the prob")
-    assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
-    left = browser.ask(f"[...document.querySelectorAll('svg')].map(one => one.{BOX}.left)")
-    assert len(left) == 7
-    assert len(set(left)) == columns
-    # Bars stand on the axis, which is the picture's lower border.
-    axis, *bars = browser.ask(
-        f"[...document.querySelectorAll('svg')[0].querySelectorAll('rect')].map(one => one.{BOX})"
-        f".reduce((all, one) => [...all, one.bottom], [document.querySelector('svg').{BOX}.bottom])"
-    )
-    assert len(bars) == 40
-    assert bars == pytest.approx([axis - 1] * 40, abs=0.5)
-
-
 def test_it_sees_the_values_that_the_same_answers_have_in_a_file(watching, of_top_k):
     watcher, frame = watching(), answers(40, seed=3)
     shown(watcher, frame)
-    rows = watcher.opened().rows("SELECT probability, length FROM answers ORDER BY place")
-    expected = watched(frame, of_top_k, None)
+    rows = watcher.open_database().query("SELECT probability, length FROM answers ORDER BY place")
+    expected = batch_of_answers(frame, of_top_k, None)
     np.testing.assert_allclose(
         np.array(rows).T, [expected.probability, expected.length], rtol=1e-12
     )
@@ -390,7 +283,7 @@ def answered(watcher, number):
         httpx.Client(base_url=serving.url, timeout=60) as http,
     ):
         got = [http.post(CHAT, json=body | {"user": str(n)}).json() for n in range(number)]
-        assert until(lambda: watcher.state.answers == number)
+        assert until(lambda: watcher.state.n_watched == number)
     assert watcher.failure is None
     return [one["choices"][0]["confidence"] for one in got]
 
@@ -402,7 +295,7 @@ def test_no_text_is_stored_unless_asked_for(watching, tmp_path):
     assert any(b"history" in content for content in files)
     for text in (PROMPT, "tallest", *WORDS):
         assert not any(text.encode() in content for content in files)
-    assert watcher.opened().rows("SELECT count(*) FROM texts") == [(0,)]
+    assert watcher.open_database().query("SELECT count(*) FROM texts") == [(0,)]
     with pytest.raises(InputError, match="holds no texts: 'tracecal serve --keep-texts'"):
         read_file(tmp_path / "s.db")
 
@@ -443,7 +336,7 @@ def test_answers_whose_server_repeats_their_ids_are_each_watched_with_its_own_te
         for _ in words:
             given = http.post(CHAT, json=ASK).json()
             assert given["id"] == "chatcmpl-0"
-        assert until(lambda: watcher.state.answers == 4)
+        assert until(lambda: watcher.state.n_watched == 4)
         told = samples(http.get("/metrics").text)
     assert told["tracecal_repeated_ids_total"] == 3
     assert caplog.text.count("the server repeats ids of answers") == 1
@@ -451,20 +344,20 @@ def test_answers_whose_server_repeats_their_ids_are_each_watched_with_its_own_te
     names = ["chatcmpl-0", *(f"chatcmpl-0@{place}" for place in (2, 3, 4))]
     assert read["example_id"].to_list() == names
     assert read["answer"].to_list() == words
-    rows = watcher.opened().rows("SELECT id, probability FROM answers ORDER BY place")
+    rows = watcher.open_database().query("SELECT id, probability FROM answers ORDER BY place")
     assert [name for name, _ in rows] == names
-    expected = watched(read, of_top_k, None).probability
+    expected = batch_of_answers(read, of_top_k, None).probability
     np.testing.assert_allclose([probability for _, probability in rows], expected, rtol=1e-6)
 
 
 def test_a_hostile_id_cannot_take_anothers_name(watching):
-    store = watching().opened()
+    store = watching().open_database()
 
     def given(*ids):
         values = (np.full(len(ids), value) for value in (0.5, 3.0, 1.0))
         choices = [0] * len(ids)
-        repeated = store.add_given(ids, Batch(*values), [b""] * len(ids), None, ids, choices)
-        rows = store.rows("SELECT id FROM answers ORDER BY place")
+        repeated = store.add_served(ids, Batch(*values), [b""] * len(ids), None, ids, choices)
+        rows = store.query("SELECT id FROM answers ORDER BY place")
         return repeated, [name for (name,) in rows][-len(ids) :]
 
     assert given("a@2", "a", "a", "a") == (2, ["a@2", "a", "a@3", "a@4"])

@@ -9,8 +9,8 @@ from aiohttp import web
 from support.running import ASK, CHAT, OF_JSON, READING, asked_by_hand, by_hand, proxied
 from support.upstream import Background, Upstream
 from tracecal.cli.main import main
-from tracecal.serving.proxy.confidence import Scorer
-from tracecal.serving.proxy.settings import Settings
+from tracecal.serving.proxy.scorer import Scorer
+from tracecal.serving.proxy.settings import ProxySettings
 from tracecal.serving.proxy.watcher import Watcher
 
 PAGE = """<!doctype html><title>a page</title>
@@ -27,7 +27,7 @@ def watched(of_top_k, tmp_path):
 
     def serving(**settings):
         given = {"upstream": "http://x", "watch": str(tmp_path / "s.db")}
-        watcher = Watcher(of_top_k, 0.3, Settings(**given))
+        watcher = Watcher(of_top_k, 0.3, ProxySettings(**given))
         found = proxied(Scorer(of_top_k, READING, 0.3, watcher), behind.url, **settings)
         found.upstream = upstream
         return found
@@ -59,7 +59,7 @@ def test_a_page_of_another_site_reaches_nobody(watched, browser):
         form = f"document.forms[0].action = {proxy.url + CHAT!r}, document.forms[0].submit()"
         browser.ask(form)
         browser.wait_for("frames.reply.length === 0 && performance.now() > 500")
-        for path in ("/watch", "/metrics", "/v1/models"):
+        for path in ("/metrics", "/v1/models"):
             told = browser.ask(
                 f"fetch({proxy.url + path!r}).then(one => one.text()).catch(e => 'no')"
             )
@@ -70,20 +70,20 @@ def test_a_page_of_another_site_reaches_nobody(watched, browser):
 def test_nor_does_a_site_whose_name_was_pointed_at_this_machine(watched, browser):
     with watched() as proxy:
         port = proxy.url.rpartition(":")[2]
-        browser.visit(f"http://evil.example:{port}/watch")
+        browser.visit(f"http://evil.example:{port}/metrics")
         assert "not known as 'evil.example:" in browser.ask("document.body.innerText")
         told = browser.ask(asking(CHAT, {"headers": OF_JSON}))
         assert "--allow-host" in told
         assert not proxy.upstream.asked
-        browser.visit(f"{proxy.url}/watch")
-        assert "What the proxy watches" in browser.ask("document.body.innerText")
+        browser.visit(f"{proxy.url}/metrics")
+        assert "tracecal_watching" in browser.ask("document.body.innerText")
 
 
 def test_a_setting_names_other_names_and_pages(watched, browser):
     with watched(allow_host=["Proxy.example"]) as proxy:
         port = proxy.url.rpartition(":")[2]
-        browser.visit(f"http://proxy.example:{port}/watch")
-        assert "What the proxy watches" in browser.ask("document.body.innerText")
+        browser.visit(f"http://proxy.example:{port}/metrics")
+        assert "tracecal_watching" in browser.ask("document.body.innerText")
         told = browser.ask(asking(CHAT, {"headers": OF_JSON}))
         assert '"confidence"' in told
     with site() as other, watched(allow_origin=[other.url]) as proxy:
@@ -91,7 +91,7 @@ def test_a_setting_names_other_names_and_pages(watched, browser):
         assert '"confidence"' in httpx.post(proxy.url + CHAT, **asked).text
 
 
-@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings", "/watch", "/metrics", "/v1/models"])
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings", "/metrics", "/v1/models"])
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -106,7 +106,7 @@ def test_a_setting_names_other_names_and_pages(watched, browser):
     ],
 )
 def test_foreign_hosts_and_origins_are_refused_on_every_path(watched, path, headers, status):
-    method = "GET" if path in ("/watch", "/metrics", "/v1/models") else "POST"
+    method = "GET" if path in ("/metrics", "/v1/models") else "POST"
     with watched() as proxy:
         sent = {"content": json.dumps(ASK)} if method == "POST" else {}
         found = httpx.request(method, proxy.url + path, headers=OF_JSON | headers, **sent)

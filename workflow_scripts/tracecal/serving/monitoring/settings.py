@@ -4,38 +4,33 @@ from pydantic import Field, model_validator
 
 from tracecal.io.settings import Strict
 
-# Unless others are stated: answers in which a monitor may raise a false alarm once on average, and
-# the chance of a false alarm about the error rate.
-PER_ALARM, CHANCE = 10_000, 0.05
-SHORTEST = 100  # blocks in which a false alarm is allowed once on average
+ANSWERS_PER_ALARM = 10_000  # default: one false alarm in so many answers, on average
+ERROR_ALARM_CHANCE = 0.05  # default: chance of ever raising a false alarm about the error rate
+MIN_BLOCKS_PER_ALARM = 100  # blocks per false alarm, on average
 
 
-class Watching(Strict):
-    """How often false alarms are allowed, and what is watched as one."""
+class MonitorSettings(Strict):
+    """How rare false alarms are, and which answers count as one."""
 
     answers_per_alarm: int = Field(
-        PER_ALARM,
-        ge=100,
-        description="answers with one false alarm on average",
+        ANSWERS_PER_ALARM, ge=100, description="answers with one false alarm on average"
     )
     chance: float = Field(
-        CHANCE, gt=0, lt=1, description="of ever raising a false alarm about the error rate"
+        ERROR_ALARM_CHANCE,
+        gt=0,
+        lt=1,
+        description="of ever raising a false alarm about the error rate",
     )
-    block: int = Field(
-        1,
-        ge=1,
-        description="answers watched as one, where neighbours are alike",
-    )
+    block: int = Field(1, ge=1, description="answers watched as one, where neighbours are alike")
     one_per: str | None = Field(
-        None,
-        description="watch one answer of each value at this path of a row",
+        None, description="watch one answer of each value at this path of a row"
     )
 
     @model_validator(mode="after")
-    def _raises_no_alarm_at_once(self) -> "Watching":
-        if self.block > self.answers_per_alarm / SHORTEST:
+    def _has_enough_blocks(self) -> "MonitorSettings":
+        if self.block > self.answers_per_alarm / MIN_BLOCKS_PER_ALARM:
             raise ValueError(
-                f"--block {self.block} is too long: at most --answers-per-alarm / {SHORTEST}, "
-                f"{self.answers_per_alarm // SHORTEST}"
+                f"--block {self.block} is too long: at most --answers-per-alarm / "
+                f"{MIN_BLOCKS_PER_ALARM}, {self.answers_per_alarm // MIN_BLOCKS_PER_ALARM}"
             )
         return self

@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
-from tracecal.serving.monitoring.settings import Watching
+from tracecal.serving.monitoring.settings import MonitorSettings
 
 KEY_ENV = "TRACECAL_ESCALATE_KEY"
 
 
-class Settings(Watching):
+class ProxySettings(MonitorSettings):
     """Where the proxy listens, what it asks of which server, and its limits."""
 
     upstream: str = Field(description="the server's address, such as http://localhost:8000")
@@ -104,13 +104,13 @@ class Settings(Watching):
         return value
 
     @model_validator(mode="after")
-    def _keeps_texts_in_a_state(self) -> "Settings":
+    def _keeps_texts_in_a_state(self) -> "ProxySettings":
         if self.keep_texts is not None and self.watch is None:
             raise ValueError("--keep-texts needs --watch, whose state holds them")
         return self
 
     @model_validator(mode="after")
-    def _escalates_wholly_or_not_at_all(self) -> "Settings":
+    def _escalates_wholly_or_not_at_all(self) -> "ProxySettings":
         of_escalation = [
             name for name in type(self).model_fields if name.startswith(("escalate_", "promise"))
         ]
@@ -121,6 +121,6 @@ class Settings(Watching):
         return self
 
     @property
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """`max_body` in bytes."""
         return int(self.max_body * 1e6)

@@ -1,7 +1,7 @@
-"""The monitors behind the proxy: a thread that watches what was answered, and withholds `keep`.
+"""The monitors behind the proxy: a thread that watches the answers, and withholds `keep`.
 
-Nothing of it is on an answer's way but a queue: what fails here leaves answers as they are, and the
-log, `/metrics` and `/watch` say that nothing is watched.
+An answer waits for nothing but a queue. A failure here leaves answers as they are: the log and
+`/metrics` say that nothing is watched.
 """
 
 import sqlite3
@@ -16,171 +16,217 @@ import orjson
 from tracecal.calibrator.schema import Fitted
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
-from tracecal.serving.monitoring.settings import Watching
+from tracecal.serving.monitoring.database import StateDatabase
+from tracecal.serving.monitoring.messages import alarm_sentences, dependence_warning
+from tracecal.serving.monitoring.settings import MonitorSettings
 from tracecal.serving.monitoring.traffic import (
-    Store,
     alarm_settings,
-    alike,
-    identity,
+    batch_of_inputs,
+    calibrator_identity,
     key_of,
-    of_inputs,
-    sentences,
 )
-from tracecal.serving.proxy.settings import Settings
-from tracecal.serving.proxy.wire import Object
+from tracecal.serving.proxy.json_bodies import Object
+from tracecal.serving.proxy.settings import ProxySettings
 
 INTERVAL = 0.5  # seconds between two batches
-MOST_WAITING, MOST_AT_ONCE = 20_000, 1000  # answers
-MOST_TEXT = 2**26  # bytes of texts that wait; while there are more the texts of others are not kept
+MAX_QUEUED, BATCH_SIZE = 20_000, 1000  # answers
+MAX_TEXT_BYTES = 2**26  # of queued texts; beyond it texts are not kept
 Inputs = tuple[np.ndarray, int]  # a calibrator's inputs [d] of an answer, and its length
 
 
-class Waiting(NamedTuple):
-    """An answer that is not watched yet, and which choice of its request it is.
+class QueuedAnswer(NamedTuple):
+    """An answer that is not watched yet.
 
-    `row` is empty where texts are not kept.
+    Attributes
+    ----------
+    example_id, key : str
+        Its id, and what it shares with others.
+    choice : int
+        Its number among the choices of its request.
+    inputs : Inputs, optional
+        None where unknown.
+    kept : float
+        1 or 0; NaN where not decided.
+    row : bytes
+        Its request and response as JSON; empty where texts are not kept.
     """
 
-    name: str
+    example_id: str
     key: str
     choice: int
     inputs: Inputs | None
-    keep: float
+    kept: float
     row: bytes
 
 
 class Watcher:
-    """Watches answers with the state at `settings.watch`; raises `InputError` where it cannot.
+    """Watches answers with the state file of `settings.watch`.
 
-    `reason` says why answers are no longer kept, null where no alarm was raised; `failure` why
-    nothing is watched; `warning` that neighbours are alike. `answers` counts them by what was told
-    of keeping them, `repeated` those whose id their server had given before.
+    Attributes
+    ----------
+    reason : str, optional
+        Why answers are no longer kept; None before an alarm.
+    failure : str, optional
+        Why nothing is watched; None while all is well.
+    warning : str, optional
+        That neighbours are alike.
+    keeps : Counter of str
+        Answers by their `keep` before an alarm: true, false, none or unknown.
+    n_unwatched, n_repeated : int
+        Answers that did not fit the queue, and answers whose id their server had given before.
+
+    Raises
+    ------
+    InputError
+        Where the state or the calibrator cannot be used.
     """
 
-    def __init__(self, fitted: Fitted, error_rate: float | None, settings: Settings) -> None:
+    def __init__(self, fitted: Fitted, error_rate: float | None, settings: ProxySettings) -> None:
         self.fitted, self.error_rate, self.path = fitted, error_rate, str(settings.watch)
-        options = {name: getattr(settings, name) for name in Watching.model_fields}
-        self.alarm_settings = alarm_settings(fitted, Watching(**options), error_rate)
-        self.keep_texts = settings.keep_texts
+        options = {name: getattr(settings, name) for name in MonitorSettings.model_fields}
+        self.alarm_settings = alarm_settings(fitted, MonitorSettings(**options), error_rate)
+        self.n_texts = settings.keep_texts
         self.withholds = settings.on_alarm == "withhold"
         self.reason: str | None = None
         self.failure: str | None = None
         self.warning: str | None = None
-        self.answers: Counter[str] = Counter()
-        self.unwatched = self.repeated = 0
-        self._waiting: deque[Waiting] = deque()
-        self._held, self._counting = 0, threading.Lock()  # bytes of the texts that wait
-        self._ending = threading.Event()
+        self.keeps: Counter[str] = Counter()
+        self.n_unwatched = self.n_repeated = 0
+        self._queue: deque[QueuedAnswer] = deque()
+        self._text_bytes, self._text_lock = 0, threading.Lock()
+        self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        store = self.opened()
-        self.state = store.state
-        self._alarmed(store)
-        store.close()
+        database = self.open_database()
+        self.state = database.state
+        self._note_alarms(database)
+        database.close()
 
-    def opened(self) -> Store:
-        """The state, for the thread that asks for it."""
-        own = identity(self.fitted, self.error_rate)
-        private = self.keep_texts is not None
-        return Store(self.path, own, self.alarm_settings, self.fitted.reference, private)
+    def open_database(self) -> StateDatabase:
+        """Open the state, for the calling thread."""
+        return StateDatabase(
+            self.path,
+            calibrator_identity(self.fitted, self.error_rate),
+            self.alarm_settings,
+            self.fitted.reference,
+            private=self.n_texts is not None,
+        )
 
     def start(self) -> None:
-        """Watch from now on."""
-        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
+        """Watch in a thread from now on."""
+        self._thread = threading.Thread(target=self.run, name="watcher", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch what is waiting, and end."""
-        self._ending.set()
+        """Watch the queued answers, and end the thread."""
+        self._stopping.set()
         if self._thread is not None:
             self._thread.join(10 * INTERVAL)
 
-    def seen(
+    def observe(
         self, answer: Object, request: Object, confidence: Object, inputs: Inputs | None
     ) -> Object:
-        """An answer's confidence, without `keep` after an alarm; null `inputs` are not known."""
+        """Queue an answer; return its confidence, without `keep` after an alarm.
+
+        Parameters
+        ----------
+        answer, request, confidence : dict
+            The answer of one choice.
+        inputs : Inputs, optional
+            None where the answer has no probability.
+        """
         keep = confidence["keep"]
-        kind = "unknown" if confidence["probability"] is None else str(keep).lower()
-        self.answers[kind] += 1
-        if len(self._waiting) < MOST_WAITING:
-            name, number = _name(answer)
-            own = f"{name}#{number}" if number else name
+        is_unknown = confidence["probability"] is None
+        self.keeps["unknown" if is_unknown else str(keep).lower()] += 1
+        if len(self._queue) < MAX_QUEUED:
+            request_id, choice = _request_and_choice(answer)
             row = {"request": request, "response": answer}
-            key = key_of(row, self.alarm_settings.one_per) or name
-            kept = np.nan if keep is None else float(keep)
-            self._waiting.append(Waiting(own, key, number, inputs, kept, self._text(row)))
+            queued = QueuedAnswer(
+                example_id=f"{request_id}#{choice}" if choice else request_id,
+                key=key_of(row, self.alarm_settings.one_per) or request_id,
+                choice=choice,
+                inputs=inputs,
+                kept=np.nan if keep is None else float(keep),
+                row=self._text_of(row),
+            )
+            self._queue.append(queued)
         else:
-            self.unwatched += 1
+            self.n_unwatched += 1
         if self.reason is None or not self.withholds or keep is None:
             return confidence
         return confidence | {"keep": None, "reason": self.reason}
 
-    def _text(self, row: Object) -> bytes:
-        """A row that `answers` reads, as JSON without its id; empty where it is not kept."""
-        if self.keep_texts is None or self._held > MOST_TEXT:
+    def _text_of(self, row: Object) -> bytes:
+        """Return a row as JSON; empty where texts are not kept or too many are queued."""
+        if self.n_texts is None or self._text_bytes > MAX_TEXT_BYTES:
             return b""
         text = orjson.dumps(row)
-        with self._counting:
-            self._held += len(text)
+        with self._text_lock:
+            self._text_bytes += len(text)
         return text
 
-    def _run(self) -> None:
-        store = None
+    def run(self) -> None:
+        """Watch batch by batch until `stop` is called."""
+        database = None
         while True:
-            ending = self._ending.wait(INTERVAL)
+            is_last = self._stopping.wait(INTERVAL)
             try:
-                store = store or self.opened()
-                while self._waiting:
-                    self._flush(store)
-                self.state = store.state  # of other processes too
-                self._alarmed(store)
-                self._failed(None)
+                database = database or self.open_database()
+                while self._queue:
+                    self._flush(database)
+                self.state = database.state  # of other processes too
+                self._note_alarms(database)
+                self._note_failure(None)
             except InputError as error:
-                self._failed(str(error))
+                self._note_failure(str(error))
             except (sqlite3.Error, ArithmeticError, ValueError) as error:
-                self._failed(f"the monitors failed ({type(error).__name__})")
-            if ending:
+                self._note_failure(f"the monitors failed ({type(error).__name__})")
+            if is_last:
                 return
 
-    def _flush(self, store: Store) -> None:
-        rows = [self._waiting[place] for place in range(min(len(self._waiting), MOST_AT_ONCE))]
-        names, keys, choices, inputs, keep, texts = zip(*rows, strict=True)
+    def _flush(self, database: StateDatabase) -> None:
+        """Write a batch of the queue to the state; what cannot be written stays queued."""
+        queued = [self._queue[place] for place in range(min(len(self._queue), BATCH_SIZE))]
+        ids, keys, choices, inputs, kept, rows = zip(*queued, strict=True)
         unknown = np.full(len(self.fitted.inputs), np.nan), np.nan
-        x, lengths = map(np.array, zip(*(one or unknown for one in inputs), strict=True))
-        batch = of_inputs(x, lengths, self.fitted, np.array(keep))
-        repeated = store.add_given(names, batch, texts, self.keep_texts, keys, choices)
-        if repeated and not self.repeated:
+        x, lengths = map(np.array, zip(*(each or unknown for each in inputs), strict=True))
+        batch = batch_of_inputs(x, lengths, self.fitted, np.array(kept))
+        n_repeated = database.add_served(ids, batch, rows, self.n_texts, keys, choices)
+        if n_repeated and not self.n_repeated:
             LOGGER.warning(
                 "the server repeats ids of answers, so that a label by such an id is of its first "
                 "answer: others are named by their place, too (id@place)"
             )
-        self.repeated += repeated
-        for _ in rows:  # only now: what could not be written is tried again
-            self._waiting.popleft()
-        with self._counting:
-            self._held -= sum(map(len, texts))
+        self.n_repeated += n_repeated
+        for _ in queued:
+            self._queue.popleft()
+        with self._text_lock:
+            self._text_bytes -= sum(map(len, rows))
 
-    def _alarmed(self, store: Store) -> None:
-        if self.warning is None and self.state.neighbours.alarm is not None:
-            self.warning = alike(store)
+    def _note_alarms(self, database: StateDatabase) -> None:
+        if self.warning is None and self.state.dependence.alarm is not None:
+            self.warning = dependence_warning(database)
             LOGGER.warning("%s", self.warning)
-        told = "; ".join(sentences(self.state))
-        if told and self.reason is None:
-            what = "answers are no longer kept" if self.withholds else "answers are kept as before"
-            LOGGER.warning("ALARM: %s; %s", told, what)
-        self.reason = told or None
+        alarms = "; ".join(alarm_sentences(self.state))
+        if alarms and self.reason is None:
+            effect = "no longer kept" if self.withholds else "kept as before"
+            LOGGER.warning("ALARM: %s; answers are %s", alarms, effect)
+        self.reason = alarms or None
 
-    def _failed(self, failure: str | None) -> None:
+    def _note_failure(self, failure: str | None) -> None:
         if failure != self.failure:
-            told = f"does not watch: {failure}" if failure else "watches again"
-            LOGGER.warning("the proxy %s", told)
+            status = f"does not watch: {failure}" if failure else "watches again"
+            LOGGER.warning("the proxy %s", status)
         self.failure = failure
 
 
-def _name(answer: Object) -> tuple[str, int]:
-    """The id of an answer, one of its own where it has none, and the number of its choice."""
+def _request_and_choice(answer: Object) -> tuple[str, int]:
+    """Return the id of an answer's request, made up where it has none, and its choice's number."""
     choices = answer.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else {}
-    number = first.get("index") if isinstance(first, dict) else None
-    name = answer.get("id")
-    named = isinstance(name, str) and name
-    return name if named else uuid.uuid4().hex, number if isinstance(number, int) else 0
+    choice = choices[0] if isinstance(choices, list) and choices else {}
+    number = choice.get("index") if isinstance(choice, dict) else None
+    request_id = answer.get("id")
+    is_named = isinstance(request_id, str) and request_id
+    return (
+        request_id if is_named else uuid.uuid4().hex,
+        number if isinstance(number, int) else 0,
+    )

@@ -1,0 +1,75 @@
+"""A batch of answers as the monitors see it: probability, length and whether each is kept."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracecal.serving.monitoring.ranks import MAX_LOGIT, bins_of
+
+MONITORS = tuple(bins_of())  # the signals, with one monitor each
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Answers in their order.
+
+    Attributes
+    ----------
+    probability, length : array [n]
+        NaN where unknown.
+    kept : array [n]
+        1 or 0; NaN where not decided.
+    """
+
+    probability: np.ndarray
+    length: np.ndarray
+    kept: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.probability)
+
+    def __getitem__(self, part: slice | np.ndarray) -> "Batch":
+        return Batch(*(values[part] for values in self.columns))
+
+    def __add__(self, other: "Batch") -> "Batch":
+        return Batch(*map(np.concatenate, zip(self.columns, other.columns, strict=True)))
+
+    @classmethod
+    def empty(cls) -> "Batch":
+        """Return a batch without answers."""
+        return cls(*np.empty((3, 0)))
+
+    @property
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Probability, length and kept."""
+        return self.probability, self.length, self.kept
+
+    def signals(self, block: int = 1) -> dict[str, np.ndarray]:
+        """Return each monitor's values, one a block of answers; NaN where a block has none.
+
+        A block's values are the probability at the mean logit, the geometric mean of lengths, and
+        how many answers are kept and without confidence.
+        """
+        unknown = np.isnan(self.probability).astype(float)
+        if block == 1:
+            return dict(zip(MONITORS, (*self.columns, unknown), strict=True))
+        with np.errstate(divide="ignore"):
+            logit = np.log(self.probability) - np.log1p(-self.probability)
+        logit = _block_means(np.clip(logit, -MAX_LOGIT, MAX_LOGIT), block)
+        is_decided = ~np.isnan(self.kept.reshape(-1, block)).all(1)
+        n_kept = np.nansum(self.kept.reshape(-1, block), axis=1)
+        values = (
+            1 / (1 + np.exp(-logit)),
+            np.exp(_block_means(np.log(self.length), block)),
+            np.where(is_decided, n_kept, np.nan),
+            unknown.reshape(-1, block).sum(1),
+        )
+        return dict(zip(MONITORS, values, strict=True))
+
+
+def _block_means(values: np.ndarray, block: int) -> np.ndarray:
+    """Return the mean of each block's defined values, NaN where there are none."""
+    blocks = values.reshape(-1, block)
+    n_defined = (~np.isnan(blocks)).sum(1)
+    means = np.nansum(blocks, axis=1) / np.maximum(n_defined, 1)
+    return np.where(n_defined, means, np.nan)

@@ -1,0 +1,395 @@
+"""The monitors' state in SQLite, which survives a kill at any moment.
+
+1. `StateDatabase(path, identity, settings)` opens a state, or makes it.
+2. `add_answers` and `add_labels` move it, a transaction each.
+3. `state`, `counts` and `query` read it, also while another process writes.
+"""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tracecal.calibrator.schema import Reference
+from tracecal.errors import InputError
+from tracecal.io.log import LOGGER
+from tracecal.serving.monitoring import texts as texts_table
+from tracecal.serving.monitoring.batch import Batch
+from tracecal.serving.monitoring.blocks import block_length
+from tracecal.serving.monitoring.counts import AddedCounts
+from tracecal.serving.monitoring.state import (
+    AlarmSettings,
+    State,
+    as_json,
+    from_json,
+    initial_state,
+    judge,
+    watch,
+)
+
+LOCK_TIMEOUT = 10.0  # seconds to wait for another writer
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS state (one INTEGER PRIMARY KEY CHECK (one = 1), content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    id TEXT PRIMARY KEY, place INTEGER NOT NULL, time REAL NOT NULL,
+    probability REAL, length REAL, kept REAL, key TEXT, watched INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS taken (
+    key TEXT, what TEXT, PRIMARY KEY (key, what)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_time ON answers (time);
+CREATE TABLE IF NOT EXISTS labels (
+    id TEXT PRIMARY KEY, correct INTEGER NOT NULL, used TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS history (place INTEGER PRIMARY KEY, time REAL, evidence TEXT);
+"""
+# What became of a label.
+LABEL_USES = USED, WAITING, NOT_KEPT, SAME_KEY = "used", "waiting", "not kept", "same key"
+BATCH_SIZE = 500  # answers of a transaction
+BLOCK_SAMPLE = 10_000  # newest answers that the advised length of blocks is computed from
+Values = tuple[float | None, ...]  # an answer's probability, length and kept
+
+
+class StateDatabase:
+    """A state file.
+
+    Parameters
+    ----------
+    path : path
+        Made if absent.
+    identity : str
+        The calibrator's, from `traffic.calibrator_identity`.
+    settings : AlarmSettings
+    reference : Reference, optional
+        The calibration's answers, for a new state.
+    private : bool
+        Whether a new file is readable by its owner alone.
+    seed : int, optional
+        Seed for tie-breaking in a new file; by default a random one.
+
+    Raises
+    ------
+    InputError
+        Where the file belongs to another calibrator or other settings, is of an earlier version, or
+        is no state.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        identity: str,
+        settings: AlarmSettings,
+        reference: Reference | None = None,
+        private: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.identity = identity
+        self._inode: int | None = None
+        with self._explained():
+            if private:
+                _make_private(self.path)
+            self.connection = sqlite3.connect(self.path, LOCK_TIMEOUT, isolation_level=None)
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+            with self._transaction():
+                self._require_current_version()
+                for statement in (SCHEMA + texts_table.SCHEMA).split(";"):
+                    self.connection.execute(statement)
+                if self._content() is None:
+                    self._save(initial_state(settings, reference, seed))
+            self._inode = self.path.stat().st_ino
+            content = self._content()
+        if content["identity"] != identity or content["state"]["promise"] != vars(settings):
+            self.connection.close()
+            raise InputError(
+                f"{path} watches another calibrator, or with other settings: a state goes on with "
+                "those that it began with. Give another --state."
+            )
+
+    @property
+    def state(self) -> State:
+        """The current state."""
+        with self._explained():
+            return self._load()
+
+    def add_answers(
+        self,
+        ids: Sequence[str],
+        batch: Batch,
+        keys: Sequence[str] | None = None,
+        choices: Sequence[int] | None = None,
+    ) -> AddedCounts:
+        """Watch answers in their order; skip and count those of known ids.
+
+        Parameters
+        ----------
+        ids : sequence of str
+        batch : Batch
+        keys : sequence of str, optional
+            What answers share: the first answer of a key is watched. By default the ids.
+        choices : sequence of int, optional
+            Each answer's number among the choices of its request, of which number 0 is watched. By
+            default 0.
+        """
+        counts, new_rows = AddedCounts(), []
+        with self._explained(), self._transaction():
+            new: dict[str, Values] = {}
+            for row, (example_id, *values) in enumerate(_rows(ids, batch)):
+                known_values = new.get(example_id) or self._values_of(example_id)
+                if known_values is None:
+                    new[example_id] = tuple(values)
+                    new_rows.append(row)
+                else:
+                    counts.repeated += known_values == tuple(values)
+                    counts.contradicting += known_values != tuple(values)
+            keys, choices = keys or ids, choices or [0] * len(ids)
+            new_keys, new_choices = ([each[row] for row in new_rows] for each in (keys, choices))
+            counts.new = len(new)
+            counts.watched = self._watch(self._load(), new, new_keys, new_choices)
+        return counts
+
+    def add_in_batches(
+        self, ids: Sequence[str], batch: Batch, keys: Sequence[str], choices: Sequence[int]
+    ) -> AddedCounts:
+        """Call `add_answers` on BATCH_SIZE answers at a time."""
+        total = AddedCounts()
+        for first in range(0, len(ids), BATCH_SIZE):
+            part = slice(first, first + BATCH_SIZE)
+            total += self.add_answers(ids[part], batch[part], keys[part], choices[part])
+        return total
+
+    def add_served(
+        self,
+        ids: Sequence[str],
+        batch: Batch,
+        texts: Sequence[bytes],
+        n_texts: int | None,
+        keys: Sequence[str],
+        choices: Sequence[int],
+    ) -> int:
+        """Watch the answers of a server, each of which counts, and store their texts.
+
+        An answer whose id is known is named ``id@place``, by its place among all answers, and so is
+        its key where that is its id.
+
+        Parameters
+        ----------
+        ids, batch, keys, choices
+            As of `add_answers`.
+        texts : sequence of bytes
+            Each answer's JSON object; empty where there is none.
+        n_texts : int, optional
+            How many answers' texts the state keeps, the newest ones. None: no texts.
+
+        Returns
+        -------
+        int
+            Answers whose id was known.
+        """
+        new: dict[str, Values] = {}
+        new_keys = []
+        with self._explained(), self._transaction():
+            state = self._load()
+            rows = zip(_rows(ids, batch), keys, strict=True)
+            for place, ((server_id, *values), key) in enumerate(rows, state.n_answers + 1):
+                example_id = server_id
+                while example_id in new or self._values_of(example_id) is not None:
+                    example_id = f"{example_id}@{place}"
+                new[example_id] = tuple(values)
+                new_keys.append(example_id if key == server_id else key)
+            self._watch(state, new, new_keys, choices)
+            if n_texts is not None:
+                pairs = zip(new, texts, strict=True)
+                by_id = {name: texts_table.with_id(name, text) for name, text in pairs if text}
+                texts_table.store_texts(self.connection, by_id, n_texts)
+        return sum(name != server_id for name, server_id in zip(new, ids, strict=True))
+
+    def add_labels(self, labels: Sequence[tuple[str, bool]]) -> AddedCounts:
+        """Judge kept answers by labels, pairs of an id and whether the answer is correct.
+
+        Labels count in the order of their answers, as wrong answers may be reported sooner. The
+        first label of an answer counts. Labels of answers that have not come yet wait for them.
+        """
+        counts, new = AddedCounts(), []
+        with self._explained(), self._transaction():
+            for example_id, correct in labels:
+                known_label = self._label_of(example_id)
+                if known_label is None:
+                    row = (example_id, int(correct), WAITING)
+                    self.connection.execute("INSERT INTO labels VALUES (?, ?, ?)", row)
+                    new.append(example_id)
+                elif known_label == correct:
+                    counts.repeated += 1
+                else:
+                    counts.contradicting += 1
+            counts.new = len(new)
+            state = self._judge(self._load(), new)
+            self._save(state)
+            self._save_evidence(state, time.time())
+        return counts
+
+    def counts(self) -> dict[str, int]:
+        """Count answers that are kept, decided and without confidence, and labels by their use."""
+        with self._explained():
+            n_kept, n_decided, n_unknown = self.connection.execute(
+                "SELECT coalesce(sum(kept), 0), count(kept), count(*) - count(probability) "
+                "FROM answers"
+            ).fetchone()
+            labels = self.connection.execute("SELECT used, count(*) FROM labels GROUP BY used")
+            counts = {"kept": int(n_kept), "decided": n_decided, "unknown": n_unknown}
+            return counts | dict.fromkeys(LABEL_USES, 0) | dict(labels.fetchall())
+
+    def block_length(self) -> int | None:
+        """Return the length of blocks that suits the newest answers; see `blocks.block_length`."""
+        newest = self.query(
+            "SELECT probability FROM answers WHERE watched AND probability IS NOT NULL "
+            "ORDER BY time DESC, place DESC LIMIT ?",
+            (BLOCK_SAMPLE,),
+        )
+        return block_length(np.array(newest[::-1], dtype=float).ravel())
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple]:
+        """Return the rows of a query."""
+        with self._explained():
+            return self.connection.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+    def _watch(
+        self,
+        state: State,
+        new: Mapping[str, Values],
+        keys: Sequence[str],
+        choices: Sequence[int],
+    ) -> int:
+        """Store new answers and the state after them; return how many of them are watched."""
+        now, rows, watched = time.time(), [], []
+        first_place = state.n_answers + 1
+        for place, (example_id, values) in enumerate(new.items(), first_place):
+            key, choice = keys[place - first_place], choices[place - first_place]
+            is_watched = choice == 0 and (key == example_id or self._take(key, "answer"))
+            shared_key = None if key == example_id else key
+            rows.append((example_id, place, now, *values, shared_key, is_watched))
+            watched += [values] if is_watched else []
+        self.connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        columns = np.array(watched, dtype=float).reshape(len(watched), 3).T
+        n_answers = state.n_answers + len(new)
+        state = replace(watch(state, Batch(*columns)), n_answers=n_answers)
+        labelled = [name for name in new if self._label_of(name) is not None]
+        state = self._judge(state, labelled)
+        self._save(state)
+        self._save_evidence(state, now)
+        return len(watched)
+
+    def _judge(self, state: State, ids: Sequence[str]) -> State:
+        """Return the state after the labels of those of these answers that have come."""
+        query = "SELECT place, coalesce(key, id), kept, id FROM answers WHERE id = ?"
+        rows = [row for name in ids for row in self.connection.execute(query, (name,))]
+        is_wrong = []
+        for _, key, is_kept, example_id in sorted(rows):
+            use = NOT_KEPT
+            if is_kept == 1:
+                use = USED if self._take(key, "label") else SAME_KEY
+            self.connection.execute("UPDATE labels SET used = ? WHERE id = ?", (use, example_id))
+            if use == USED:
+                is_wrong.append(not self._label_of(example_id))
+        return judge(state, np.array(is_wrong, dtype=bool))
+
+    def _values_of(self, example_id: str) -> Values | None:
+        query = "SELECT probability, length, kept FROM answers WHERE id = ?"
+        return self.connection.execute(query, (example_id,)).fetchone()
+
+    def _label_of(self, example_id: str) -> bool | None:
+        query = "SELECT correct FROM labels WHERE id = ?"
+        row = self.connection.execute(query, (example_id,)).fetchone()
+        return None if row is None else bool(row[0])
+
+    def _take(self, key: str, what: str) -> bool:
+        """Mark a key as having an answer, or label; return whether it had none."""
+        insert = "INSERT OR IGNORE INTO taken VALUES (?, ?)"
+        return self.connection.execute(insert, (key, what)).rowcount == 1
+
+    def _load(self) -> State:
+        return from_json(self._content()["state"])
+
+    def _content(self) -> Mapping[str, Any] | None:
+        row = self.connection.execute("SELECT content FROM state").fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def _save(self, state: State) -> None:
+        content = json.dumps({"identity": self.identity, "state": as_json(state)})
+        self.connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?)", (content,))
+
+    def _save_evidence(self, state: State, now: float) -> None:
+        """Store the evidence at this place, for pictures."""
+        evidence = {name: monitor.evidence for name, monitor in state.monitors.items()}
+        content = json.dumps(evidence | {"labels": state.errors.evidence})
+        row = (state.n_answers, now, content)
+        self.connection.execute("INSERT OR REPLACE INTO history VALUES (?, ?, ?)", row)
+
+    def _require_current_version(self) -> None:
+        """Refuse a state without a seed: all states of that version break ties alike."""
+        tables = self.connection.execute("SELECT name FROM sqlite_master WHERE name = 'state'")
+        content = self._content() if tables.fetchone() else None
+        if content is not None and "seed" not in content["state"]:
+            raise InputError(
+                f"{self.path} is a state of an earlier version, which raises alarms by itself "
+                "where all answers have one length. Make it anew from the log: tracecal watch "
+                "--answers LOG --calibrator C.json --state NEW, with the options that you used."
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._require_same_file()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def _require_same_file(self) -> None:
+        """Refuse a deleted file: SQLite would go on writing where nobody finds it."""
+        if self._inode is not None and (
+            not self.path.exists() or self.path.stat().st_ino != self._inode
+        ):
+            raise InputError(f"{self.path} was deleted or replaced.")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{self.path} cannot be used as a state of monitors ({error}); give a path on a "
+                "disk with space, to a file that 'tracecal watch' made or to none."
+            ) from error
+
+
+def _rows(ids: Sequence[str], batch: Batch) -> list[tuple]:
+    """Return each answer's id and values as SQLite stores them, None for NaN."""
+    columns = (
+        [None if np.isnan(value) else float(value) for value in column] for column in batch.columns
+    )
+    return list(zip(ids, *columns, strict=True))
+
+
+def _make_private(path: Path) -> None:
+    """Make a file that its owner alone can read; leave an existing file as it is."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    if path.stat().st_mode & 0o077:
+        LOGGER.warning(
+            "%s, which holds what users ask, may be read by others: chmod 600 changes that", path
+        )

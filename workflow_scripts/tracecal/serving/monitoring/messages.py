@@ -1,0 +1,127 @@
+"""What the monitors say: alarms, warnings and the summary of a state."""
+
+from collections.abc import Iterator
+
+from tracecal.calibrator.schema import Fitted
+from tracecal.serving.monitoring.counts import AddedCounts
+from tracecal.serving.monitoring.database import NOT_KEPT, SAME_KEY, USED, WAITING, StateDatabase
+from tracecal.serving.monitoring.settings import MIN_BLOCKS_PER_ALARM, MonitorSettings
+from tracecal.serving.monitoring.state import DEPENDENCE_LIMIT, ERROR_MONITOR, State
+
+LONG_NAMES = {"kept": "share kept", "unknown": "share without confidence"}
+ENOUGH_ANSWERS = 1000  # for a reliable length of blocks
+
+
+def long_name(monitor: str) -> str:
+    """Return a monitor's name in messages.
+
+    >>> long_name("kept"), long_name("length")
+    ('share kept', 'length')
+    """
+    return LONG_NAMES.get(monitor, monitor)
+
+
+def alarm_sentences(state: State) -> Iterator[str]:
+    """Say each alarm in a sentence."""
+    settings = state.settings
+    for name, monitor in state.alarms.items():
+        if name == ERROR_MONITOR:
+            yield (
+                f"the error rate among kept answers is above {settings.error_rate:g}, by "
+                f"{monitor.alarm} labels (a false alarm has a chance of {settings.chance:g})"
+            )
+        else:
+            yield (
+                f"the {long_name(name)} changed: noticed at answer {monitor.alarm:,} (a false "
+                f"alarm comes at most once in {settings.answers_per_alarm:,} answers on average)"
+            )
+
+
+def dependence_warning(database: StateDatabase) -> str | None:
+    """Say that neighbours are alike and what to do; None where nothing says so."""
+    state = database.state
+    settings, alarm = state.settings, state.dependence.alarm
+    if alarm is None:
+        return None
+    answers = f"answers (--block {settings.block})" if settings.block > 1 else "answers"
+    warning = (
+        f"neighbouring {answers} are alike, noticed at answer {alarm:,} (a chance of at most "
+        f"{1 / DEPENDENCE_LIMIT:g} where they are not), so that false alarms come more often than "
+        "stated: begin a new --state with --one-per what they share"
+    )
+    length = database.block_length()
+    if length is None:
+        return f"{warning}; they are alike too long for blocks, as in a drift or a daily cycle"
+    length = max(length, 2 * settings.block)
+    needs_more = length > settings.answers_per_alarm // MIN_BLOCKS_PER_ALARM
+    more = f" and --answers-per-alarm {MIN_BLOCKS_PER_ALARM * length}" if needs_more else ""
+    is_early = state.n_watched < ENOUGH_ANSWERS
+    early = f"; after {ENOUGH_ANSWERS:,} answers this is known better" if is_early else ""
+    return f"{warning}, or with --block {length}{more}{early}"
+
+
+def watched_sentence(state: State) -> str:
+    """Say how many answers are watched, and what the rate of false alarms assumes."""
+    one_per = state.settings.one_per
+    unit = f"value of {one_per}" if one_per else "request"
+    block = state.settings.block
+    subject = f"blocks of {block} " if block > 1 else "these "
+    return (
+        f"{state.n_watched:,} of {state.n_answers:,} answers watched, one of each {unit}; false "
+        f"alarms are as rare as stated where {subject}are independent of one another"
+    )
+
+
+def reference_warnings(fitted: Fitted, settings: MonitorSettings) -> Iterator[str]:
+    """Say what is not noticed without the calibration's answers to compare with."""
+    if settings.block > 1:
+        yield (
+            f"means of --block {settings.block} answers have no reference: what was unlike the "
+            "calibration from the start is not noticed"
+        )
+    elif not fitted.reference.probability:
+        yield (
+            "the calibrator holds no answers to compare with, so that only changes within this "
+            "traffic are noticed; calibrate again to change that"
+        )
+
+
+def summary(database: StateDatabase, answers: AddedCounts, labels: AddedCounts) -> str:
+    """Return what `tracecal watch` prints: counts, evidence, warnings and alarms."""
+    state = database.state
+    lines = [watched_sentence(state), *_count_lines(database.counts(), answers, labels)]
+    for name, monitor in state.all_monitors.items():
+        if name != ERROR_MONITOR or state.settings.error_rate is not None:
+            limit = state.limit_of(name)
+            evidence = _rounded(monitor.evidence)
+            lines.append(f"{long_name(name)}: evidence {evidence}, alarm at {limit:,.0f}")
+    if warning := dependence_warning(database):
+        lines.append(f"WARNING: {warning}")
+    alarms = [f"ALARM: {sentence}" for sentence in alarm_sentences(state)]
+    return "\n".join([*lines, *(alarms or ["no alarm"])])
+
+
+def _count_lines(
+    counts: dict[str, int], answers: AddedCounts, labels: AddedCounts
+) -> Iterator[str]:
+    yield (
+        f"{answers.new:,} answers new, {answers.watched:,} of them watched; "
+        f"{counts['unknown']:,} in all without confidence; {counts['kept']:,} of "
+        f"{counts['decided']:,} decided ones kept"
+    )
+    if answers.repeated or answers.contradicting:
+        yield (
+            f"left out: {answers.repeated:,} answers of known ids, {answers.contradicting:,} of "
+            "known ids with other values"
+        )
+    if any((counts[USED], counts[WAITING], counts[NOT_KEPT], labels.repeated)):
+        yield (
+            f"labels: {counts[USED]:,} of kept answers, {counts[SAME_KEY]:,} of others that share "
+            f"what one judged before has, {counts[NOT_KEPT]:,} of answers that were not kept, "
+            f"{counts[WAITING]:,} of answers not seen yet; {labels.repeated:,} given before, "
+            f"{labels.contradicting:,} that contradict an earlier one, which counts"
+        )
+
+
+def _rounded(evidence: float) -> str:
+    return f"{evidence:,.1f}" if evidence < 1e6 else f"{evidence:.1e}"

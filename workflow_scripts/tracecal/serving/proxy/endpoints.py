@@ -1,0 +1,148 @@
+"""The endpoints of OpenAI-compatible servers whose answers get confidence.
+
+1. `ENDPOINTS[path].additions` are the settings that request log-probabilities.
+2. `client_top` is how many of them the client itself requested.
+3. `trim` removes the others from the answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tracecal.serving.proxy.json_bodies import Object
+
+INCLUDE_LOGPROBS = "message.output_text.logprobs"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One endpoint.
+
+    Attributes
+    ----------
+    path : str
+    additions : callable
+        From a request and a number of log-probabilities: the settings to add. None where the
+        request's own are invalid, for the server to refuse.
+    client_top : callable
+        From a request: how many of the likeliest tokens the client requested; None where it
+        requested no log-probabilities.
+    text_of : callable
+        From a choice of a stream's event: its text.
+    join : callable
+        From a streamed choice's text and lists of log-probabilities: the whole choice.
+    """
+
+    path: str
+    additions: Callable[[Object, int], Object | None]
+    client_top: Callable[[Object], int | None]
+    text_of: Callable[[Object], str] = lambda choice: ""
+    join: Callable[[str, Object], Object] = lambda text, lists: {}
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether answers are lists of choices, which are streamed piece by piece."""
+        return self.path != "/v1/responses"
+
+
+def trim(value: Any, top: int | None) -> None:
+    """Cut all log-probabilities in a JSON value to the `top` likeliest; None removes them."""
+    values = [value]
+    while values:
+        value = values.pop()
+        if isinstance(value, list):
+            values += value
+        elif isinstance(value, dict):
+            if "logprobs" in value:
+                value["logprobs"] = _trimmed(value["logprobs"], top)
+            values += [item for key, item in value.items() if key != "logprobs"]
+
+
+def _trimmed(logprobs: Any, top: int | None) -> Any:
+    """Trim a list of tokens, as in the Responses API, or an object that holds lists."""
+    if top is None:
+        return [] if isinstance(logprobs, list) else None
+    lists = [logprobs]
+    if isinstance(logprobs, dict):
+        lists = [logprobs.get("content"), logprobs.get("reasoning_content")]
+    for token in (token for tokens in lists if isinstance(tokens, list) for token in tokens):
+        if isinstance(token, dict) and isinstance(token.get("top_logprobs"), list):
+            token["top_logprobs"] = token["top_logprobs"][:top]
+    if isinstance(logprobs, dict) and isinstance(steps := logprobs.get("top_logprobs"), list):
+        logprobs["top_logprobs"] = [
+            dict(list(step.items())[:top]) if isinstance(step, dict) else step for step in steps
+        ]
+    return logprobs
+
+
+def mentions_logprobs(content: bytes) -> bool:
+    """Return whether content that cannot be parsed might hold log-probabilities."""
+    return b"logprob" in content
+
+
+def _chat_additions(request: Object, top: int) -> Object | None:
+    requested = _count(request, "top_logprobs")
+    if requested is None:
+        return None
+    return {"logprobs": True, "top_logprobs": max(top, requested)}
+
+
+def _chat_top(request: Object) -> int | None:
+    return _count(request, "top_logprobs") if request.get("logprobs") else None
+
+
+def _completion_additions(request: Object, top: int) -> Object | None:
+    requested = _count(request, "logprobs")
+    return None if requested is None else {"logprobs": max(top, requested)}
+
+
+def _completion_top(request: Object) -> int | None:
+    return None if request.get("logprobs") is None else _count(request, "logprobs")
+
+
+def _response_additions(request: Object, top: int) -> Object | None:
+    requested, include = _count(request, "top_logprobs"), request.get("include") or []
+    if requested is None or not isinstance(include, list):
+        return None
+    missing = [] if INCLUDE_LOGPROBS in include else [INCLUDE_LOGPROBS]
+    return {"include": [*include, *missing], "top_logprobs": max(top, requested)}
+
+
+def _response_top(request: Object) -> int | None:
+    is_included = INCLUDE_LOGPROBS in (request.get("include") or ())
+    return _count(request, "top_logprobs") if is_included else None
+
+
+def _count(request: Object, name: str) -> int | None:
+    """Return a request's setting, 0 where it has none; None where it is not a count."""
+    value = request.get(name)
+    if value is None:
+        return 0
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _delta_text(choice: Object) -> str:
+    delta = choice.get("delta")
+    return _text(delta.get("content")) if isinstance(delta, dict) else ""
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+CHAT = Endpoint(
+    "/v1/chat/completions",
+    _chat_additions,
+    _chat_top,
+    _delta_text,
+    lambda text, lists: {"message": {"content": text}, "logprobs": lists},
+)
+COMPLETIONS = Endpoint(
+    "/v1/completions",
+    _completion_additions,
+    _completion_top,
+    lambda choice: _text(choice.get("text")),
+    lambda text, lists: {"text": text, "logprobs": lists or None},
+)
+RESPONSES = Endpoint("/v1/responses", _response_additions, _response_top)
+ENDPOINTS = {endpoint.path: endpoint for endpoint in (CHAT, COMPLETIONS, RESPONSES)}

@@ -1,0 +1,111 @@
+"""Bodies of requests and answers: unpacked piece by piece within bounds, and parsed as JSON."""
+
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Any
+
+import orjson
+
+Object = dict[str, Any]
+COMPRESSED = ("gzip", "x-gzip", "deflate")
+PIECE = 2**16  # bytes
+MAX_MEMBERS = 1000  # of a gzip body, which usually has one: each copies the rest of a chunk
+MANY_BRACKETS = 200  # JSON with more may be nested deeper than it can be written
+
+
+class UnreadableError(ValueError):
+    """A body cannot be unpacked; the message says why, without any of its content."""
+
+
+class TooLargeError(UnreadableError):
+    """A body is larger than allowed."""
+
+
+async def read_body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> bytes:
+    """Return a whole body, unpacked.
+
+    Parameters
+    ----------
+    chunks : async iterable of bytes
+    encoding : str
+        Its `Content-Encoding`.
+    max_bytes : int
+        Of the unpacked body.
+
+    Raises
+    ------
+    TooLargeError
+        As soon as the body exceeds `max_bytes`.
+    UnreadableError
+        As `unpack`.
+    """
+    parts, size = [], 0
+    async for chunk in unpack(chunks, encoding):
+        size += len(chunk)
+        if size > max_bytes:
+            raise TooLargeError(f"it is larger than {max_bytes / 1e6:g} MB (--max-body)")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+async def unpack(chunks: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Yield a body's bytes without its `Content-Encoding`, in pieces of bounded size.
+
+    Raises
+    ------
+    UnreadableError
+        Where the body is damaged or the encoding is unknown.
+    """
+    if encoding.lower() in ("", "identity"):
+        async for chunk in chunks:
+            yield chunk
+        return
+    if encoding.lower() not in COMPRESSED:
+        raise UnreadableError("its Content-Encoding is none of identity, gzip and deflate")
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # 32: gzip or zlib, as the body says
+    n_members = 1
+    try:
+        async for chunk in chunks:
+            while chunk:
+                if decoder.eof:  # a gzip body is one member or several, and nothing else
+                    n_members += 1
+                    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                if n_members > MAX_MEMBERS:
+                    raise UnreadableError(f"it has more than {MAX_MEMBERS} compressed members")
+                yield decoder.decompress(chunk, PIECE)
+                chunk = decoder.unconsumed_tail or decoder.unused_data
+        yield decoder.flush()
+    except zlib.error as error:
+        raise UnreadableError("its compressed content is damaged") from error
+    if not decoder.eof:
+        raise UnreadableError("its compressed content is cut short")
+
+
+def parse_json(content: bytes) -> Any:
+    """Return the JSON value in `content`.
+
+    Raises
+    ------
+    ValueError
+        Where there is none, or one nested too deeply to be written in an answer or a state.
+    """
+    value = orjson.loads(content)
+    if content.count(b"[") + content.count(b"{") > MANY_BRACKETS:
+        try:
+            orjson.dumps([[[value]]])
+        except orjson.JSONEncodeError as error:
+            raise ValueError("it is nested too deeply") from error
+    return value
+
+
+def json_object(content: bytes) -> Object | None:
+    """Return the JSON object in `content`; None where there is none, or one nested too deeply.
+
+    >>> json_object(b'{"a": 1}'), json_object(b"[1]")
+    ({'a': 1}, None)
+    """
+    try:
+        value = parse_json(content)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,175 @@
+"""A streamed answer with confidence, event by event."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from aiohttp import ClientResponse
+
+from tracecal.serving.proxy.answer import LARGE
+from tracecal.serving.proxy.endpoints import Endpoint, mentions_logprobs, trim
+from tracecal.serving.proxy.events import DONE, EventSplitter, event_data
+from tracecal.serving.proxy.json_bodies import Object, UnreadableError, parse_json, unpack
+from tracecal.serving.proxy.scorer import Unscored
+
+END_EVENTS = ("response.completed", "response.incomplete")
+
+
+@dataclass
+class StreamedChoice:
+    """What has been streamed of a choice.
+
+    Attributes
+    ----------
+    texts, thoughts : list of str
+        Pieces of the answer and of the reasoning before it.
+    logprobs : dict of str to list
+        The lists of log-probabilities, by their names.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    logprobs: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens that came with log-probabilities."""
+        return max(map(len, self.logprobs.values()), default=0)
+
+
+@dataclass
+class ScoredStream:
+    """Passes on a streamed answer's events, and adds each choice's confidence as it ends.
+
+    Attributes
+    ----------
+    scorer : Unscored
+    request : dict
+    endpoint : Endpoint
+    max_bytes : int
+        Of an answer that is scored.
+    size : int
+        Bytes so far.
+    choices : dict
+        By their index.
+    confidences : list of dict
+        Of the choices that have ended.
+    usage : dict, optional
+        Tokens as the server counted them.
+    has_begun, has_failed : bool
+        Whether an event was readable, and whether the server sent an error.
+    """
+
+    scorer: Unscored
+    request: Object
+    endpoint: Endpoint
+    max_bytes: int
+    size: int = 0
+    choices: dict[Any, StreamedChoice] = field(default_factory=dict)
+    confidences: list[Object] = field(default_factory=list)
+    usage: Object | None = None
+    has_begun: bool = False
+    has_failed: bool = False
+
+    def __post_init__(self) -> None:
+        self.client_top = self.endpoint.client_top(self.request)
+
+    async def events(self, response: ClientResponse) -> AsyncGenerator[list[bytes], None]:
+        """Yield the events of a response with confidence, as many at once as have arrived."""
+        splitter = EventSplitter(self.max_bytes)
+        encoding = response.headers.get("Content-Encoding", "")
+        async for chunk in unpack(response.content.iter_any(), encoding):
+            yield [await self._score_event(event) for event in splitter.feed(chunk)]
+        yield [await self._score_event(bytes(splitter.pending))]
+
+    async def _score_event(self, event: bytes) -> bytes:
+        if len(event) < LARGE:
+            return self.score_event(event)
+        return await asyncio.to_thread(self.score_event, event)
+
+    def score_event(self, event: bytes) -> bytes:
+        """Return the event to pass on instead of the server's.
+
+        Raises
+        ------
+        UnreadableError
+            Where it cannot be parsed and might hold log-probabilities that the client did not
+            request.
+        """
+        data, others = event_data(event)
+        if not event.strip():
+            return b""
+        if not data or data == [DONE]:
+            return event + b"\n\n"
+        lines = b"".join(line + b"\n" for line in others)
+        return lines + b"data: " + self._score_data(b"\n".join(data)) + b"\n\n"
+
+    def _score_data(self, data: bytes) -> bytes:
+        self.size += len(data)
+        try:
+            value = parse_json(data)
+        except ValueError as error:
+            if self.client_top is None and mentions_logprobs(data):
+                raise UnreadableError("an event is not valid JSON") from error
+            return b"\ndata: ".join(data.split(b"\n"))
+        if isinstance(value, dict):
+            self._add_confidence(value)
+        trim(value, self.client_top)
+        return orjson.dumps(value)
+
+    def _add_confidence(self, value: Object) -> None:
+        """Collect what an event holds, and set the confidence of what it ends."""
+        choices, response = value.get("choices"), value.get("response")
+        self.has_begun, self.has_failed = True, self.has_failed or bool(value.get("error"))
+        if isinstance(value.get("usage"), dict):
+            self.usage = value["usage"]
+        if isinstance(choices, list):
+            for choice in choices:
+                if isinstance(choice, dict):
+                    self._add_choice(choice, value)
+        elif value.get("type") in END_EVENTS and isinstance(response, dict):
+            self.scorer.add_confidence(response, self.request)
+            self.usage = response.get("usage")
+            if "confidence" in response:
+                self.confidences.append(response["confidence"])
+
+    def _add_choice(self, choice: Object, chunk: Object) -> None:
+        """Collect a choice's piece; with the last one, set its `confidence`.
+
+        A chat's is set in `delta` too, where the openai client's `.stream()` keeps it.
+        """
+        streamed = self.choices.setdefault(str(choice.get("index", 0)), StreamedChoice())
+        delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
+        streamed.texts.append(self.endpoint.text_of(choice))
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        streamed.thoughts += [thought] if isinstance(thought, str) else []
+        logprobs = choice.get("logprobs")
+        for name, values in logprobs.items() if isinstance(logprobs, dict) else ():
+            if isinstance(values, list) and self.size <= self.max_bytes:
+                # Copies, as what is passed on is trimmed.
+                copies = [dict(value) if isinstance(value, dict) else value for value in values]
+                streamed.logprobs.setdefault(name, []).extend(copies)
+        if choice.get("finish_reason") is None:
+            return
+        choice["confidence"] = self._confidence(choice, chunk, streamed)
+        self.confidences.append(choice["confidence"])
+        if choice.get("delta") is delta:
+            delta["confidence"] = choice["confidence"]
+
+    def _confidence(self, choice: Object, chunk: Object, streamed: StreamedChoice) -> Object:
+        if self.size > self.max_bytes:
+            return self.scorer.unknown(f"the answer is larger than {self.max_bytes / 1e6:g} MB")
+        answer = {name: chunk.get(name) for name in ("id", "model", "usage")}
+        answer["choices"] = [self._joined_choice(choice, streamed)]
+        return self.scorer.confidence(answer, self.request)
+
+    def _joined_choice(self, choice: Object, streamed: StreamedChoice) -> Object:
+        """Return what was streamed of a choice as a whole one, which ends as `choice` says."""
+        joined = self.endpoint.join("".join(streamed.texts), streamed.logprobs)
+        if streamed.thoughts and "message" in joined:
+            joined["message"]["reasoning_content"] = "".join(streamed.thoughts)
+        joined |= {name: choice.get(name) for name in ("finish_reason", "stop_reason")}
+        joined["index"] = choice.get("index", 0)
+        return joined

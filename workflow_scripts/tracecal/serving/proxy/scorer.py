@@ -1,0 +1,208 @@
+"""The confidence of a server's answers, or the reasons why there is none.
+
+`Scorer(fitted, reading, target).add_confidence(answer, request)` sets `confidence` in each choice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from tracecal.answers.parts.parts import requested_parts
+from tracecal.answers.raw_answer import Known, Reasoning, StopToken
+from tracecal.answers.reading import Reading
+from tracecal.answers.record import Record, as_frame
+from tracecal.answers.row import NEUTRAL, read_row
+from tracecal.answers.wrong_row import WrongRow
+from tracecal.calibrator.parts import ScoredPart, record_parts
+from tracecal.calibrator.schema import (
+    Fitted,
+    FittedOn,
+    Target,
+    open_questions,
+    require_same_kind,
+)
+from tracecal.calibrator.scoring import Confidence, answer_inputs, confidence_of, doubted
+from tracecal.errors import InputError
+from tracecal.estimators.trace_inputs import ENTROPY_INPUTS
+from tracecal.io.log import LOGGER
+from tracecal.serving.proxy.doubts import token_doubts
+from tracecal.serving.proxy.json_bodies import Object
+
+if TYPE_CHECKING:  # slow to load, and not needed at import
+    from tracecal.serving.proxy.watcher import Inputs, Watcher
+
+
+class Unscored:
+    """Gives the answers of a model without a calibrator an unknown confidence."""
+
+    def add_confidence(self, answer: Object, request: Object) -> None:
+        """Set `confidence` in every choice of an answer, or in the Responses object itself."""
+        if isinstance(answer.get("output"), list):
+            answer["confidence"] = self.confidence(answer, request)
+        choices = answer.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict):
+                choice["confidence"] = self.confidence(answer | {"choices": [choice]}, request)
+
+    def confidence(self, answer: Object, request: Object) -> Object:
+        """Return the confidence of an answer of one choice, as plain JSON."""
+        return self.unknown("the model that gave it has no calibrator here")
+
+    def unknown(self, reason: str) -> Object:
+        """Return the confidence of an answer that cannot be scored."""
+        return vars(Confidence(None, reason=reason)) | {"error_rate": None}
+
+
+@dataclass(frozen=True)
+class Scorer(Unscored):
+    """Gives answers their confidence. `keep` is None wherever there is a `reason`.
+
+    Attributes
+    ----------
+    fitted : Fitted
+    reading : Reading
+        How answers are read.
+    target : Target, optional
+        The error rate, or guarantee of a cascade, by which answers are kept.
+    watcher : Watcher, optional
+        Observes each answer, and withholds `keep` after an alarm.
+
+    Raises
+    ------
+    InputError
+        Where the calibrator was not tested for the target, or takes columns that a server's
+        answers do not have.
+    """
+
+    fitted: Fitted
+    reading: Reading
+    target: Target | None = None
+    watcher: "Watcher | None" = None
+
+    def __post_init__(self) -> None:
+        if self.fitted.also:
+            raise InputError(
+                f"the calibrator takes {' and '.join(self.fitted.also)} beside the trace (--also), "
+                "and a server's answers have none: calibrate without, for the proxy."
+            )
+        if self.target is not None:
+            self.fitted.require_tested(self.target)
+
+    def confidence(self, answer: Object, request: Object) -> Object:
+        """As `Unscored.confidence`, with the probability."""
+        inputs: Inputs | None = None
+        try:
+            confidence, inputs = self._score(answer, request)
+        except (WrongRow, InputError, ValidationError) as error:
+            confidence = self.unknown(str(error))
+        except Exception as error:  # whatever the server wrote, the client is to have it
+            LOGGER.warning("an answer cannot be scored (%s)", type(error).__name__)
+            reason = f"its log-probabilities cannot be read ({type(error).__name__})"
+            confidence = self.unknown(reason)
+        if self.watcher is None:
+            return confidence
+        return self.watcher.observe(answer, request, confidence, inputs)
+
+    def unknown(self, reason: str) -> Object:
+        """As `Unscored.unknown`, at the target."""
+        return self._as_json(Confidence(None, reason=reason))
+
+    def _score(self, answer: Object, request: Object) -> "tuple[Object, Inputs | None]":
+        """Return an answer's confidence as plain JSON, and its inputs where it has a probability.
+
+        Raises
+        ------
+        WrongRow, InputError
+            Where the answer cannot be scored.
+        """
+        if request.get("echo"):
+            raise WrongRow("with 'echo' the prompt's tokens stand among the answer's")
+        fitted, processed = self.fitted, self.reading.processed
+        if processed == "auto":
+            processed = processing_requested(request)
+        row = {"id": "answer", "request": request, "response": answer}
+        record = replace(read_row(row, self.reading), processed=processed)
+        kind = record.model, record.stop_token, record.processed, record.reasoning
+        has_trace = record.surprisal is not None
+        refusal, questions = kind_questions(fitted.fitted_on, *kind, has_trace)
+        if refusal:
+            return self.unknown(refusal), None
+        is_of_parts = fitted.fitted_on.parts is not None
+        needs_entropy = not ENTROPY_INPUTS.isdisjoint(fitted.inputs)
+        is_complete = has_trace and not (record.entropy is None and needs_entropy)
+        if not is_complete and not (is_of_parts and record.partial):
+            return self.unknown(record.lacks), None
+        doubts = [*token_doubts(answer, record, request), *questions]
+        if is_of_parts:
+            parts, reason = self._score_parts(record, request, doubts)
+            return self._as_json(Confidence(None, reason=reason), parts), None
+        bounds = record.entropy_lower, record.entropy_upper
+        x = answer_inputs(fitted, record.surprisal, record.entropy, *bounds)
+        confidence = doubted(confidence_of(fitted, x, self.target, record.top_k), doubts)
+        parts, _ = self._score_parts(record, request, doubts)
+        return self._as_json(confidence, parts), (x[0], len(record.surprisal))
+
+    def _score_parts(
+        self, record: Record, request: Object, doubts: Sequence[str]
+    ) -> tuple[list[Object] | None, str | None]:
+        """Return an answer's parts as plain JSON and why it has none.
+
+        The parts are None where neither the calibrator nor the request names any.
+        """
+        names = requested_parts(request)
+        if self.fitted.fitted_on.parts is None and not names:
+            return None, None
+        parts, reason = record_parts(self.fitted, record, self.target, names)
+        return [_part_as_json(part, doubts) for part in parts], reason
+
+    def _as_json(self, confidence: Confidence, parts: list[Object] | None = None) -> Object:
+        """Return a confidence as plain JSON, with the parts where there may be any."""
+        is_of_cascade = isinstance(self.target, str)
+        plain = vars(confidence) | {"error_rate": None if is_of_cascade else self.target}
+        plain |= {"promise": self.target} if is_of_cascade else {}
+        if parts is None and self.fitted.fitted_on.parts is None:
+            return plain
+        return plain | {"parts": parts or []}
+
+
+def _part_as_json(part: ScoredPart, doubts: Sequence[str]) -> Object:
+    """Return a part as plain JSON, its confidence's fields beside its own."""
+    fields = part._asdict()
+    return fields | vars(doubted(fields.pop("confidence"), doubts))
+
+
+def processing_requested(request: Object) -> Known:
+    """Return whether a request changes probabilities: by temperature, penalties or truncation.
+
+    Unknown where it leaves the temperature to the server.
+
+    >>> processing_requested({"temperature": 0}), processing_requested({"presence_penalty": 1})
+    ('no', 'yes')
+    """
+    stated = {name: request[name] for name in NEUTRAL if request.get(name) is not None}
+    if any(value not in NEUTRAL[name] for name, value in stated.items()):
+        return "yes"
+    return "no" if "temperature" in stated else "unknown"
+
+
+@lru_cache(maxsize=1000)
+def kind_questions(
+    fitted_on: FittedOn,
+    model: str | None,
+    stop_token: StopToken,
+    processed: Known,
+    reasoning: Reasoning,
+    has_trace: bool,
+) -> tuple[str | None, list[str]]:
+    """Return why answers of a kind are refused, or None, and what is unknown of them."""
+    kind = {"stop_token": stop_token, "processed": processed, "reasoning": reasoning}
+    record = Record("answer", [0.0] if has_trace else None, model=model, **kind)
+    answers = as_frame([record])
+    try:
+        require_same_kind(answers, fitted_on)
+    except InputError as error:
+        return str(error), []
+    return None, open_questions(answers, fitted_on)
