@@ -16,7 +16,7 @@ import polars as pl
 from snakemake.utils import update_config
 
 from trace_workflow.analyses import few_labels
-from trace_workflow.config.selection import Run, load_run
+from trace_workflow.config.run import Run, load_run
 from trace_workflow.figures import labels_needed
 from trace_workflow.plan.plan import plan
 from trace_workflow.tables.few_labels import LABELS

@@ -19,7 +19,8 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.config import load_config
+from trace_workflow.config.run import load_tasks
 from trace_workflow.config.tasks import TaskSpec
 from trace_workflow.models.prompts import messages
 from tracecal.answers.read import read_file

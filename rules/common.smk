@@ -4,7 +4,7 @@
 import re
 from functools import partial
 
-from trace_workflow.config.models import job_requests
+from trace_workflow.config.job_resources import job_requests
 from trace_workflow.jobs.code_hash import code_version
 from trace_workflow.jobs.code_hash import settings_hash
 from tracecal.io.digests import text_hash

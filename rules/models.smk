@@ -5,7 +5,7 @@
 #         work/rows/{task}/{rows}.parquet and .txt (the commit), `rows` a split[-language],
 #         work/needs.tsv (only for the target `needs`)
 
-from trace_workflow.config.models import has_gpu
+from trace_workflow.config.job_resources import has_gpu
 from trace_workflow.config.tasks import local_path
 from trace_workflow.models.folders import check_model_folder
 from trace_workflow.models.folders import checked_fingerprint

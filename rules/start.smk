@@ -32,7 +32,7 @@ from trace_workflow.config.frozen import config_files
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml
 from trace_workflow.plan.plan import plan
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from tracecal.io.digests import REMEMBERED
 from trace_workflow.tables.captions import Pages
 

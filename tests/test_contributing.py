@@ -19,7 +19,7 @@ PLANNED = """
 from pathlib import Path
 import polars as pl
 from tracecal.io.input_files import read_yaml
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from trace_workflow.plan.plan import plan
 from importlib import import_module
 value = read_yaml("config/smoke.yaml")

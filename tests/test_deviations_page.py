@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from trace_workflow.config.estimators import Sampling
-from trace_workflow.config.run import Beams
+from trace_workflow.config.config import Beams
+from trace_workflow.config.sampling import Sampling
 from tracecal.calibration.settings import Calibration, Splits
 from tracecal.estimators import entropy
 from tracecal.estimators.semantic_entropy import AGREES

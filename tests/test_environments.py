@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from trace_workflow.jobs.code_hash import code_version
 from trace_workflow.plan.plan import plan
 from tracecal.io.input_files import read_yaml

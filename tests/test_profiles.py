@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.models import JobResources, ModelSource
-from trace_workflow.config.run import load_config
+from trace_workflow.config.config import load_config
+from trace_workflow.config.job_resources import JobResources
+from trace_workflow.config.model_source import ModelSource
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = {
@@ -91,18 +92,18 @@ def test_the_slurm_profile_is_read_as_it_stands(tmp_path, monkeypatch):
     assert read("--profile") != numbers
 
 
-TRAINED = ModelSource(train={"layers": 2, "width": 32, "learning_rate": 1e-3})
+PACKAGED = ModelSource(package="tiny", files={"model.gguf": "0" * 64})
 LINKED = ModelSource(path="/models/one")
 
 
 @pytest.mark.parametrize(
     ("given", "source", "needs"),
     [
-        ({}, TRAINED, (0, 2, 1)),
+        ({}, PACKAGED, (0, 2, 1)),
         ({}, LINKED, (1, 32, 4)),
         ({}, None, (0, 2, 1)),
         ({"gpus": 0, "hours": 0.5}, LINKED, (0, 32, 0.5)),
-        ({"gpus": 2, "memory_gb": 7.5}, TRAINED, (2, 7.5, 1)),
+        ({"gpus": 2, "memory_gb": 7.5}, PACKAGED, (2, 7.5, 1)),
     ],
 )
 def test_what_is_not_given_suits_the_kind_of_model(given, source, needs):

@@ -9,7 +9,7 @@ import yaml
 from docutils.core import publish_parts
 from jinja2 import Environment
 
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from trace_workflow.plan.plan import plan
 from trace_workflow.tables.captions import filled
 from tracecal.io.input_files import read_yaml

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from trace_workflow.jobs.job import job
 from tracecal.io.files import write_text
 

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from support.tiny import initialise_model, train_tokenizer
+from trace_workflow.config.config import load_config
 from trace_workflow.config.prompting import PromptSettings
-from trace_workflow.config.run import load_config
 from trace_workflow.models.packages import unpack_model
 from trace_workflow.models.vllm_engine import installed
 from tracecal.io.files import write_checked, write_parquet

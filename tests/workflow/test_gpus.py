@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.workflow
 
 
-RESOURCES = "workflow_scripts/trace_workflow/config/models.py"
+RESOURCES = "workflow_scripts/trace_workflow/config/job_resources.py"
 FOUND = "return any("
 
 

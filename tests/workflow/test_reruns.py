@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from support.checkout import REPOSITORY, SMOKE, copied_repository
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from trace_workflow.jobs.code_hash import import_closure
 from trace_workflow.plan.entries import PerPair, analysed
 from trace_workflow.plan.plan import plan

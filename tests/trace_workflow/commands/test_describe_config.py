@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from trace_workflow.commands.describe_config import keys
-from trace_workflow.config.run import Config
+from trace_workflow.config.config import Config
 from trace_workflow.config.tasks import TaskSpec
 
 ROOT = Path(__file__).resolve().parents[3]

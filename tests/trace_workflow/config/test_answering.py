@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from trace_workflow.config.config import load_config
 from trace_workflow.config.estimator_list import beyond_traces
-from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.run import load_tasks
 from trace_workflow.config.selection import Selection
 from tracecal.errors import InputError
 

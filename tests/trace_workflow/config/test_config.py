@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.run import load_config, load_tasks
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.config import load_config
+from trace_workflow.config.run import load_run, load_tasks
 from tracecal.errors import InputError
 from tracecal.estimators.registry import IDS
 from tracecal.io.input_files import read_yaml

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from trace_workflow.config.custom import custom_code, require_unedited
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from tracecal.errors import InputError
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.custom_scores import SCORES, answers

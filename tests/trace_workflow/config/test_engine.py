@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.run import load_config
+from trace_workflow.config.config import load_config
 from tracecal.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ import yaml
 from snakemake.utils import update_config
 
 from trace_workflow.config.frozen import config_files, freeze, merged
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from tracecal.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

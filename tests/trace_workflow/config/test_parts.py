@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from trace_workflow.plan.plan import plan
 from tracecal.errors import InputError
 from tracecal.io.input_files import read_yaml

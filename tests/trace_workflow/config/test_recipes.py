@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.config import load_config
+from trace_workflow.config.run import load_tasks
 from trace_workflow.config.task_tables import load_local
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.run import load_config
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.config import load_config
+from trace_workflow.config.run import load_run
 from tracecal.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

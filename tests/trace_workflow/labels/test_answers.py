@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from support.arrow_files import write_arrow
 from support.scripts import run_script
+from trace_workflow.config.config import load_config
 from trace_workflow.config.correctness import CorrectnessSettings
 from trace_workflow.config.custom import custom_code, custom_rules
-from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.run import load_tasks
 from trace_workflow.labels.error_kinds import abstains, is_incoherent
 from trace_workflow.labels.label import LABELS, label_answer, label_answers
 from trace_workflow.labels.rules import RULES

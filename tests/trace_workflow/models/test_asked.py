@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from support.arrow_files import write_arrow
-from trace_workflow.config.estimators import SelfEvaluation
 from trace_workflow.config.prompting import PromptSettings
+from trace_workflow.config.self_evaluation import SelfEvaluation
 from trace_workflow.models.p_true import P_TRUE, judge_answers, judging_prompts, option_tokens
 from trace_workflow.models.self_evaluation import decoded_answers
 from trace_workflow.models.verbalized import VERBALIZED, confidence_replies, second_turns

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from trace_workflow.plan import cascades, comparison, main_study
 from trace_workflow.plan.entries import PerPair, analysed
 from trace_workflow.plan.plan import plan

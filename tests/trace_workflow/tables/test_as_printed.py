@@ -18,8 +18,8 @@ from tests.trace_workflow.tables import (
 from tests.trace_workflow.tables.test_spikes import BOOTSTRAP, answers, modeling, scoped
 from trace_workflow.analyses.averages import averages, over_splits
 from trace_workflow.analyses.spike_strata import spike_strata
+from trace_workflow.config.config import load_config
 from trace_workflow.config.paper import BIBLIOGRAPHY
-from trace_workflow.config.run import load_config
 from trace_workflow.tables import notes, write
 from trace_workflow.tables.captions import ROWS, shown
 from trace_workflow.tables.table import as_printed

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from trace_workflow.config.run import Config
+from trace_workflow.config.config import Config
 from trace_workflow.config.tasks import TaskSpec
 from tracecal.calibrator.card import Card
 from tracecal.io.files import write_text

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 
-from trace_workflow.config.run import load_config
+from trace_workflow.config.config import load_config
 from trace_workflow.tables import write
 from trace_workflow.tables.findings import CAVEAT, GUARANTEE, OUTCOMES, RUN
 from trace_workflow.tables.notes import NAMES

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trace_workflow.config.frozen import OPTIONS, freeze, merged
-from trace_workflow.config.selection import load_run
+from trace_workflow.config.run import load_run
 from tracecal.errors import InputError
 from tracecal.io.files import DOUBTED
 from tracecal.io.input_files import read_yaml

@@ -7,7 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from trace_workflow.config.run import load_config, load_tasks
+from trace_workflow.config.config import load_config
+from trace_workflow.config.run import load_tasks
 from tracecal.errors import InputError
 from tracecal.io.files import read_parquet
 from tracecal.io.input_files import read_yaml

@@ -1,229 +1,110 @@
-"""The run's configuration: one schema, validated when the workflow starts."""
+"""A run: a validated configuration with its tasks and estimators, and what follows from them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import (
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+import yaml
 
+from trace_workflow.config.config import Config, TaskEntry, load_config
 from trace_workflow.config.custom import custom_rules
-from trace_workflow.config.estimators import (
-    Encoders,
-    Lars,
-    Probe,
-    Sampling,
-    SelfEvaluation,
-)
-from trace_workflow.config.models import Dtype, Model
-from trace_workflow.config.study import Study, require_parts
+from trace_workflow.config.selection import Selection
+from trace_workflow.config.study import require_parts
 from trace_workflow.config.tasks import TaskSpec, local_source, task_file
-from tracecal.answers.reading import Reading
-from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
 from tracecal.errors import InputError, here
-from tracecal.estimators.column_estimators import of_columns
-from tracecal.estimators.custom import custom_estimators
-from tracecal.estimators.registry import ESTIMATORS, IDS
 from tracecal.io.input_files import read_yaml
-from tracecal.io.settings import Slug, Strict, parse, unknown
+from tracecal.io.settings import parse
 
 
-class TaskEntry(Strict):
-    """A task of the run: its file and what this run overrides in it."""
+@dataclass(frozen=True)
+class Run:
+    """A run: its configuration, its tasks, and the selection of its estimators."""
 
-    slug: Slug = Field(description="names the task's files")
-    file: str | None = Field(None, description="task file; null: config/tasks/<slug>.yaml")
-    path: str | None = Field(
-        None, description="local files instead of the file's source; may hold {split}, {language}"
-    )
-    limit: PositiveInt | None = Field(
-        None, description="evaluation rows, a seeded subsample; null: as the task file says"
-    )
-    training_limit: int | None = Field(
-        None, ge=0, description="rows of role 'training'; null: as the task file says"
-    )
+    config: Config
+    tasks: Mapping[str, TaskSpec]
+    selection: Selection
 
+    @cached_property
+    def resolved(self) -> str:
+        """Every setting, defaults filled in, as YAML in a canonical order."""
+        value = self.config.model_dump(mode="json")
+        value["models"] = sorted(value["models"], key=lambda model: model["slug"])
+        value["tasks"] = {
+            slug: self.tasks[slug].model_dump(mode="json", by_alias=True)
+            for slug in sorted(self.tasks)
+        }
+        value["estimators"] = self.selection.chosen.ids
+        return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)
 
-class Beams(Strict):
-    width: int = Field(10, ge=2, description="beams per prompt, K in Flores et al. 2025")
+    @cached_property
+    def study(self) -> dict[str, Any]:
+        """The studies as plain values: 'main', and 'cross' or None."""
+        return self.config.study.model_dump()
 
+    @cached_property
+    def studies(self) -> dict[str, dict[str, Any]]:
+        """The models and tasks of each study."""
+        keys = ("model", "models", "tasks")
+        return {
+            name: {key: members[key] for key in keys if key in members}
+            for name in ("main", "cross", "parts")
+            if (members := self.study[name])
+        }
 
-class Audit(Strict):
-    """The check of the traces: teacher-forced replay of a sample of answers."""
+    @property
+    def main(self) -> dict[str, dict[str, Any]]:
+        """`studies` with the main study alone."""
+        return {"main": self.studies["main"]}
 
-    answers: PositiveInt = Field(32, description="answers replayed per model and task")
-    tolerance: dict[Dtype, PositiveFloat] = Field(
-        {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.05},
-        description="largest deviation of surprisal and entropy (nats) and of tied logits",
-    )
+    @cached_property
+    def parents(self) -> dict[str, str]:
+        """Task of parts of answers -> the task whose answers these are parts of."""
+        sources = {slug: task.source.parts_of for slug, task in self.tasks.items()}
+        return {slug: parent for slug, parent in sources.items() if parent}
 
+    @cached_property
+    def missing_parts(self) -> dict[str, str]:
+        """Task of parts of answers -> what a part counts as that an answer lacks."""
+        tasks = self.config.study.parts.tasks if self.config.study.parts else ()
+        return {task: self.tasks[task].parts.missing for task in tasks}
 
-class Tables(Strict):
-    """How the tables are printed; their CSVs hold all numbers either way."""
+    @property
+    def bootstrap(self) -> list[float]:
+        """Seed, resamples and level: one bootstrap for all intervals."""
+        return [self.config.seed, self.config.bootstrap.resamples, self.config.bootstrap.level]
 
-    as_printed: bool = Field(
-        False,
-        description="true: the paper's tables have its rows and columns only; false: with "
-        "intervals, supported wins, right answers, definitions and further methods",
-    )
+    @cached_property
+    def model_labels(self) -> dict[str, str]:
+        return {model.slug: model.name for model in self.config.models}
 
+    @cached_property
+    def short_model_labels(self) -> dict[str, str]:
+        return {model.slug: model.short_label or model.name for model in self.config.models}
 
-class Explorer(Strict):
-    """The page that shows answers one by one."""
+    @cached_property
+    def task_labels(self) -> dict[str, str]:
+        return {slug: self.tasks[slug].label for slug in sorted(self.tasks)}
 
-    answers: PositiveInt = Field(
-        10000,
-        description="answers on the page; a larger run is sampled, equally by model and task",
-    )
-
-
-class Config(Strict):
-    """A run. Unset keys take the defaults given here."""
-
-    run: Slug = Field(description="results go to results/<run>/")
-    seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
-    models: tuple[Model, ...]
-    tasks: tuple[TaskEntry, ...]
-    study: Study
-    custom_estimators: str | None = Field(
-        None, description="a Python file with custom estimators; see docs/guides/custom.md"
-    )
-    custom_rules: str | None = Field(
-        None, description="a Python file with custom correctness rules; see docs/guides/custom.md"
-    )
-    estimators: tuple[str, ...] | None = Field(
-        None, description="ids to run; null: all that the other settings allow"
-    )
-    beams: Beams = Beams()
-    probe: Probe = Probe()
-    lars: Lars = Lars()
-    self_evaluation: SelfEvaluation = SelfEvaluation()
-    sampling: Sampling = Sampling()
-    encoders: Encoders = Encoders()
-    audit: Audit = Audit()
-    splits: Splits = Splits()
-    calibration: Calibration = Calibration()
-    risk_control: RiskControl = RiskControl()
-    bootstrap: Bootstrap = Bootstrap()
-    tables: Tables = Tables()
-    explorer: Explorer = Explorer()
-
-    @field_validator("models", "tasks")
-    @classmethod
-    def _distinct(cls, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not entries:
-            raise ValueError("is empty; name at least one")
-        # Names that differ in case only are one folder on some file systems.
-        keys = [entry.slug.lower() for entry in entries]
-        for place, entry in enumerate(entries):
-            if keys[place] in keys[:place]:
-                raise ValueError(f"slug {entry.slug!r} is given twice; slugs must be distinct")
-        return entries
-
-    @field_validator("estimators")
-    @classmethod
-    def _known_estimators(
-        cls, ids: tuple[str, ...] | None, info: ValidationInfo
-    ) -> tuple[str, ...] | None:
-        if ids is None:
-            return None
-        if not ids:
-            raise ValueError("is empty; name at least one estimator, or null for all")
-        study = info.data.get("study")
-        columns = of_columns([*study.columns]) if study else []
-        own = [*columns, *custom_estimators(info.data.get("custom_estimators"))]
-        if wrong := unknown("estimator", ids, (*IDS, *(one.id for one in own))):
-            raise ValueError(wrong)
-        for estimator in (*ESTIMATORS, *columns):
-            missing = [base for base in estimator.built_on if base not in ids]
-            if estimator.id in ids and missing:
-                raise ValueError(
-                    f"{estimator.id!r} is built on {missing[0]!r}: add it, or leave both out"
-                )
-        return ids
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "Config":
-        models, tasks = ([entry.slug for entry in entries] for entries in (self.models, self.tasks))
-        named = [("study.main.model", self.study.main.model, models)]
-        named += [("study.main.tasks", task, tasks) for task in self.study.main.tasks]
-        if self.study.cross:
-            named += [("study.cross.models", model, models) for model in self.study.cross.models]
-            named += [("study.cross.tasks", task, tasks) for task in self.study.cross.tasks]
-        if self.study.parts:
-            named += [("study.parts.models", model, models) for model in self.study.parts.models]
-            named += [("study.parts.tasks", task, tasks) for task in self.study.parts.tasks]
-        for place, pair in enumerate(self.study.cascades or ()):
-            named += [(f"study.cascades[{place}].{key}", slug, models) for key, slug in pair]
-        baselines = [entry.id for entry in ESTIMATORS if entry.role == "baseline"]
-        named.append(("study.named_baseline", self.study.named_baseline, baselines))
-        if headline := self.study.headline:
-            rates = self.risk_control.error_rates
-            named.append(("study.headline.task", headline.task, self.study.main.tasks))
-            named.append(("study.headline.error_rate", headline.error_rate, rates))
-        for key, value, known in named:
-            if value not in known:
-                listed = ", ".join(map(str, known))
-                raise ValueError(f"{key}: {value!r} is not defined; there are {listed}")
-        for pair in self.study.cascades or ():
-            if not self.study.share_task(pair.small, pair.large):
-                raise ValueError(
-                    f"study.cascades: the studies ask {pair.small!r} and {pair.large!r} no common "
-                    "task; name two models that share one"
-                )
-        for model in self.models:
-            if model.dtype not in self.audit.tolerance:
-                raise ValueError(
-                    f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
-                    f"{model.slug!r}"
-                )
-        if self.study.columns and not any(self.answered(model) for model, _ in self.study.pairs()):
-            raise ValueError(
-                "study.columns are read from files of answers, and no model of the studies has any "
-                "(source: {answers: ...}); leave it out"
-            )
-        return self
-
-    def answered(self, model: str) -> bool:
-        """Whether a model's answers come from files, so that only their traces exist."""
-        return any(entry.slug == model and entry.source.answers for entry in self.models)
-
-    def reading(self, model: str) -> Reading:
-        """How a model's answers are read from files, with the columns that the study takes."""
-        (source,) = (entry.source for entry in self.models if entry.slug == model)
-        return source.read_as.model_copy(update={"also": self.study.columns})
-
-    def cascades(self) -> list[tuple[str, str]]:
-        """(small, large): the pairs that `study.cascades` names, or those of `escalations`.
-
-        The larger of two models is the one whose tokens cost more, where all models have a price;
-        then the one of more parameters, where those of all are known; then the later one.
-        """
-        if self.study.cascades is not None:
-            return list(dict.fromkeys((pair.small, pair.large) for pair in self.study.cascades))
-        prices = [one.price and (one.price.generated, one.price.prompt) for one in self.models]
-        sizes = [model.parameters for model in self.models]
-        known = [own for own in (prices, sizes) if None not in own]
-        ranked = sorted(
-            range(len(self.models)), key=lambda place: (*(own[place] for own in known), place)
-        )
-        return self.study.escalations([self.models[place].slug for place in reversed(ranked)])
+    @cached_property
+    def short_task_labels(self) -> dict[str, str]:
+        return {slug: task.short_label or task.label for slug, task in self.tasks.items()}
 
 
-def load_config(value: dict[str, Any], where: str) -> Config:
-    """Validate a configuration given as a mapping. Raises `InputError`."""
-    return parse(Config, value, where)
+def load_run(value: dict[str, Any], where: str, root: Path) -> Run:
+    """The run of a configuration, given as a mapping; `where` names the configuration in errors,
+    `root` is the workflow's folder. Raises `InputError`.
+    """
+    config = load_config(value, where)
+    tasks = load_tasks(config, root)
+    return Run(config, tasks, Selection(config, tasks))
 
 
 def load_tasks(config: Config, root: Path) -> dict[str, TaskSpec]:
     """The task files that `config` names, with its overrides; `root` is the workflow's folder.
 
-    Raises `InputError` naming the file and key.
+    Raises `InputError` with the file and key.
     """
     tasks = {entry.slug: _load_task(entry, config, root) for entry in config.tasks}
     require_parts(config.study, tasks)
@@ -234,10 +115,10 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
     path = task_file(entry.slug, entry.file, root)
     where = entry.file or f"config/tasks/{entry.slug}.yaml"
     if not path.exists():
-        looked_for = where + (here(where) if entry.file else "")
+        missing = where + (here(where) if entry.file else "")
         present = sorted(file.stem for file in (root / "config/tasks").glob("*.yaml"))
         raise InputError(
-            f"task {entry.slug!r}: there is no task file {looked_for}; "
+            f"task {entry.slug!r}: there is no task file {missing}; "
             f"write one, or use one of {', '.join(present)}."
         )
     value = read_yaml(path)
@@ -251,11 +132,11 @@ def _load_task(entry: TaskEntry, config: Config, root: Path) -> TaskSpec:
             f"{where}: correctness: 'custom.{spec.custom_rules[0]}' needs the key 'custom_rules' "
             "of the config, the file that defines it; see docs/guides/custom.md."
         )
-    known = custom_rules(config.custom_rules) if spec.custom_rules else {}
-    if absent := [rule for rule in spec.custom_rules if rule not in known]:
+    rules = custom_rules(config.custom_rules) if spec.custom_rules else {}
+    if absent := [rule for rule in spec.custom_rules if rule not in rules]:
         raise InputError(
             f"{where}: correctness: {config.custom_rules}, the file of 'custom_rules', has no rule "
-            f"{absent[0]!r}; it has {', '.join(known)}."
+            f"{absent[0]!r}; it has {', '.join(rules)}."
         )
     overrides = entry.model_dump(include={"limit", "training_limit"}, exclude_none=True)
     if overrides and spec.parts:

@@ -1,15 +1,11 @@
-"""The estimators that a run computes, and a validated configuration with what follows from it."""
+"""The selection of estimators that a run computes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
-import yaml
-
+from trace_workflow.config.config import Config
 from trace_workflow.config.estimator_list import EstimatorList, beyond_traces, costly
-from trace_workflow.config.run import Config, load_config, load_tasks
 from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
 from tracecal.estimators.column_estimators import COLUMNS, of_columns
@@ -29,7 +25,7 @@ class Selection:
     """Which estimators a run computes, for which answers, and which it shows.
 
     Raises `InputError` where an estimator that the configuration names cannot be computed. Where
-    it names none, every estimator whose needs are met is chosen.
+    the configuration names none, every estimator whose needs are met is chosen.
     """
 
     config: Config
@@ -60,9 +56,7 @@ class Selection:
 
     @cached_property
     def available(self) -> EstimatorList:
-        """The registry's estimators, labelled by the variants that are configured, and the user's
-        own.
-        """
+        """The registry's estimators, labelled by their configured variants, and the user's own."""
         sampling = self.config.sampling
         varied = (sampling.equivalence, sampling.same_meaning) == ("nli", "no_contradiction")
         variant = " (no contradiction)" if varied else ""
@@ -71,7 +65,7 @@ class Selection:
         ]
         columns = of_columns([*self.config.study.columns])
         custom = custom_estimators(self.config.custom_estimators)
-        if twice := [one.id for one in custom if one.id in self.config.study.columns]:
+        if twice := [e.id for e in custom if e.id in self.config.study.columns]:
             raise InputError(
                 f"config: {twice[0]!r} is a column and a custom estimator; rename one."
             )
@@ -79,56 +73,54 @@ class Selection:
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """By id why an estimator is not chosen, where the configuration names none."""
-        found: dict[str, str] = {}
+        """Why an estimator is not chosen, by its id, where the configuration names none."""
+        reasons: dict[str, str] = {}
         if self.config.estimators is not None:
-            return found
-        all_given = all(self.config.answered(model) for model, _ in self.pairs)
+            return reasons
+        all_from_files = all(self.config.answered(model) for model, _ in self.pairs)
         for e in self.available:
-            if bases := [name for name in e.built_on if name in found]:
-                found[e.id] = f"{bases[0]} is left out"
-            elif all_given and (needed := beyond_traces(e)):
-                found[e.id] = f"it needs {needed}, and all answers come from files"
+            if bases := [name for name in e.built_on if name in reasons]:
+                reasons[e.id] = f"{bases[0]} is left out"
+            elif all_from_files and (need := beyond_traces(e)):
+                reasons[e.id] = f"it needs {need}, and all answers come from files"
             elif lack := self._lack(e):
-                found[e.id] = lack
-        return found
+                reasons[e.id] = lack
+        return reasons
 
     @cached_property
     def chosen(self) -> EstimatorList:
-        """Those that are computed for any answers."""
-        named = self.config.estimators
-        if named is not None:
-            return self.available.with_ids(named)
+        """The estimators that are computed for any answers."""
+        if self.config.estimators is not None:
+            return self.available.with_ids(self.config.estimators)
         return self.available.where(lambda e: e.id not in self.left_out)
 
     @cached_property
     def warnings(self) -> list[str]:
         """What a run leaves out, altogether or for some answers, and why: a sentence each."""
-        lacking: dict[str, list[str]] = {}
+        ids_by_need: dict[str, list[str]] = {}
         for e in self.chosen:
-            if needed := beyond_traces(e):
-                lacking.setdefault(needed, []).append(e.id)
-        missing = "; ".join(f"{', '.join(ids)} (need {what})" for what, ids in lacking.items())
-        study = self.config.study
-        given = sorted({model for model, _ in self.pairs if self.config.answered(model)})
-        told = [f"{model}'s answers come from files" for model in given]
-        parts = study.parts.tasks if study.parts else ()
-        of_parts = [f"{task} is made of parts of answers" for task in parts]
+            if need := beyond_traces(e):
+                ids_by_need.setdefault(need, []).append(e.id)
+        missing = "; ".join(f"{', '.join(ids)} (need {need})" for need, ids in ids_by_need.items())
         columns = ", ".join(self.chosen.where(lambda e: COLUMNS in e.needs).ids)
-        decoded = sorted({model for model, _ in self.pairs} - {*given})
-        without = [f"{model}'s answers are decoded here" for model in decoded] + of_parts
+        models = sorted({model for model, _ in self.pairs})
+        tasks = self.config.study.parts.tasks if self.config.study.parts else ()
+        parts = [f"{task} is made of parts of answers" for task in tasks]
+        files = [f"{m}'s answers come from files" for m in models if self.config.answered(m)]
+        decoded = [f"{m}'s answers are decoded here" for m in models if not self.config.answered(m)]
+        lacking = decoded + parts
         return [
             *(f"{name} is left out: {reason}" for name, reason in self.left_out.items()),
-            *(f"{what}, which do not give {missing}" for what in told + of_parts if missing),
-            *(f"{what}, without the study's columns: no {columns}" for what in without if columns),
+            *(f"{why}, which do not give {missing}" for why in files + parts if missing),
+            *(f"{why}, without the study's columns: no {columns}" for why in lacking if columns),
         ]
 
     def users(self, encoder: str) -> list[str]:
-        """The chosen estimators that use an encoder, which is `lars` or a key of `encoders`."""
+        """The ids of the chosen estimators that use an encoder: `lars` or a key of `encoders`."""
         return self._users(encoder, *self.chosen)
 
     def computed(self, model: str, task: str | None = None) -> EstimatorList:
-        """Those for a model's answers to `task`; where that is null, to tasks of whole answers."""
+        """The estimators for a model's answers to `task`; None: to any task of whole answers."""
         return self._known(model, task).where(lambda e: not self.on_subset_alone(e))
 
     def on_subset_alone(self, estimator: Estimator) -> bool:
@@ -137,13 +129,13 @@ class Selection:
 
     @cached_property
     def on_subset(self) -> EstimatorList:
-        """Those that are computed for a subset of the main study's answers, where there is one."""
+        """The estimators for a subset of the main study's answers; empty without a subset."""
         study = self.config.study
         return self._known(study.main.model) if study.broader else EstimatorList()
 
     @cached_property
     def main(self) -> EstimatorList:
-        """Those that are computed for the main study's model."""
+        """The estimators that are computed for the main study's model."""
         return self.computed(self.config.study.main.model)
 
     @cached_property
@@ -165,7 +157,7 @@ class Selection:
 
     @cached_property
     def custom(self) -> EstimatorList:
-        """The user's own estimators, and columns."""
+        """The user's own estimators and columns."""
         return self.main.baselines.where(lambda e: e.id not in IDS)
 
     @cached_property
@@ -175,12 +167,12 @@ class Selection:
 
     @cached_property
     def of_parts(self) -> EstimatorList:
-        """Those that are shown of parts of answers, which have traces and labels alone."""
-        shown = self.chosen.with_ids([*self.compared.ids, *self.beyond_paper.ids])
-        return shown.where(lambda e: not beyond_traces(e) and COLUMNS not in e.needs)
+        """The estimators that are shown of parts of answers, which have traces and labels alone."""
+        estimators = self.chosen.with_ids([*self.compared.ids, *self.beyond_paper.ids])
+        return estimators.where(lambda e: not beyond_traces(e) and COLUMNS not in e.needs)
 
     def _known(self, model: str, task: str | None = None) -> EstimatorList:
-        """Those that a model's answers to a task allow, whatever they cost."""
+        """The estimators that a model's answers to a task allow, whatever they cost."""
         broader, traces = self._wants_broader(model), self._traces_alone(model, task)
         columns = self.config.answered(model) and not self._of_parts(task)
         return self.chosen.where(
@@ -205,28 +197,26 @@ class Selection:
         return (model, task) not in self.pairs or self._of_parts(task)
 
     def _of_parts(self, task: str | None) -> bool:
-        """Whether a task is made of parts of answers; null stands for those of whole answers."""
+        """Whether a task is made of parts of answers; None stands for tasks of whole answers."""
         return task is not None and self.tasks[task].source.parts_of is not None
 
-    def _users(self, encoder: str, *among: Estimator) -> list[str]:
+    def _users(self, encoder: str, *estimators: Estimator) -> list[str]:
         by_samples = encoder == "entailment" and self.config.sampling.equivalence == "nli"
         need = "samples" if by_samples else encoder
-        return [e.id for e in among if need in (e.id, *e.needs)]
+        return [e.id for e in estimators if need in (e.id, *e.needs)]
 
-    def _lack(self, *wanted: Estimator) -> str:
-        """What the configuration lacks for estimators, an encoder or rows to train them on; empty
-        if nothing.
-        """
+    def _lack(self, *estimators: Estimator) -> str:
+        """The encoder or training rows that the configuration lacks for estimators; '' if none."""
         config = self.config
         for name, encoder in config.encoders:
-            if encoder is None and (users := self._users(name, *wanted)):
+            if encoder is None and (users := self._users(name, *estimators)):
                 hint = ", or 'sampling.equivalence: exact'" if name == "entailment" else ""
                 return (
                     f"{' and '.join(users)} need{'s' if len(users) == 1 else ''} encoders.{name}, "
                     f"which is not set; set it{hint}, or list 'estimators' without what needs it"
                 )
         trained = ["lars"] if config.lars.encoder.trained else []
-        learning = [e.id for e in wanted if e.supervised and e.id not in trained]
+        learning = [e.id for e in estimators if e.supervised and e.id not in trained]
         for model, tasks in self._learned_from.items() if learning else ():
             if not any(_has_training_rows(self.tasks[task]) for task in tasks):
                 return (
@@ -238,100 +228,13 @@ class Selection:
 
     @cached_property
     def _learned_from(self) -> dict[str, list[str]]:
-        """By model for which supervised estimators are computed: its tasks."""
-        found: dict[str, list[str]] = {}
+        """The tasks of each model for which supervised estimators are computed."""
+        tasks: dict[str, list[str]] = {}
         for model, task in self.pairs:
             if self._wants_broader(model) and not self._traces_alone(model, task):
-                found.setdefault(model, []).append(task)
-        return found
+                tasks.setdefault(model, []).append(task)
+        return tasks
 
 
 def _has_training_rows(rows: Rows) -> bool:
     return rows.source.training_split is not None and rows.training_limit > 0
-
-
-# A validated configuration, and what several results need of it.
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run: its configuration, its tasks, and the selection of its estimators."""
-
-    config: Config
-    tasks: Mapping[str, TaskSpec]
-    selection: Selection
-
-    @cached_property
-    def resolved(self) -> str:
-        """Every setting, defaults filled in, as YAML in a canonical order."""
-        value = self.config.model_dump(mode="json")
-        value["models"] = sorted(value["models"], key=lambda model: model["slug"])
-        value["tasks"] = {
-            slug: self.tasks[slug].model_dump(mode="json", by_alias=True)
-            for slug in sorted(self.tasks)
-        }
-        value["estimators"] = self.selection.chosen.ids
-        return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)
-
-    @cached_property
-    def study(self) -> dict[str, Any]:
-        """The studies as plain values: 'main', and 'cross' or None."""
-        return self.config.study.model_dump()
-
-    @cached_property
-    def studies(self) -> dict[str, dict[str, Any]]:
-        """The models and tasks of each study."""
-        keys = ("model", "models", "tasks")
-        return {
-            name: {key: members[key] for key in keys if key in members}
-            for name in ("main", "cross", "parts")
-            if (members := self.study[name])
-        }
-
-    @property
-    def main(self) -> dict[str, dict[str, Any]]:
-        """`studies` with the main study alone."""
-        return {"main": self.studies["main"]}
-
-    @cached_property
-    def parents(self) -> dict[str, str]:
-        """By task of parts of answers: the task whose answers those are."""
-        sources = {slug: task.source.parts_of for slug, task in self.tasks.items()}
-        return {slug: parent for slug, parent in sources.items() if parent}
-
-    @cached_property
-    def missing_parts(self) -> dict[str, str]:
-        """By task of parts of answers: what a part counts as that an answer lacks."""
-        tasks = self.config.study.parts.tasks if self.config.study.parts else ()
-        return {task: self.tasks[task].parts.missing for task in tasks}
-
-    @property
-    def bootstrap(self) -> list[float]:
-        """Seed, resamples and level: one bootstrap for all intervals."""
-        return [self.config.seed, self.config.bootstrap.resamples, self.config.bootstrap.level]
-
-    @cached_property
-    def model_labels(self) -> dict[str, str]:
-        return {model.slug: model.name for model in self.config.models}
-
-    @cached_property
-    def short_model_labels(self) -> dict[str, str]:
-        return {model.slug: model.short_label or model.name for model in self.config.models}
-
-    @cached_property
-    def task_labels(self) -> dict[str, str]:
-        return {slug: self.tasks[slug].label for slug in sorted(self.tasks)}
-
-    @cached_property
-    def short_task_labels(self) -> dict[str, str]:
-        return {slug: task.short_label or task.label for slug, task in self.tasks.items()}
-
-
-def load_run(value: dict[str, Any], where: str, root: Path) -> Run:
-    """The run of a configuration given as a mapping; `where` names it, `root` is the workflow's.
-
-    Raises `InputError`.
-    """
-    config = load_config(value, where)
-    tasks = load_tasks(config, root)
-    return Run(config, tasks, Selection(config, tasks))

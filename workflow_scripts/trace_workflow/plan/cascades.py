@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trace_workflow.config.selection import Run
+from trace_workflow.config.run import Run
 from trace_workflow.plan.entries import Analysis, Figure, PerPair, Result, Study, Table, analysed
 from trace_workflow.plan.main_study import FILES
 from tracecal.estimators.entry import PICKED, entries

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from trace_workflow.config.selection import Run
+from trace_workflow.config.run import Run
 from trace_workflow.plan.entries import Table
 from tracecal.estimators.estimator import Estimator
 

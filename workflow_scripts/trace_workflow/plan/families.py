@@ -1,7 +1,7 @@
 """The families of estimators of a run, each with the files that it is scored from."""
 
 from trace_workflow.config.custom import custom_code
-from trace_workflow.config.selection import Run
+from trace_workflow.config.run import Run
 from trace_workflow.plan.entries import QUESTIONS, SUBSETS, Family
 from tracecal.estimators.estimator import Estimator
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trace_workflow.config.estimator_list import EstimatorList
-from trace_workflow.config.selection import Run
+from trace_workflow.config.run import Run
 from trace_workflow.plan.comparison_table import comparison_table
 from trace_workflow.plan.entries import (
     QUESTIONS,

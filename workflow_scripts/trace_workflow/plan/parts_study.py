@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trace_workflow.config.selection import Run
+from trace_workflow.config.run import Run
 from trace_workflow.plan.entries import (
     QUESTIONS,
     Analysis,

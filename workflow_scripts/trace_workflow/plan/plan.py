@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from trace_workflow.config.paper import read, shared
-from trace_workflow.config.selection import Run
+from trace_workflow.config.run import Run
 from trace_workflow.plan import cascades, comparison, main_study, parts_study
 from trace_workflow.plan.entries import (
     Analysis,

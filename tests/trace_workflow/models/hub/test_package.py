@@ -10,7 +10,7 @@ from gguf import GGUFReader, dequantize
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
-from trace_workflow.config.models import ModelSource
+from trace_workflow.config.model_source import ModelSource
 from trace_workflow.models.packages import licence, unpack_model
 from trace_workflow.models.text_encoders import load_encoder
 from trace_workflow.models.token_sar_weights import similarities

@@ -1,0 +1,222 @@
+"""The run's configuration: one schema, validated when the workflow starts."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import (
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from trace_workflow.config.encoders import Encoders
+from trace_workflow.config.models import Dtype, Model
+from trace_workflow.config.sampling import Sampling
+from trace_workflow.config.self_evaluation import SelfEvaluation
+from trace_workflow.config.study import Study
+from trace_workflow.config.supervised import Lars, Probe
+from tracecal.answers.reading import Reading
+from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
+from tracecal.estimators.column_estimators import of_columns
+from tracecal.estimators.custom import custom_estimators
+from tracecal.estimators.registry import ESTIMATORS, IDS
+from tracecal.io.settings import Slug, Strict, parse, unknown
+
+
+class TaskEntry(Strict):
+    """A task of the run: its file and what this run overrides in it."""
+
+    slug: Slug = Field(description="names the task's files")
+    file: str | None = Field(None, description="task file; null: config/tasks/<slug>.yaml")
+    path: str | None = Field(
+        None, description="local files instead of the file's source; may hold {split}, {language}"
+    )
+    limit: PositiveInt | None = Field(
+        None, description="evaluation rows, a seeded subsample; null: as the task file says"
+    )
+    training_limit: int | None = Field(
+        None, ge=0, description="rows of role 'training'; null: as the task file says"
+    )
+
+
+class Beams(Strict):
+    width: int = Field(10, ge=2, description="beams per prompt, K in Flores et al. 2025")
+
+
+class Audit(Strict):
+    """The check of the traces: teacher-forced replay of a sample of answers."""
+
+    answers: PositiveInt = Field(32, description="answers replayed per model and task")
+    tolerance: dict[Dtype, PositiveFloat] = Field(
+        {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.05},
+        description="largest deviation of surprisal and entropy (nats) and of tied logits",
+    )
+
+
+class Tables(Strict):
+    """How the tables are printed; their CSVs hold all numbers either way."""
+
+    as_printed: bool = Field(
+        False,
+        description="true: the paper's tables have its rows and columns only; false: with "
+        "intervals, supported wins, right answers, definitions and further methods",
+    )
+
+
+class Explorer(Strict):
+    """The page that shows answers one by one."""
+
+    answers: PositiveInt = Field(
+        10000,
+        description="answers on the page; a larger run is sampled, equally by model and task",
+    )
+
+
+class Config(Strict):
+    """A run. Unset keys take the defaults given here."""
+
+    run: Slug = Field(description="results go to results/<run>/")
+    seed: int = Field(2026, ge=0, description="of everything random: samples of rows, splits, …")
+    models: tuple[Model, ...]
+    tasks: tuple[TaskEntry, ...]
+    study: Study
+    custom_estimators: str | None = Field(
+        None, description="a Python file with custom estimators; see docs/guides/custom.md"
+    )
+    custom_rules: str | None = Field(
+        None, description="a Python file with custom correctness rules; see docs/guides/custom.md"
+    )
+    estimators: tuple[str, ...] | None = Field(
+        None, description="ids to run; null: all that the other settings allow"
+    )
+    beams: Beams = Beams()
+    probe: Probe = Probe()
+    lars: Lars = Lars()
+    self_evaluation: SelfEvaluation = SelfEvaluation()
+    sampling: Sampling = Sampling()
+    encoders: Encoders = Encoders()
+    audit: Audit = Audit()
+    splits: Splits = Splits()
+    calibration: Calibration = Calibration()
+    risk_control: RiskControl = RiskControl()
+    bootstrap: Bootstrap = Bootstrap()
+    tables: Tables = Tables()
+    explorer: Explorer = Explorer()
+
+    @field_validator("models", "tasks")
+    @classmethod
+    def _distinct(cls, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not entries:
+            raise ValueError("is empty; name at least one")
+        # Names that differ in case only are one folder on some file systems.
+        slugs = [entry.slug.lower() for entry in entries]
+        for number, entry in enumerate(entries):
+            if slugs[number] in slugs[:number]:
+                raise ValueError(f"slug {entry.slug!r} is given twice; slugs must be distinct")
+        return entries
+
+    @field_validator("estimators")
+    @classmethod
+    def _known_estimators(
+        cls, ids: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        if ids is None:
+            return None
+        if not ids:
+            raise ValueError("is empty; name at least one estimator, or null for all")
+        study = info.data.get("study")
+        columns = of_columns([*study.columns]) if study else []
+        custom = custom_estimators(info.data.get("custom_estimators"))
+        if wrong := unknown("estimator", ids, (*IDS, *(e.id for e in [*columns, *custom]))):
+            raise ValueError(wrong)
+        for estimator in (*ESTIMATORS, *columns):
+            missing = [base for base in estimator.built_on if base not in ids]
+            if estimator.id in ids and missing:
+                raise ValueError(
+                    f"{estimator.id!r} is built on {missing[0]!r}: add it, or leave both out"
+                )
+        return ids
+
+    @model_validator(mode="after")
+    def _references_exist(self) -> "Config":
+        for key, value, allowed in self._references():
+            if value not in allowed:
+                listed = ", ".join(map(str, allowed))
+                raise ValueError(f"{key}: {value!r} is not defined; there are {listed}")
+        return self
+
+    def _references(self) -> Iterator[tuple[str, Any, Sequence[Any]]]:
+        """Each value that names an entry of another key, with its own key and what it may name."""
+        models, tasks = ([entry.slug for entry in entries] for entries in (self.models, self.tasks))
+        study = self.study
+        yield "study.main.model", study.main.model, models
+        for task in study.main.tasks:
+            yield "study.main.tasks", task, tasks
+        for name, members in (("cross", study.cross), ("parts", study.parts)):
+            for model in members.models if members else ():
+                yield f"study.{name}.models", model, models
+            for task in members.tasks if members else ():
+                yield f"study.{name}.tasks", task, tasks
+        for number, pair in enumerate(study.cascades or ()):
+            for key, slug in pair:
+                yield f"study.cascades[{number}].{key}", slug, models
+        baselines = [entry.id for entry in ESTIMATORS if entry.role == "baseline"]
+        yield "study.named_baseline", study.named_baseline, baselines
+        if study.headline:
+            yield "study.headline.task", study.headline.task, study.main.tasks
+            rates = self.risk_control.error_rates
+            yield "study.headline.error_rate", study.headline.error_rate, rates
+
+    @model_validator(mode="after")
+    def _keys_agree(self) -> "Config":
+        for pair in self.study.cascades or ():
+            if not self.study.share_task(pair.small, pair.large):
+                raise ValueError(
+                    f"study.cascades: the studies ask {pair.small!r} and {pair.large!r} no common "
+                    "task; name two models that share one"
+                )
+        for model in self.models:
+            if model.dtype not in self.audit.tolerance:
+                raise ValueError(
+                    f"audit.tolerance names no deviation for {model.dtype}, the dtype of model "
+                    f"{model.slug!r}"
+                )
+        if self.study.columns and not any(self.answered(model) for model, _ in self.study.pairs()):
+            raise ValueError(
+                "study.columns are read from files of answers, and no model of the studies has any "
+                "(source: {answers: ...}); leave it out"
+            )
+        return self
+
+    def answered(self, model: str) -> bool:
+        """Whether a model's answers come from files, so that only their traces exist."""
+        return any(entry.slug == model and entry.source.answers for entry in self.models)
+
+    def reading(self, model: str) -> Reading:
+        """How a model's answers are read from files, with the columns that the study takes."""
+        (source,) = (entry.source for entry in self.models if entry.slug == model)
+        return source.read_as.model_copy(update={"also": self.study.columns})
+
+    def cascades(self) -> list[tuple[str, str]]:
+        """(small, large): the pairs that `study.cascades` names, or those of `escalations`.
+
+        The larger of two models is the one whose tokens cost more, where all models have a price;
+        then the one with more parameters, where those of all are known; then the later one.
+        """
+        if self.study.cascades is not None:
+            return list(dict.fromkeys((pair.small, pair.large) for pair in self.study.cascades))
+        prices = [m.price and (m.price.generated, m.price.prompt) for m in self.models]
+        sizes = [m.parameters for m in self.models]
+        criteria = [values for values in (prices, sizes) if None not in values]
+        ranked = sorted(
+            range(len(self.models)), key=lambda i: (*(values[i] for values in criteria), i)
+        )
+        return self.study.escalations([self.models[i].slug for i in reversed(ranked)])
+
+
+def load_config(value: dict[str, Any], where: str) -> Config:
+    """Validate a configuration given as a mapping. Raises `InputError`."""
+    return parse(Config, value, where)

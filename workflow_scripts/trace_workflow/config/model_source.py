@@ -1,0 +1,106 @@
+"""Where a model comes from: a folder, a package, the hub, or files of its answers."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from tracecal.answers.reading import FormatName, Reading
+from tracecal.io.settings import Repository, Revision, Strict, require_fields
+
+Distribution = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ModelSource(Strict):
+    """Where a model comes from: exactly one of `path`, `package` and `hub`."""
+
+    KINDS: ClassVar[dict[str, str]] = {
+        "path": "model folder",
+        "package": "name",
+        "hub": "owner/name",
+    }
+
+    path: str | None = Field(
+        None, description="local folder as Transformers saves it (safetensors)"
+    )
+    package: Distribution | None = Field(None, description="installed Python package")
+    files: dict[str, Sha256] = Field(
+        {},
+        description="of the package: path and SHA-256 of one .gguf file, or of all files of a "
+        "model folder",
+    )
+    hub: Repository | None = Field(None, description="owner/name on the Hugging Face hub")
+    revision: Revision | None = Field(
+        None, description="of the hub's model: a commit hash, or a ref, resolved at staging"
+    )
+
+    @field_validator("files")
+    @classmethod
+    def _in_order(cls, files: dict[str, str]) -> dict[str, str]:
+        return dict(sorted(files.items()))
+
+    @property
+    def weights(self) -> bool:
+        """Whether there is a model to run."""
+        return any(getattr(self, kind) is not None for kind in self.KINDS)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "ModelSource":
+        sources = [kind for kind in self.KINDS if getattr(self, kind) is not None]
+        if len(sources) != 1 and not self._may_lack_weights():
+            *first, last = (f"{kind!r} ({what})" for kind, what in self.KINDS.items())
+            raise ValueError(f"give exactly one of {', '.join(first)} and {last}")
+        if (self.package is None) != (not self.files):
+            raise ValueError("'package' and 'files' must be given together")
+        if (self.hub is None) != (self.revision is None):
+            raise ValueError(
+                "'hub' and 'revision' must be given together; the revision is a commit hash, as "
+                f"listed at https://huggingface.co/{self.hub or 'owner/name'}/commits/main"
+            )
+        return self
+
+    def _may_lack_weights(self) -> bool:
+        return False
+
+
+class AnsweringSource(ModelSource):
+    """Where a model comes from, or its answers, which are then not decoded here.
+
+    Their traces are read from the files or, where a model is given too, computed by its replay.
+    """
+
+    answers: str | None = Field(
+        None,
+        description="files of answers made elsewhere, {task} filled in; docs/reference/formats.md",
+    )
+    format: FormatName = Field("auto", description="of the answers; auto: detected in each row")
+    reading: Reading = Field(Reading(), description="how the answers are read")
+    end_token: bool = Field(
+        False, description="in a replay, put the model's end token after answers given as text"
+    )
+
+    @property
+    def read_as(self) -> Reading:
+        """`reading` with the `format`, if one is set."""
+        chosen = {} if self.format == "auto" else {"format": self.format}
+        return self.reading.model_copy(update=chosen)
+
+    @field_validator("answers")
+    @classmethod
+    def _of_tasks(cls, value: str | None) -> str | None:
+        return value if value is None else require_fields(value, ["task"], [])
+
+    @model_validator(mode="after")
+    def _reads_answers(self) -> "AnsweringSource":
+        if self.answers is None and self.model_fields_set & {"format", "reading", "end_token"}:
+            raise ValueError(
+                "'format', 'reading' and 'end_token' say how 'answers' are read: add 'answers'"
+            )
+        if self.reading.also:
+            raise ValueError(
+                "'also' is of 'tracecal calibrate'; the columns of a run are those of study.columns"
+            )
+        return self
+
+    def _may_lack_weights(self) -> bool:
+        return self.answers is not None and not self.weights
