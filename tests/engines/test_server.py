@@ -20,7 +20,7 @@ from tracecal.capture.model import load_model, load_tokenizer
 from tracecal.capture.teacher_forcing import replay_answers
 from tracecal.serving.proxy.scorer import Scorer
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("vllm")]
 PORT = 8317
 SERVER = f"http://127.0.0.1:{PORT}"
 OPTIONS = "--served-model-name m large --dtype float32 --max-model-len 512 --enforce-eager".split()
@@ -29,7 +29,7 @@ QUESTION = "What is the capital of France? Answer with the name only."
 GREEDY = {"model": "m", "temperature": 0}
 CHAT = GREEDY | {"messages": [{"role": "user", "content": QUESTION}], "max_tokens": 12}
 SUM = {"prompt": "Question: What is 2+3?\nAnswer:", "max_tokens": 6, "stop": ["\n"]}
-ASKED = {
+REQUESTS = {
     "chat/completions": (CHAT, {"logprobs": True, "top_logprobs": 20, "return_token_ids": True}),
     "completions": (GREEDY | SUM, {"logprobs": 20, "return_token_ids": True}),
 }
@@ -45,11 +45,11 @@ def server(model, tmp_path_factory):
     """vLLM's server on loopback."""
     log = tmp_path_factory.mktemp("server") / "log"
     arguments = ["--model", str(model), "--host", "127.0.0.1", "--port", str(PORT), *OPTIONS]
-    own = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "OMP_NUM_THREADS": "1"}
-    own |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
+    variables = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "OMP_NUM_THREADS": "1"}
+    variables |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
     start = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *arguments]
-    with log.open("wb") as said:
-        process = subprocess.Popen(start, env=os.environ | own, stdout=said, stderr=said)
+    with log.open("wb") as output:
+        process = subprocess.Popen(start, env=os.environ | variables, stdout=output, stderr=output)
     try:
         while process.poll() is None:
             try:
@@ -69,31 +69,31 @@ def server(model, tmp_path_factory):
 def answers(server, tmp_path_factory):
     """What the server answers when it is asked directly, as read from a file."""
     rows = [
-        {"id": path, "response": server.post(path, json=asked | told).json()}
-        for path, (asked, told) in ASKED.items()
+        {"id": path, "response": server.post(path, json=request | additions).json()}
+        for path, (request, additions) in REQUESTS.items()
     ]
-    return read_file(write(tmp_path_factory.mktemp("asked") / "a.jsonl", rows), READING).frame
+    return read_file(write(tmp_path_factory.mktemp("answers") / "a.jsonl", rows), READING).frame
 
 
-def streamed(client, path, asked):
+def streamed_confidence(client, path, request):
     """The confidence that comes with the last piece of a streamed answer."""
-    lines = client.post(path, json=asked | {"stream": True}).text.splitlines()
+    lines = client.post(path, json=request | {"stream": True}).text.splitlines()
     events = [json.loads(line[5:]) for line in lines if line.startswith("data: {")]
-    told = [choice for event in events for choice in event["choices"] if "confidence" in choice]
-    return told[0]["confidence"]
+    choices = [choice for event in events for choice in event["choices"]]
+    return next(choice["confidence"] for choice in choices if "confidence" in choice)
 
 
 def test_confidence_is_what_scoring_the_same_answer_gives(server, answers):
     scored = score_answers(answers, calibrator := fitted()).rows_by_key("example_id", named=True)
     serving = proxied(Scorer(calibrator, READING), SERVER)
     with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
-        for name, (asked, _) in ASKED.items():
+        for name, (request, _) in REQUESTS.items():
             path = f"/v1/{name}"
-            whole = client.post(path, json=asked).json()["choices"][0]
-            assert whole["logprobs"] is None
-            for found in (whole["confidence"], streamed(client, path, asked)):
+            choice = client.post(path, json=request).json()["choices"][0]
+            assert choice["logprobs"] is None
+            for confidence in (choice["confidence"], streamed_confidence(client, path, request)):
                 for key in ("probability", "lower", "upper"):
-                    assert found[key] == pytest.approx(scored[name][0][key], abs=1e-6)
+                    assert confidence[key] == pytest.approx(scored[name][0][key], abs=1e-6)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -104,21 +104,20 @@ def test_what_is_not_kept_is_put_to_the_large_model(
     """The server has one model, by two names, so that both answers are the same."""
     monkeypatch.setenv("TRACECAL_ESCALATE_KEY", "sk-any")
     calibrator = fitted()
-    known = calibrator.fitted_on.model_copy(update={"entropy": "top-k", "vocabulary": 49152})
-    promised = {"fitted_on": known, "thresholds": {0.3: threshold}, "reasons": {}}
-    scorer = Scorer(replace(calibrator, **promised), READING, 0.3)
+    fitted_on = calibrator.fitted_on.model_copy(update={"entropy": "top-k", "vocabulary": 49152})
+    guarantee = {"fitted_on": fitted_on, "thresholds": {0.3: threshold}, "reasons": {}}
+    scorer = Scorer(replace(calibrator, **guarantee), READING, 0.3)
     serving = proxied(scorer, SERVER, escalate=f"{SERVER}/v1", escalate_model="large")
     with serving, httpx.Client(base_url=serving.url, timeout=300) as client:
         response = client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
-    told = events(response) if stream else [response.json()]
-    choices = [choice for one in told for choice in one["choices"]]
+    answers = events(response) if stream else [response.json()]
+    choices = [choice for answer in answers for choice in answer["choices"]]
     (confidence,) = [choice["confidence"] for choice in choices if "confidence" in choice]
     assert confidence["escalated"] is escalated, confidence
-    spent = confidence["escalation"]
-    assert (spent["large"] is not None) is escalated
-    said = [choice["delta" if stream else "message"].get("content") or "" for choice in choices]
+    assert (confidence["escalation"]["large"] is not None) is escalated
+    texts = [choice["delta" if stream else "message"].get("content") or "" for choice in choices]
     alone = server.post("chat/completions", json=CHAT).json()["choices"][0]["message"]["content"]
-    assert "".join(said) == alone != ""
+    assert "".join(texts) == alone != ""
     assert all(choice.get("logprobs") is None for choice in choices)
 
 
@@ -129,7 +128,7 @@ def test_replay_gives_the_servers_surprisals_and_entropies_within_their_bounds(m
     for name in ("surprisal", "entropy"):
         assert exact[name].list.len().equals(answers[name].list.len())
     pairs = zip(exact.iter_rows(named=True), answers.iter_rows(named=True), strict=True)
-    for true, read in pairs:
-        assert true["surprisal"] == pytest.approx(read["surprisal"], abs=1e-4)
-        bounds = zip(read["entropy_lower"], true["entropy"], read["entropy_upper"], strict=True)
+    for exact_row, row in pairs:
+        assert exact_row["surprisal"] == pytest.approx(row["surprisal"], abs=1e-4)
+        bounds = zip(row["entropy_lower"], exact_row["entropy"], row["entropy_upper"], strict=True)
         assert all(low <= entropy <= high for low, entropy, high in bounds)
