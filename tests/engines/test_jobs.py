@@ -16,7 +16,7 @@ def test_scripts_modules_and_the_documented_snippet_are_there():
     assert "```python" in (ROOT / "docs/guides/vllm.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("rule", "n_answers"), zip(RULES, (2, 6), strict=True))
+@pytest.mark.parametrize(("rule", "n_answers"), [*zip(RULES, (2, 6), strict=True)])
 def test_a_job_decodes_with_transformers(jobs_of, rule, n_answers):
     job = jobs_of("llama", 2, max_new_tokens=4).decode("ours", rule=rule)
     assert read_arrow(job.file).height == n_answers

@@ -280,22 +280,29 @@ def score_response(
 
 
 def score_record(fitted: Fitted, record: Record, error_rate: Target | None = None) -> Confidence:
-    """The confidence of an answer of the calibrator's kind (`require_same_kind`), as read."""
-    if record.surprisal is None:
+    """The confidence of an answer of the calibrator's kind (`require_same_kind`), as read.
+
+    `keep` is None where something is unknown of the calibrator or the answer.
+    """
+    confidence = trace_confidence(fitted, record, error_rate)
+    return doubted(confidence, open_questions(as_frame([record]), fitted.fitted_on))
+
+
+def trace_confidence(fitted: Fitted, record: Record, error_rate: Target | None = None) -> Confidence:
+    """As `score_record`, where what is unknown is a warning alone, as for a file of answers."""
+    needs_entropy = not ENTROPY_INPUTS.isdisjoint(fitted.inputs)
+    if record.surprisal is None or (record.entropy is None and needs_entropy):
         return Confidence(None, reason=record.lacks)
-    if record.entropy is None and not ENTROPY_INPUTS.isdisjoint(fitted.inputs):
-        return Confidence(None, reason=record.lacks)
-    bounds = record.entropy_lower, record.entropy_upper
-    found = score_answer(
+    return score_answer(
         fitted,
         record.surprisal,
         record.entropy,
         error_rate,
-        *bounds,
+        record.entropy_lower,
+        record.entropy_upper,
         record.top_k,
         also=values_of(record),
     )
-    return doubted(found, open_questions(as_frame([record]), fitted.fitted_on))
 
 
 def values_of(record: Record) -> dict[str, float | None]:

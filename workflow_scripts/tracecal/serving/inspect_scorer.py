@@ -1,6 +1,7 @@
 """A scorer of Inspect: the confidence of each answer, and how good these confidences are.
 
-Inspect finds it as `tracecal/confidence`, by the package's entry point.
+Inspect finds it as `tracecal/confidence`, by the package's entry point. In a task of your own it
+stands after the scorer that judges: `scorer=[match(), confidence(calibrator="C.json")]`.
 """
 
 import math
@@ -30,81 +31,85 @@ from tracecal.calibrator.schema import (
     Fitted,
     fingerprints,
     load,
+    open_questions,
     require_same_kind,
     vocabulary_for,
 )
-from tracecal.calibrator.scoring import Confidence, score_record
+from tracecal.calibrator.scoring import Confidence, trace_confidence
 from tracecal.errors import InputError
 from tracecal.io.log import LOGGER
 from tracecal.io.settings import parse
 
-# A score's value. `seen`: the calibrator was fitted on this very answer.
+# The columns of a score's value. `seen`: the calibrator was fitted on this very answer.
 VALUE = {
     "probability": pl.Float64,
     "correct": pl.Boolean,
     "keep": pl.Boolean,
     "seen": pl.Boolean,
 }
+N_BINS = Calibration().ece_bins
 
 
-def _metric(name: str, compute: Callable[[pl.DataFrame], float]) -> Metric:
-    """The metric of this name, computed from the columns `VALUE` of all epochs' answers."""
+def metric_of(name: str, compute: Callable[[pl.DataFrame], float]) -> Metric:
+    """Make Inspect's metric of this name from a function of all epochs' scores."""
 
     @metric(name=name, scores="unreduced")
-    def made() -> Metric:
+    def make_metric() -> Metric:
         def value(scores: list[SampleScore]) -> Value:
-            return compute(pl.DataFrame([one.score.value for one in scores], schema=VALUE))
+            return compute(pl.DataFrame([each.score.value for each in scores], schema=VALUE))
 
         return value
 
-    return made()
+    return make_metric()
 
 
-def _judged(
+def on_judged(
     compute: Callable[[np.ndarray, np.ndarray], float | None],
 ) -> Callable[[pl.DataFrame], float]:
-    """A metric of probability and correctness [n] of the answers that have both and are not those
-    that the calibrator was fitted on; NaN where it is undefined.
+    """Compute a metric of probability and correctness [n] on the unseen answers that have both.
+
+    NaN where the metric is undefined.
     """
 
-    def value(answers: pl.DataFrame) -> float:
-        judged = answers.filter(~pl.col("seen")).drop_nulls(["probability", "correct"])
+    def value(scores: pl.DataFrame) -> float:
+        judged = scores.filter(~pl.col("seen")).drop_nulls(["probability", "correct"])
         if not judged.height:
             return math.nan
-        found = compute(judged["probability"].to_numpy(), judged["correct"].to_numpy())
-        return math.nan if found is None else float(found)
+        result = compute(judged["probability"].to_numpy(), judged["correct"].to_numpy())
+        return math.nan if result is None else float(result)
 
     return value
 
 
-def _coverage(answers: pl.DataFrame) -> float:
-    """The share of the unseen answers that is kept, those without confidence counting as not kept;
-    NaN where nothing is guaranteed.
+def coverage(scores: pl.DataFrame) -> float:
+    """Return the share of unseen answers that is kept; NaN where nothing is guaranteed.
+
+    Answers without confidence count as not kept.
     """
-    keep = answers.filter(~pl.col("seen"))["keep"]
+    keep = scores.filter(~pl.col("seen"))["keep"]
     return keep.sum() / len(keep) if keep.count() else math.nan
 
 
-def _kept_error(answers: pl.DataFrame) -> float:
-    """The share of kept answers that is incorrect, of those with a verdict; NaN without any."""
-    correct = answers.filter("keep")["correct"].drop_nulls()
+def kept_error(scores: pl.DataFrame) -> float:
+    """Return the share incorrect of the kept answers with a verdict; NaN without any."""
+    correct = scores.filter("keep")["correct"].drop_nulls()
     return 1 - correct.sum() / len(correct) if len(correct) else math.nan
 
 
-def _missing(column: str) -> Callable[[pl.DataFrame], float]:
-    return lambda answers: answers[column].null_count()
+def n_missing(column: str) -> Callable[[pl.DataFrame], float]:
+    """Count the answers without a value in a column."""
+    return lambda scores: scores[column].null_count()
 
 
-BINS = Calibration().ece_bins
 METRICS = [
-    _metric("auroc", _judged(single_auroc)),
-    _metric("brier", _judged(lambda p, correct: brier(p[None], correct[None])[0])),
-    _metric("ece", _judged(lambda p, correct: ece(p[None], correct[None], BINS)[0])),
-    _metric("coverage", _coverage),
-    _metric("kept_error", _kept_error),
-    _metric("without_confidence", _missing("probability")),
-    _metric("without_verdict", _missing("correct")),
-    _metric("seen", lambda answers: answers["seen"].sum()),
+    metric_of("auroc", on_judged(single_auroc)),
+    metric_of("brier", on_judged(lambda proba, y_true: brier(proba[None], y_true[None])[0])),
+    metric_of("ece", on_judged(lambda proba, y_true: ece(proba[None], y_true[None], N_BINS)[0])),
+    metric_of("coverage", coverage),
+    metric_of("kept_error", kept_error),
+    metric_of("without_confidence", n_missing("probability")),
+    metric_of("without_verdict", n_missing("correct")),
+    metric_of("seen", lambda scores: scores["seen"].sum()),
 ]
 
 
@@ -119,11 +124,23 @@ def confidence(
     stop_token: str = "auto",
     processed: str | bool = "auto",
 ) -> Scorer:
-    """The probability that an answer is correct, by its log-probabilities and a calibrator's file.
+    """Score the probability that an answer is correct, by its log-probabilities.
 
-    `error_rate` is the guaranteed one of the answers to keep. `correctness` names the scorer whose
-    verdict counts; null: the only other one. The others are as in `tracecal score`. Raises
-    `InputError` where the calibrator does not fit the answers, and where the verdict is ambiguous.
+    Parameters
+    ----------
+    calibrator : path
+        The calibrator's file.
+    error_rate : float, optional
+        Target error rate of the answers to keep.
+    correctness : str, optional
+        The scorer whose verdict counts; by default the only other one.
+    estimator, model, vocabulary, stop_token, processed
+        As of ``tracecal score``.
+
+    Raises
+    ------
+    InputError
+        Where the calibrator does not fit the answers, or it is ambiguous whose verdict counts.
     """
     fitted = load(calibrator, estimator)
     if error_rate is not None:
@@ -137,32 +154,44 @@ def confidence(
         "processed": {True: "yes", False: "no"}.get(processed, processed),
     }
     reading = parse(Reading, options, "the scorer's options")
-    tell_once = cache(LOGGER.warning)
+    warn_once = cache(LOGGER.warning)
 
     async def score(state: TaskState, target: Target) -> Score:
-        found, seen = _confidence(state, fitted, error_rate, reading)
-        correct, unjudged = _verdict(state.scores or {}, correctness)
-        reasons = [reason for reason in (found.reason, unjudged) if reason]
+        scored, is_seen = score_sample(state, fitted, error_rate, reading, warn_once)
+        correct, no_verdict = verdict_of(state.scores or {}, correctness)
+        reasons = [reason for reason in (scored.reason, no_verdict) if reason]
         for reason in reasons:
-            tell_once(reason)
-        known = {"probability": found.probability, "correct": correct}
+            warn_once(reason)
         return Score(
-            value=known | {"keep": found.keep, "seen": seen},
+            value={
+                "probability": scored.probability,
+                "correct": correct,
+                "keep": scored.keep,
+                "seen": is_seen,
+            },
             explanation="; ".join(reasons) or None,
-            metadata={"lower": found.lower, "upper": found.upper},
+            metadata={"lower": scored.lower, "upper": scored.upper},
         )
 
     return score
 
 
-def _confidence(
-    state: TaskState, fitted: Fitted, error_rate: float | None, reading: Reading
+def score_sample(
+    state: TaskState,
+    fitted: Fitted,
+    error_rate: float | None,
+    reading: Reading,
+    warn: Callable[[str], None],
 ) -> tuple[Confidence, bool]:
-    """The confidence of a sample's answer, and whether the calibrator was fitted on it."""
+    """Return the confidence of a sample's answer, and whether the calibrator was fitted on it.
+
+    The confidence is that of ``tracecal score`` on the same log: what is unknown of the calibrator
+    or the answers is a warning.
+    """
     row = {
         "id": state.sample_id,
         "epoch": state.epoch,
-        "request": _request(state),
+        "request": generation_settings(state),
         "output": state.output.model_dump(),
     }
     try:
@@ -171,36 +200,50 @@ def _confidence(
         return Confidence(None, reason=str(error)), False
     answers = as_frame([record])
     require_same_kind(answers, fitted.fitted_on)
-    found = score_record(fitted, record, error_rate)
+    for question in open_questions(answers, fitted.fitted_on):
+        warn(question)
+    scored = trace_confidence(fitted, record, error_rate)
     if fingerprints(answers)[0] in fitted.fitted_on.answers:
-        return replace(found, keep=None, reason=KNOWN_ANSWER), True
-    return found, False
+        return replace(scored, keep=None, reason=KNOWN_ANSWER), True
+    return scored, False
 
 
-def _request(state: TaskState) -> dict[str, Any]:
-    """The settings with which a sample's answer was generated; empty where they are not known."""
+def generation_settings(state: TaskState) -> dict[str, Any]:
+    """Return the settings that a sample's answer was generated with; empty where unknown."""
     for event in reversed(transcript().events):
         if isinstance(event, ModelEvent) and event.output.choices == state.output.choices:
             return event.config.model_dump(exclude_none=True)
     return {}
 
 
-def _verdict(scores: Mapping[str, Score], named: str | None) -> tuple[bool | None, str | None]:
-    """Whether another scorer calls the answer correct; or null and why. Raises `InputError`."""
-    others = {
-        name: one.value
-        for name, one in scores.items()
-        if not (isinstance(one.value, Mapping) and VALUE.keys() <= one.value.keys())
+def verdict_of(
+    scores: Mapping[str, Score], correctness: str | None
+) -> tuple[bool | None, str | None]:
+    """Return whether another scorer calls the answer correct, and why there is no verdict.
+
+    Raises
+    ------
+    InputError
+        Where it is ambiguous whose verdict counts.
+    """
+    verdicts = {
+        name: score.value
+        for name, score in scores.items()
+        if not (isinstance(score.value, Mapping) and VALUE.keys() <= score.value.keys())
     }
-    if not others:
+    if not verdicts:
         return None, "no scorer has judged it: put one before this one"
-    if (named is None and len(others) > 1) or (named is not None and named not in others):
-        asked = f"there is no scorer {named!r}" if named else "several scorers judge the answers"
+    first = next(iter(verdicts))
+    is_ambiguous = correctness is None and len(verdicts) > 1
+    if is_ambiguous or (correctness is not None and correctness not in verdicts):
+        problem = "several scorers judge the answers"
+        if correctness:
+            problem = f"there is no scorer {correctness!r}"
         raise InputError(
-            f"{asked} (they are {', '.join(others)}): name the one whose verdict counts, such as "
-            f"correctness={next(iter(others))}."
+            f"{problem} (they are {', '.join(verdicts)}): name the one whose verdict counts, such "
+            f"as correctness={first}."
         )
     try:
-        return parse_verdict(others[named or next(iter(others))]), None
+        return parse_verdict(verdicts[correctness or first]), None
     except WrongRow as error:
         return None, str(error)

@@ -1,6 +1,7 @@
 """Models of lm-evaluation-harness that keep their servers' log-probabilities in the samples.
 
-`python -m tracecal.serving.lm_eval_models` is the harness's own command with these two added.
+`python -m tracecal.serving.lm_eval_models` is the harness's own command with these two added. In a
+program, import this module before `simple_evaluate`.
 """
 
 from operator import itemgetter
@@ -14,59 +15,72 @@ from lm_eval.models.openai_completions import LocalChatCompletion, LocalCompleti
 from tracecal.answers.formats.lm_eval import KEPT
 
 
-class Answer(str):
+class AnswerWithResponse(str):
     """An answer's text, with the response that it came from."""
 
     response: dict[str, Any]
 
     @classmethod
-    def of(cls, text: str, response: dict[str, Any]) -> "Answer":
-        """The text with its response."""
+    def of(cls, text: str, response: dict[str, Any]) -> "AnswerWithResponse":
+        """Return the text with its response."""
         answer = cls(text)
         answer.response = response
         return answer
 
 
-class Keeping:
-    """An API model of the harness that asks for log-probabilities and keeps them.
+class LogprobsKeeper:
+    """An API model of the harness that requests log-probabilities and keeps them.
 
-    The harness writes an answer as its text. What a request was made with it writes as well, as the
-    sample's `arguments`: the response is added there. `top` tokens are asked for at each step.
+    The harness writes an answer as its text, and what its request was made with as the sample's
+    `arguments`: the response is added there.
+
+    Parameters
+    ----------
+    top : int
+        Tokens to request at each step.
+    **settings
+        Of the harness's own model.
     """
 
     def __init__(self, top: int = 20, **settings: Any) -> None:
         super().__init__(**settings)
-        self._asked = self._logprobs(int(top))
+        self._additions = self._logprobs(int(top))
 
-    def _create_payload(self, *given: Any, generate: bool = False, **more: Any) -> dict[str, Any]:
-        payload = super()._create_payload(*given, generate=generate, **more)
-        return payload | self._asked if generate else payload
+    def _create_payload(
+        self, *arguments: Any, generate: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        payload = super()._create_payload(*arguments, generate=generate, **options)
+        return payload | self._additions if generate else payload
 
-    def parse_generations(self, outputs: Any, **more: Any) -> list[str | None]:
-        """The answers' texts, each with its own choice of the response."""
-        texts = super().parse_generations(outputs, **more)
-        own = [
+    def parse_generations(self, outputs: Any, **options: Any) -> list[str | None]:
+        """Return the answers' texts, each with its own choice of the response."""
+        texts = super().parse_generations(outputs, **options)
+        responses = [
             {"model": output.get("model"), "choices": [choice]}
             for output in (outputs if isinstance(outputs, list) else [outputs])
             for choice in sorted(output.get("choices") or (), key=itemgetter("index"))
         ]
-        if len(own) != len(texts):  # of a response without choices the harness makes an empty text
+        if len(responses) != len(texts):  # the harness makes up a text where there is no choice
             return texts
-        pairs = zip(texts, own, strict=True)
-        return [text if text is None else Answer.of(text, response) for text, response in pairs]
+        return [
+            text if text is None else AnswerWithResponse.of(text, response)
+            for text, response in zip(texts, responses, strict=True)
+        ]
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
-        """The harness's, with the first response to each request added to its arguments."""
+        """Generate as the harness does, and add each request's first response to its arguments."""
         answers = super().generate_until(requests, disable_tqdm)
         for request, answer in zip(requests, answers, strict=True):
-            kept = any(isinstance(one, dict) and KEPT in one for one in request.arguments)
-            if isinstance(answer, Answer) and not kept:
+            has_response = any(
+                isinstance(argument, dict) and KEPT in argument for argument in request.arguments
+            )
+            if isinstance(answer, AnswerWithResponse) and not has_response:
                 request.arguments = (*request.arguments, {KEPT: answer.response})
         return answers
 
 
 @register_model("tracecal-completions")
-class Completions(Keeping, LocalCompletionsAPI):
+class CompletionsWithLogprobs(LogprobsKeeper, LocalCompletionsAPI):
     """`local-completions` that keeps log-probabilities."""
 
     @staticmethod
@@ -75,7 +89,7 @@ class Completions(Keeping, LocalCompletionsAPI):
 
 
 @register_model("tracecal-chat-completions")
-class ChatCompletions(Keeping, LocalChatCompletion):
+class ChatCompletionsWithLogprobs(LogprobsKeeper, LocalChatCompletion):
     """`local-chat-completions` that keeps log-probabilities."""
 
     @staticmethod
