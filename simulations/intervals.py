@@ -22,7 +22,7 @@ from trace_workflow.analyses.improvements import gains, improvements
 from tracecal.calibration.metrics import all_metrics
 from tracecal.calibration.predictions import calibrate_all, picks, with_picked
 from tracecal.calibration.ranking import single_auroc
-from tracecal.calibration.resampling import RESAMPLED, resample_metrics
+from tracecal.calibration.resampling import RESAMPLED_METRICS, resample_metrics
 from tracecal.calibration.splits import make_splits
 from tracecal.calibrator.fitting import FitSettings, Labelled
 from tracecal.calibrator.report import quality
@@ -116,7 +116,7 @@ def compared(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     drawn = resample_metrics(predictions, grouped, scores, seed=seed, resamples=RESAMPLES, **scope)
     gained = gains(averages(measured, STUDIES), BASELINES, BASELINES[0])
     one = improvements(gained, drawn, BASELINES[0], STUDIES, LEVEL)
-    one = one.filter(pl.col("against") != "oracle", pl.col("metric").is_in(RESAMPLED), task="t")
+    one = one.filter(pl.col("against") != "oracle", pl.col("metric").is_in(RESAMPLED_METRICS), task="t")
     all_ = comparisons(drawn, BASELINES, STUDIES, LEVEL).filter(task="t")
     columns = ("metric", "difference", "low", "high")
     return pl.concat(

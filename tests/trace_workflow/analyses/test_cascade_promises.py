@@ -24,9 +24,9 @@ LARGE = RNG.random(N) < 0.95
 SETTINGS = {
     "inputs": ["features.x"],
     "method": "platt",
-    "promises": [("below", 0.1), ("at_least", 0.7)],
+    "guarantees": [("below", 0.1), ("at_least", 0.7)],
     "confidence": 0.9,
-    "largest": None,
+    "largest_group": None,
 }
 
 
@@ -94,7 +94,7 @@ def test_a_pair_stands_whichever_is_right_more_often(found):
 def test_the_table_has_a_row_for_each_promise(found):
     _, analysed = found
     settings = Settings(models={"a": "A", "b": "B"}, tasks={"t": "T"})
-    made = table.table({"cascade_promises": analysed(promises=[("below", 0.001)])}, settings)
+    made = table.table({"cascade_promises": analysed(guarantees=[("below", 0.001)])}, settings)
     assert made.frame["promise_label"].to_list() == ["at most 0.001 below"]
     assert made.frame["threshold"].to_list() == [None]
     assert made.frame["reason"][0].startswith("needs at least")

@@ -12,7 +12,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from tracecal.calibration.proper_scores import weighted_brier as brier
 from tracecal.calibration.ranking import weighted_auroc as auroc
 from tracecal.calibration.resampling import (
-    SPLITS_DRAWN,
+    SPLITS_PER_RESAMPLE,
     draw_counts,
     draw_splits,
     interval,
@@ -87,8 +87,8 @@ def test_draws_follow_the_groups_names_and_the_seed_and_no_order_or_task():
 def test_each_resample_draws_few_splits_each_as_often():
     times = draw_splits(20, "t", 7, 4000)
     assert (times[:, 0] == 1).all(), "the sample itself has all of them"
-    assert (times[:, 1:].sum(axis=0) == SPLITS_DRAWN).all()
-    np.testing.assert_allclose(times[:, 1:].mean(axis=1), SPLITS_DRAWN / 20, atol=0.03)
+    assert (times[:, 1:].sum(axis=0) == SPLITS_PER_RESAMPLE).all()
+    np.testing.assert_allclose(times[:, 1:].mean(axis=1), SPLITS_PER_RESAMPLE / 20, atol=0.03)
     np.testing.assert_array_equal(draw_splits(20, "t", 7, 4000), times)
     assert draw_splits(0, "t", 7, 5).shape == (0, 6)
 

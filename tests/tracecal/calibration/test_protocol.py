@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from support import metrics_one_by_one as one_by_one
-from tracecal.calibration import fits
+from tracecal.calibration import regression
 from tracecal.calibration.fits import Constant, as_json, fit, fit_all
 from tracecal.calibration.predictions import calibrate_all
 from tracecal.calibration.splits import make_splits
@@ -109,14 +109,14 @@ def test_any_fit_reaches_scikit_learns_optimum(n, d, seed, spread):
 def test_a_fit_does_not_depend_on_those_beside_it(method, monkeypatch):
     parts = [*awkward_parts().values(), (np.zeros((4, 1)), np.zeros(4, dtype=bool))]
     together = fit_all(parts + parts[::-1], method)
-    monkeypatch.setattr(fits, "BLOCK", 1)
+    monkeypatch.setattr(regression, "BLOCK", 1)
     alone = [fit(x, correct, method) for x, correct in parts]
     assert together == alone + alone[::-1]
 
 
 def test_a_fit_that_does_not_converge_is_an_error(monkeypatch):
     x, correct = sample()
-    monkeypatch.setattr(fits, "MAX_STEPS", 2)
+    monkeypatch.setattr(regression, "MAX_STEPS", 2)
     with pytest.raises(ArithmeticError, match="did not converge: 1 of 1 fits on 120 answers"):
         fit(x, correct, "platt")
 
@@ -131,13 +131,13 @@ def test_what_is_not_a_number_is_an_error_and_no_fit():
 def test_steps_that_overshoot_are_halved(monkeypatch):
     x, correct = sample(d=1)
     expected = fit(x, correct, "platt")
-    solve, tried = fits._solve, []
+    solve, tried = regression._solve, []
 
     def too_far(*arguments):
         tried.append(1)
         return solve(*arguments) * (40 if len(tried) == 1 else 1)
 
-    monkeypatch.setattr(fits, "_solve", too_far)
+    monkeypatch.setattr(regression, "_solve", too_far)
     found = fit(x, correct, "platt")
     assert len(tried) > 2
     assert [found.intercept, *found.weights] == pytest.approx(

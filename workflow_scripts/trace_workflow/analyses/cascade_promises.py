@@ -1,8 +1,7 @@
-"""From which probability to keep a small model's answer, so that a guarantee holds.
+"""The thresholds from which a cascade keeps a small model's answers, with what each guarantees.
 
-For each task that a small and a large model have answered: the thresholds of
-`tracecal.calibration.cascade_guarantee` on TRACE+ of the small model, by the first split's fit,
-which is the first in its calibrators' file.
+For each task that a small and a large model have answered, `find_cascade_guarantee` tests
+thresholds on TRACE+ of the small model, by the fit of the first split.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,47 +38,50 @@ def analysis(
     method: Method,
     small: str,
     large: str,
-    promises: Sequence[tuple[str, float]],
+    guarantees: Sequence[tuple[str, float]],
     confidence: float,
-    largest: int | None,
+    largest_group: int | None,
 ) -> pl.DataFrame:
-    """Columns of CASCADE_PROMISES, a row per guarantee and task that both models have answered.
+    """A row per guarantee and task that both models have answered (`CASCADE_PROMISES`).
 
     `inputs` are TRACE+'s columns.
     """
     files = by_pair(
         pairs, labels=labels, scores=scores, features=features, splits=splits, task=questions
     )
+    level = significance_level(confidence)
     rows = []
     for model, task in files:
         if model != small or (large, task) not in files:
             continue
-        rated = _rated(files[small, task], inputs, method)
-        parts = split_paired_answers(_both(rated, files[large, task]["labels"]))
-        named = {"small": small, "large": large, "task": task, "confidence": confidence}
-        level = significance_level(confidence)
-        for promise in promises:
-            rows.append(named | asdict(find_cascade_guarantee(*parts, *promise, level, largest)))
+        rated = _rate_answers(files[small, task], inputs, method)
+        parts = split_paired_answers(_add_large(rated, files[large, task]["labels"]))
+        keys = {"small": small, "large": large, "task": task, "confidence": confidence}
+        for bound, target in guarantees:
+            guarantee = find_cascade_guarantee(*parts, bound, target, level, largest_group)
+            rows.append(keys | asdict(guarantee))
     return pl.DataFrame(rows, schema=CASCADE_PROMISES)
 
 
-def _both(small: pl.DataFrame, large: str) -> pl.DataFrame:
-    """The answers of `_rated`, with `large`: whether the other model's is correct."""
-    own = read_parquet(large, ["example_id", "correct"]).select("example_id", large="correct")
-    return small.join(own, on="example_id", validate="1:1")
+def _add_large(rated: pl.DataFrame, labels: str) -> pl.DataFrame:
+    """Add `large`: whether the large model's answer is correct, by its `labels`."""
+    large = read_parquet(labels, ["example_id", "correct"]).select("example_id", large="correct")
+    return rated.join(large, on="example_id", validate="1:1")
 
 
-def _rated(own: Mapping[str, str], inputs: Sequence[str], method: Method) -> pl.DataFrame:
-    """A model's answers to a task in the first split: `example_id`, `rank`, `part`, `small`,
-    whether it is correct, and `probability`, null where TRACE+ is undefined.
+def _rate_answers(files: Mapping[str, str], inputs: Sequence[str], method: Method) -> pl.DataFrame:
+    """A model's answers to a task in the first split.
+
+    Columns `example_id`, `rank`, `part`, `small` (whether it is correct) and `probability` (null
+    where TRACE+ is undefined).
     """
-    answers = read_answers(own["labels"], own["task"], own["scores"], own["features"])
-    splits = read_parquet(own["splits"], ["example_id", "split", "rank", "part"])
+    answers = read_answers(files["labels"], files["task"], files["scores"], files["features"])
+    splits = read_parquet(files["splits"], ["example_id", "split", "rank", "part"])
     first = splits.filter(pl.col("split") == splits["split"].min())
-    _, found = calibrate_all(answers, first, {"trace_plus": inputs}, method)
-    fits = found["trace_plus"]["splits"].values()
+    _, calibrators = calibrate_all(answers, first, {"trace_plus": inputs}, method)
+    fits = calibrators["trace_plus"]["splits"].values()
     (probability,) = probabilities(answers.select(inputs), fits)
-    rows = answers.select(
+    rated = answers.select(
         "example_id", small="correct", probability=pl.Series(probability).fill_nan(None)
     )
-    return rows.join(first.drop("split"), on="example_id", validate="1:1")
+    return rated.join(first.drop("split"), on="example_id", validate="1:1")

@@ -1,7 +1,7 @@
 """Cascades: a small model answers, and questions that it is not sure of are put to a large one.
 
-For two models that share tasks: accuracy and cost over the share escalated, when an estimator's
-calibrated probability says which (`tracecal.calibration.cascade`). Everything is measured on the
+For two models that share tasks: accuracy and cost over the share escalated, where an estimator's
+calibrated probability routes (`tracecal.calibration.cascade`). Everything is measured on the
 evaluation part of each split and averaged over the splits; the mean over tasks escalates the same
 share of each. TRACE+ is compared with the baseline named in the configuration, with the one
 selected in each split and, as a point without an interval, with the best in hindsight.
@@ -10,6 +10,7 @@ selected in each split and, as a point without an interval, with the best in hin
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,13 @@ from tracecal.io.files import read_parquet
 from tracecal.io.traces import read_arrow
 
 CASCADES = {**dict.fromkeys(KEYS, pl.String), **ROWS, "unit": pl.String}
+
+
+class TokenCost(NamedTuple):
+    """What a model's token costs: its price, or its number of active parameters."""
+
+    price: Mapping[str, float] | None = None
+    parameters: int | None = None
 
 
 def analysis(
@@ -41,11 +49,11 @@ def analysis(
     prices: Mapping[str, Mapping[str, float]],
     models: Paths = (),
 ) -> pl.DataFrame:
-    """`cascade` of a small and a large model, from the files of `pairs`.
+    """`cascade_table` of a small and a large model, from the files of `pairs`.
 
-    `estimators` of the small model are those that route, `baselines` those of them that are rivals.
-    `prices` are by model; `models` the folders of those that have one. Without a task that both
-    have answered there are no rows.
+    `estimators` of the small model route, `baselines` are rivals among them. `prices` are by model;
+    `models` are the folders of those that have one. There are no rows without a task that both have
+    answered.
     """
     files = by_pair(
         pairs,
@@ -55,16 +63,14 @@ def analysis(
         splits=splits,
         task=questions,
     )
-    parameters = {Path(folder).name: _parameters(folder) for folder in models}
-    own_prices = [prices.get(model) for model in (small, large)]
-    sizes = [parameters.get(model) for model in (small, large)]
-    unit = BY_PARAMETERS if None in own_prices else BY_PRICE
-    if None in own_prices and None in sizes:
-        unit, sizes = None, [None, None]
-    told = list(zip(own_prices if unit == BY_PRICE else [None, None], sizes, strict=True))
+    parameters = {Path(folder).name: _count_parameters(folder) for folder in models}
+    unit, costs = _token_costs(
+        [prices.get(model) for model in (small, large)],
+        [parameters.get(model) for model in (small, large)],
+    )
     by_task = {
         task: task_curves(
-            _both(files[small, task], files[large, task], *told),
+            _pair_answers(files[small, task], files[large, task], costs),
             read_parquet(files[small, task]["predictions"], list(PREDICTIONS)),
             read_parquet(files[small, task]["splits"], ["example_id", "split", "part"]),
             task,
@@ -76,45 +82,44 @@ def analysis(
     }
     if not by_task:
         return pl.DataFrame(schema=CASCADES)
-    found = cascade_table(by_task, baselines, bootstrap[2])
-    named = {"small": pl.lit(small), "large": pl.lit(large), "unit": pl.lit(unit, pl.String)}
-    return found.with_columns(**named).select(*CASCADES)
+    table = cascade_table(by_task, baselines, bootstrap[2])
+    keys = {"small": pl.lit(small), "large": pl.lit(large), "unit": pl.lit(unit, pl.String)}
+    return table.with_columns(**keys).select(*CASCADES)
 
 
-def _parameters(folder: str | Path) -> int | None:
+def _token_costs(
+    prices: Sequence[Mapping[str, float] | None], parameters: Sequence[int | None]
+) -> tuple[str | None, list[TokenCost]]:
+    """The unit of costs, and each model's: prices if both have one, else parameters."""
+    if None not in prices:
+        return BY_PRICE, [TokenCost(price=price) for price in prices]
+    if None not in parameters:
+        return BY_PARAMETERS, [TokenCost(parameters=count) for count in parameters]
+    return None, [TokenCost(), TokenCost()]
+
+
+def _count_parameters(folder: str | Path) -> int | None:
     return active_parameters(json.loads((Path(folder) / "config.json").read_text(encoding="utf-8")))
 
 
-def _both(
-    small: Mapping[str, str],
-    large: Mapping[str, str],
-    small_told: tuple[Mapping[str, float] | None, int | None],
-    large_told: tuple[Mapping[str, float] | None, int | None],
+def _pair_answers(
+    small: Mapping[str, str], large: Mapping[str, str], costs: Sequence[TokenCost]
 ) -> pl.DataFrame:
-    """`example_id`, `group_id` and COLUMNS of a task that both models answered."""
-    frame = evaluation_ids(small["task"], ["group_id"])
-    for model, own, (price, parameters) in (
-        ("small", small, small_told),
-        ("large", large, large_told),
-    ):
-        labelled = read_parquet(own["labels"], ["example_id", "correct"])
-        tokens = read_arrow(own["traces"], ["example_id", "prompt_token_ids", "token_ids"]).select(
-            "example_id", pl.col("prompt_token_ids", "token_ids").list.len()
-        )
+    """The answers of both models to a task for `task_curves`, from each model's files."""
+    pairs = evaluation_ids(small["task"], ["group_id"])
+    for model, files, cost in zip(("small", "large"), (small, large), costs, strict=True):
+        labels = read_parquet(files["labels"], ["example_id", "correct"])
+        tokens = read_arrow(files["traces"], ["example_id", "prompt_token_ids", "token_ids"])
+        counts = tokens.select("example_id", pl.col("prompt_token_ids", "token_ids").list.len())
         # Answers from files may come without their prompts, whose costs are unknown then.
-        tokens = tokens.with_columns(
-            pl.col("prompt_token_ids").replace(0, None).cast(pl.Float64),
+        counts = counts.with_columns(pl.col("prompt_token_ids").replace(0, None).cast(pl.Float64))
+        n_prompt, n_generated = (counts[name].to_numpy() for name in counts.columns[1:])
+        paid = answer_costs(n_prompt, n_generated, cost.price, cost.parameters)
+        paid = np.full(len(n_prompt), np.nan) if paid is None else paid
+        columns = labels.select("example_id", pl.col("correct").alias(model)).join(
+            counts.select("example_id", pl.Series(f"{model}_cost", paid)),
+            on="example_id",
+            validate="1:1",
         )
-        prompt, generated = (tokens[name].to_numpy() for name in tokens.columns[1:])
-        paid = answer_costs(prompt, generated, price, parameters)
-        costs = pl.DataFrame(
-            {
-                "example_id": tokens["example_id"],
-                f"{model}_cost": np.full(len(prompt), np.nan) if paid is None else paid,
-            }
-        )
-        told = labelled.select("example_id", pl.col("correct").alias(model)).join(
-            costs, on="example_id", validate="1:1"
-        )
-        frame = frame.join(told, on="example_id", validate="1:1")
-    return frame.sort("example_id")
+        pairs = pairs.join(columns, on="example_id", validate="1:1")
+    return pairs.sort("example_id")

@@ -7,5 +7,5 @@ from tracecal.io.files import read_parquet
 
 
 def analysis(parts: Paths) -> pl.DataFrame:
-    """The rows of all `parts`, in their order."""
+    """Concatenate the rows of all `parts`, in their order."""
     return pl.concat(map(read_parquet, parts))

@@ -1,4 +1,4 @@
-"""What to do with the answers that are not kept: how early one can tell, and cascades of models."""
+"""The plan for answers that are not kept: how early their doubt shows, and cascades of models."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from trace_workflow.plan.main_study import FILES
 from tracecal.estimators.entry import PICKED, entries
 from tracecal.estimators.registry import of_trace_alone
 
-Pairs = Sequence[tuple[str, str]]  # (small, large)
+ModelPairs = Sequence[tuple[str, str]]  # (small, large)
 
 
 def results(run: Run) -> Iterator[Result | Table]:
@@ -19,69 +19,72 @@ def results(run: Run) -> Iterator[Result | Table]:
 
 
 def _early_doubt(run: Run) -> Iterator[Result | Table]:
-    """The compared estimators that have a meaning on a part of an answer."""
-    # Estimators that look at a trace alone have a meaning on its first tokens.
-    shown = run.selection.main_compared.where(of_trace_alone)
-    if not shown:
+    """Doubt by the number of tokens, for compared estimators that look at a trace alone.
+
+    These estimators have a meaning on an answer's first tokens.
+    """
+    compared = run.selection.main_compared.where(of_trace_alone)
+    if not compared:
         return
     settings = {
-        "estimators": shown.inputs,
+        "estimators": compared.inputs,
         "method": run.config.calibration.method,
         "bootstrap": run.bootstrap,
     }
     files = {kind: FILES[kind] for kind in ("traces", "labels", "splits", "questions")}
     yield Analysis("early_doubt", files, settings, pairs="main")
-    yield Table("early_doubt", ["early_doubt"], estimators=shown)
-    found = {"found": analysed("early_doubt")}
-    yield Figure("doubt_by_tokens", found, {"entries": entries(shown)})
+    yield Table("early_doubt", ["early_doubt"], estimators=compared)
+    inputs = {"found": analysed("early_doubt")}
+    yield Figure("doubt_by_tokens", inputs, {"entries": entries(compared)})
 
 
 def _cascades(run: Run) -> Iterator[Result | Table]:
-    """The pairs of a small and a large model; a run with one model has none."""
+    """The worth of each pair of a small and a large model; a run with one model has none."""
     config, compared, pairs = run.config, run.selection.compared, run.config.cascades()
     if not pairs:
         return
-    prices = {one.slug: one.price.model_dump() for one in config.models if one.price}
+    prices = {model.slug: model.price.model_dump() for model in config.models if model.price}
     kinds = ("labels", "traces", "predictions", "splits", "questions")
-    for two in pairs:
-        known = run.selection.computed(two[0]).with_ids(compared.ids)
+    for pair in pairs:
+        routers = run.selection.computed(pair[0]).with_ids(compared.ids)
         settings = {
-            "estimators": [*known.ids, *([PICKED] if compared.baselines else [])],
-            "baselines": known.baselines.ids,
+            "estimators": [*routers.ids, *([PICKED] if compared.baselines else [])],
+            "baselines": routers.baselines.ids,
             "bootstrap": run.bootstrap,
-            "prices": {model: prices[model] for model in two if model in prices},
+            "prices": {model: prices[model] for model in pair if model in prices},
         }
-        more = {}
-        # Where prices are not known of both, parameters count; answers from files come without.
-        weighed = [model for model in two if not config.answered(model)]
-        if weighed and not {*two} <= {*prices}:
-            more = {"models": PerPair("<results>/models/{model}", "all", weighed)}
-        yield _of_two("cascades", two, settings, _files(kinds, "all") | more)
-    yield _of_all("cascades", pairs)
-    shown = {"named": config.study.named_baseline}
-    yield Table("cascades", ["cascades"], ["all"], compared, shown)
-    drawn = {"entries": entries(compared), "models": run.model_labels} | shown
-    yield Figure("cost_and_accuracy", {"found": analysed("cascades")}, drawn)
-    yield from _promises(run, pairs)
+        files = _files(kinds, "all")
+        # Without both prices parameters count, of models that have a folder.
+        models = [model for model in pair if not config.answered(model)]
+        if models and not {*pair} <= {*prices}:
+            files["models"] = PerPair("<results>/models/{model}", "all", models)
+        yield _pair_analysis("cascades", pair, settings, files)
+    yield _joined_analysis("cascades", pairs)
+    baseline = {"named": config.study.named_baseline}
+    yield Table("cascades", ["cascades"], ["all"], compared, baseline)
+    inputs = {"found": analysed("cascades")}
+    settings = {"entries": entries(compared), "models": run.model_labels}
+    yield Figure("cost_and_accuracy", inputs, settings | baseline)
+    yield from _guarantees(run, pairs)
 
 
-def _promises(run: Run, pairs: Pairs) -> Iterator[Result | Table]:
-    """The thresholds of cascades, of the pairs whose small model has TRACE+."""
+def _guarantees(run: Run, pairs: ModelPairs) -> Iterator[Result | Table]:
+    """The guaranteed thresholds of each pair whose small model has TRACE+."""
     config = run.config
-    kept = [pair for pair in pairs if "trace_plus" in run.selection.computed(pair[0]).ids]
-    if not kept:
+    pairs = [pair for pair in pairs if "trace_plus" in run.selection.computed(pair[0]).ids]
+    if not pairs:
         return
     settings = {
         "inputs": run.selection.chosen.inputs["trace_plus"],
         "method": config.calibration.method,
-        "promises": config.risk_control.cascades.listed(),
+        "guarantees": config.risk_control.cascades.listed(),
         "confidence": config.risk_control.confidence,
-        "largest": config.risk_control.largest_group,
+        "largest_group": config.risk_control.largest_group,
     }
     files = _files(("labels", "scores", "features", "splits", "questions"), "whole")
-    for two in kept:
-        yield _of_two("cascade_promises", two, settings, files)
-    yield _of_all("cascade_promises", kept)
+    for pair in pairs:
+        yield _pair_analysis("cascade_promises", pair, settings, files)
+    yield _joined_analysis("cascade_promises", pairs)
     yield Table("cascade_promises", ["cascade_promises"], ["all"])
 
 
@@ -89,17 +92,22 @@ def _files(kinds: Sequence[str], study: Study) -> dict[str, PerPair]:
     return {kind: replace(FILES[kind], study=study) for kind in kinds}
 
 
-def _of_two(
-    name: str, two: tuple[str, str], settings: Mapping[str, object], files: Mapping[str, PerPair]
+def _pair_analysis(
+    name: str, pair: tuple[str, str], settings: Mapping[str, object], files: Mapping[str, PerPair]
 ) -> Analysis:
-    """The analysis `name` of one pair alone, so that another model adds its own to a run."""
-    small, large = two
-    study = files["labels"].study
-    own = {**settings, "small": small, "large": large}
-    return Analysis(f"{name}/{small}/{large}", files, own, pairs=study, sharing=two, made_by=name)
+    """The analysis of one pair of models, so that another model adds only its own to a run."""
+    small, large = pair
+    return Analysis(
+        f"{name}/{small}/{large}",
+        files,
+        {**settings, "small": small, "large": large},
+        pairs=files["labels"].study,
+        sharing=pair,
+        made_by=name,
+    )
 
 
-def _of_all(name: str, pairs: Pairs) -> Analysis:
-    """What `_of_two` made of each pair."""
+def _joined_analysis(name: str, pairs: ModelPairs) -> Analysis:
+    """The analyses of all pairs as one frame."""
     parts = [analysed(f"{name}/{small}/{large}") for small, large in pairs]
     return Analysis(name, {"parts": parts}, made_by="joined_cascades", quick=True)

@@ -1,4 +1,4 @@
-"""From which probability a small model's answer may be kept, and what that guarantees."""
+"""The table of cascades' guarantees: from which probability a small model's answer may be kept."""
 
 import polars as pl
 
@@ -6,7 +6,7 @@ from trace_workflow.tables.settings import Frames, Settings
 from trace_workflow.tables.table import Column, Table
 
 NOTHING = "No two models share a task."
-EXPLAINED = (
+NOTE = (
     "Each guarantee holds by itself, with confidence {confidence:g}, for questions of further "
     "groups like the tested ones. The CSV file says with how many questions a group counts at "
     "most. At most x below: the cascade is right at most a share x less often than the large model "
@@ -15,14 +15,13 @@ EXPLAINED = (
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From the analysis of the same name: a section per pair of models, a row per guarantee."""
-    found = frames["cascade_promises"]
+    """A section per pair of models, a row per guarantee, from the analysis of the same name."""
+    guarantees = frames["cascade_promises"]
     below = pl.format("at most {} below", pl.col("promised"))
-    rows = found.with_columns(
+    at_least = pl.format("at least {}", pl.col("promised"))
+    rows = guarantees.with_columns(
         task_label=pl.col("task").replace(settings.tasks),
-        promise_label=pl.when(promise="below")
-        .then(below)
-        .otherwise(pl.format("at least {}", pl.col("promised"))),
+        promise_label=pl.when(promise="below").then(below).otherwise(at_least),
     ).sort("small", "large", maintain_order=True)
     titles = {
         f"{small} {large}": f"{settings.models[small]} to {settings.models[large]}"
@@ -42,7 +41,7 @@ def table(frames: Frames, settings: Settings) -> Table:
         section=pl.concat_str("small", "large", separator=" ") if rows.height else None,
         titles=titles,
         footnotes=() if rows.height else (NOTHING,),
-        notes=(EXPLAINED.format(confidence=found["confidence"][0]),) if rows.height else (),
+        notes=(NOTE.format(confidence=guarantees["confidence"][0]),) if rows.height else (),
     )
 
 

@@ -1,4 +1,4 @@
-"""Cascades of two models: what is gained by escalating the least confident answers."""
+"""The table of cascades: what escalating the least confident answers to a large model gains."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,15 +30,15 @@ LABELS = {
     RANDOM: "Random",
     ORACLE: "Oracle",
 }
-APART, AHEAD = "*", "+"
-EXPLAINED = (
-    f"{APART} The interval of the difference to random routing excludes zero. {AHEAD} That of the "
-    "difference between TRACE+ and this router does ({}, resampling groups of answers). Random "
+SIGNIFICANT, BEATEN = "*", "+"
+NOTE = (
+    f"{SIGNIFICANT} The interval of the difference to random routing excludes zero. {BEATEN} That "
+    "of the difference between TRACE+ and this router does ({}, resampling groups of answers). Random "
     "routing and the oracle stand in expectation over ties; the best baseline is that of each "
     "column in hindsight, a point without an interval. A dash: the large model gains less than "
     f"{100 * LEAST_GAIN:g} points, of which a share would say little."
 )
-LEFT_OUT = (
+LEFT_OUT_NOTE = (
     f"Left out, as the second model gains {100 * BELOW:g} point of accuracy or less, or costs no "
     "more: {}."
 )
@@ -46,44 +46,54 @@ ENDS = ("low", "high")
 
 
 def table(frames: Frames, settings: Settings) -> Table:
-    """From the analysis of the same name: a section per pair of models, means over their tasks."""
-    found, left_out = select_worthwhile(frames["cascades"])
-    named = settings.more["named"]
-    known = {
-        one.id: one.label for one in settings.estimators if one.role == "trace" or one.id == named
-    }
-    labels = {**known, **LABELS}
-    order = [named, PICKED, BEST, *(name for name in known if name != named), RANDOM, ORACLE]
+    """A section per pair of models, means over their tasks, from the analysis of the same name."""
+    worthwhile, left_out = select_worthwhile(frames["cascades"])
+    labels = _router_labels(settings)
     rows, titles = [], {}
-    for (small, large), part in found.group_by(*KEYS, maintain_order=True):
-        facts = dict(part.filter(pl.col("router").is_null()).select("metric", "value").rows())
-        section = f"{small} {large}"
-        titles[section] = _title(settings, small, large, facts)
-        present = {*part["router"].drop_nulls()}
-        for router in (name for name in order if name in present):
-            row = {"small": small, "large": large, "router": router, "label": labels[router]}
-            row |= {name: facts[name] for name in (*FACTS, *COSTS)}
-            row |= {"cost_unit": part["unit"][0]} | _measured(part.filter(router=router), facts)
-            rows.append(row)
-    columns = [Column(("label",), "Routed by", align="left"), *(_columns() if rows else ())]
-    level = f"{100 * found['level'].max():g} %" if rows else ""
+    for (small, large), pair in worthwhile.group_by(*KEYS, maintain_order=True):
+        facts = dict(pair.filter(pl.col("router").is_null()).select("metric", "value").rows())
+        titles[f"{small} {large}"] = _title(settings, small, large, facts)
+        routers = {*pair["router"].drop_nulls()}
+        for router, label in labels.items():
+            if router in routers:
+                row = {"small": small, "large": large, "router": router, "label": label}
+                row |= {name: facts[name] for name in (*FACTS, *COSTS)}
+                row |= {"cost_unit": pair["unit"][0]}
+                rows.append(row | _router_values(pair.filter(router=router), facts))
+    left_out_notes = _left_out_notes(left_out, settings)
+    label_column = Column(("label",), "Routed by", align="left")
+    if not rows:
+        return Table(
+            frame=pl.DataFrame(schema={"router": pl.String, "label": pl.String}),
+            columns=(label_column,),
+            footnotes=(NOTHING,),
+            notes=left_out_notes,
+        )
+    level = f"{100 * worthwhile['level'].max():g} %"
     return Table(
-        frame=frame_of(rows)
-        if rows
-        else pl.DataFrame(schema={"router": pl.String, "label": pl.String}),
-        columns=tuple(columns),
-        section=pl.concat_str("small", "large", separator=" ") if rows else None,
+        frame=frame_of(rows),
+        columns=(label_column, *_columns()),
+        section=pl.concat_str("small", "large", separator=" "),
         titles=titles,
-        footnotes=() if rows else (NOTHING,),
-        notes=(
-            *((EXPLAINED.format(level), _units(found)) if rows else ()),
-            *_left_out(left_out, settings),
-        ),
+        notes=(NOTE.format(level), _unit_note(worthwhile), *left_out_notes),
     )
 
 
-def _left_out(pairs: Sequence[Mapping[str, Any]], settings: Settings) -> tuple[str, ...]:
-    """A note on the pairs that `divided` leaves out."""
+def _router_labels(settings: Settings) -> dict[str, str]:
+    """The label of each router that may have a row, in the order of rows."""
+    named = settings.more["named"]
+    estimators = {
+        estimator.id: estimator.label
+        for estimator in settings.estimators
+        if estimator.role == "trace" or estimator.id == named
+    }
+    first = {named: estimators.pop(named)} if named in estimators else {}
+    labels = {**first, PICKED: "", BEST: "", **estimators, RANDOM: "", ORACLE: ""}
+    return labels | LABELS
+
+
+def _left_out_notes(pairs: Sequence[Mapping[str, Any]], settings: Settings) -> tuple[str, ...]:
+    """A note on the pairs that are not worth a cascade, if there are any."""
 
     def why(pair: Mapping[str, Any]) -> str:
         gain = pair["large_right"] - pair["small_right"]
@@ -91,11 +101,9 @@ def _left_out(pairs: Sequence[Mapping[str, Any]], settings: Settings) -> tuple[s
             return f"{100 * gain:+.1f} points"
         return f"{pair['large_cost'] / pair['small_cost']:.0%} of the cost"
 
-    told = [
-        f"{settings.models[one['small']]} to {settings.models[one['large']]} ({why(one)})"
-        for one in pairs
-    ]
-    return (LEFT_OUT.format(", ".join(told)),) if told else ()
+    models = settings.models
+    names = [f"{models[pair['small']]} to {models[pair['large']]} ({why(pair)})" for pair in pairs]
+    return (LEFT_OUT_NOTE.format(", ".join(names)),) if names else ()
 
 
 def _title(settings: Settings, small: str, large: str, facts: dict[str, float]) -> str:
@@ -109,25 +117,21 @@ def _title(settings: Settings, small: str, large: str, facts: dict[str, float]) 
     )
 
 
-def _measured(part: pl.DataFrame, facts: dict[str, float | None]) -> dict[str, float | None]:
+def _router_values(rows: pl.DataFrame, facts: dict[str, float | None]) -> dict[str, float | None]:
     """The columns of one router's row."""
-    row: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     for metric in SIGNS:
-        own = part.row(by_predicate=pl.col("metric") == metric, named=True)
-        row |= {metric: own["value"]} | {f"{metric}_{end}": own[end] for end in ENDS}
-        for against in ("over_random", "trace_plus_over"):
-            row |= {
-                "_".join(filter(None, [metric, against, end])): own[
-                    "_".join(filter(None, [against, end]))
-                ]
-                for end in ("", *ENDS)
-            }
-    cost = part.filter(metric="cost").sort("share").drop_nulls("value")
-    row["needed_cost"] = None
-    if len(cost) and row["needed"] is not None:
-        at = np.interp(row["needed"], cost["share"], cost["value"])
-        row["needed_cost"] = float(at / facts["large_cost"])
-    return row
+        row = rows.row(by_predicate=pl.col("metric") == metric, named=True)
+        values |= {metric: row["value"]} | {f"{metric}_{end}": row[end] for end in ENDS}
+        for comparison in ("over_random", "trace_plus_over"):
+            for column in (comparison, *(f"{comparison}_{end}" for end in ENDS)):
+                values[f"{metric}_{column}"] = row[column]
+    cost = rows.filter(metric="cost").sort("share").drop_nulls("value")
+    values["needed_cost"] = None
+    if len(cost) and values["needed"] is not None:
+        needed_cost = np.interp(values["needed"], cost["share"], cost["value"])
+        values["needed_cost"] = float(needed_cost / facts["large_cost"])
+    return values
 
 
 def _columns() -> list[Column]:
@@ -135,26 +139,26 @@ def _columns() -> list[Column]:
         return Column((key,), label, group, decimals=0, printed=100 * pl.col(key))
 
     mark = marked(
-        (_apart("area_over_random"), APART),
-        (_apart("area_trace_plus_over"), AHEAD),
+        (_excludes_zero("area_over_random"), SIGNIFICANT),
+        (_excludes_zero("area_trace_plus_over"), BEATEN),
     )
     return [
         Column(("area",), "Area", decimals=3, mark=mark),
         *(
-            percent(f"gain_kept_at_{100 * at:.0f}", f"{100 * at:.0f} %", "Gain kept, %")
-            for at in KEPT_AT
+            percent(f"gain_kept_at_{100 * share:.0f}", f"{100 * share:.0f} %", "Gain kept, %")
+            for share in KEPT_AT
         ),
         percent("needed", "share, %", f"Needed for −{100 * BELOW:g} point"),
         percent("needed_cost", "cost, %", f"Needed for −{100 * BELOW:g} point"),
     ]
 
 
-def _apart(key: str) -> pl.Expr:
+def _excludes_zero(key: str) -> pl.Expr:
     return ((pl.col(f"{key}_low") > 0) | (pl.col(f"{key}_high") < 0)).fill_null(False)
 
 
-def _units(found: pl.DataFrame) -> str:
-    units = found["unit"].unique().drop_nulls().sort().to_list()
+def _unit_note(worthwhile: pl.DataFrame) -> str:
+    units = worthwhile["unit"].unique().drop_nulls().sort().to_list()
     if not units:
         return "Costs are unknown: neither prices nor sizes of both models are given."
     return f"Costs are by {' or by '.join(units)} (models[].price where both models have one)."

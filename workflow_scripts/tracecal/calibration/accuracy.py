@@ -1,4 +1,4 @@
-"""A model's accuracy on a task."""
+"""A model's accuracy on a task: a row of counts, for the task or for each of its languages."""
 
 import polars as pl
 
@@ -16,37 +16,36 @@ ACCURACY = {
 def accuracy_row(
     labelled: pl.DataFrame, questions: pl.DataFrame, model: str, task: str
 ) -> pl.DataFrame:
-    """One row of counts over evaluation answers with a Boolean column `correct`.
+    """Count evaluation answers with a Boolean column `correct` (columns of `ACCURACY`).
 
-    `questions` are the task's rows: those that answers from a file leave out, and parts that
-    answers lack, have the role 'unanswered'; of these `counts_as_wrong` are among the `n`. `lacks`
-    says why an answer has no entropies.
+    `questions` are the task's rows. Those without an answer in the file, and parts that answers
+    lack, have the role 'unanswered'; they are among the `n` where `counts_as_wrong`. `lacks` says
+    why an answer has no entropies.
     """
+    unanswered = questions.filter(role="unanswered")
     n, correct = labelled.height, int(labelled["correct"].sum())
-    without = questions.filter(role="unanswered")
-    unanswered = without.height
-    n += int(without["counts_as_wrong"].sum()) if "counts_as_wrong" in questions.columns else 0
-    lacking = questions.filter(role="evaluation")["lacks"].count() if "lacks" in questions else 0
-    row = (model, task, n, correct, correct / n, unanswered, lacking)
+    if "counts_as_wrong" in questions.columns:
+        n += int(unanswered["counts_as_wrong"].sum())
+    n_lacking = 0
+    if "lacks" in questions.columns:
+        n_lacking = questions.filter(role="evaluation")["lacks"].count()
+    row = (model, task, n, correct, correct / n, unanswered.height, n_lacking)
     return pl.DataFrame([row], schema=ACCURACY, orient="row")
 
 
 def accuracy_by_language(
-    labelled: pl.DataFrame, languages: pl.DataFrame, model: str, task: str
+    labelled: pl.DataFrame, questions: pl.DataFrame, model: str, task: str
 ) -> pl.DataFrame:
-    """`accuracy_row` for each `language`; no row where there is only one language.
+    """`accuracy_row` of each `language`; no row where there is only one.
 
-    `languages` are the task's rows with `example_id`, `role` and `language`.
+    `questions` are the task's rows with `example_id`, `role` and `language`.
     """
-    with_language = labelled.join(
-        languages.select("example_id", "language"), on="example_id", validate="1:1"
-    )
-    parts = with_language.partition_by("language", as_dict=True)
-    rows = [
-        accuracy_row(
-            parts[language,], languages.filter(language=language), model, task
-        ).with_columns(language=pl.lit(language))
-        for (language,) in sorted(parts)
-        if len(parts) > 1
-    ]
-    return pl.concat([pl.DataFrame(schema=ACCURACY | {"language": pl.String}), *rows])
+    languages = questions.select("example_id", "language")
+    labelled = labelled.join(languages, on="example_id", validate="1:1")
+    by_language = labelled.partition_by("language", as_dict=True)
+    rows = [pl.DataFrame(schema=ACCURACY | {"language": pl.String})]
+    for (language,) in sorted(by_language) if len(by_language) > 1 else ():
+        asked = questions.filter(language=language)
+        row = accuracy_row(by_language[language,], asked, model, task)
+        rows.append(row.with_columns(language=pl.lit(language)))
+    return pl.concat(rows)

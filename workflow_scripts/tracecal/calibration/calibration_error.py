@@ -1,38 +1,41 @@
-"""Calibration error of probabilities."""
+"""Calibration error: how far probabilities are off in bins, with and without its bias.
+
+Arrays are [sets, answers]: a row per estimator and split.
+"""
 
 import numpy as np
 
 
 def ece(probability: np.ndarray, correct: np.ndarray, bins: int) -> np.ndarray:
     """Expected calibration error over `bins` equal-width bins (Naeini et al. 2015)."""
-    sets, n = probability.shape
-    index = bin_index(probability, bins) + bins * np.arange(sets)[:, None]
+    n_sets, n = probability.shape
+    index = bin_index(probability, bins) + bins * np.arange(n_sets)[:, None]
     gaps = np.bincount(
-        index.ravel(), weights=(correct - probability).ravel(), minlength=sets * bins
+        index.ravel(), weights=(correct - probability).ravel(), minlength=n_sets * bins
     )
-    return np.abs(gaps.reshape(sets, bins)).sum(axis=1) / n
+    return np.abs(gaps.reshape(n_sets, bins)).sum(axis=1) / n
 
 
 def ece_debiased(probability: np.ndarray, correct: np.ndarray, bins: int) -> np.ndarray:
-    """`ece` less what exact probabilities would have on average on the same answers.
+    """`ece` less the mean ECE of exact probabilities on the same answers.
 
-    Few answers in a bin are off by chance, which makes ECE too large; this is 0 on average where
-    the probabilities are exact, and too small by at most that chance where they are not. A bin of m
+    Chance makes the ECE of few answers in a bin too large. This one is 0 on average where the
+    probabilities are exact, and too small by at most that chance where they are not. A bin of m
     answers counts as binomial with its mean probability p, whose mean absolute deviation is
     2 k (1 - p) P(Bin(m, p) = k) with k = floor(m p) + 1 (de Moivre; Diaconis and Zabell 1991).
     """
-    from scipy.special import betaln, xlog1py, xlogy  # most users of this module need none of it
+    from scipy.special import betaln, xlog1py, xlogy  # slow to load, and most users need only `ece`
 
-    sets, n = probability.shape
-    index = (bin_index(probability, bins) + bins * np.arange(sets)[:, None]).ravel()
-    size = np.bincount(index, minlength=sets * bins)
-    total = np.bincount(index, weights=probability.ravel(), minlength=sets * bins)
+    n_sets, n = probability.shape
+    index = (bin_index(probability, bins) + bins * np.arange(n_sets)[:, None]).ravel()
+    size = np.bincount(index, minlength=n_sets * bins)
+    total = np.bincount(index, weights=probability.ravel(), minlength=n_sets * bins)
     p = np.clip(total / np.maximum(size, 1), 0.0, 1.0)
     k = np.minimum(np.floor(size * p) + 1, size)
-    others = size - k
-    choices = -np.log(size + 1) - betaln(others + 1, k + 1)
-    deviation = 2 * k * (1 - p) * np.exp(choices + xlogy(k, p) + xlog1py(others, -p))
-    return ece(probability, correct, bins) - deviation.reshape(sets, bins).sum(axis=1) / n
+    rest = size - k
+    log_choices = -np.log(size + 1) - betaln(rest + 1, k + 1)
+    deviation = 2 * k * (1 - p) * np.exp(log_choices + xlogy(k, p) + xlog1py(rest, -p))
+    return ece(probability, correct, bins) - deviation.reshape(n_sets, bins).sum(axis=1) / n
 
 
 def bin_index(probability: np.ndarray, bins: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What an answer costs."""
+"""The cost of an answer: prices of tokens where they are known, else parameters times tokens."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,48 +11,52 @@ GATED = frozenset(
     "qwen3_moe smollm3".split()
 )
 BILLION, MILLION, THOUSAND = 1e9, 1e6, 1e3
-# Units of a mean cost of a question.
+# Units of the mean cost of a question.
 BY_PRICE, BY_PARAMETERS = "price of 1000 questions", "billions of active parameters × tokens"
+REQUIRED_KEYS = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
 
 
 def active_parameters(config: Mapping[str, Any]) -> int | None:
-    """The weights of matrices that one token is multiplied with, by a model's config.json.
+    """Count the matrix weights that a token is multiplied with, by a model's config.json.
 
-    Attention, MLPs (of experts: those that a token uses, and the router) and the output matrix.
-    Null for an architecture that is not in GATED, or whose layers differ.
+    These are attention, MLPs (of experts: those that a token uses, and the router) and the output
+    matrix. None for an architecture that is not in GATED, or whose layers differ.
     """
     config = config.get("text_config", config)
-    needed = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
     differing = config.get("mlp_only_layers") or config.get("decoder_sparse_step", 1) != 1
-    known = all(config.get(key) for key in (*needed, "intermediate_size"))
-    if config.get("model_type") not in GATED or not known or differing:
+    complete = all(config.get(key) for key in (*REQUIRED_KEYS, "intermediate_size"))
+    if config.get("model_type") not in GATED or not complete or differing:
         return None
-    hidden, layers, vocabulary, heads = (config[key] for key in needed)
+    hidden, layers, vocabulary, heads = (config[key] for key in REQUIRED_KEYS)
     shared_heads = config.get("num_key_value_heads") or heads
     head = config.get("head_dim") or hidden // heads
     attention = 2 * hidden * head * (heads + shared_heads)
     experts = config.get("num_local_experts") or config.get("num_experts") or 0
-    used = config.get("num_experts_per_tok", 1) if experts else 1
+    active_experts = config.get("num_experts_per_tok", 1) if experts else 1
     width = config.get("moe_intermediate_size") if experts else None
-    mlp = 3 * hidden * (width or config["intermediate_size"]) * used + hidden * experts
+    width = width or config["intermediate_size"]
+    mlp = 3 * hidden * width * active_experts + hidden * experts
     mlp += 3 * hidden * (config.get("shared_expert_intermediate_size") or 0) * bool(experts)
     return layers * (attention + mlp) + vocabulary * hidden
 
 
 def answer_costs(
-    prompt: np.ndarray,
-    generated: np.ndarray,
+    n_prompt: np.ndarray,
+    n_generated: np.ndarray,
     price: Mapping[str, float] | None,
     parameters: int | None,
 ) -> np.ndarray | None:
-    """The cost of each answer [n] from its numbers of tokens, so that a mean has the unit above.
+    """Return the cost of each answer [n] from its numbers of tokens; a mean has the unit above.
 
-    `price` is per million `prompt` and `generated` tokens; without it, `parameters` count. Null
+    `price` is per million `prompt` and `generated` tokens; without it, `parameters` count. None
     where both are unknown.
+
+    >>> answer_costs(np.array([10]), np.array([2]), None, 3_000_000_000).tolist()
+    [36.0]
     """
     if price is not None:
-        paid = prompt * price["prompt"] + generated * price["generated"]
+        paid = n_prompt * price["prompt"] + n_generated * price["generated"]
         return paid / MILLION * THOUSAND
     if parameters is not None:
-        return (prompt + generated) * (parameters / BILLION)
+        return (n_prompt + n_generated) * (parameters / BILLION)
     return None

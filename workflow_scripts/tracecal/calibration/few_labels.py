@@ -117,7 +117,7 @@ def _fit_member(member: Member, parts: Sequence[tuple[np.ndarray, np.ndarray]]) 
             constant_fit(correct) or isotonic_fit(x[:, 0], correct, True) for x, correct in parts
         ]
     least = _least(member.features) if member.fit == "signed" else None
-    return fit_all(parts, "platt", least=least)
+    return fit_all(parts, "platt", lower=least)
 
 
 def mixture_weights(likelihood: np.ndarray) -> np.ndarray:

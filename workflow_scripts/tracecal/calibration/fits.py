@@ -1,4 +1,9 @@
-"""The calibration protocol: fits on labelled answers give probabilities for others."""
+"""Fits: calibrators that give probabilities from scores and features, and their JSON.
+
+1. `fit` fits labelled answers by a method of the protocol; `fit_all` fits many parts at once.
+2. `predict` of each kind of fit gives probabilities.
+3. `as_json` and `from_json` store and restore a fit.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +18,7 @@ Method = Literal["platt", "platt_raw", "isotonic", "identity"]
 
 @dataclass(frozen=True)
 class Logistic:
-    """σ(b + w · (x - mean) / scale); all lists have one entry per feature."""
+    """σ(b + w · (x - mean) / scale), with an entry per feature in each list."""
 
     means: list[float]
     scales: list[float]
@@ -40,7 +45,7 @@ class Isotonic:
 
 @dataclass(frozen=True)
 class Constant:
-    """Used where the labels have one class: Laplace's rule of succession, (n_1 + 1) / (n + 2)."""
+    """The fit of labels of one class: (n_1 + 1) / (n + 2), Laplace's rule of succession."""
 
     probability: float
 
@@ -51,7 +56,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Identity:
-    """A score that is used as a probability without calibration."""
+    """A score that serves as a probability without calibration."""
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """The scores [n, 1], within [0, 1], themselves."""
@@ -60,7 +65,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Σ_k weights[k] · p_k, in which `fits[k]` gives p_k of the inputs at `columns[k]`."""
+    """Σ_k weights[k] · p_k, where `fits[k]` gives p_k from the inputs at `columns[k]`."""
 
     weights: list[float]
     columns: list[list[int]]
@@ -74,9 +79,9 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Pooled:
-    """As `Logistic`, with an intercept and weights for each of `names`, and common ones for others.
+    """`Logistic` with an intercept and weights for each of `names`, and common ones for other rows.
 
-    The last input is the place of a row's name, or any other number where it is none of them.
+    The last input is the index of a row's name in `names`, or any other number.
     """
 
     names: list[str]
@@ -90,23 +95,27 @@ class Pooled:
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities [n] of inputs [n, d + 1]."""
         z = (x[:, :-1] - np.array(self.means)) / np.array(self.scales)
-        weights, intercepts = self.of_rows(x[:, -1])
+        weights, intercepts = self.coefficients(x[:, -1])
         return sigmoid(intercepts + (z * weights).sum(axis=1))
 
-    def of_rows(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights [n, d] and intercepts [n] for the places [n] of names."""
-        count = len(self.names)
-        known = np.isin(codes, np.arange(count))
-        place = np.where(known, codes, count).astype(int)
+    def coefficients(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The weights [n, d] and intercepts [n] for the indices [n] of names."""
+        n_names = len(self.names)
+        index = np.where(np.isin(codes, np.arange(n_names)), codes, n_names).astype(int)
         weights = np.array([*self.weights, self.common_weights])
-        return weights[place], np.array([*self.intercepts, self.common_intercept])[place]
+        return weights[index], np.array([*self.intercepts, self.common_intercept])[index]
 
 
 Fit = Logistic | Isotonic | Constant | Identity | Mixture | Pooled
 
 
 def fit(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit:
-    """Fit features x [n, d] (finite) to labels [n] (bool), as `fit_all`."""
+    """Fit features [n, d] (finite) to labels [n] (bool), as `fit_all` does.
+
+    >>> x = np.arange(40.0)[:, None]
+    >>> fit(x, x[:, 0] > 19, "platt").predict(np.array([[10.0], [30.0]])).round(2).tolist()
+    [0.11, 0.91]
+    """
     return fit_all([(x, correct)], method)[0]
 
 
@@ -114,59 +123,71 @@ def fit_all(
     parts: Sequence[tuple[np.ndarray, np.ndarray]],
     method: Method,
     penalty: float | np.ndarray = 1.0,
-    least: np.ndarray | None = None,
+    lower: np.ndarray | None = None,
 ) -> list[Fit]:
-    """Fit each part, features [n, d] (finite) and labels [n] (bool), by itself.
+    """Fit each part by itself.
 
-    platt: standardise (ddof 0, zero variance -> 1), logistic regression with scikit-learn's
-    default penalty. platt_raw: the same without standardising. isotonic: for one feature;
-    several fall back on platt. identity: nothing is fitted. `penalty` is the factor of the squared
-    weights, 1 / C in scikit-learn, of all or of each [d]; `least` [d] are lower bounds, 0 or -inf,
-    of a logistic fit's weights (default: none). Raises `ArithmeticError` where a fit does not
-    converge.
+    Parameters
+    ----------
+    parts : sequence of pairs
+        Features [n, d] (finite) and labels [n] (bool) of each part.
+    method : {"platt", "platt_raw", "isotonic", "identity"}
+        platt: standardise (ddof 0, zero variance -> 1), then logistic regression with
+        scikit-learn's default penalty. platt_raw: the same without standardising. isotonic: for one
+        feature; several fall back on platt. identity: nothing is fitted.
+    penalty : float or array [d]
+        Factor of half the squared weights: 1 / C in scikit-learn.
+    lower : array [d], optional
+        Lower bounds of a logistic fit's weights, 0 or -inf; by default none.
+
+    Raises
+    ------
+    ArithmeticError
+        Where a fit does not converge.
     """
     return fit_by_shape(
         parts,
         [_without_regression(*part, method) for part in parts],
-        lambda x, correct: _logistic(x, correct, method == "platt_raw", penalty, least),
+        lambda x, correct: _logistic(x, correct, method == "platt_raw", penalty, lower),
     )
 
 
 def fit_by_shape(
     parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    known: Sequence[Fit | None],
-    fit_together: Callable[[np.ndarray, np.ndarray], Sequence[Fit]],
+    fits: Sequence[Fit | None],
+    fit_batch: Callable[[np.ndarray, np.ndarray], Sequence[Fit]],
 ) -> list[Fit]:
-    """The calibrators that are `known`, and fits of the other parts, those of one shape together.
+    """Complete `fits` where they are None: parts of one shape are fitted at once.
 
-    `fit_together` gets their inputs [B, n, d] and labels [B, n].
+    `fit_batch` gets their inputs [B, n, d] and labels [B, n].
     """
-    fitted = list(known)
+    completed = list(fits)
     shapes: dict[tuple[int, ...], list[int]] = {}
-    for place, (x, _) in enumerate(parts):
-        if fitted[place] is None:
-            shapes.setdefault(x.shape, []).append(place)
-    for places in shapes.values():
-        x, correct = (np.stack([parts[place][one] for place in places]) for one in (0, 1))
-        for place, calibrator in zip(places, fit_together(x, correct), strict=True):
-            fitted[place] = calibrator
-    return fitted
+    for number, (x, _) in enumerate(parts):
+        if completed[number] is None:
+            shapes.setdefault(x.shape, []).append(number)
+    for numbers in shapes.values():
+        x = np.stack([parts[number][0] for number in numbers])
+        correct = np.stack([parts[number][1] for number in numbers])
+        for number, batch_fit in zip(numbers, fit_batch(x, correct), strict=True):
+            completed[number] = batch_fit
+    return completed
 
 
 def _without_regression(x: np.ndarray, correct: np.ndarray, method: Method) -> Fit | None:
-    """The calibrator of a part that needs no logistic regression, else None."""
+    """The fit of a part that needs no logistic regression, else None."""
     if method == "identity":
         return Identity()
-    if one_class := constant_fit(correct):
-        return one_class
+    if constant := constant_fit(correct):
+        return constant
     if method == "isotonic" and x.shape[1] == 1:
-        # A score may rank the wrong way round (a slope, say): the direction is fitted, as a weight.
+        # A score such as a slope may rank the wrong way round: its direction is fitted, too.
         return isotonic_fit(x[:, 0], correct, "auto")
     return None
 
 
 def constant_fit(correct: np.ndarray) -> Constant | None:
-    """The calibrator of labels [n] of one class; null where there are two."""
+    """The fit of labels [n] of one class; None for two classes."""
     if correct.all() or not correct.any():
         return Constant((int(correct.sum()) + 1) / (len(correct) + 2))
     return None
@@ -177,15 +198,15 @@ def _logistic(
     correct: np.ndarray,
     raw: bool,
     penalty: float | np.ndarray,
-    least: np.ndarray | None,
+    lower: np.ndarray | None,
 ) -> Iterator[Logistic]:
-    """The logistic calibrators of features x [B, n, d] and labels [B, n]."""
+    """Fit features [B, n, d] to labels [B, n]."""
     means, scales = x.mean(axis=1), feature_scales(x)
-    # Always standardised, for numerical stability: a weight w of a raw feature is w * scale
-    # of the standardised one, and the penalty falls on w.
+    # Standardised in any case, for numerical stability: a weight w of a raw feature is w * scale of
+    # the standardised one, and the penalty falls on w.
     penalties = penalty * (scales**-2 if raw else np.ones_like(scales))
     standard = (x - means[:, None]) / scales[:, None]
-    weights, intercepts = fit_logistic_regressions(standard, correct, penalties, least)
+    weights, intercepts = fit_logistic_regressions(standard, correct, penalties, lower)
     if raw:
         weights = weights / scales
         intercepts = intercepts - (weights * means).sum(axis=1)
@@ -195,7 +216,7 @@ def _logistic(
 
 
 def feature_scales(x: np.ndarray) -> np.ndarray:
-    """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding error."""
+    """Standard deviations (ddof 0) [B, d]; 1 where a feature is constant up to rounding errors."""
     spread = x.std(axis=1)
     rounding = 10 * np.finfo(float).eps * np.abs(x).max(axis=1)
     return np.where(spread > rounding, spread, 1.0)
@@ -204,27 +225,27 @@ def feature_scales(x: np.ndarray) -> np.ndarray:
 def isotonic_fit(
     score: np.ndarray, correct: np.ndarray, rising: bool | Literal["auto"]
 ) -> Isotonic:
-    """The isotonic regression of labels [n] of both classes on scores [n].
+    """Fit the isotonic regression of labels [n] of both classes on scores [n].
 
-    As scikit-learn's, which takes a second to load: equal scores count as their mean, and of a flat
-    stretch its ends are stored. 'auto' takes the sign of Spearman's correlation.
+    It equals scikit-learn's, which takes a second to load: equal scores count as their mean, and a
+    flat stretch is stored by its ends. 'auto' takes the sign of Spearman's correlation.
     """
     from scipy.optimize import isotonic_regression  # slow to load, and not needed to predict
 
-    places, member_of, counts = np.unique(score, return_inverse=True, return_counts=True)
+    x, index, counts = np.unique(score, return_inverse=True, return_counts=True)
     if rising == "auto":
         from scipy.stats import spearmanr  # slow to load, and seldom needed
 
-        rising = len(places) > 1 and bool(spearmanr(score, correct).statistic >= 0)
-    means = np.bincount(member_of, weights=correct) / counts
+        rising = len(x) > 1 and bool(spearmanr(score, correct).statistic >= 0)
+    means = np.bincount(index, weights=correct) / counts
     values = isotonic_regression(means, weights=counts, increasing=rising).x
     flat = values[1:] == values[:-1]
     ends = np.append(True, ~flat) | np.append(~flat, True)
-    return Isotonic(places[ends].tolist(), values[ends].tolist())
+    return Isotonic(x[ends].tolist(), values[ends].tolist())
 
 
 def as_json(calibrator: Fit) -> dict[str, object]:
-    """Plain JSON from which `from_json` restores the calibrator; no pickle."""
+    """Store a fit as plain JSON, from which `from_json` restores it."""
     stored = {"kind": type(calibrator).__name__.lower(), **vars(calibrator)}
     if isinstance(calibrator, Mixture):
         stored["fits"] = [as_json(fit) for fit in calibrator.fits]
@@ -232,7 +253,7 @@ def as_json(calibrator: Fit) -> dict[str, object]:
 
 
 def from_json(stored: Mapping[str, Any]) -> Fit:
-    """The calibrator that `as_json` stored."""
+    """Restore the fit that `as_json` stored."""
     kinds = (Logistic, Isotonic, Constant, Identity, Mixture, Pooled)
     values = {key: value for key, value in stored.items() if key != "kind"}
     if "fits" in values:

@@ -81,7 +81,7 @@ def find_guarantee(
     >>> answers = LabelledAnswers(number, 1 - number / 200, number < 150)
     >>> guarantee = find_guarantee(answers, answers, error_rate=0.1, level=0.1)
     >>> guarantee.kept, guarantee.wrong
-    (160, 10)
+    (157, 7)
     """
     rates = [error_rate]
     return _test_rates(calibration, evaluation, rates, level, ungrouped, largest_group)[0]

@@ -1,4 +1,7 @@
-"""Proper scores of probabilities."""
+"""Proper scores of probabilities: the Brier score and the negative log-likelihood.
+
+Arrays are [sets, answers]: a row per estimator and split.
+"""
 
 import numpy as np
 
@@ -11,7 +14,7 @@ def brier(probability: np.ndarray, correct: np.ndarray) -> np.ndarray:
 
 
 def weighted_brier(probability: np.ndarray, correct: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """`brier` of one set of answers, [n], under each row of `weights` [B, n]."""
+    """`brier` of one set of answers [n] under each row of `weights` [B, n]."""
     return ratio(weights @ (probability - correct) ** 2, weights.sum(axis=1))
 
 

@@ -1,15 +1,19 @@
 """The bootstrap: resamples of groups of answers, the same for every estimator.
 
-Variants of one example have correlated outcomes, so whole groups are drawn (the cluster bootstrap:
-Davison and Hinkley 1997, section 3.8). A resample is a vector of counts, how often each example was
-drawn, and each metric is computed from the counts. A group's counts are independent Poisson numbers
-of mean 1 that depend on its name alone (Chamandy et al. 2012), so that tasks that ask about one
-subject, and name its group alike, resample it together.
+1. `draw_counts` says how often each example is drawn in each resample, `draw_splits` how often each
+   split counts.
+2. `resample_metrics` measures all estimators on all resamples.
+3. `interval` gives the ends of an interval.
 
-Fits vary too, but none is repeated for a resample. Each resample therefore draws splits as well,
+Variants of one example have correlated outcomes, so whole groups are drawn (the cluster bootstrap:
+Davison and Hinkley 1997, section 3.8). A group's counts are independent Poisson numbers of mean 1
+that depend on its name alone (Chamandy et al. 2012), so that tasks about one subject, which name
+its group alike, resample it together. Each metric is computed from the counts.
+
+Fits vary, too, but none is repeated for a resample. Each resample therefore draws splits as well,
 with the calibrators fitted on them. Splits share most of their answers, so that their fits are
-correlated and K of them are worth only a few independent ones: K drawn splits would give intervals
-that are too short, and one or two such that are too long. SPLITS_DRAWN was chosen by refitting
+correlated and K of them are worth only a few independent ones: K drawn splits would make intervals
+too short, and one or two would make them too long. SPLITS_PER_RESAMPLE was chosen by refitting
 everything on new data sets; `make validate` repeats that (compare Nadeau and Bengio 2003).
 """
 
@@ -23,8 +27,8 @@ from tracecal.calibration.proper_scores import weighted_brier
 from tracecal.calibration.ranking import ratio, weighted_auroc
 from tracecal.io.randomness import seeded
 
-SPLITS_DRAWN = 4
-RESAMPLED = ("brier", "auroc", "auroc_calibrated")
+SPLITS_PER_RESAMPLE = 4
+RESAMPLED_METRICS = ("brier", "auroc", "auroc_calibrated")
 RESAMPLES = {
     "model": pl.String,
     "task": pl.String,
@@ -36,7 +40,7 @@ RESAMPLES = {
 
 
 class Bootstrap(NamedTuple):
-    """Seed, number of resamples, and level of the intervals (0 to 1)."""
+    """The seed, the number of resamples, and the level of intervals (0 to 1)."""
 
     seed: int
     resamples: int
@@ -44,35 +48,40 @@ class Bootstrap(NamedTuple):
 
 
 def draw_counts(groups: Sequence[str], seed: int, resamples: int) -> np.ndarray:
-    """How often each example is drawn in each resample, [resamples, n] whole numbers as floats.
+    """Draw how often each example counts in each resample: whole numbers as floats [resamples, n].
 
-    `groups` [n] holds each example's group. The draws of a group depend only on its name and the
-    seed.
+    `groups` [n] holds each example's group. A group's counts depend only on its name and the seed.
     """
-    names, member_of = np.unique(np.array(groups, dtype=str), return_inverse=True)
-    drawn = [seeded(seed, "bootstrap", name).poisson(1.0, resamples) for name in names]
-    return np.array(drawn, dtype=float).reshape(len(names), resamples).T[:, member_of]
+    names, index = np.unique(np.array(groups, dtype=str), return_inverse=True)
+    counts = [seeded(seed, "bootstrap", name).poisson(1.0, resamples) for name in names]
+    return np.array(counts, dtype=float).reshape(len(names), resamples).T[:, index]
 
 
-def draw_splits(splits: int, task: str, seed: int, resamples: int) -> np.ndarray:
-    """How often each split counts, [splits, 1 + resamples]: once in the sample, then resampled."""
-    if not splits:
+def draw_splits(n_splits: int, task: str, seed: int, resamples: int) -> np.ndarray:
+    """Draw how often each split counts: once in the sample, then in each resample.
+
+    The result is [splits, 1 + resamples].
+    """
+    if not n_splits:
         return np.ones((0, 1 + resamples))
-    drawn = seeded(seed, task, "bootstrap splits").multinomial(
-        SPLITS_DRAWN, np.full(splits, 1 / splits), size=resamples
+    counts = seeded(seed, task, "bootstrap splits").multinomial(
+        SPLITS_PER_RESAMPLE, np.full(n_splits, 1 / n_splits), size=resamples
     )
-    return np.vstack([np.ones((1, splits)), drawn]).T
+    return np.vstack([np.ones((1, n_splits)), counts]).T
 
 
 def interval(
     values: Sequence[float | None] | np.ndarray, level: float
 ) -> tuple[float | None, float | None, int]:
-    """The percentile interval that holds `level` of the defined values, and their number.
+    """Return the ends of the percentile interval of the defined values, and their number.
 
-    Null and NaN are undefined; without any value the bounds are null.
+    None and NaN are undefined; without any value the ends are None.
+
+    >>> interval([0.0, 1.0, None, 2.0], 0.5)
+    (0.5, 1.5, 3)
     """
-    drawn = np.array(values, dtype=float)
-    defined = drawn[~np.isnan(drawn)]
+    array = np.array(values, dtype=float)
+    defined = array[~np.isnan(array)]
     if not len(defined):
         return None, None, 0
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
@@ -90,40 +99,38 @@ def resample_metrics(
     seed: int,
     resamples: int,
 ) -> pl.DataFrame:
-    """RESAMPLED metrics of each estimator, on all examples and on each resample of them.
+    """Measure each estimator on all examples and on each resample of them (`RESAMPLES`).
 
-    `answers` holds `example_id`, `group_id` and `correct`. An observed value is the mean over the
-    splits in which it is defined, as in `averages`; a resampled value is the mean over SPLITS_DRAWN
-    splits, the same for all estimators. In each split it is measured on the evaluated examples, as
-    often as they were drawn. 'auroc' ranks the estimator's column of `scores` where there is one,
-    'auroc_calibrated' its probability. Examples without a prediction count for no metric. Undefined
-    values (one class in every split) are null.
+    `answers` has `example_id`, `group_id` and `correct`. An observed value is the mean over the
+    splits in which it is defined, as in `averages`; a resampled value is the mean over
+    SPLITS_PER_RESAMPLE splits, the same for all estimators. 'auroc' ranks the estimator's column of
+    `scores` where there is one, 'auroc_calibrated' its probability. Examples without a prediction
+    count for no metric. Undefined values (one class in every split) are null.
     """
     answers = answers.join(scores, on="example_id", how="left", validate="1:1").sort("example_id")
     correct = answers["correct"].to_numpy()
-    drawn = draw_counts(answers["group_id"].to_list(), seed, resamples)
-    counts = np.vstack([np.ones(len(answers)), drawn])
+    resampled_counts = draw_counts(answers["group_id"].to_list(), seed, resamples)
+    counts = np.vstack([np.ones(len(answers)), resampled_counts])
     splits = predictions["split"].unique().sort().to_list()
-    in_resample = draw_splits(len(splits), task, seed, resamples)
-    used = in_resample > 0
-    counts_of = [counts[chosen] for chosen in used]
-    parts = _by_split(predictions, answers["example_id"])
-    keys, found = [], []
+    split_counts = draw_splits(len(splits), task, seed, resamples)
+    is_counted = split_counts > 0
+    counts_by_split = [counts[rows] for rows in is_counted]
+    rated = _by_split(predictions, answers["example_id"])
+    keys, means = [], []
     for estimator in estimators:
         score = answers[estimator].to_numpy() if estimator in scores.columns else None
-        metrics = {metric: np.full(in_resample.shape, np.nan) for metric in RESAMPLED}
+        metrics = {name: np.full(split_counts.shape, np.nan) for name in RESAMPLED_METRICS}
         for row, split in enumerate(splits):
-            if (estimator, split) not in parts:
+            if (estimator, split) not in rated:
                 continue
-            places, probability = parts[estimator, split]
-            ranking = probability if score is None else score[places]
-            weights = counts_of[row][:, places]
-            measured = _of_split(probability, ranking, correct[places], weights)
-            for metric, values in measured.items():
-                metrics[metric][row, used[row]] = values
-        keys += [(model, task, estimator, metric) for metric in metrics]
-        found += [mean_over_splits(values, in_resample) for values in metrics.values()]
-    values = np.array(found).reshape(len(keys), 1 + resamples)
+            index, probability = rated[estimator, split]
+            ranking = probability if score is None else score[index]
+            weights = counts_by_split[row][:, index]
+            for name, values in _measure(probability, ranking, correct[index], weights).items():
+                metrics[name][row, is_counted[row]] = values
+        keys += [(model, task, estimator, name) for name in metrics]
+        means += [mean_over_splits(values, split_counts) for values in metrics.values()]
+    values = np.array(means).reshape(len(keys), 1 + resamples)
     columns = {"observed": values[:, 0], "resampled": list(values[:, 1:])}
     return (
         pl.DataFrame(keys, schema=list(RESAMPLES)[:4], orient="row")
@@ -139,36 +146,33 @@ def resample_metrics(
 def _by_split(
     predictions: pl.DataFrame, ids: pl.Series
 ) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
-    """By estimator and split, the places of its examples among `ids`, rising, and their
-    probabilities.
-    """
-    places = pl.DataFrame({"example_id": ids}).with_row_index("place")
+    """By estimator and split the rising indices of its examples in `ids`, and the probabilities."""
+    indices = pl.DataFrame({"example_id": ids}).with_row_index("index")
     grouped = (
-        predictions.join(places, on="example_id", validate="m:1")
+        predictions.join(indices, on="example_id", validate="m:1")
         .group_by("estimator", "split")
-        .agg(pl.col("place", "probability").sort_by("place"))
+        .agg(pl.col("index", "probability").sort_by("index"))
     )
+    columns = (grouped[name] for name in ("estimator", "split", "index", "probability"))
     return {
-        (estimator, split): (place.to_numpy(), probability.to_numpy())
-        for estimator, split, place, probability in zip(
-            *(grouped[name] for name in ("estimator", "split", "place", "probability")), strict=True
-        )
+        (estimator, split): (index.to_numpy(), probability.to_numpy())
+        for estimator, split, index, probability in zip(*columns, strict=True)
     }
 
 
-def _of_split(
-    probability: np.ndarray, score: np.ndarray, correct: np.ndarray, drawn: np.ndarray
+def _measure(
+    probability: np.ndarray, score: np.ndarray, correct: np.ndarray, weights: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The metrics [resamples] of one split's answers [n], each `drawn` [resamples, n] times."""
-    area = weighted_auroc(score, correct, drawn)
+    """The metrics [resamples] of one split's answers [n] under `weights` [resamples, n]."""
+    area = weighted_auroc(score, correct, weights)
     direction = _direction(score, probability)
     calibrated = (
         area * direction + (1 - direction) / 2
         if direction
-        else weighted_auroc(probability, correct, drawn)
+        else weighted_auroc(probability, correct, weights)
     )
     return {
-        "brier": weighted_brier(probability, correct, drawn),
+        "brier": weighted_brier(probability, correct, weights),
         "auroc": area,
         "auroc_calibrated": calibrated,
     }

@@ -1,4 +1,9 @@
-"""Curves of cascades."""
+"""Routing curves of a cascade: a small model answers, and the least confident go to a large one.
+
+1. `routing_curve` measures one set of answers, `average_over_splits` the splits of a task.
+2. `average_over_tasks` averages the curves of tasks.
+3. `gain_kept` and `share_needed` read a curve off.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +12,24 @@ import numpy as np
 
 from tracecal.calibration.ranking import ratio
 
+# The shares of escalated answers at which a curve is stored.
 SHARES = np.linspace(0, 1, 101)
 RANDOM, ORACLE = "random", "oracle"
 
 
 @dataclass(frozen=True)
 class RoutingCurve:
-    """Of the sample, then each resample: the `accuracy` at SHARES, [1 + resamples, shares], and its
-    `area` over the shares, [1 + resamples]. `cost` is what the large model's answers add to the
-    mean cost of a question at SHARES, of the sample; NaN where it is unknown.
+    """Accuracy and cost of a cascade over the share of escalated answers.
+
+    Attributes
+    ----------
+    accuracy : array [1 + resamples, shares]
+        Accuracy at SHARES, of the sample and then of each resample.
+    area : array [1 + resamples]
+        Area under the accuracy.
+    cost : array [shares]
+        What the large model's answers add to the mean cost of a question, in the sample; NaN where
+        it is unknown.
     """
 
     accuracy: np.ndarray
@@ -30,28 +44,39 @@ def routing_curve(
     cost: np.ndarray,
     weights: np.ndarray,
 ) -> RoutingCurve:
-    """The curve of one set of answers, arrays [n], under each row of `weights` [B, n]: the first
-    is the sample. `small` and `large` say who is right, `cost` is that of the large model's
-    answers.
+    """Measure one set of answers under many weights.
 
+    Parameters
+    ----------
+    probability : array [n]
+        The small model's probability; NaN: always escalated.
+    small, large : array [n]
+        Whether each model is right, as 0 and 1.
+    cost : array [n]
+        The cost of the large model's answers.
+    weights : array [B, n]
+        Weights of the answers: first of the sample, then of each resample.
+
+    Examples
+    --------
     >>> small, large = np.array([0.0, 1.0]), np.array([1.0, 1.0])
-    >>> curve = routed(np.array([0.1, 0.9]), small, large, np.ones(2), np.ones((1, 2)))
+    >>> curve = routing_curve(np.array([0.1, 0.9]), small, large, np.ones(2), np.ones((1, 2)))
     >>> curve.accuracy[0, [0, 25, 50, 100]].tolist(), curve.area[0].item()
     ([0.5, 0.75, 1.0, 1.0], 0.875)
     """
-    known = np.nan_to_num(probability, nan=-np.inf)
-    order = np.argsort(known, kind="stable")
-    tied = np.flatnonzero(np.append(True, np.diff(known[order].clip(min=-2)) != 0))
+    confidence = np.nan_to_num(probability, nan=-np.inf)
+    order = np.argsort(confidence, kind="stable")
+    tie_starts = np.flatnonzero(np.append(True, np.diff(confidence[order].clip(min=-2)) != 0))
     ordered = weights[:, order]
 
-    def shares(values: np.ndarray) -> np.ndarray:
+    def cumulate(values: np.ndarray) -> np.ndarray:
         """Cumulative sums at the ends of ties, as shares of all weight, from 0 on."""
-        sums = np.cumsum(np.add.reduceat(ordered * values[order], tied, axis=1), axis=1)
+        sums = np.cumsum(np.add.reduceat(ordered * values[order], tie_starts, axis=1), axis=1)
         return np.pad(sums / ordered.sum(axis=1, keepdims=True), ((0, 0), (1, 0)))
 
-    escalated, paid = shares(np.ones(len(order))), shares(cost)
-    start = weights @ small / weights.sum(axis=1)
-    accuracy = start[:, None] + shares(large - small)
+    escalated, paid = cumulate(np.ones(len(order))), cumulate(cost)
+    small_accuracy = weights @ small / weights.sum(axis=1)
+    accuracy = small_accuracy[:, None] + cumulate(large - small)
     middle = (accuracy[:, 1:] + accuracy[:, :-1]) / 2
     return RoutingCurve(
         np.array([np.interp(SHARES, *pair) for pair in zip(escalated, accuracy, strict=True)]),
@@ -67,64 +92,76 @@ def average_over_splits(
     large: np.ndarray,
     cost: np.ndarray,
     counts: np.ndarray,
-    in_resample: np.ndarray,
+    split_counts: np.ndarray,
 ) -> RoutingCurve:
-    """The mean of the curves of the splits' evaluation parts.
+    """Average the curves of the splits' evaluation parts.
 
-    By split the `probabilities` [n] and a mask [n] of the `evaluated` answers. `counts`
-    [1 + resamples, n] and `in_resample` [splits, 1 + resamples] are the bootstrap's.
+    Parameters
+    ----------
+    probabilities, evaluated : sequence of array [n]
+        By split the probabilities, and a mask of the evaluated answers.
+    small, large, cost : array [n]
+        As in `routing_curve`.
+    counts : array [1 + resamples, n]
+        How often each answer counts (`draw_counts`).
+    split_counts : array [splits, 1 + resamples]
+        How often each split counts (`draw_splits`).
     """
-    rows = in_resample.shape[1]
-    accuracy, area, weight = np.zeros((rows, len(SHARES))), np.zeros(rows), np.zeros(rows)
+    n_rows = split_counts.shape[1]
+    accuracy = np.zeros((n_rows, len(SHARES)))
+    area, weight = np.zeros(n_rows), np.zeros(n_rows)
     costs = []
-    for probability, part, drawn in zip(probabilities, evaluated, in_resample, strict=True):
-        used = np.flatnonzero((drawn > 0) & (counts @ part > 0))
-        own = (probability[part], small[part], large[part], cost[part])
-        curve = routing_curve(*own, counts[np.ix_(used, part)])
-        accuracy[used] += drawn[used, None] * curve.accuracy
-        area[used] += drawn[used] * curve.area
-        weight[used] += drawn[used]
+    for probability, part, split_weight in zip(probabilities, evaluated, split_counts, strict=True):
+        rows = np.flatnonzero((split_weight > 0) & (counts @ part > 0))
+        curve = routing_curve(
+            probability[part], small[part], large[part], cost[part], counts[np.ix_(rows, part)]
+        )
+        accuracy[rows] += split_weight[rows, None] * curve.accuracy
+        area[rows] += split_weight[rows] * curve.area
+        weight[rows] += split_weight[rows]
         costs.append(curve.cost)
     means = np.array([ratio(column, weight) for column in accuracy.T]).T
     return RoutingCurve(means, ratio(area, weight), np.mean(costs, axis=0))
 
 
 def average_over_tasks(curves: Sequence[RoutingCurve]) -> RoutingCurve:
-    """The mean of several tasks' curves, resample by resample."""
-    parts = zip(*((one.accuracy, one.area, one.cost) for one in curves), strict=True)
-    return RoutingCurve(*(np.mean(part, axis=0) for part in parts))
+    """Average several tasks' curves, resample by resample."""
+    return RoutingCurve(
+        np.mean([curve.accuracy for curve in curves], axis=0),
+        np.mean([curve.area for curve in curves], axis=0),
+        np.mean([curve.cost for curve in curves], axis=0),
+    )
 
 
 def gain_kept(curve: RoutingCurve, share: float) -> np.ndarray:
-    """The gain at `share`, one of SHARES, as a share of that of the large model alone; NaN where
-    that is none.
-    """
+    """The gain at `share`, one of SHARES, as a share of the large model's; NaN without a gain."""
     gain = curve.accuracy - curve.accuracy[:, :1]
     return ratio(gain[:, np.searchsorted(SHARES, share - 1e-9)], gain[:, -1])
 
 
 def share_needed(curve: RoutingCurve, below: float) -> np.ndarray:
-    """The smallest share whose accuracy is at most `below` under the large model's."""
-    wanted = curve.accuracy[:, -1] - below
-    # Rounding must not move an accuracy that is met exactly.
-    reached = curve.accuracy >= wanted[:, None] - 1e-12
+    """The smallest share with an accuracy at most `below` under the large model's."""
+    target = curve.accuracy[:, -1] - below
+    # Rounding must not move an accuracy that meets the target exactly.
+    reached = curve.accuracy >= target[:, None] - 1e-12
     first = reached.argmax(axis=1)
     before = np.maximum(first - 1, 0)
     rows = np.arange(len(first))
     low, high = curve.accuracy[rows, before], curve.accuracy[rows, first]
-    # Between two of SHARES on the line that joins them.
-    part = np.divide(wanted - low, high - low, out=np.ones_like(low), where=high > low)
-    needed = SHARES[before] + part.clip(0, 1) * (SHARES[first] - SHARES[before])
-    return np.where(np.isnan(wanted), np.nan, needed)
+    # Between two of SHARES: on the line that joins them.
+    fraction = np.divide(target - low, high - low, out=np.ones_like(low), where=high > low)
+    share = SHARES[before] + fraction.clip(0, 1) * (SHARES[first] - SHARES[before])
+    return np.where(np.isnan(target), np.nan, share)
 
 
 def add_reference_routers(
-    probabilities: Mapping[str, np.ndarray], better: np.ndarray, splits: int
+    probabilities: Mapping[str, np.ndarray], gain: np.ndarray, n_splits: int
 ) -> dict[str, np.ndarray]:
-    """The `probabilities` [splits, n] of estimators, and what stands for RANDOM and ORACLE.
+    """Add RANDOM and ORACLE to the estimators' probabilities [splits, n].
 
-    `better` [n] is d.
+    `gain` [n] is 1 where only the large model is right, -1 where only the small one is, else 0.
     """
-    limits = {RANDOM: np.zeros_like(better), ORACLE: -better}
-    rows = {name: np.broadcast_to(one, (splits, len(better))) for name, one in limits.items()}
-    return {**probabilities, **rows}
+    routers = dict(probabilities)
+    for name, values in {RANDOM: np.zeros_like(gain), ORACLE: -gain}.items():
+        routers[name] = np.broadcast_to(values, (n_splits, len(gain)))
+    return routers

@@ -312,7 +312,7 @@ def _rises(calibrator: Logistic | Pooled, x: np.ndarray) -> np.ndarray:
     """Whether the probability of inputs x [n, d] rises with each, [n, d]."""
     if isinstance(calibrator, Logistic):
         return np.broadcast_to(np.array(calibrator.weights) >= 0, x.shape)
-    weights, _ = calibrator.of_rows(x[:, -1])
+    weights, _ = calibrator.coefficients(x[:, -1])
     return np.column_stack([weights >= 0, np.ones(len(x), dtype=bool)])  # the last is no score
 
 
