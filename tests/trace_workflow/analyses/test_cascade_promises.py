@@ -72,7 +72,7 @@ def test_thresholds_are_of_the_first_splits_fit_and_tested_on_its_other_groups(f
         )
         for rows in (seen, ~seen)
     ]
-    for row, (promise, value) in zip(made.to_dicts(), SETTINGS["promises"], strict=True):
+    for row, (promise, value) in zip(made.to_dicts(), SETTINGS["guarantees"], strict=True):
         expected = find_cascade_guarantee(*parts, promise, value, 0.1)
         assert row["threshold"] == pytest.approx(expected.threshold)
         assert row["escalated"] == pytest.approx(expected.escalated)

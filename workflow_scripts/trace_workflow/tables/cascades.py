@@ -33,10 +33,10 @@ LABELS = {
 SIGNIFICANT, BEATEN = "*", "+"
 NOTE = (
     f"{SIGNIFICANT} The interval of the difference to random routing excludes zero. {BEATEN} That "
-    "of the difference between TRACE+ and this router does ({}, resampling groups of answers). Random "
-    "routing and the oracle stand in expectation over ties; the best baseline is that of each "
-    "column in hindsight, a point without an interval. A dash: the large model gains less than "
-    f"{100 * LEAST_GAIN:g} points, of which a share would say little."
+    "of the difference between TRACE+ and this router does ({}, resampling groups of answers). "
+    "Random routing and the oracle stand in expectation over ties; the best baseline is that of "
+    "each column in hindsight, a point without an interval. A dash: the large model gains less "
+    f"than {100 * LEAST_GAIN:g} points, of which a share would say little."
 )
 LEFT_OUT_NOTE = (
     f"Left out, as the second model gains {100 * BELOW:g} point of accuracy or less, or costs no "
