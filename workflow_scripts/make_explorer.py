@@ -4,7 +4,8 @@ import polars as pl
 
 from trace_workflow.jobs.job import job
 from trace_workflow.tables.explorer import Files, read_answers, read_parents
-from tracecal.explorer.contents import choose_answers, contents
+from tracecal.explorer.choice import choose_answers
+from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page
 from tracecal.io.files import read_parquet, write_text
 

@@ -15,7 +15,9 @@ from tracecal.calibration.fits import from_json
 from tracecal.calibrator import card
 from tracecal.cli.main import main
 from tracecal.estimators.trace_inputs import compute_inputs
-from tracecal.explorer import of_file
+from tracecal.explorer.confidences import trace_fits
+from tracecal.explorer.page_answers import PageAnswers
+from tracecal.labelling.deciding_scores import deciding_scores
 from tracecal.serving.proxy.server import ProxyOptions, run
 from tracecal.serving.proxy.settings import ProxySettings
 
@@ -45,7 +47,7 @@ def shown_in(path, calibrator):
     """What a page of a file's answers shows."""
     known = tracecal.Calibrator.load(calibrator)
     read = read_file(path, known.reading(), keep_rows=True)
-    return of_file.page_data(read, path, of_file.fits(known.content, calibrator))
+    return PageAnswers(read, trace_fits(known.content, calibrator), None, None).page_data()
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_commands_and_functions_take_them_and_the_calibrator_knows_where_they_ar
     assert "40 answers" in capsys.readouterr().out
     assert main(["explore", *SCORE[1:-1], "page.html"]) == 0
     shown = shown_in("new.jsonl", "C.json")
-    name, values = of_file.scores(shown, None, calibrator.recommended)
+    name, values = deciding_scores(shown, None, calibrator.recommended)
     assert name == "log_ridge_also"
     assert [value is None for value in values].count(True) == 2
 

@@ -5,7 +5,8 @@ import pytest
 
 from support.explorer_answers import ESTIMATORS, MODELS, TASKS, answers
 from trace_workflow.analyses.cascade_promises import CASCADE_PROMISES
-from tracecal.explorer.contents import cascaded, contents
+from tracecal.explorer.cascades import apply_guarantees
+from tracecal.explorer.contents import contents
 from tracecal.explorer.page import page
 
 ANSWERS = answers(16).with_columns(
@@ -25,7 +26,7 @@ GUARANTEES = pl.DataFrame(
 
 
 def test_answers_are_kept_from_the_threshold_on_by_the_fit_that_it_is_for():
-    found = cascaded(ANSWERS, GUARANTEES, MODELS)
+    found = apply_guarantees(ANSWERS, GUARANTEES, MODELS)
     assert found["told"] == {
         "tiny-a/sums": [
             {"large": "Tiny B", "promise": "at most 0.05 below", "threshold": 0.5},
@@ -48,8 +49,8 @@ def test_answers_are_kept_from_the_threshold_on_by_the_fit_that_it_is_for():
 
 def test_a_run_without_cascades_tells_nothing():
     nothing = {"told": {}, "kept": []}
-    assert cascaded(ANSWERS, None, MODELS) == nothing
-    assert cascaded(ANSWERS, GUARANTEES.clear(), MODELS) == nothing
+    assert apply_guarantees(ANSWERS, None, MODELS) == nothing
+    assert apply_guarantees(ANSWERS, GUARANTEES.clear(), MODELS) == nothing
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def told(browser, explorer, name):
 
 
 def test_an_answer_says_whether_it_would_be_escalated(browser, explorer):
-    kept = cascaded(ANSWERS, GUARANTEES, MODELS)["kept"]
+    kept = apply_guarantees(ANSWERS, GUARANTEES, MODELS)["kept"]
     at = kept.index([True, False, False])
     row = ANSWERS.row(at, named=True)
     found = told(browser, explorer, f"tiny-a/sums/{row['example_id']}")
@@ -85,7 +86,7 @@ def test_an_answer_says_whether_it_would_be_escalated(browser, explorer):
 
 
 def test_an_answer_that_calibrated_the_fit_says_so(browser, explorer):
-    at = cascaded(ANSWERS, GUARANTEES, MODELS)["kept"].index(None)
+    at = apply_guarantees(ANSWERS, GUARANTEES, MODELS)["kept"].index(None)
     found = told(browser, explorer, f"tiny-a/sums/{ANSWERS['example_id'][at]}")
     assert {row[-1] for row in found["rows"]} == {"–"}
     assert "calibrated that fit" in found["caption"]

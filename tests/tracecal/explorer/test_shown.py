@@ -17,7 +17,9 @@ from tracecal.calibrator.parts import score_parts
 from tracecal.calibrator.schema import DEFAULT, load
 from tracecal.calibrator.scoring import score_answers
 from tracecal.cli.main import main
-from tracecal.explorer.of_file import asked, fits, page_data
+from tracecal.explorer.confidences import trace_fits
+from tracecal.explorer.page_answers import PageAnswers
+from tracecal.explorer.questions import find_questions
 
 BOTH = "json: [capital, currency]"
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
@@ -42,8 +44,8 @@ def test_new_answers_have_the_probabilities_of_score_and_known_ones_those_of_oth
     frame = pl.concat([answers().head(20), new])
     frame.write_ndjson(tmp_path / "log.jsonl")
     read = read_file(tmp_path / "log.jsonl", keep_rows=True)
-    calibrators = fits(content, "made up")
-    data = page_data(read, "log.jsonl", calibrators)
+    calibrators = trace_fits(content, "made up")
+    data = PageAnswers(read, calibrators, None, None).page_data()
     shown = data["answers"]
     for name in (DEFAULT, "min_prob"):
         scored = score_answers(read.frame, calibrators[name])["probability"].to_list()
@@ -66,7 +68,7 @@ def test_a_calibrator_without_other_fits_leaves_its_own_answers_out_of_the_chart
     del content[DEFAULT]["held_out"]
     answers(20).write_ndjson(tmp_path / "log.jsonl")
     read = read_file(tmp_path / "log.jsonl", keep_rows=True)
-    shown = page_data(read, "log.jsonl", fits(content, "made up"))["answers"]
+    shown = PageAnswers(read, trace_fits(content, "made up"), None, None).page_data()["answers"]
     assert shown["held_out"]["min_prob"] == [None] * 20
     assert "fitted on 20 of the answers" in caplog.text
 
@@ -127,7 +129,7 @@ def test_many_answers_are_chosen_at_random(tmp_path):
     ],
 )
 def test_a_question_is_found_where_tools_put_it(row, expected):
-    found = asked([row], ["the prompt"]).row(0, named=True)
+    found = find_questions([row], ["the prompt"]).row(0, named=True)
     assert (found["question"], found["context"], found["references"]) == expected
 
 

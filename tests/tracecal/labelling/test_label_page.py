@@ -25,7 +25,8 @@ from tracecal.calibration.part_answers import labelled_parts
 from tracecal.calibrator.schema import DEFAULT, LABELS
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.explorer.of_file import fits, page_data
+from tracecal.explorer.confidences import trace_fits
+from tracecal.explorer.page_answers import PageAnswers
 from tracecal.labelling.page import LabelPage, ask_in_order, calibrate_command
 from tracecal.labelling.verdicts import Verdict, VerdictFile
 
@@ -48,7 +49,7 @@ def files(tmp_path):
 def served(folder, content):
     """The application of a page for `pick.jsonl`, and its address."""
     read = read_file(folder / "pick.jsonl", keep_rows=True)
-    data = page_data(read, "pick.jsonl", fits(content, "made up"))
+    data = PageAnswers(read, trace_fits(content, "made up"), None, None).page_data()
     verdicts = VerdictFile(folder / "out.jsonl", dict(zip(IDS, read.rows, strict=True)))
     then = calibrate_command(folder / "out.jsonl", "t", {})
     labelling = LabelPage(data, verdicts, ask_in_order(IDS), then)

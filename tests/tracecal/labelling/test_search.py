@@ -12,7 +12,9 @@ from support.upstream import Background
 from tracecal.answers.read import read_file
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.explorer.of_file import fits, page_data, scores
+from tracecal.explorer.confidences import trace_fits
+from tracecal.explorer.page_answers import PageAnswers
+from tracecal.labelling.deciding_scores import deciding_scores
 from tracecal.labelling.draw import random_order
 from tracecal.labelling.page import LabelPage, ask_by_search
 from tracecal.labelling.record import describe_record
@@ -173,7 +175,7 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
     FRAME.with_columns(correct=None).write_ndjson("all.jsonl")
     command = ["label", "all.jsonl", "--error-rate", "0.3", "--estimator", "mean_token_entropy"]
     read = read_file("all.jsonl", keep_rows=True)
-    values = scores(page_data(read, "all", {}), "mean_token_entropy")[1]
+    values = deciding_scores(PageAnswers(read, {}, None, None).page_data(), "mean_token_entropy")[1]
     search = make_search(values=values, seed=2026)
     labels = label(search, 60)
     unused = [example_id for example_id in FRAME["example_id"] if example_id not in labels][::9]
@@ -203,11 +205,13 @@ def test_without_a_page_the_verdicts_at_hand_are_looked_at_as_far_as_they_go(
 def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
     FRAME.head(60).write_ndjson(tmp_path / "all.jsonl")
     read = read_file(tmp_path / "all.jsonl", keep_rows=True)
-    data = page_data(read, "all.jsonl", fits(content, "made up"))
-    name, values = scores(data, None)
+    data = PageAnswers(read, trace_fits(content, "made up"), None, None).page_data()
+    name, values = deciding_scores(data, None)
     assert name == "trace_plus"
-    assert scores(data, None, "log_ridge")[0] == "log_ridge", "what the calibrator recommends"
-    assert scores(data, None, "beam_ratio")[0] == "trace_plus", "the answers lack that"
+    assert deciding_scores(data, None, "log_ridge")[0] == "log_ridge", (
+        "what the calibrator recommends"
+    )
+    assert deciding_scores(data, None, "beam_ratio")[0] == "trace_plus", "the answers lack that"
     search = make_search(0.4, frame=read.frame, values=values)
     ids = read.frame["example_id"].to_list()
     verdicts = VerdictFile(tmp_path / "out.jsonl", dict(zip(ids, read.rows, strict=True)))
@@ -230,7 +234,7 @@ def test_the_page_shows_the_answer_whose_label_is_needed(tmp_path, content):
 def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatch):
     FRAME.head(9).write_ndjson(tmp_path / "all.jsonl")
     read = read_file(tmp_path / "all.jsonl", keep_rows=True)
-    data = page_data(read, "all.jsonl", {})
+    data = PageAnswers(read, {}, None, None).page_data()
     ids = read.frame["example_id"].to_list()
     verdicts = VerdictFile(tmp_path / "out.jsonl", dict(zip(ids, read.rows, strict=True)))
     path = tmp_path / "out.promise.json"
@@ -257,9 +261,9 @@ def test_a_verdict_is_not_stored_where_the_record_cannot_be(tmp_path, monkeypatc
 
 def test_a_score_is_needed():
     data = {"answers": {"probability": {}, "score": {"min_prob": [None, 0.5]}}}
-    assert scores(data, "min_prob") == ("min_prob", [None, 0.5])
+    assert deciding_scores(data, "min_prob") == ("min_prob", [None, 0.5])
     with pytest.raises(InputError, match="there is min_prob"):
-        scores(data, None)
+        deciding_scores(data, None)
 
 
 @pytest.mark.parametrize(

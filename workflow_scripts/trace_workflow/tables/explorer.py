@@ -4,7 +4,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tracecal.calibration.predictions import mean_probabilities
-from tracecal.explorer.contents import (
+from tracecal.explorer.columns import (
     HELD_OUT,
     LABEL,
     NO_PLACE,

@@ -12,9 +12,8 @@ from tqdm import tqdm
 from tracecal.answers.parts.parts import Parts, read_parts
 from tracecal.answers.reading import Reading
 from tracecal.answers.record import with_partial
-from tracecal.answers.sources import Answers, answers_in, name_of
+from tracecal.answers.sources import Answers, answers_in
 from tracecal.calibration.part_answers import labelled_parts, part_answers
-from tracecal.calibration.settings import EXPLORED, SEED
 from tracecal.calibrator import card as cards
 from tracecal.calibrator import report as reports
 from tracecal.calibrator import scoring as score
@@ -36,8 +35,6 @@ from tracecal.calibrator.scoring import Confidence
 from tracecal.errors import InputError
 from tracecal.estimators.custom import Given, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
-from tracecal.explorer import of_file
-from tracecal.explorer.page import page
 from tracecal.io.files import write_json, write_text
 from tracecal.io.input_files import read_yaml
 from tracecal.io.log import LOGGER
@@ -90,14 +87,12 @@ class Report:
         if answers is None:
             write_text(self.html, path)
             return
-        stored, shown = self.found.stored, Path(path).with_suffix(".answers.html")
-        on, known = stored["fitted_on"], answers_in(answers, reading, keep_rows=True)
-        parts = Parts.model_validate(on["parts"]) if "parts" in on else None
-        fits = of_file.fits(stored, "the calibrator")
-        fits = of_file.unseen(fits, self.found.predicted, self.records)
-        about = fits, EXPLORED, SEED, on["task"], parts
-        write_text(page(of_file.page_data(known, name_of(known), *about)), shown)
-        write_text(reports.render(self.found, self.typed, shown.name), path)
+        from tracecal.explorer.explore import explore_labelled
+
+        explorer = Path(path).with_suffix(".answers.html")
+        source = answers_in(answers, reading, keep_rows=True)
+        explore_labelled(source, explorer, Calibrator(self.found.stored), self.found.predicted)
+        write_text(reports.render(self.found, self.typed, explorer.name), path)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def label(
         The question of the export that asks for the verdict.
     """
     require_installed("'tracecal label'", "serve", "aiohttp")
-    from tracecal.explorer.explore import load_page_answers
+    from tracecal.explorer.page_answers import load_page_answers
     from tracecal.labelling.page import (
         LabelPage,
         ask_by_search,

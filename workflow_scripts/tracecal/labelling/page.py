@@ -65,7 +65,7 @@ class LabelPage:
     Parameters
     ----------
     data : mapping
-        The data of a page of answers, from `explorer.of_file.page_data`.
+        The data of a page of answers, from `PageAnswers.page_data`.
     verdicts : VerdictFile
         The file of verdicts.
     ask : callable

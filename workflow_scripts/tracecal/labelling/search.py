@@ -23,10 +23,10 @@ from tracecal.calibration.groups import group_answers
 from tracecal.calibration.settings import SEED
 from tracecal.calibrator.calibrator import Calibrator
 from tracecal.errors import InputError
-from tracecal.explorer import of_file
-from tracecal.explorer.explore import PageAnswers, load_page_answers
+from tracecal.explorer.page_answers import PageAnswers, load_page_answers
 from tracecal.io.digests import hash_of
 from tracecal.io.randomness import seeded
+from tracecal.labelling.deciding_scores import deciding_scores
 from tracecal.labelling.record import RecordFile
 from tracecal.labelling.sequential import (
     NoMoreLabels,
@@ -138,7 +138,7 @@ class LabelSearch:
     ) -> None:
         page = load_page_answers(answers, calibrator, task, parts, reading)
         recommended = None if page.fitted_on is None else page.fitted_on.estimator
-        estimator, scores = of_file.scores(page.data, estimator, recommended)
+        estimator, scores = deciding_scores(page.data, estimator, recommended)
         settings = SearchSettings(
             estimator, error_rate, confidence, population, largest_group, seed
         )

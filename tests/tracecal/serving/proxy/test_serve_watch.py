@@ -23,7 +23,7 @@ from tracecal.answers.read import read_file
 from tracecal.calibrator.scoring import answer_inputs, score_answers
 from tracecal.cli.main import main
 from tracecal.errors import InputError
-from tracecal.explorer.of_file import asked
+from tracecal.explorer.questions import find_questions
 from tracecal.serving.monitoring.batch import Batch
 from tracecal.serving.monitoring.database import StateDatabase
 from tracecal.serving.monitoring.report import page
@@ -304,7 +304,7 @@ def test_kept_texts_are_read_as_any_file_of_answers(watching, tmp_path):
     confidences = answered(watching(keep_texts=1000), 3)
     read = read_file(tmp_path / "s.db", READING, keep_rows=True)
     assert read.frame["answer"].to_list() == ["".join(WORDS)] * 3
-    assert asked(read.rows, [None] * 3)["question"].to_list() == [PROMPT] * 3
+    assert find_questions(read.rows, [None] * 3)["question"].to_list() == [PROMPT] * 3
     scored = score_answers(read.frame, watching().fitted, 0.5)
     one_by_one = [one["probability"] for one in confidences]
     assert scored["probability"].to_list() == pytest.approx(one_by_one, abs=1e-12)

@@ -1,0 +1,190 @@
+"""Answers of a file with what a page shows of them.
+
+1. `load_page_answers` reads the answers, with the fits of a calibrator if there is one.
+2. `PageAnswers.page_data` gives the data of a page that shows them.
+3. `PageAnswers.rows_to_judge` gives what a person labels: the answers, or their parts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tracecal.answers import read
+from tracecal.answers.parts.parts import Parts
+from tracecal.answers.reading import Reading
+from tracecal.answers.sources import Answers, answers_in, name_of
+from tracecal.calibration.part_answers import part_answers
+from tracecal.calibrator.calibrator import Calibrator, calibrator_in, parts_in
+from tracecal.calibrator.schema import Fitted, FittedOn
+from tracecal.errors import InputError
+from tracecal.estimators.entry import entries
+from tracecal.estimators.registry import OF_FILES
+from tracecal.explorer.choice import choose_answers
+from tracecal.explorer.columns import ANSWER, OF_PARENT, PEAK, PLACE, PROBABILITY, TASK, TRACE
+from tracecal.explorer.confidences import confidence_columns, trace_fits
+from tracecal.explorer.contents import contents
+from tracecal.explorer.questions import find_questions
+
+UNKNOWN_MODEL = "unknown model"
+
+
+@dataclass(frozen=True)
+class PageAnswers:
+    """Answers with their rows, and what a page shows of them.
+
+    Attributes
+    ----------
+    answers : Answers
+        The answers as read, with their rows.
+    fits : mapping of str to Fitted
+        A calibrator's fits by estimator; empty without a calibrator.
+    task : str or None
+        Task of the answers.
+    parts : Parts or None
+        Parts that are shown by themselves; None: whole answers.
+    """
+
+    answers: read.Answers
+    fits: Mapping[str, Fitted]
+    task: str | None
+    parts: Parts | None
+
+    @property
+    def fitted_on(self) -> FittedOn | None:
+        """What the calibrator was fitted on."""
+        return next((fit.fitted_on for fit in self.fits.values()), None)
+
+    def page_data(self, number: int | None = None, seed: int = 0) -> dict[str, Any]:
+        """The data of a page that shows at most `number` answers or parts, drawn at random.
+
+        Raises `InputError` where the answers are not of the calibrator's kind, or none has a part.
+        """
+        texts, parents = self.texts, None
+        if self.parts is not None:
+            if self.judged.is_empty():
+                raise InputError(f"{self.name}: no answer holds the parts that --parts states.")
+            texts, parents = part_texts(self.judged, texts), texts
+        answers = texts
+        if number is not None and number < texts.height:
+            answers = choose_answers(texts, number, seed)
+        rows = pl.DataFrame({"example_id": texts["example_id"]}).with_row_index("row")
+        rows = answers.join(rows, on="example_id", maintain_order="left")["row"]
+        answers = answers.hstack(confidence_columns(self.judged[rows], self.fits, self.task))
+        if parents is not None:
+            parents = parents.filter(pl.col("example_id").is_in(answers["parent_id"].implode()))
+            parents = parents.select(*ANSWER, *OF_PARENT, "peak")
+        return contents(
+            answers,
+            [entry for entry in entries(OF_FILES) if PROBABILITY + entry["id"] in answers.columns],
+            models={model: model for model in answers["model"].unique().sort()},
+            tasks={task: task for task in answers["task"].unique().sort()},
+            run=self.name,
+            total=texts.height,
+            split=None,
+            parents=parents,
+            use=None if self.fitted_on is None else self.fitted_on.estimator,
+        )
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The data of a page that shows all answers."""
+        return self.page_data()
+
+    @property
+    def name(self) -> str:
+        """The name of the answers' file."""
+        return name_of(self.answers)
+
+    @property
+    def texts(self) -> pl.DataFrame:
+        """What the page shows of each answer besides its confidence."""
+        frame = self.answers.frame
+        # Tokens without texts show only numbers; a text without numbers is one token.
+        tokens = (
+            pl.when(pl.col("tokens").is_not_null())
+            .then("tokens")
+            .when(pl.col("surprisal").is_not_null())
+            .then(pl.col("surprisal").list.eval(pl.element().cast(pl.String).str.head(0)))
+            .otherwise(pl.concat_list(pl.col("answer").fill_null("")))
+        )
+        questions = find_questions(self.answers.rows, frame["prompt"])
+        texts = frame.hstack(questions).with_columns(
+            pl.col("group_id").fill_null(pl.col("example_id")),
+            pl.col("model").fill_null(UNKNOWN_MODEL),
+            pl.col("prompt").fill_null(""),
+            task=pl.lit(self.answers.metadata.get("task") or Path(self.name).stem),
+            tokens=tokens,
+            peak=PEAK,
+        )
+        texts = texts.with_columns(
+            prediction=pl.coalesce("answer", pl.col("tokens").list.join("")),
+            error_kind=pl.lit(None, pl.String),
+        )
+        names = ["model", "task", *TRACE, *TASK, "prediction", "correct", "error_kind", "peak"]
+        return texts.select(dict.fromkeys(names))
+
+    @cached_property
+    def judged(self) -> pl.DataFrame:
+        """What gets a verdict: the answers, or their parts."""
+        frame, part_labels = self.answers.frame, self.answers.part_labels
+        return frame if self.parts is None else part_answers(frame, self.parts, part_labels)[0]
+
+    def rows_to_judge(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """By id the row of each answer or part that gets a verdict, and the name of each part."""
+        rows = dict(zip(self.answers.frame["example_id"], self.answers.rows, strict=True))
+        if self.parts is None:
+            return rows, {}
+        ids, parents, names = self.judged.select("example_id", "parent_id", "name")
+        part_rows = {id: rows[parent] for id, parent in zip(ids, parents, strict=True)}
+        return part_rows, dict(zip(ids, names, strict=True))
+
+
+def part_texts(parts: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
+    """What the page shows of `parts`, of answers with these `texts`."""
+    parts = parts.select(
+        "example_id",
+        "parent_id",
+        "start",
+        "end",
+        "tokens",
+        "surprisal",
+        "entropy",
+        "correct",
+        "value",
+        part="name",
+    )
+    shared = texts.drop("tokens", "surprisal", "entropy", "correct", "prediction", "peak")
+    joined = parts.join(
+        shared,
+        left_on="parent_id",
+        right_on="example_id",
+        validate="m:1",
+        maintain_order="left",
+    )
+    joined = joined.with_columns(prediction="value", peak=PEAK, parent_task="task")
+    return joined.select(*[name for name in texts.columns if name != "peak"], "peak", *PLACE)
+
+
+def load_page_answers(
+    answers: Answers | PageAnswers,
+    calibrator: str | Path | Calibrator | None = None,
+    task: str | None = None,
+    parts: str | Path | Mapping[str, Any] | None = None,
+    reading: Reading | None = None,
+) -> PageAnswers:
+    """Read answers with what a page shows of them. Returned unchanged if already loaded."""
+    if isinstance(answers, PageAnswers):
+        return answers
+    fits: dict[str, Fitted] = {}
+    if calibrator is not None:
+        loaded = calibrator_in(calibrator)
+        fits = trace_fits(loaded.content, loaded.where)
+        reading = loaded.reading(reading)
+    source = answers_in(answers, reading, keep_rows=True)
+    fitted_parts = next((fit.fitted_on.parts for fit in fits.values()), None)
+    task = task or source.metadata.get("task")
+    return PageAnswers(source, fits, task, parts_in(parts) or fitted_parts)
