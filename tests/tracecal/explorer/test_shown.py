@@ -22,7 +22,7 @@ from tracecal.explorer.page_answers import PageAnswers
 from tracecal.explorer.questions import find_questions
 
 BOTH = "json: [capital, currency]"
-EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 def explored(tmp_path, name, *more):

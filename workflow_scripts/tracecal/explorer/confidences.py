@@ -14,7 +14,12 @@ from tracecal.calibrator.schema import (
     require_same_kind,
 )
 from tracecal.estimators.registry import ESTIMATORS, LOG_RIDGE_ALSO
-from tracecal.estimators.trace_inputs import FEATURE_SCORES, LIST_SCORES, TRACE_INPUTS, compute_inputs
+from tracecal.estimators.trace_inputs import (
+    FEATURE_SCORES,
+    LIST_SCORES,
+    TRACE_INPUTS,
+    compute_inputs,
+)
 from tracecal.explorer.columns import HELD_OUT, PROBABILITY, SCORE
 from tracecal.io.log import LOGGER
 
@@ -85,7 +90,7 @@ def confidence_columns(
 
 
 def predict(values: pl.DataFrame, fit: Fitted, parts: pl.Series) -> pl.Series:
-    """The probability of each row of `compute_inputs`; null where one of the estimator's inputs is."""
+    """The probability of each row of `values`; null where an input of the estimator is."""
     x = values.select(fit.inputs)
     is_defined = x.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
     rows = is_defined.arg_true()

@@ -125,7 +125,7 @@ class PageAnswers:
             error_kind=pl.lit(None, pl.String),
         )
         names = ["model", "task", *TRACE, *TASK, "prediction", "correct", "error_kind", "peak"]
-        return texts.select(dict.fromkeys(names))
+        return texts.select(*dict.fromkeys(names))
 
     @cached_property
     def judged(self) -> pl.DataFrame:
