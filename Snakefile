@@ -35,4 +35,4 @@ rule all:
 # The same tables and figures, from the finished (model, task) pairs alone.
 rule available:
     input:
-        finished(RENDERED),
+        of_finished_pairs(RENDERED),

@@ -1,7 +1,18 @@
 # Analyses of the metrics, predictions and traces.
-# reads   metrics.parquet, analyses/, calibrators/, predictions/, scores/, features/, labels/, splits/,
-#         tasks/; traces/ for the local-risk figure and the operators' variants
+# reads   metrics.parquet, analyses/; of each pair calibrators/, predictions/, scores/, features/,
+#         labels/, splits/, tasks/, and traces/ (operators' variants, local risk, early doubt, parts)
 # writes  analyses/<name>.parquet, resamples/{model}/{task}.parquet, operators/{model}/{task}.parquet
+#
+# `analyse` makes, as trace_workflow/plan says, from the files of all pairs of a study:
+#   spike_strata, spike_quintiles, spike_modeling          answers with and without a local spike
+#   local_risk, localized_global_errors, ..._subtypes      where an answer is uncertain, kinds of errors
+#   hyperparameter_sensitivity, position_shift             variants of TRACE's operators
+#   calibration_size, length_stratified, few_labels        by number of labels, and by length
+#   reliability_selective, reliability_bins, ..._curve     reliability and coverage
+#   early_doubt, cascades/..., cascade_promises/...        answers that are not kept
+#   localisation, part_scores                              parts of answers
+# and `summarise`, from other analyses or small files: averages, comparisons, improvements,
+# risk_coverage, language_averages, language_improvements, and averages of the above.
 
 
 localrules:
@@ -10,7 +21,7 @@ localrules:
 
 rule analyse:
     input:
-        unpack(inputs_of(PLAN.analyses, "analysis")),
+        unpack(planned_inputs(PLAN.analyses, "analysis")),
     output:
         "<results>/analyses/{analysis}.parquet",
     log:
@@ -22,9 +33,9 @@ rule analyse:
     params:
         **settings(
             "analyse.py",
-            loads=modules_of(PLAN.analyses, "analysis"),
+            loads=planned_modules(PLAN.analyses, "analysis"),
             module=lambda wildcards: PLAN.analyses[wildcards.analysis].module,
-            settings=settings_of(PLAN.analyses, "analysis"),
+            settings=planned_settings(PLAN.analyses, "analysis"),
         ),
     message:
         "Analysing: {wildcards.analysis}"
@@ -32,7 +43,7 @@ rule analyse:
         "../workflow_scripts/analyse.py"
 
 
-# What takes a second, a cluster need not queue.
+# An analysis that takes a second need not be queued on a cluster.
 use rule analyse as summarise with:
     wildcard_constraints:
         analysis=one_of(name for name, made in PLAN.analyses.items() if made.quick),
@@ -45,7 +56,7 @@ rule resample:
         predictions="<results>/predictions/{model}/{task}.parquet",
         scores="<results>/scores/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
-        task=questions,
+        task=rows_of_task,
     output:
         "<results>/resamples/{model}/{task}.parquet",
     log:
@@ -65,10 +76,10 @@ rule resample:
         "../workflow_scripts/resample.py"
 
 
-# By itself, as the improvements hang on resamples of the metrics' own predictions.
+# With a rule of its own, as its improvements need resamples of the predictions that its metrics use.
 rule cross_task_transfer:
     input:
-        unpack(lambda wildcards: PLAN.inputs(PLAN.transfer, run_pairs())),
+        unpack(lambda wildcards: PLAN.inputs(PLAN.transfer, pairs_of_run())),
     output:
         metrics="<results>/analyses/cross_task_transfer.parquet",
         improvements="<results>/analyses/cross_task_transfer_improvements.parquet",
@@ -80,7 +91,7 @@ rule cross_task_transfer:
         **settings(
             "cross_task_transfer.py",
             **PLAN.transfer.settings,
-            pairs=lambda wildcards: wanted_pairs("main"),
+            pairs=lambda wildcards: pairs_of_study("main"),
         ),
     message:
         "Calibrating each task on the others"
@@ -90,10 +101,10 @@ rule cross_task_transfer:
 
 rule vary_operators:
     input:
-        # As for `calibrate`: nothing is reported from an unchecked trace.
-        audit=audit,
+        # Nothing is reported from an unchecked trace.
+        audit=audit_of_traces,
         traces="<results>/traces/{model}/{task}.arrow",
-        task=questions,
+        task=rows_of_task,
     output:
         "<results>/operators/{model}/{task}.parquet",
     log:

@@ -8,7 +8,7 @@ rule ask_p_true:
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/{shard}asked/p_true/{model}/{task}.arrow",
     log:
@@ -39,7 +39,7 @@ rule ask_verbalized:
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/{shard}asked/verbalized/{model}/{task}.arrow",
     log:
@@ -56,7 +56,7 @@ rule ask_verbalized:
             **PROMPTING,
             journal=f"{JOURNALS}/asked/verbalized/{{model}}/{{task}}",
             prompt=lambda wildcards: CONFIG.self_evaluation.verbalized_prompt,
-            asking=of_job(PromptSettings),
+            asking=task_settings(PromptSettings),
         ),
     message:
         "Asking {wildcards.model} for its confidence in its answers to {wildcards.task}"

@@ -1,19 +1,21 @@
 # The calibration protocol, the same for every estimator, and every metric; then the same on the
-# subset of each task that the expensive estimators are computed on.
-# reads   traces/, scores/, features/, labels/, splits/, tasks/, audits/
-# writes  predictions/, picked/, work/calibrators/, calibrators/, metrics/, languages/{model}/{task},
-#         metrics.parquet, analyses/languages.parquet, config.yaml; the same below subset/
+# subset of each task for which the expensive estimators are computed.
+# reads   traces/, scores/, features/, labels/, splits/, tasks/, audits/: {model}/{task}, or {task}
+# writes  {predictions,picked,metrics,languages}/{model}/{task}.parquet,
+#         {work/calibrators,calibrators}/{model}/{task}.json, metrics.parquet,
+#         analyses/languages.parquet, config.yaml; the same below subset/, with
+#         analyses/subset_accuracy.parquet and analyses/subset_language_accuracy.parquet
 
 from tracecal.io.digests import hash_of
 
-# The parts that one calibrator of their task tells apart.
-PART_NAMES = lambda wildcards: (
+# The parts of answers that share a calibrator, which has a term for each of them.
+pooled_parts = lambda wildcards: (
     list(TASKS[wildcards.task].parts.pooled)
     if wildcards.task in PARENTS and CONFIG.calibration.method == "platt"
     else []
 )
-# What calibrating a subset shares.
-CALIBRATION = {"method": CONFIG.calibration.method, "part_names": PART_NAMES}
+# Settings of `calibrate` on a subset, too.
+CALIBRATION = {"method": CONFIG.calibration.method, "part_names": pooled_parts}
 
 
 localrules:
@@ -27,13 +29,13 @@ localrules:
 
 rule calibrate:
     input:
-        # The audit comes before everything that is reported: no probability from an unchecked trace.
-        audit=audit,
+        # No probability is reported from an unchecked trace.
+        audit=audit_of_traces,
         scores="<results>/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
-        task=questions,
+        task=rows_of_task,
     output:
         predictions="<results>/predictions/{model}/{task}.parquet",
         calibrators="<results>/work/calibrators/{model}/{task}.json",
@@ -45,10 +47,10 @@ rule calibrate:
     params:
         **settings(
             "calibrate.py",
-            estimators=lambda wildcards: chosen(wildcards).inputs,
+            estimators=lambda wildcards: estimators_of(wildcards).inputs,
             **CALIBRATION,
-            own_fits=lambda wildcards: chosen(wildcards).own_fits,
-            baselines=lambda wildcards: chosen(wildcards).baselines.ids,
+            own_fits=lambda wildcards: estimators_of(wildcards).own_fits,
+            baselines=lambda wildcards: estimators_of(wildcards).baselines.ids,
         ),
     message:
         "Calibrating {wildcards.model} on {wildcards.task}"
@@ -73,7 +75,7 @@ rule measure:
     params:
         **settings(
             "measure.py",
-            estimators=lambda wildcards: chosen(wildcards).ids,
+            estimators=lambda wildcards: estimators_of(wildcards).ids,
             ece_bins=CONFIG.calibration.ece_bins,
         ),
     message:
@@ -84,8 +86,8 @@ rule measure:
 
 rule collect_metrics:
     input:
-        metrics=pairs("<results>/metrics/{model}/{task}.parquet"),
-        languages=pairs("<results>/languages/{model}/{task}.parquet"),
+        metrics=files_of_pairs("<results>/metrics/{model}/{task}.parquet"),
+        languages=files_of_pairs("<results>/languages/{model}/{task}.parquet"),
     output:
         metrics="<results>/metrics.parquet",
         languages="<results>/analyses/languages.parquet",
@@ -127,7 +129,7 @@ rule control_risk:
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
-        task=questions,
+        task=rows_of_task,
     output:
         "<results>/calibrators/{model}/{task}.json",
     log:
@@ -141,7 +143,7 @@ rule control_risk:
             error_rates=list(CONFIG.risk_control.error_rates),
             confidence=CONFIG.risk_control.confidence,
             largest_group=CONFIG.risk_control.largest_group,
-            part_names=PART_NAMES,
+            part_names=pooled_parts,
         ),
     message:
         "Finding thresholds for the target error rates of {wildcards.model} on {wildcards.task}"
@@ -155,7 +157,7 @@ use rule join_scores as join_scores_of_subset with:
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
             family=SELECTION.on_subset.families,
         ),
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/subset/scores/{model}/{task}.parquet",
     log:
@@ -166,12 +168,12 @@ use rule join_scores as join_scores_of_subset with:
 
 use rule calibrate as calibrate_on_subset with:
     input:
-        audit=audit,
+        audit=audit_of_traces,
         scores="<results>/subset/scores/{model}/{task}.parquet",
         features="<results>/features/{model}/{task}.parquet",
         labels="<results>/labels/{model}/{task}.parquet",
         splits="<results>/splits/{task}.parquet",
-        task=subset,
+        task=rows_of_subset,
     output:
         predictions="<results>/subset/predictions/{model}/{task}.parquet",
         calibrators="<results>/subset/calibrators/{model}/{task}.json",
@@ -214,8 +216,8 @@ use rule measure as measure_on_subset with:
 
 use rule collect_metrics as collect_metrics_of_subset with:
     input:
-        metrics=pairs("<results>/subset/metrics/{model}/{task}.parquet", "main"),
-        languages=pairs("<results>/subset/languages/{model}/{task}.parquet", "main"),
+        metrics=files_of_pairs("<results>/subset/metrics/{model}/{task}.parquet", "main"),
+        languages=files_of_pairs("<results>/subset/languages/{model}/{task}.parquet", "main"),
     output:
         metrics="<results>/subset/metrics.parquet",
         languages="<results>/subset/languages.parquet",
@@ -225,8 +227,8 @@ use rule collect_metrics as collect_metrics_of_subset with:
 
 use rule accuracy as accuracy_of_subset with:
     input:
-        labels=pairs("<results>/labels/{model}/{task}.parquet", "main"),
-        tasks=pairs(f"<results>/{SUBSETS}/{{task}}.parquet", "main"),
+        labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "main"),
+        tasks=files_of_pairs(f"<results>/{SUBSETS}/{{task}}.parquet", "main"),
     output:
         accuracy="<results>/analyses/subset_accuracy.parquet",
         languages="<results>/analyses/subset_language_accuracy.parquet",

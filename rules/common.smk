@@ -1,5 +1,5 @@
-# What rules of several stages share. Helpers give rules plain values only, so that a rule's
-# parameters change exactly when what it uses changes.
+# What rules of several stages share. An input function is named for the files that it gives. Functions
+# give rules plain values only, so that a rule's parameters change exactly when what it uses changes.
 
 import re
 from functools import partial
@@ -16,14 +16,14 @@ from trace_workflow.config.prompting import PromptSettings
 PAIRS = CONFIG.study.pairs()
 MODELS = {model.slug: model for model in CONFIG.models}
 
-# Models whose answers come from files, and those that are decoded here.
+# Models whose answers come from files, and models that decode here.
 ANSWERED_MODELS = sorted(slug for slug, model in MODELS.items() if model.source.answers)
 DECODED_MODELS = sorted({*MODELS} - {*ANSWERED_MODELS})
-# Tasks of parts of answers, each with the task whose answers those are.
+# Task of parts of answers -> the task whose answers these are parts of.
 PARENTS = RUN.parents
 WHOLE_TASKS = sorted({*TASKS} - {*PARENTS})
 JOURNALS = f"{FOLDER}/work/journals"  # finished batches, by step, model and task
-# The models and tasks of the studies; others in the configuration are ignored.
+# The models and tasks of the studies; the configuration may have others, which are ignored.
 STUDIED = {name for pair in PAIRS for name in pair}
 STUDIED |= {PARENTS[task] for task in STUDIED & {*PARENTS}}
 
@@ -39,58 +39,90 @@ wildcard_constraints:
     shard=r"(work/shards/\d+-of-\d+/)?",
 
 
-def settings(script, *, loads=lambda wildcards: [], **own):
-    """A rule's parameters: its `own`, its code, and what its results say made them.
+# Parameters of a rule.
 
-    `code` is a hash of the script and of all of the package it imports, and the versions of the
-    libraries; `loads` gives the modules that a job loads by name. `made_with` is a hash of all of
-    these. Snakemake records no parameter that depends on outputs, so it triggers nothing itself.
+
+def settings(script, *, loads=lambda wildcards: [], **params):
+    """A rule's parameters: `params`, its code, and what its results say made them.
+
+    `code` is a hash of the script and of everything that it imports from the package, and the
+    versions of the libraries; `loads` gives the modules that a job loads by name. `made_with` is a
+    hash of all parameters. Snakemake records no parameter that depends on outputs, so it triggers
+    nothing itself.
     """
-    given = {**own, "code": lambda wildcards: code_version(SCRIPTS / script, *loads(wildcards))}
+    params["code"] = lambda wildcards: code_version(SCRIPTS / script, *loads(wildcards))
 
     def made_with(wildcards, output):
-        now = {name: of(wildcards) if callable(of) else of for name, of in given.items()}
-        return verify(output, settings_hash(now))
+        values = {
+            name: value(wildcards) if callable(value) else value for name, value in params.items()
+        }
+        return verify(output, settings_hash(values))
 
-    return {**given, "made_with": made_with}
+    return {**params, "made_with": made_with}
 
 
-def of_job(what):
-    """A parameter function: a setting of the job's model, by its name, or the settings of its task
-    that `what`, a pydantic model, declares.
+def model_setting(name):
+    """A parameter function: the setting `name` of the job's model."""
+    return lambda wildcards: getattr(MODELS[wildcards.model], name)
+
+
+def task_settings(kind):
+    """A parameter function: the settings of the job's task that `kind`, a pydantic model, declares."""
+    return lambda wildcards: TASKS[wildcards.task].part(kind)
+
+
+def estimators_of(wildcards):
+    """The estimators that are computed for a model on a task."""
+    return SELECTION.computed(wildcards.model, wildcards.task)
+
+
+# Files of a job.
+
+
+def rows_of_task(wildcards):
+    """tasks/{task}.parquet; where the model's answers may lack some rows, these are marked in
+    work/answered/{model}/{task}.parquet.
     """
-    if isinstance(what, str):
-        return lambda wildcards: getattr(MODELS[wildcards.model], what)
-    return lambda wildcards: TASKS[wildcards.task].part(what)
-
-
-def questions(wildcards):
-    """An input function: the rows of a task, those without an answer of the job's model marked."""
     return PLAN.path(QUESTIONS, model=wildcards.model, task=wildcards.task)
 
 
-def subset(wildcards):
-    """An input function: the rows of a task for the steps that cost most."""
+def rows_of_subset(wildcards):
+    """The rows for the steps that cost most: work/subsets/{task}.parquet; without `study.broader`
+    tasks/{task}.parquet.
+    """
     folder = SUBSETS if CONFIG.study.broader else "tasks"
     return f"<results>/{folder}/{wildcards.task}.parquet"
 
 
-def pairs(pattern, study="all"):
-    """An input function: the path `pattern` of a study's pairs, or of those of the job's model."""
+def audit_of_traces(wildcards):
+    """audits/{model}/{task}.json; of parts of answers, the audit of the traces that they are cut
+    from. Answers from files have no audit.
+    """
+    task = PARENTS.get(wildcards.task, wildcards.task)
+    return [] if wildcards.model in ANSWERED_MODELS else f"<results>/audits/{{model}}/{task}.json"
+
+
+def files_of_pairs(pattern, study="all"):
+    """An input function: the path `pattern` of each pair of a study; where the job has a model, of
+    this model's pairs.
+    """
 
     def paths(wildcards):
-        own = [pair for pair in wanted_pairs(study) if wildcards.get("model", pair[0]) == pair[0]]
-        return [PLAN.path(pattern, model=model, task=task) for model, task in own]
+        return [
+            PLAN.path(pattern, model=model, task=task)
+            for model, task in pairs_of_study(study)
+            if wildcards.get("model", model) == model
+        ]
 
     return paths
 
 
-# Set for the processes of a run for the target `available`.
+# The (model, task) pairs of a run. Set for the processes of a run for the target `available`:
 AVAILABLE = "TRACECAL_AVAILABLE"
 
 
-def finished(results):
-    """An input function of a target: `results` of the finished (model, task) pairs alone.
+def of_finished_pairs(results):
+    """An input function of a target: `results`, made from the finished pairs alone.
 
     Snakemake asks what a target needs before it asks what that is made from.
     """
@@ -102,59 +134,50 @@ def finished(results):
     return targets
 
 
-def run_pairs():
-    """The (model, task) pairs of the run; under the target `available` those that are finished.
+def pairs_of_run():
+    """The pairs of the run; under the target `available` those that are finished.
 
     The next full run sees that inputs were added and makes the aggregates again.
     """
     if AVAILABLE not in os.environ:
         return PAIRS
-    finished = f"{FOLDER}/metrics/{{}}/{{}}.parquet"
-    pairs = [pair for pair in PAIRS if Path(finished.format(*pair)).exists()]
+    metrics = f"{FOLDER}/metrics/{{}}/{{}}.parquet"
+    pairs = [pair for pair in PAIRS if Path(metrics.format(*pair)).exists()]
     if not pairs:
-        raise WorkflowError(f"nothing is available yet: {finished.format('*', '*')}")
+        raise WorkflowError(f"nothing is available yet: {metrics.format('*', '*')}")
     return pairs
 
 
-def wanted_pairs(study="all", sharing=()):
-    """Those of a study, as `PLAN.pairs_of_study`."""
-    return PLAN.pairs_of_study(study, run_pairs(), sharing)
+def pairs_of_study(study="all", sharing=()):
+    """The pairs of the run that belong to a study, as `Plan.pairs_of_study`."""
+    return PLAN.pairs_of_study(study, pairs_of_run(), sharing)
 
 
-def inputs_of(results, wildcard):
-    """An input function: the files of the entry of `results` that a job's `wildcard` names."""
+# Rules with one wildcard for several results. The plan (trace_workflow/plan) has an entry for each,
+# which says what the result is made from.
+
+
+def planned_inputs(entries, wildcard):
+    """An input function: the files of the entry that the job's `wildcard` names."""
     return lambda wildcards: PLAN.inputs(
-        results[wildcards[wildcard]], run_pairs(), **dict(wildcards.items())
+        entries[wildcards[wildcard]], pairs_of_run(), **dict(wildcards.items())
     )
 
 
-def settings_of(results, wildcard):
-    """A parameter function: the settings of that entry, with the names of its pairs."""
+def planned_settings(entries, wildcard):
+    """A parameter function: the settings of that entry, with its pairs."""
 
     def settings(wildcards):
-        result = results[wildcards[wildcard]]
-        pairs = {"pairs": wanted_pairs(result.pairs, result.sharing)} if result.pairs else {}
-        return {**pairs, **result.settings}
+        entry = entries[wildcards[wildcard]]
+        pairs = {"pairs": pairs_of_study(entry.pairs, entry.sharing)} if entry.pairs else {}
+        return {**pairs, **entry.settings}
 
     return settings
 
 
-def modules_of(results, wildcard):
+def planned_modules(entries, wildcard):
     """The modules that a job for that entry loads by name."""
-    return lambda wildcards: [results[wildcards[wildcard]].module]
-
-
-def chosen(wildcards):
-    """The estimators that are computed for a model on a task."""
-    return SELECTION.computed(wildcards.model, wildcards.task)
-
-
-def audit(wildcards):
-    """An input function: the audit of the traces, which answers from files have none of; of parts
-    of answers, that of the traces that they are cut from.
-    """
-    task = PARENTS.get(wildcards.task, wildcards.task)
-    return [] if wildcards.model in ANSWERED_MODELS else f"<results>/audits/{{model}}/{task}.json"
+    return lambda wildcards: [entries[wildcards[wildcard]].module]
 
 
 # What a job that runs a language model reads for it, and how the model is loaded and prompted.
@@ -164,7 +187,7 @@ MODEL_FILES = {
 }
 # That `chat: true` wants a template changes no result: `generate` looks, by a resource.
 PROMPTING = {
-    "loading": of_job("loading"),
+    "loading": model_setting("loading"),
     "chat": lambda wildcards: False if MODELS[wildcards.model].chat is False else None,
     "seed": CONFIG.seed,
 }

@@ -15,7 +15,7 @@ rule weigh_token_sar:
         model="<results>/models/{model}",
         encoder="<results>/encoders/similarity",
         traces="<results>/traces/{model}/{task}.arrow",
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/weights/token_sar/{model}/{task}.arrow",
     log:
@@ -67,7 +67,7 @@ rule compare_samples:
         encoder="<results>/encoders/entailment",
         samples="<results>/samples/{model}/{task}.arrow",
         traces="<results>/traces/{model}/{task}.arrow",
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/comparisons/{model}/{task}.arrow",
     log:

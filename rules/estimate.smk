@@ -1,13 +1,14 @@
 # Confidence scores: features of the traces, supervised estimators, one file per family of
-# estimators, and all of them side by side.
-# reads   traces/, beams/, weights/, samples/, comparisons/, asked/, hidden/, labels/, tasks/, models/
+# estimators, and all scores side by side.
+# reads   traces/, beams/, weights/, samples/, comparisons/, asked/, hidden/, labels/: {model}/{task};
+#         tasks/{task}.parquet, models/{model}/, encoders/lars/
 # writes  features/{model}/{task}.parquet, estimates/{family}/{model}/{task}.parquet,
 #         scores/{model}/{task}.parquet, work/learned/{internal_probe,lars}/{model}/,
 #         work/learned/scores/{family}/{model}.parquet
 #
-# Supervised estimators are trained once per model on the rows of role 'training' of all its tasks.
-# A new task with such rows is new training data: they are trained again and score all the model's
-# answers again; nothing is decoded again. Every task is an input, also one without such rows, as its
+# Supervised estimators are trained once per model, on the rows of role 'training' of all its tasks. A
+# new task with such rows is new training data: the estimators are trained again and score all answers
+# of the model again; nothing is decoded again. Tasks without such rows are inputs too, as their
 # evaluation examples must not be among the training rows.
 
 
@@ -20,7 +21,7 @@ localrules:
 rule compute_features:
     input:
         traces="<results>/traces/{model}/{task}.arrow",
-        task=questions,
+        task=rows_of_task,
     output:
         "<results>/features/{model}/{task}.parquet",
     log:
@@ -37,9 +38,9 @@ rule compute_features:
 
 rule learn_probe:
     input:
-        hidden=pairs("<results>/hidden/{model}/{task}.arrow", "whole"),
-        labels=pairs("<results>/labels/{model}/{task}.parquet", "whole"),
-        tasks=pairs("<results>/tasks/{task}.parquet", "whole"),
+        hidden=files_of_pairs("<results>/hidden/{model}/{task}.arrow", "whole"),
+        labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "whole"),
+        tasks=files_of_pairs("<results>/tasks/{task}.parquet", "whole"),
     output:
         learned=directory("<results>/work/learned/internal_probe/{model}"),
         scores="<results>/work/learned/scores/internal_probe/{model}.parquet",
@@ -64,12 +65,12 @@ rule learn_probe:
 
 rule learn_lars:
     input:
-        # No folder if a small encoder is trained from scratch on the model's own tokens.
+        # None where a small encoder is trained from scratch on the model's own tokens.
         encoder=[] if CONFIG.lars.encoder.source.train else "<results>/encoders/lars",
         model="<results>/models/{model}",
-        traces=pairs("<results>/traces/{model}/{task}.arrow", "whole"),
-        labels=pairs("<results>/labels/{model}/{task}.parquet", "whole"),
-        tasks=pairs("<results>/tasks/{task}.parquet", "whole"),
+        traces=files_of_pairs("<results>/traces/{model}/{task}.arrow", "whole"),
+        labels=files_of_pairs("<results>/labels/{model}/{task}.parquet", "whole"),
+        tasks=files_of_pairs("<results>/tasks/{task}.parquet", "whole"),
     output:
         learned=directory("<results>/work/learned/lars/{model}"),
         scores="<results>/work/learned/scores/lars/{model}.parquet",
@@ -96,7 +97,7 @@ rule learn_lars:
 
 rule estimate_family:
     input:
-        unpack(inputs_of(PLAN.families, "family")),
+        unpack(planned_inputs(PLAN.families, "family")),
     output:
         "<results>/estimates/{family}/{model}/{task}.parquet",
     log:
@@ -108,7 +109,7 @@ rule estimate_family:
     params:
         **settings(
             "estimate_family.py",
-            loads=modules_of(PLAN.families, "family"),
+            loads=planned_modules(PLAN.families, "family"),
             module=lambda wildcards: PLAN.families[wildcards.family].module,
             chosen=lambda wildcards: PLAN.families[wildcards.family].scores,
             settings=lambda wildcards: PLAN.families[wildcards.family].settings_of(wildcards.task),
@@ -124,9 +125,9 @@ rule join_scores:
     input:
         families=lambda wildcards: expand(
             "<results>/estimates/{family}/{{model}}/{{task}}.parquet",
-            family=chosen(wildcards).families,
+            family=estimators_of(wildcards).families,
         ),
-        task=questions,
+        task=rows_of_task,
     output:
         "<results>/scores/{model}/{task}.parquet",
     log:
@@ -136,7 +137,7 @@ rule join_scores:
     params:
         **settings(
             "join_scores.py",
-            order=lambda wildcards: chosen(wildcards).scored.ids,
+            order=lambda wildcards: estimators_of(wildcards).scored.ids,
         ),
     message:
         "Joining the scores of {wildcards.model} on {wildcards.task}"

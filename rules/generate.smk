@@ -67,7 +67,7 @@ rule generate:
             **PROMPTING,
             engine=ENGINE,
             journal=f"{JOURNALS}/traces/{{model}}/{{task}}",
-            asking=of_job(PromptSettings),
+            asking=task_settings(PromptSettings),
         ),
     message:
         "Decoding {wildcards.task} with {wildcards.model}"
@@ -90,7 +90,7 @@ rule audit_traces:
     params:
         **settings(
             "audit_traces.py",
-            loading=of_job("loading"),
+            loading=model_setting("loading"),
             answers=CONFIG.audit.answers,
             tolerance=lambda wildcards: CONFIG.audit.tolerance[MODELS[wildcards.model].dtype],
         ),
@@ -103,7 +103,7 @@ rule audit_traces:
 rule search_beams:
     input:
         **MODEL_FILES,
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/{shard}beams/{model}/{task}.arrow",
     log:
@@ -119,7 +119,7 @@ rule search_beams:
             "search_beams.py",
             **PROMPTING,
             journal=f"{JOURNALS}/beams/{{model}}/{{task}}",
-            asking=of_job(PromptSettings),
+            asking=task_settings(PromptSettings),
             width=CONFIG.beams.width,
         ),
     message:
@@ -133,7 +133,7 @@ rule capture_hidden:
     input:
         **MODEL_FILES,
         traces="<results>/traces/{model}/{task}.arrow",
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/{shard}hidden/{model}/{task}.arrow",
     log:
@@ -148,7 +148,7 @@ rule capture_hidden:
         **settings(
             "capture_hidden.py",
             journal=f"{JOURNALS}/hidden/{{model}}/{{task}}",
-            loading=of_job("loading"),
+            loading=model_setting("loading"),
             depth=CONFIG.probe.depth,
             seed=CONFIG.seed,
         ),
@@ -161,7 +161,7 @@ rule capture_hidden:
 rule draw_samples:
     input:
         **MODEL_FILES,
-        task=subset,
+        task=rows_of_subset,
     output:
         "<results>/{shard}samples/{model}/{task}.arrow",
     log:
@@ -179,7 +179,7 @@ rule draw_samples:
             **PROMPTING,
             engine=ENGINE,
             journal=f"{JOURNALS}/samples/{{model}}/{{task}}",
-            asking=of_job(PromptSettings),
+            asking=task_settings(PromptSettings),
             answers=CONFIG.sampling.answers,
             temperature=CONFIG.sampling.temperature,
         ),
@@ -277,7 +277,7 @@ rule replay_answers:
             **READING_ANSWERS,
             journal=f"{JOURNALS}/replayed/{{model}}/{{task}}",
             seed=CONFIG.seed,
-            loading=of_job("loading"),
+            loading=model_setting("loading"),
             end_token=lambda wildcards: MODELS[wildcards.model].source.end_token,
         ),
     message:

@@ -24,7 +24,7 @@ rule label_answers:
     params:
         **settings(
             "label_answers.py",
-            spec=of_job(CorrectnessSettings),
+            spec=task_settings(CorrectnessSettings),
             # The file of the task's own correctness rule, and its code's hash.
             custom=lambda wildcards: (
                 [CONFIG.custom_rules, custom_code(CONFIG.custom_rules)]
@@ -40,8 +40,8 @@ rule label_answers:
 
 rule accuracy:
     input:
-        labels=pairs("<results>/labels/{model}/{task}.parquet"),
-        tasks=pairs(QUESTIONS),
+        labels=files_of_pairs("<results>/labels/{model}/{task}.parquet"),
+        tasks=files_of_pairs(QUESTIONS),
     output:
         accuracy="<results>/analyses/accuracy.parquet",
         languages="<results>/analyses/language_accuracy.parquet",

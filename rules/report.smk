@@ -1,6 +1,7 @@
 # What people read: tables, figures, the explorer's page, the findings, and what the run cost.
-# reads   analyses/; for the framework figure and the explorer also traces/, features/, labels/, scores/,
-#         predictions/, tasks/; for the costs logs/
+# reads   analyses/<name>.parquet, report/contents.yaml; for the explorer and the figure framework also
+#         traces/, features/, labels/, scores/, predictions/: {model}/{task}, and tasks/; for the costs
+#         logs/
 # writes  tables/<name>.{tex,csv,html}, tables/<name>_vs_paper.{csv,html}, tables/references.bib,
 #         tables/README.md, figures/<name>.{pdf,svg}, explorer.html, findings.{txt,csv}
 
@@ -10,7 +11,7 @@ from trace_workflow.tables import columns
 from tracecal.explorer.page import SOURCES
 from tracecal.estimators.entry import entries
 
-# What `all` makes: tables, figures and pages, and a calibrator of each model and task.
+# What `all` makes: tables, figures and pages, and a calibrator for each model and task.
 RENDERED = expand("<results>/tables/{name}.{kind}", name=PLAN.tables, kind=["tex", "csv", "html"])
 RENDERED += expand(
     "<results>/tables/{name}_vs_paper.{kind}", name=PLAN.beside_paper, kind=["csv", "html"]
@@ -35,7 +36,7 @@ localrules:
 
 rule write_table:
     input:
-        unpack(inputs_of(PLAN.tables, "table")),
+        unpack(planned_inputs(PLAN.tables, "table")),
     output:
         tex="<results>/tables/{table}.tex",
         csv="<results>/tables/{table}.csv",
@@ -51,10 +52,10 @@ rule write_table:
     params:
         **settings(
             "write_table.py",
-            loads=modules_of(PLAN.tables, "table"),
+            loads=planned_modules(PLAN.tables, "table"),
             module=lambda wildcards: PLAN.tables[wildcards.table].module,
             words=lambda wildcards: PLAN.table_words(
-                wildcards.table, WORDS[wildcards.table], wanted_pairs()
+                wildcards.table, WORDS[wildcards.table], pairs_of_study()
             ),
             settings=lambda wildcards: PLAN.table_settings(wildcards.table),
             estimators=lambda wildcards: PLAN.table_estimators(wildcards.table),
@@ -136,7 +137,7 @@ rule copy_references:
 
 rule draw_figure:
     input:
-        unpack(inputs_of(PLAN.figures, "figure")),
+        unpack(planned_inputs(PLAN.figures, "figure")),
     output:
         pdf="<results>/figures/{figure}.pdf",
         svg=report(
@@ -153,8 +154,8 @@ rule draw_figure:
     params:
         **settings(
             "draw_figure.py",
-            loads=modules_of(PLAN.figures, "figure"),
-            settings=settings_of(PLAN.figures, "figure"),
+            loads=planned_modules(PLAN.figures, "figure"),
+            settings=planned_settings(PLAN.figures, "figure"),
             words=lambda wildcards: WORDS[wildcards.figure],
         ),
     message:
@@ -163,21 +164,18 @@ rule draw_figure:
         "../workflow_scripts/draw_figure.py"
 
 
-TRACES = "<results>/traces/{model}/{task}.arrow"
-
-
 rule make_explorer:
     input:
-        traces=pairs(TRACES),
+        traces=files_of_pairs("<results>/traces/{model}/{task}.arrow"),
         # Parts are shown within their answers.
         parents=lambda wildcards: [
-            PLAN.path(TRACES, model=model, task=PARENTS.get(task, task))
-            for model, task in wanted_pairs()
+            f"<results>/traces/{model}/{PARENTS.get(task, task)}.arrow"
+            for model, task in pairs_of_study()
         ],
-        tasks=pairs(QUESTIONS),
-        labels=pairs("<results>/labels/{model}/{task}.parquet"),
-        scores=pairs("<results>/scores/{model}/{task}.parquet"),
-        predictions=pairs("<results>/predictions/{model}/{task}.parquet"),
+        tasks=files_of_pairs(QUESTIONS),
+        labels=files_of_pairs("<results>/labels/{model}/{task}.parquet"),
+        scores=files_of_pairs("<results>/scores/{model}/{task}.parquet"),
+        predictions=files_of_pairs("<results>/predictions/{model}/{task}.parquet"),
         guarantees=[analysed("cascade_promises")] if "cascade_promises" in PLAN.analyses else [],
     output:
         report(
@@ -193,7 +191,7 @@ rule make_explorer:
         **settings(
             "make_explorer.py",
             page=[text_hash(source) for source in SOURCES],
-            pairs=lambda wildcards: wanted_pairs(),
+            pairs=lambda wildcards: pairs_of_study(),
             parents=PARENTS,
             estimators=entries(SELECTION.chosen),
             models=lambda wildcards: dict(sorted(RUN.model_labels.items())),
@@ -210,9 +208,9 @@ rule make_explorer:
         "../workflow_scripts/make_explorer.py"
 
 
-# Guarantees are those of TRACE+, which a run may leave out.
-TOLD = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
-TOLD += [
+# The analyses that findings are made from; a run without TRACE+ has no guarantees.
+ANALYSES_OF_FINDINGS = ["accuracy", "averages", "comparisons", "improvements", "position_shift"]
+ANALYSES_OF_FINDINGS += [
     name
     for name in ("risk_coverage", "localisation", "early_doubt", "cascades")
     if name in PLAN.tables
@@ -221,7 +219,7 @@ TOLD += [
 
 rule tell_findings:
     input:
-        **{name: f"<results>/analyses/{name}.parquet" for name in TOLD},
+        **{name: f"<results>/analyses/{name}.parquet" for name in ANALYSES_OF_FINDINGS},
     output:
         txt="<results>/findings.txt",
         csv="<results>/findings.csv",
@@ -246,7 +244,7 @@ rule costs:
         expand("<results>/tables/costs.{kind}", kind=["tex", "csv", "html"]),
 
 
-# Logs are not files of the workflow's graph; the rule reads those that are there.
+# Logs are no files of the workflow's graph: the rule reads those that exist.
 rule tabulate_costs:
     input:
         EVERYTHING,

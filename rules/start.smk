@@ -1,4 +1,5 @@
-# What every process of a run does first: find the package, read the configuration and make the plan.
+# What every process of a run does first: find the package, read the configuration, make the plan.
+# reads   the configuration files, task files, report/contents.yaml
 
 import inspect
 import os
@@ -37,10 +38,10 @@ from tracecal.io.digests import REMEMBERED
 from trace_workflow.tables.captions import Pages
 
 
-def or_stop(work, *given):
-    """What `work` returns; where its input is unusable, the run stops with that sentence."""
+def or_stop(function, *arguments):
+    """What `function` returns; where its input is unusable, the run stops with its sentence."""
     try:
-        return work(*given)
+        return function(*arguments)
     except (InputError, OSError) as error:
         raise WorkflowError(str(error)) from None
 
@@ -57,7 +58,7 @@ FOLDER = f"results/{CONFIG.run}"
 for warning in SELECTION.warnings:
     logger.warning(warning)
 
-# What the files of models and rows hold is worked out once, by every process of the run.
+# The processes of a run share the digests of models' and rows' files, which are computed once.
 os.environ[REMEMBERED] = str(Path(f"{FOLDER}/work/digests").resolve())
 
 

@@ -1,6 +1,6 @@
 # Tasks: a table of examples each, their random splits, and a subset for what costs most.
-# reads   the task files, local data files, work/rows/, of parts of answers,
-#         the other task's table and what that is made from
+# reads   the task files, local data files, work/rows/<task>/<split>.parquet; for a task of parts of
+#         answers, the other task's table and files
 # writes  tasks/{task}.parquet, splits/{task}.parquet, work/subsets/{task}.parquet
 
 from trace_workflow.config.task_digests import task_digest
@@ -9,27 +9,27 @@ from trace_workflow.config.tasks import local_path
 
 # The files of each task's rows, local or staged. Whether local ones or the code changed is decided
 # by the table that they make.
-TASK_ROWS = {}
+FILES_OF_ROWS = {}
 for slug, task in TASKS.items():
     if task.source.hub:
         names = [piece.name for piece in task.pieces()]
-        TASK_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
+        FILES_OF_ROWS[slug] = [f"<results>/work/rows/{slug}/{name}.parquet" for name in names]
     elif task.source.path:
-        TASK_ROWS[slug] = ancient([local_path(file, ROOT) for file in task.local_files()])
+        FILES_OF_ROWS[slug] = ancient([local_path(file, ROOT) for file in task.local_files()])
 for slug, parent in PARENTS.items():
-    TASK_ROWS[slug] = [f"<results>/tasks/{parent}.parquet", *TASK_ROWS[parent]]
+    FILES_OF_ROWS[slug] = [f"<results>/tasks/{parent}.parquet", *FILES_OF_ROWS[parent]]
 
-# The settings of the task whose answers a task's are parts of.
-PARENT_ROWS = lambda wildcards: (
+# The settings of the rows of the task whose answers are cut into parts.
+settings_of_parent = lambda wildcards: (
     TASKS[PARENTS[wildcards.task]].part(Rows) if wildcards.task in PARENTS else None
 )
 
 # A digest of the table that a task's rows make.
-TABLE_MADE = lambda slug: or_stop(
+digest_of_table = lambda slug: or_stop(
     task_digest,
     slug,
     TASKS[slug],
-    [file.replace("<results>", FOLDER) for file in TASK_ROWS[slug]],
+    [file.replace("<results>", FOLDER) for file in FILES_OF_ROWS[slug]],
     CONFIG.seed,
     SCRIPTS / "prepare_task.py",
     TASKS.get(PARENTS.get(slug)),
@@ -37,16 +37,16 @@ TABLE_MADE = lambda slug: or_stop(
 
 for slug in sorted(STUDIED.intersection(TASKS)):
     if TASKS[slug].source.path:
-        TABLE_MADE(slug)
+        digest_of_table(slug)
 
-PREPARED = settings(
+PREPARE_TASK = settings(
     "prepare_task.py",
-    spec=of_job(Rows),
-    parent=PARENT_ROWS,
-    table=lambda wildcards: TABLE_MADE(wildcards.task),
+    spec=task_settings(Rows),
+    parent=settings_of_parent,
+    table=lambda wildcards: digest_of_table(wildcards.task),
     seed=CONFIG.seed,
 )
-PREPARED_BY = PREPARED.pop("code")
+code_of_prepare_task = PREPARE_TASK.pop("code")
 
 
 localrules:
@@ -57,7 +57,7 @@ localrules:
 
 rule prepare_task:
     input:
-        lambda wildcards: TASK_ROWS[wildcards.task],
+        lambda wildcards: FILES_OF_ROWS[wildcards.task],
     output:
         "<results>/tasks/{task}.parquet",
     log:
@@ -65,9 +65,9 @@ rule prepare_task:
     conda:
         "../envs/analysis.yaml"
     params:
-        **PREPARED,
+        **PREPARE_TASK,
         # Not recorded, as it depends on the threads: code changes that leave the table unchanged trigger no rerun.
-        code=lambda wildcards, threads: PREPARED_BY(wildcards),
+        code=lambda wildcards, threads: code_of_prepare_task(wildcards),
     message:
         "Preparing task {wildcards.task}"
     script:
@@ -86,7 +86,7 @@ rule draw_splits:
     params:
         **settings(
             "draw_splits.py",
-            # Parts of the same answers are split alike.
+            # Parts are split as their answers are.
             task=lambda wildcards: PARENTS.get(wildcards.task, wildcards.task),
             seed=CONFIG.seed,
             splits=CONFIG.splits.count,
