@@ -1,0 +1,37 @@
+"""The reference of commands and of public names is what their docstrings say."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+import tracecal
+from tracecal.cli.main import COMMANDS
+
+COMMAND = Path(__file__).resolve().parents[3] / (
+    "workflow_scripts/trace_workflow/commands/describe_api.py"
+)
+
+
+@pytest.fixture(scope="module")
+def described():
+    pages = runpy.run_path(str(COMMAND))["described"]()
+    return {path.name: (path.read_text(encoding="utf-8"), text) for path, text in pages.items()}
+
+
+@pytest.mark.parametrize("page", ["commands.md", "api.md"])
+def test_the_pages_are_what_the_docstrings_say(page, described):
+    written, text = described[page]
+    assert written == text, "run: python workflow_scripts describe_api"
+
+
+def test_every_command_option_and_name_is_described(described):
+    commands, api = described["commands.md"][1], described["api.md"][1]
+    for name, command in COMMANDS.items():
+        section = commands.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
+        shown = [
+            option for option in command.build().params if not getattr(option, "hidden", False)
+        ]
+        flags = [option.opts[0] for option in shown if option.name != "help"]
+        assert all(f"| `{flag}` |" in section for flag in flags if flag.startswith("-")), name
+    assert all(f"| `{name}" in api for name in tracecal.__all__ if name != "__version__")

@@ -1,0 +1,87 @@
+"""Write what docs/reference says of every command and public name, from their docstrings.
+
+python workflow_scripts describe_api
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import tracecal
+from tracecal.cli.command import Command
+from tracecal.cli.docstring import read_docstring
+from tracecal.cli.main import COMMANDS
+from tracecal.io.files import write_text
+
+REFERENCE = Path(__file__).resolve().parents[3] / "docs/reference"
+BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"
+END = "<!-- end -->"
+
+
+def commands() -> str:
+    """A section per command: what it is for, an example, and its options."""
+    return "\n".join(line for command in COMMANDS.values() for line in command_lines(command))
+
+
+def command_lines(command: Command) -> Iterator[str]:
+    """The section of one command."""
+    yield from (f"### {command.name}", "", markdown(command.help()), "")
+    yield from ("```bash", command.example, "```", "")
+    options = [option for option in command.build().params if is_listed(option)]
+    if options:
+        yield from ("| option | meaning | default |", "|---|---|---|")
+    for option in options:
+        flag = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()
+        default = "" if option.default in (None, False, [], ()) else f"`{option.default}`"
+        default = "required" if option.required else default
+        yield f"| `{flag}` | {markdown(option.help)} | {default} |"
+    yield ""
+
+
+def is_listed(option) -> bool:
+    """Whether an option is the command's own: not help, nor one of those that read answers."""
+    return option.name != "help" and not getattr(option, "hidden", False)
+
+
+def names() -> str:
+    """A row per public name of `tracecal`, with the first sentence of its docstring."""
+    rows = ["| name | what it is |", "|---|---|"]
+    for name in tracecal.__all__:
+        if name != "__version__":
+            summary, _, _ = read_docstring(getattr(tracecal, name)).prose.partition("\n\n")
+            rows.append(f"| `{name}{signature(name)}` | {markdown(summary)} |")
+    return "\n".join(rows)
+
+
+def signature(name: str) -> str:
+    """The parameters of a function, without their types."""
+    function = getattr(tracecal, name)
+    if not inspect.isfunction(function):
+        return ""
+    return f"({', '.join(inspect.signature(function).parameters)})"
+
+
+def markdown(text: str) -> str:
+    """A text of a docstring or of help on one line of a table."""
+    text = text.replace(r"\[", "[").replace("|", r"\|").replace("\n\n", "\0").replace("\n", " ")
+    return re.sub(r"(?<![\w`])(--[a-z][a-z-]+)", r"`\1`", text).replace("\0", "\n\n")
+
+
+def described() -> dict[Path, str]:
+    """The pages, with what they say in between their marks."""
+    return {
+        REFERENCE / name: between_marks((REFERENCE / name).read_text("utf-8"), text)
+        for name, text in (("commands.md", commands()), ("api.md", names()))
+    }
+
+
+def between_marks(page: str, text: str) -> str:
+    """`page` with `text` in place of what stands between its marks."""
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    for path, text in described().items():
+        write_text(text, path)
