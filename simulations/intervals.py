@@ -116,7 +116,9 @@ def compared(answers: pl.DataFrame, seed: int) -> pl.DataFrame:
     drawn = resample_metrics(predictions, grouped, scores, seed=seed, resamples=RESAMPLES, **scope)
     gained = gains(averages(measured, STUDIES), BASELINES, BASELINES[0])
     one = improvements(gained, drawn, BASELINES[0], STUDIES, LEVEL)
-    one = one.filter(pl.col("against") != "oracle", pl.col("metric").is_in(RESAMPLED_METRICS), task="t")
+    one = one.filter(
+        pl.col("against") != "oracle", pl.col("metric").is_in(RESAMPLED_METRICS), task="t"
+    )
     all_ = comparisons(drawn, BASELINES, STUDIES, LEVEL).filter(task="t")
     columns = ("metric", "difference", "low", "high")
     return pl.concat(

@@ -61,7 +61,7 @@ def test_statistics_agree_with_numpy_and_scipy(rows):
 
 
 def test_many_answers_are_those_one_by_one(monkeypatch):
-    monkeypatch.setattr(op, "AT_ONCE", 7)
+    monkeypatch.setattr(op, "BLOCK", 7)
     rng = np.random.default_rng(2)
     rows = [rng.exponential(1, size).tolist() for size in rng.integers(1, 40, 60)]
     alone = pl.concat([apply([row]) for row in rows])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support.arrow_files import write_arrow
 from tracecal.errors import InputError
-from tracecal.io import checksums, ownership, seals
+from tracecal.io import checksums, seals
 from tracecal.io.checksums import read_sum
 from tracecal.io.files import (
     atomic_folder,
@@ -21,7 +21,7 @@ from tracecal.io.files import (
     write_json,
     write_parquet,
 )
-from tracecal.io.ownership import MADE_WITH
+from tracecal.io.ownership import MADE_WITH, checksum_path
 from tracecal.io.traces import arrow_metadata, read_arrow
 
 ROWS = [{"example_id": f"e{index}", "value": index / 7} for index in range(50)]
@@ -46,10 +46,10 @@ def test_a_result_that_lost_its_checksum_is_refused_by_name(tmp_path, monkeypatc
     assert read_json(model / "config.json") == {}, "the folder's checksum is its own"
     checksums.require_sum(model)
     for one in (path, model):
-        ownership.beside(one).unlink()
+        checksum_path(one).unlink()
         with pytest.raises(InputError, match=rf"{one} has lost its checksum.*--force {one}"):
             checksums.require_sum(one)
-    checksums.require_sum(path, given=True)
+    checksums.require_sum(path, foreign=True)
     Path("mine.json").write_text('{"a": 2}')
     assert read_json("mine.json") == {"a": 2}, "what is not ours needs none"
 
@@ -74,14 +74,14 @@ def test_a_checksum_says_what_made_the_result_and_no_bit_of_it_may_flip(tmp_path
     write_json({"a": 1}, path)
     MADE_WITH.reset(made)
     assert read_sum(path)[1:] == ("audits/m/t.json", "0123456789abcdef")
-    whole = ownership.beside(path).read_bytes()
+    whole = checksum_path(path).read_bytes()
     for place in range(8 * len(whole)):
         flipped = bytearray(whole)
         flipped[place // 8] ^= 1 << (place % 8)
-        ownership.beside(path).write_bytes(flipped)
+        checksum_path(path).write_bytes(flipped)
         with pytest.raises(InputError, match=rf"--force {path}$"):
             read_json(path)
-    ownership.beside(path).write_bytes(whole.splitlines(keepends=True)[0])
+    checksum_path(path).write_bytes(whole.splitlines(keepends=True)[0])
     assert read_json(path) == {"a": 1}, "older results do not say what made them"
 
 
@@ -160,7 +160,7 @@ def test_no_flipped_bit_of_json_or_of_its_checksum_is_read(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     path = Path("results/run/calibrators/m/task.json")
     write_json({"trace_plus": {"threshold": 0.53}}, path)
-    for file in (path, ownership.beside(path)):
+    for file in (path, checksum_path(path)):
         content = file.read_bytes()
         for bit in range(8 * len(content)):
             flipped = bytearray(content)
@@ -172,7 +172,7 @@ def test_no_flipped_bit_of_json_or_of_its_checksum_is_read(tmp_path, monkeypatch
     assert read_json(path) == {"trace_plus": {"threshold": 0.53}}
     other = path.with_name("other.json")
     shutil.copy(path, other)
-    shutil.copy(ownership.beside(path), ownership.beside(other))
+    shutil.copy(checksum_path(path), checksum_path(other))
     with pytest.raises(InputError, match=r"it was made as calibrators/m/task\.json"):
         read_json(other)
 

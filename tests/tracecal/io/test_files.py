@@ -19,7 +19,7 @@ from tracecal.io.files import (
     write_json,
     write_parquet,
 )
-from tracecal.io.ownership import MADE_WITH, beside
+from tracecal.io.ownership import MADE_WITH, checksum_path
 from tracecal.io.traces import write_table
 
 
@@ -42,7 +42,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_json({"new": 2}, path)
     assert read_json(path) == {"old": 1}
-    assert set(tmp_path.iterdir()) == {path, beside(path)}
+    assert set(tmp_path.iterdir()) == {path, checksum_path(path)}
 
 
 def test_an_error_names_the_file_and_not_its_temporary_name(tmp_path):
@@ -61,7 +61,7 @@ def test_a_full_disk_is_said_with_the_folders_name(tmp_path, error):
 
 def test_a_full_disk_is_said_where_the_checksum_no_longer_fits(tmp_path):
     path = tmp_path / "value.json"
-    beside(path).symlink_to("/dev/full")
+    checksum_path(path).symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device: '.*value\.json'"):
         write_json({}, path)
 
@@ -174,8 +174,8 @@ def test_so_are_results_that_were_edited(doubted, path):
 def test_and_those_that_are_gone_or_in_the_place_of_another(doubted, path):
     away = path.with_name(f"away{path.suffix}")
     path.rename(away)
-    if beside(path).exists():
-        beside(path).rename(beside(away))
+    if checksum_path(path).exists():
+        checksum_path(path).rename(checksum_path(away))
     assert doubted(path, away) == [path, away]
 
 

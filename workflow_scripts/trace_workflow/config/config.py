@@ -20,7 +20,7 @@ from trace_workflow.config.study import Study
 from trace_workflow.config.supervised import Lars, Probe
 from tracecal.answers.reading import Reading
 from tracecal.calibration.settings import Bootstrap, Calibration, RiskControl, Splits
-from tracecal.estimators.column_estimators import of_columns
+from tracecal.estimators.column_estimators import column_estimators
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.registry import ESTIMATORS, IDS
 from tracecal.io.settings import Slug, Strict, parse, unknown
@@ -128,7 +128,7 @@ class Config(Strict):
         if not ids:
             raise ValueError("is empty; name at least one estimator, or null for all")
         study = info.data.get("study")
-        columns = of_columns([*study.columns]) if study else []
+        columns = column_estimators([*study.columns]) if study else []
         custom = custom_estimators(info.data.get("custom_estimators"))
         if wrong := unknown("estimator", ids, (*IDS, *(e.id for e in [*columns, *custom]))):
             raise ValueError(wrong)

@@ -8,7 +8,7 @@ from trace_workflow.jobs.code_hash import code_hash
 from tracecal.errors import InputError
 from tracecal.io.digests import digest, hash_of
 from tracecal.io.input_files import MOST_BYTES, MOST_SETTINGS, require_regular
-from tracecal.io.python_tables import declared_in
+from tracecal.io.python_tables import read_python_table
 
 
 def custom_rules(path: str | None) -> dict[str, Callable]:
@@ -17,7 +17,7 @@ def custom_rules(path: str | None) -> dict[str, Callable]:
     Each takes the extracted answer and an `Example`, and returns whether the answer is correct.
     Raises `InputError` where the file does not run or a rule is not a function.
     """
-    declared = declared_in(path, "RULES", "name: a function of the answer and the example")
+    declared = read_python_table(path, "RULES", "name: a function of the answer and the example")
     if wrong := [name for name, rule in declared.items() if not callable(rule)]:
         raise InputError(f"{path}: the rule {wrong[0]!r} is not a function; give one.")
     return declared

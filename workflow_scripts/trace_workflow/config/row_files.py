@@ -36,7 +36,7 @@ def read_rows(path: str | Path) -> list[Row]:
             f"{path} does not exist in {Path.cwd()}; place the data file there or correct the path."
         )
     require_regular(path, MOST_BYTES)
-    require_sum(path, given=True)
+    require_sum(path, foreign=True)
     try:
         rows = reader(path)
     except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:

@@ -8,7 +8,7 @@ from trace_workflow.config.config import Config
 from trace_workflow.config.estimator_list import EstimatorList, beyond_traces, costly
 from trace_workflow.config.tasks import Rows, TaskSpec
 from tracecal.errors import InputError
-from tracecal.estimators.column_estimators import COLUMNS, of_columns
+from tracecal.estimators.column_estimators import COLUMNS, column_estimators
 from tracecal.estimators.custom import custom_estimators
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import (
@@ -63,7 +63,7 @@ class Selection:
         registered = [
             replace(e, label=e.label + variant) if "meanings" in e.needs else e for e in ESTIMATORS
         ]
-        columns = of_columns([*self.config.study.columns])
+        columns = column_estimators([*self.config.study.columns])
         custom = custom_estimators(self.config.custom_estimators)
         if twice := [e.id for e in custom if e.id in self.config.study.columns]:
             raise InputError(

@@ -33,7 +33,7 @@ from tracecal.calibrator.schema import (
 )
 from tracecal.calibrator.scoring import Confidence
 from tracecal.errors import InputError
-from tracecal.estimators.custom import Given, custom_scores
+from tracecal.estimators.custom import CustomSource, custom_scores
 from tracecal.estimators.trace_inputs import NO_CUSTOM, Custom
 from tracecal.io.files import write_json, write_text
 from tracecal.io.input_files import read_yaml
@@ -158,7 +158,7 @@ class Calibrator:
         )
 
     @classmethod
-    def load(cls, path: str | Path, *, estimators: Given = None) -> Self:
+    def load(cls, path: str | Path, *, estimators: CustomSource = None) -> Self:
         """Read a calibrator's file, of `save`, of ``tracecal calibrate`` or of the workflow.
 
         Parameters
@@ -555,7 +555,7 @@ def calibrate(
     *,
     config: str | Path | Mapping[str, Any] | None = None,
     parts: str | Path | Mapping[str, Any] | None = None,
-    estimators: Given = None,
+    estimators: CustomSource = None,
     revision: str | None = None,
     reading: Reading | None = None,
     progress: bool = False,

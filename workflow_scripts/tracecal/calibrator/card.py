@@ -21,7 +21,7 @@ from tracecal.calibrator.schema import (
     unfit_for,
 )
 from tracecal.errors import InputError
-from tracecal.io.ownership import beside
+from tracecal.io.ownership import checksum_path
 from tracecal.io.settings import parse
 from tracecal.pages.page import render_page
 
@@ -132,7 +132,9 @@ def checked(path: str | Path) -> str:
     """That a file is a card, in a sentence; raises as `stored_in` and `require_card`."""
     stored = stored_in(path)
     require_card(stored, str(path))
-    summed = "it matches its checksum" if beside(path).exists() else "no checksum is beside it"
+    summed = (
+        "it matches its checksum" if checksum_path(path).exists() else "no checksum is beside it"
+    )
     return (
         f"{path} is a calibration card of version {CARD_VERSION} with {len(stored) - 1} "
         f"estimators; {summed}."

@@ -23,7 +23,7 @@ from tracecal.estimators.registry import LOG_RIDGE_ALSO, OF_FILES
 from tracecal.estimators.trace_inputs import ENTROPY_INPUTS, NO_CUSTOM, Custom, need_entropy
 from tracecal.io.checksums import read_sum
 from tracecal.io.digests import digest
-from tracecal.io.ownership import beside
+from tracecal.io.ownership import checksum_path
 from tracecal.io.settings import Strict, parse
 
 # Increase it whenever a feature's definition changes, so that older calibrators are refused.
@@ -358,8 +358,8 @@ def _require_unchanged(path: str | Path) -> None:
         return
     if checksum != digest(path):
         raise InputError(
-            f"{path} does not match its checksum in {beside(path)}: it was changed or damaged. "
-            "Calibrate again, or copy both files anew."
+            f"{path} does not match its checksum in {checksum_path(path)}: it was changed or "
+            "damaged. Calibrate again, or copy both files anew."
         )
 
 

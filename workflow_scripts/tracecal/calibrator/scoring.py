@@ -288,7 +288,9 @@ def score_record(fitted: Fitted, record: Record, error_rate: Target | None = Non
     return doubted(confidence, open_questions(as_frame([record]), fitted.fitted_on))
 
 
-def trace_confidence(fitted: Fitted, record: Record, error_rate: Target | None = None) -> Confidence:
+def trace_confidence(
+    fitted: Fitted, record: Record, error_rate: Target | None = None
+) -> Confidence:
     """As `score_record`, where what is unknown is a warning alone, as for a file of answers."""
     needs_entropy = not ENTROPY_INPUTS.isdisjoint(fitted.inputs)
     if record.surprisal is None or (record.entropy is None and needs_entropy):

@@ -1,8 +1,8 @@
-"""What a model says of its own answer.
+"""Self-evaluation: what a model says about its own answer.
 
-P(True) (Kadavath et al. 2022) is the probability that the model gives its answer of being true;
-null, that is undefined, where neither option has any. Verbalised confidence (Tian et al. 2023) is
-the number that the model states, or null.
+P(True) (Kadavath et al. 2022) is the probability that the model gives to its answer being true,
+undefined where it gives none to either option. Verbalised confidence (Tian et al. 2023) is the
+number that the model states, if any.
 """
 
 import polars as pl
@@ -18,5 +18,5 @@ SCORES: dict[str, pl.Expr] = {
 
 
 def answers(asked: str) -> pl.DataFrame:
-    """What the model said of each evaluated answer: `p_a` and `p_b`, or `confidence`."""
+    """The reply about each evaluated answer: `p_a` and `p_b`, or `confidence`."""
     return read_arrow(asked)

@@ -1,4 +1,4 @@
-"""A user's own columns (study.columns): numbers that files of answers hold beside the trace."""
+"""The user's own columns (study.columns): numbers that files of answers hold beside the trace."""
 
 import polars as pl
 import polars.selectors as cs
@@ -9,10 +9,10 @@ from tracecal.io.files import read_parquet
 
 
 def answers(task: str) -> pl.DataFrame:
-    """`example_id` and the columns of the evaluated answers, by their names; null where unknown.
+    """`example_id` and the own columns of the evaluated answers, by name; null where unknown.
 
     `task` is the file of the task's rows that a model has an answer to.
     """
     rows = read_parquet(task, needed=["example_id", "role"]).filter(role="evaluation")
-    own = cs.starts_with(ALSO).name.map(lambda name: name.removeprefix(ALSO))
-    return rows.select("example_id", own)
+    columns = cs.starts_with(ALSO).name.map(lambda name: name.removeprefix(ALSO))
+    return rows.select("example_id", columns)

@@ -1,4 +1,4 @@
-"""Custom estimators, from a Python file or a mapping."""
+"""Custom estimators, from a Python file or a mapping (docs/guides/custom.md)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,46 +7,55 @@ from typing import TYPE_CHECKING, Any
 from tracecal.errors import InputError
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import OF_FILES
-from tracecal.io.python_tables import declared_in, with_names
+from tracecal.io.python_tables import read_python_table, require_names
 from tracecal.io.settings import Strict, parse
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
     import polars as pl
 
-Given = str | Path | Mapping[str, Any] | None  # a file, or what its ESTIMATORS would hold
+CustomSource = str | Path | Mapping[str, Any] | None  # a file, or what its ESTIMATORS would hold
 
 
 class CustomEntry(Strict):
-    """An estimator as a file defines it."""
+    """A custom estimator as a file defines it."""
 
     label: str
     score: Any  # a Polars expression over trace columns and features; larger: more confident
     citation: str = ""
 
 
-def custom_estimators(given: Given) -> list[Estimator]:
-    """Registry entries, all baselines, for the estimators that are given.
+def custom_estimators(source: CustomSource) -> list[Estimator]:
+    """Custom estimators as baselines of a run.
 
-    Raises `InputError` where a file does not run or an id is another estimator's.
+    Raises `InputError` where a file does not run, or an id is a built-in estimator's.
     """
     return [
         Estimator(name, entry.label, "custom", "baseline", entry.citation, ("traces", "features"))
-        for name, entry in custom_entries(given).items()
+        for name, entry in custom_entries(source).items()
     ]
 
 
-def custom_entries(given: Given) -> dict[str, CustomEntry]:
-    """The estimators by id, as they are defined; raises as `custom_estimators`."""
-    if isinstance(given, Mapping):
-        where, declared = "estimators", with_names(given, "estimators")
+def custom_entries(source: CustomSource) -> dict[str, CustomEntry]:
+    """Custom estimators by id, as they are defined. Raises as `custom_estimators`."""
+    if isinstance(source, Mapping):
+        where, declared = "estimators", require_names(source, "estimators")
     else:
         expected = "id: {'label': 'Name', 'score': a Polars expression}"
-        where, declared = str(given), declared_in(given, "ESTIMATORS", expected)
-    if taken := [name for name in declared if name in {one.id for one in OF_FILES}]:
-        raise InputError(f"{where}: {taken[0]!r} is the id of a built-in estimator; rename yours.")
+        where, declared = str(source), read_python_table(source, "ESTIMATORS", expected)
+    built_in = {estimator.id for estimator in OF_FILES}
+    if clashes := [name for name in declared if name in built_in]:
+        raise InputError(
+            f"{where}: {clashes[0]!r} is the id of a built-in estimator; rename yours."
+        )
     return {name: parse(CustomEntry, entry, f"{where}: {name}") for name, entry in declared.items()}
 
 
-def custom_scores(given: Given) -> "dict[str, pl.Expr]":
-    """The scores of these estimators by id; raises as `custom_estimators`."""
-    return {name: entry.score for name, entry in custom_entries(given).items()}
+def custom_scores(source: CustomSource) -> "dict[str, pl.Expr]":
+    """The scores of custom estimators by id. Raises as `custom_estimators`.
+
+    >>> import polars as pl
+    >>> late = {"label": "Late entropy", "score": -pl.col("entropy").list.last()}
+    >>> [*custom_scores({"late_entropy": late})]
+    ['late_entropy']
+    """
+    return {name: entry.score for name, entry in custom_entries(source).items()}

@@ -1,4 +1,4 @@
-"""Custom estimators: the expressions of a user's file, over the columns of traces and features."""
+"""Scores of custom estimators: expressions over the columns of traces and features."""
 
 import polars as pl
 

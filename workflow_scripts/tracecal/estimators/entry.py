@@ -1,4 +1,4 @@
-"""An estimator as tables and figures get it."""
+"""Entries: estimators as the rules pass them to tables and figures."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,10 +6,11 @@ from typing import NamedTuple
 from tracecal.estimators.estimator import Estimator
 
 TRACE_PLUS = "trace_plus"
+PICKED = "picked_baseline"  # the id of the baseline selected in each split, beside the estimators'
 
 
 class Entry(NamedTuple):
-    """An estimator as the rules pass it to a table or figure."""
+    """An estimator as tables and figures need it."""
 
     id: str
     label: str
@@ -18,11 +19,8 @@ class Entry(NamedTuple):
     citation: str
 
 
-PICKED = "picked_baseline"
-
-
 def entries(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
-    """Estimators as tables and figures are given them."""
+    """The entries of `estimators`, as parameters of a rule."""
     return [
         {"id": e.id, "label": e.label, "family": e.group, "role": e.role, "citation": e.citation}
         for e in estimators

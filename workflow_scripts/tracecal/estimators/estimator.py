@@ -1,16 +1,16 @@
-"""One confidence estimator, and what it needs."""
+"""A confidence estimator: what it is called, needs, assumes and is fitted on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 Role = Literal["baseline", "trace", "broader", "variant"]
-# How an estimator is fitted that has a fit of its own; 'identity': its input is the probability.
-# 'pooled' is that of every estimator without one on parts of answers.
+# Fits that replace the run's method of calibration. 'identity' takes the input as the probability;
+# 'pooled' fits all other estimators on parts of answers.
 OwnFit = Literal["identity", "ridge", "mixture", "pooled"]
 REQUIREMENTS = {"asked": "E", "samples": "S", "hidden": "H"}
 # What a method assumes (paper, appendix C), as 'yes', 'partly' or 'no': with the trace of the
-# decoded answer alone, then what each further need changes.
+# decoded answer alone, and what each need changes.
 TRACE_ALONE = {"same": "yes", "single": "yes", "extra": "no", "semantic": "no", "calibrator": "no"}
 ASSUMED = {
     "beams": {"single": "partly"},
@@ -24,14 +24,23 @@ ASSUMED = {
 
 @dataclass(frozen=True)
 class Estimator:
-    """One confidence estimator.
+    """A confidence estimator.
 
-    `needs` names what its score is computed from, and so what it reads, costs and assumes: files of
-    a run; `similarity` or `importance`, the encoder that weighs its tokens; `meanings`, which
-    samples share. `features` is empty for a scalar estimator, whose score is a column of `scores/`;
-    a learned one has no such column, and `features` are the inputs of its fit: columns of
-    `features/`, or `scores.<id>`. `fit` is null where it is fitted by the run's own method of
-    calibration.
+    Attributes
+    ----------
+    needs
+        What its score is computed from, and so what it reads, costs and assumes: files of a run;
+        `similarity` or `importance`, the encoder that weighs its tokens; `meanings`, which samples
+        share.
+    features
+        Empty for a scalar estimator, whose score is a column of `scores/`. A learned one has no
+        such column: these are the inputs of its fit, columns of `features/` or `scores.<id>`.
+    assumes
+        Where `needs` do not imply it.
+    shown_as
+        The family under which tables and figures show it; by default its own.
+    fit
+        None: the run's method of calibration.
     """
 
     id: str
@@ -41,7 +50,7 @@ class Estimator:
     citation: str
     needs: tuple[str, ...] = ("traces",)
     features: tuple[str, ...] = ()
-    assumes: Mapping[str, str] = field(default_factory=dict)  # where `needs` do not imply it
+    assumes: Mapping[str, str] = field(default_factory=dict)
     shown_as: str = ""
     fit: OwnFit | None = None
 
@@ -52,12 +61,12 @@ class Estimator:
 
     @property
     def supervised(self) -> bool:
-        """Whether it is trained on labelled rows of its own, those of role 'training'."""
+        """Whether it is trained on labelled rows of the role 'training'."""
         return "labels" in self.needs and not self.features
 
     @property
     def inputs(self) -> list[str]:
-        """The inputs of the calibration protocol's fit, as `<folder>.<column>`."""
+        """The inputs of its fit, as `<folder>.<column>`."""
         columns = [name if "." in name else f"features.{name}" for name in self.features]
         return columns or [f"scores.{self.id}"]
 
@@ -82,7 +91,7 @@ class Estimator:
 
     @property
     def built_on(self) -> list[str]:
-        """The other estimators whose scores it is fitted on."""
+        """The estimators whose scores it is fitted on."""
         scores = [name for name in self.features if name.startswith("scores.")]
         return [name.removeprefix("scores.") for name in scores]
 

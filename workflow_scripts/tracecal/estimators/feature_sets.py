@@ -31,11 +31,15 @@ LOCAL_SURPRISAL = ("decayed_surprisal_conf_2", "decayed_surprisal_conf_4")
 
 
 def without(*removed: str) -> tuple[str, ...]:
-    """TRACE+'s features without the `removed` ones."""
+    """The features of TRACE+ without the `removed` ones.
+
+    >>> len(without("log_length"))
+    7
+    """
     return tuple(name for name in TRACE_PLUS_FEATURES if name not in removed)
 
 
-# The same amounts of entropy and surprisal as -ln(a + 1e-9) in place of exp(-a).
+# The same quantities as -ln(x + 1e-9) in place of exp(-x).
 TRACE_PLUS_ON_LOGARITHMS = (
     "first3_entropy_log_conf",
     "mean_entropy_log_conf",

@@ -1,21 +1,21 @@
-"""The rows of the protocol comparison."""
+"""The protocol comparison: a row per method, with what it assumes."""
 
 from collections.abc import Iterable
 
 from tracecal.estimators.estimator import Estimator
 from tracecal.estimators.registry import IDS
 
-# The row of the protocol comparison that methods with the same needs share.
+# Rows that methods with the same needs share.
 SHARED_ROWS = {
     ("traces",): ("likelihood_entropy", "Likelihood / entropy"),
     ("beams",): ("beam", "Beam-based scores"),
 }
 
 
-def protocol_rows(chosen: Iterable[Estimator]) -> list[dict[str, str]]:
-    """The methods of the protocol comparison in the registry's order; some share a row."""
+def protocol_rows(estimators: Iterable[Estimator]) -> list[dict[str, str]]:
+    """The rows of the protocol comparison, in the order of the registry."""
     rows: dict[str, dict[str, str]] = {}
-    for estimator in chosen:
+    for estimator in estimators:
         if estimator.role == "variant":
             continue
         method, label = estimator.id, estimator.label

@@ -1,4 +1,8 @@
-"""The estimators: names, citations and needs."""
+"""The registry of estimators: their names, citations and needs.
+
+Their formulas are in the module that `module_of` names. Rules pass a script the entries that it
+needs as parameters, so a new line reruns only its family.
+"""
 
 from tracecal.estimators.estimator import Estimator, variant
 from tracecal.estimators.feature_sets import (
@@ -13,7 +17,7 @@ from tracecal.estimators.feature_sets import (
     without,
 )
 
-# The families whose scores follow from an answer's trace, without another table
+# Families whose scores need nothing but the trace of an answer.
 OF_TRACE_ALONE = {"likelihood", "entropy", "trajectory", "trace"}
 ESTIMATORS = (
     Estimator("first_token_prob", "First-Token Prob", "likelihood", "baseline", "chen2026firsttoken"),
@@ -74,16 +78,16 @@ ESTIMATORS = (
     variant("log_ridge", "Log ridge", *TRACE_PLUS_ON_LOGARITHMS, *SURPRISAL_ON_LOGARITHMS, fit="ridge"),
     variant("stack_of_six", "Stack of six", *TRACE_PLUS_FEATURES, *(name for name in TRACE_PLUS_ON_LOGARITHMS if name not in TRACE_PLUS_FEATURES), "total_surprisal_log_conf", "log_likelihood", "scores.mean_token_entropy", fit="mixture"),
 )  # fmt: skip
-# Log ridge with a user's own columns, which answers of files may have; its inputs are those of Log
-# ridge that the answers have, then the columns.
+# Log ridge with the user's own columns, which answers of files may have: its inputs are those of Log
+# ridge, then the columns.
 LOG_RIDGE_ALSO = variant("log_ridge_also", "Log ridge + own columns", fit="ridge")
 OF_FILES = (*ESTIMATORS, LOG_RIDGE_ALSO)
 IDS = tuple(estimator.id for estimator in ESTIMATORS)
-# The estimators in the paper's analyses: one of each kind, then TRACE.
+# The estimators in the analyses of the paper: one of each kind, then TRACE.
 REPRESENTATIVE = ("seq_logp", "windowed_entropy", "mars", "trace", "trace_plus")
-# The fits beyond the paper that stand beside TRACE+.
+# The fits beyond the paper that are compared with TRACE+.
 ON_LOGARITHMS = ("log_trace_plus", "log_ridge", "stack_of_six")
-# Families whose module has another name than they: some share one.
+# Families whose module has another name.
 SHARED = {
     **dict.fromkeys(("internal_probe", "lars"), "supervised"),
     **dict.fromkeys(("p_true", "verbalized"), "asked"),
@@ -92,11 +96,15 @@ SHARED = {
 
 
 def module_of(family: str) -> str:
-    """The module with a family's formulas."""
+    """The module with the formulas of a family.
+
+    >>> module_of("p_true")
+    'tracecal.estimators.asked'
+    """
     return f"tracecal.estimators.{SHARED.get(family, family)}"
 
 
 def of_trace_alone(estimator: Estimator) -> bool:
-    """Whether an estimator's inputs follow from an answer's trace, without another table."""
+    """Whether the inputs of an estimator need nothing but the trace of an answer."""
     families = {e.family for e in ESTIMATORS if e.id in estimator.built_on}
     return {estimator.family, *families} <= OF_TRACE_ALONE

@@ -1,4 +1,4 @@
-"""Scores of one family of estimators, and of all families side by side."""
+"""Score tables: of one family of estimators, and of all families side by side."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,19 @@ import polars as pl
 
 
 def family_scores(
-    frame: pl.DataFrame, scores: dict[str, pl.Expr], chosen: Sequence[str]
+    frame: pl.DataFrame, scores: dict[str, pl.Expr], ids: Sequence[str]
 ) -> pl.DataFrame:
-    """`example_id` and the `chosen` scores, Float64, larger = more confident.
+    """Compute `example_id` and the scores `ids`, Float64: larger is more confident.
 
-    Values that are not finite become null (undefined), so that none sorts as most confident.
+    Values that are not finite become null, so that none sorts as most confident.
+
+    >>> frame = pl.DataFrame({"example_id": ["a"], "p": [0.5]})
+    >>> family_scores(frame, {"p_true": pl.col("p")}, ["p_true"])["p_true"].to_list()
+    [0.5]
     """
     columns = {
         name: pl.when((score := scores[name].cast(pl.Float64)).is_finite()).then(score)
-        for name in chosen
+        for name in ids
     }
     return frame.select("example_id", **columns).sort("example_id")
 
@@ -22,7 +26,7 @@ def family_scores(
 def join_scores(
     ids: pl.DataFrame, families: Sequence[pl.DataFrame], order: Sequence[str]
 ) -> pl.DataFrame:
-    """One row per `example_id` of `ids` with every family's scores, columns in `order`."""
+    """Join the scores of all families, a row per `example_id` of `ids`, columns in `order`."""
     joined = ids
     for family in families:
         joined = joined.join(family, on="example_id", how="left", validate="1:1")

@@ -53,15 +53,15 @@ def compared_meanings(
     meanings: list[int] = []
     by_text: dict[str, dict[str, int]] = {}
     for example, sample, text in ordered.select("example_id", "sample", "text").iter_rows():
-        known = by_text.setdefault(example, {})
-        if text not in known:
-            agreed = (
+        clusters = by_text.setdefault(example, {})
+        if text not in clusters:
+            agreeing_first = (
                 first
-                for first in dict.fromkeys(known.values())
+                for first in dict.fromkeys(clusters.values())
                 if {(example, first, sample), (example, sample, first)} <= pairs
             )
-            known[text] = next(agreed, sample)
-        meanings.append(known[text])
+            clusters[text] = next(agreeing_first, sample)
+        meanings.append(clusters[text])
     return ordered.with_columns(meaning=pl.Series(meanings, dtype=pl.Int64))
 
 
@@ -94,7 +94,7 @@ def answers(
 
     With 'nli', `comparisons` is the file of `compared_meanings`.
     """
-    drawn = read_arrow(samples, ["example_id", "sample", "surprisal", "text"])
+    frame = read_arrow(samples, ["example_id", "sample", "surprisal", "text"])
     if equivalence == "nli":
-        return entropies(compared_meanings(drawn, read_arrow(comparisons), same_meaning))
-    return entropies(exact_meanings(drawn))
+        return entropies(compared_meanings(frame, read_arrow(comparisons), same_meaning))
+    return entropies(exact_meanings(frame))

@@ -1,4 +1,4 @@
-"""Answers with their traces, as families of estimators read them."""
+"""Evaluated answers with their traces, as families of estimators read them."""
 
 import polars as pl
 
@@ -8,7 +8,7 @@ from tracecal.io.traces import read_traces
 
 
 def trace_answers(traces: str, task: str) -> pl.DataFrame:
-    """The evaluated answers of a task with their traces."""
+    """The evaluated answers of a task, with surprisals and entropies."""
     return evaluated(read_traces(traces, ["example_id", "surprisal", "entropy"]), task)
 
 

@@ -1,4 +1,8 @@
-"""The features of an answer: TRACE's operators and TRACE+'s inputs (paper, appendix B)."""
+"""Features of answers: TRACE's operators and TRACE+'s inputs (paper, appendix B).
+
+`answer_features(traces)` computes all of them for a frame of traces, `single_features` some for one
+answer. Both take the kernels of MEASURED.
+"""
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial
@@ -10,10 +14,9 @@ from tracecal.features import kernels
 from tracecal.features import operators as op
 from tracecal.features.statistics import STATISTICS, statistics
 
-H = pl.col("entropy")
-ROWS_AT_ONCE = 2**18
+BATCH = 2**18  # answers; more would take much memory for intermediate statistics
 SMALLEST = 1e-9  # nats; smaller amounts hardly differ on logarithms
-# Statistics of a trace, each computed once: the column it is computed from, and how.
+# Quantities of a trace, each computed once: its column and its kernel.
 MEASURED: dict[str, tuple[str, op.Kernel]] = {
     "length": ("surprisal", kernels.length),
     "decayed_entropy": ("entropy", partial(kernels.decayed, decay=op.DECAY)),
@@ -49,12 +52,12 @@ def _confidence(x: np.ndarray) -> np.ndarray:
 
 
 def _log_confidence(x: np.ndarray) -> np.ndarray:
-    """-ln(x + 1e-9) of amounts x >= 0 (nats): it tells those near 0 apart, where exp(-x) is 1."""
+    """-ln(x + 1e-9) of amounts x >= 0 (nats), which separates those near 0, where exp(-x) is 1."""
     return -np.log(x + SMALLEST)
 
 
 RISK = ("decayed_entropy", "window_entropy", "length_normalised_surprisal")
-# Features: a function of arrays, and those of MEASURED and STATISTICS that it takes.
+# A function of arrays, and the names in MEASURED and STATISTICS of its arguments.
 FEATURES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     "length": (_same, ("length",)),
     "decayed_entropy": (_same, ("decayed_entropy",)),
@@ -91,22 +94,24 @@ FEATURES: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
     "surprisal_r_squared": (_same, ("surprisal_r_squared",)),
     **{name: (_same, (name,)) for name in STATISTICS},
 }
-# Those that a single answer's arrays give without the expressions of STATISTICS.
+# Features that need no STATISTICS: `single_features` computes these alone.
 SINGLE_FEATURES = frozenset(
-    name for name, (_, taken) in FEATURES.items() if {*taken} <= {*MEASURED}
+    name for name, (_, arguments) in FEATURES.items() if {*arguments} <= {*MEASURED}
 )
 ENTROPY_FEATURES = frozenset(
     name
-    for name, (_, taken) in FEATURES.items()
-    if any(one in STATISTICS or MEASURED[one][0] == "entropy" for one in taken)
+    for name, (_, arguments) in FEATURES.items()
+    if any(argument in STATISTICS or MEASURED[argument][0] == "entropy" for argument in arguments)
 )
 
 
 def single_features(
     names: Iterable[str], surprisal: np.ndarray, entropies: np.ndarray
 ) -> list[np.ndarray]:
-    """The features `names` (of OF_ONE) of one answer's surprisals [T] with each of several
-    entropies [n, T]: each [n], or [1] where it is that of all.
+    """Compute the features `names` (in SINGLE_FEATURES) of one answer.
+
+    It has surprisals [T] and several candidate entropies [n, T]. Each feature is [n], or [1] where
+    all candidates share it.
 
     >>> single_features(["mean_entropy"], np.array([0.5, 0.1]), np.array([[2.0, 1.0], [0.0, 1.0]]))
     [array([1.5, 0.5])]
@@ -114,37 +119,49 @@ def single_features(
     trace = {"surprisal": surprisal[None], "entropy": entropies}
 
     @cache
-    def measured(name: str) -> np.ndarray:
+    def measure(name: str) -> np.ndarray:
         column, kernel = MEASURED[name]
         return kernel(trace[column])
 
-    return [of(*map(measured, taken)) for of, taken in map(FEATURES.get, names)]
+    return [function(*map(measure, arguments)) for function, arguments in map(FEATURES.get, names)]
 
 
 def answer_features(traces: pl.DataFrame) -> pl.DataFrame:
-    """`example_id` and one Float64 column per feature, one row per answer."""
-    # In parts, so that intermediate statistics take little memory.
-    parts = traces.iter_slices(ROWS_AT_ONCE) if traces.height else [traces]
-    return pl.concat(map(_features, parts))
+    """Compute a Float64 column per feature beside `example_id`, a row per answer.
+
+    >>> traces = pl.DataFrame({"example_id": ["a"], "surprisal": [[0.5]], "entropy": [[2.0]]})
+    >>> answer_features(traces)["trace_risk"].item()
+    1.7000000000000002
+    """
+    batches = traces.iter_slices(BATCH) if traces.height else [traces]
+    return pl.concat(map(_batch_features, batches))
 
 
-def _features(traces: pl.DataFrame) -> pl.DataFrame:
+def _batch_features(traces: pl.DataFrame) -> pl.DataFrame:
     by_length = traces["surprisal"].list.len().arg_sort()
     measured = traces[by_length].select(
-        "example_id", _measured("surprisal"), _measured("entropy"), statistics=statistics(H)
+        "example_id",
+        _measure_column("surprisal"),
+        _measure_column("entropy"),
+        statistics=statistics(pl.col("entropy")),
     )
     measured = measured.unnest("surprisal", "entropy", "statistics")
     arrays = {name: measured[name].to_numpy() for name in measured.columns[1:]}
-    features = {name: of(*map(arrays.get, taken)) for name, (of, taken) in FEATURES.items()}
+    features = {
+        name: function(*map(arrays.get, arguments))
+        for name, (function, arguments) in FEATURES.items()
+    }
     frame = pl.DataFrame({"example_id": measured["example_id"], **features}, nan_to_null=True)
     return frame[by_length.arg_sort()]
 
 
-def _measured(column: str) -> pl.Expr:
-    """A struct of those of MEASURED that are computed from a column."""
-    names = {name: kernel for name, (taken, kernel) in MEASURED.items() if taken == column}
+def _measure_column(column: str) -> pl.Expr:
+    """A struct of the quantities of MEASURED that a column gives."""
+    kernels_by_name = {
+        name: kernel for name, (source, kernel) in MEASURED.items() if source == column
+    }
 
-    def together(values: np.ndarray) -> np.ndarray:
-        return np.column_stack([kernel(values) for kernel in names.values()])
+    def stack_kernels(values: np.ndarray) -> np.ndarray:
+        return np.column_stack([kernel(values) for kernel in kernels_by_name.values()])
 
-    return op.per_answer(pl.col(column), together, list(names))
+    return op.per_answer(pl.col(column), stack_kernels, list(kernels_by_name))

@@ -1,8 +1,8 @@
 """The operators and statistics of a trace as NumPy functions of answers of one length.
 
 `values` is [answers, T], T >= 1, in nats unless a function says otherwise; the result is [answers].
-The features of many stored answers (`operators`) and of a single one (`toolkit.answer`) use the
-same functions.
+Both the features of many stored answers (`operators.per_answer`) and those of a single one
+(`features.single_features`) call them.
 """
 
 from collections.abc import Callable

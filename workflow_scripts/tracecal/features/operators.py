@@ -1,10 +1,8 @@
 """Local risk operators over traces, as Polars expressions (paper, section 3.4 and appendix B).
 
 Each takes a list column with one entry per token (nats, or probabilities where stated) and returns
-one Float64 per answer. Lists have T >= 1 entries, none of them null; position t counts from 1. The
-value of a null or empty list is null.
-
-The arithmetic is that of `kernels`.
+one Float64 per answer. Lists have T >= 1 entries without nulls; position t counts from 1. A null or
+empty list gives null. `kernels` holds the arithmetic.
 """
 
 import math
@@ -21,46 +19,46 @@ ALPHA, BETA, GAMMA = 0.40, 0.40, 0.20
 DECAY, WINDOW, LENGTH_EXPONENT = 2.0, 4, 0.25
 LOW_PROBABILITY, HIGH_PROBABILITY = 0.1, 0.9
 
-# Tokens processed together, so that they stay in the processor's cache.
-AT_ONCE = 2**15
+# Tokens per block, few enough to stay in the cache of a processor.
+BLOCK = 2**15
 
 Values = TypeVar("Values", pl.Expr, np.ndarray)
 Kernel = Callable[[np.ndarray], np.ndarray]
 
 
 def per_answer(x: pl.Expr, kernel: Kernel, names: Sequence[str] = ()) -> pl.Expr:
-    """`kernel` of the answers' lists `x`; fastest where these are sorted by length.
+    """Apply a kernel to the list of each answer; fastest where lists are sorted by length.
 
-    With `names` the kernel returns several values [answers, names] and the expression is a struct.
+    With `names` the kernel returns several values [answers, names], and the expression is a struct.
     """
 
-    def reduced(lists: pl.Series) -> pl.Series:
-        values = _reduced(lists, kernel, (len(names),) if names else ())
+    def reduce_lists(lists: pl.Series) -> pl.Series:
+        values = _reduce(lists, kernel, (len(names),) if names else ())
         if names:
             return pl.DataFrame(values, list(names), nan_to_null=True).to_struct(lists.name)
         return pl.Series(lists.name, values, nan_to_null=True)
 
     dtype = pl.Struct(dict.fromkeys(names, pl.Float64)) if names else pl.Float64
-    return x.map_batches(reduced, return_dtype=dtype, is_elementwise=True)
+    return x.map_batches(reduce_lists, return_dtype=dtype, is_elementwise=True)
 
 
-def _reduced(lists: pl.Series, kernel: Kernel, shape: tuple[int, ...]) -> np.ndarray:
-    """`kernel` of all lists, each value of `shape`; NaN where a list is null or empty."""
+def _reduce(lists: pl.Series, kernel: Kernel, shape: tuple[int, ...]) -> np.ndarray:
+    """Apply a kernel to all lists; each value has `shape` and is NaN for a null or empty list."""
     lengths = lists.list.len().fill_null(0)
     if not lengths.is_sorted():
         order = lengths.arg_sort()
-        return _reduced(lists.gather(order), kernel, shape)[order.arg_sort()]
+        return _reduce(lists.gather(order), kernel, shape)[order.arg_sort()]
     tokens = lists.explode(empty_as_null=False, keep_nulls=False).to_numpy()
-    reduced, place = [np.empty((0, *shape))], 0
-    for length, answers in zip(*np.unique(lengths, return_counts=True), strict=True):
+    blocks, begin = [np.empty((0, *shape))], 0
+    for length, n_answers in zip(*np.unique(lengths, return_counts=True), strict=True):
         if length == 0:
-            reduced.append(np.full((answers, *shape), np.nan))
+            blocks.append(np.full((n_answers, *shape), np.nan))
             continue
-        values = tokens[place : place + answers * length].reshape(answers, length)
-        place += values.size
-        step = max(1, AT_ONCE // length)
-        reduced += [kernel(values[i : i + step].astype(float)) for i in range(0, answers, step)]
-    return np.concatenate(reduced)
+        values = tokens[begin : begin + n_answers * length].reshape(n_answers, length)
+        begin += values.size
+        step = max(1, BLOCK // length)
+        blocks += [kernel(values[i : i + step].astype(float)) for i in range(0, n_answers, step)]
+    return np.concatenate(blocks)
 
 
 def mean(x: pl.Expr) -> pl.Expr:
@@ -122,7 +120,7 @@ def window_peak(x: pl.Expr, window: int) -> pl.Expr:
 def window_start(x: pl.Expr, window: int) -> pl.Expr:
     """The number of tokens before the window of M_x^(w), 0 when T < window.
 
-    Of several windows with the largest mean it is the first.
+    The first of several windows with the largest mean counts.
     """
     return per_answer(x, partial(kernels.window_start, window=window))
 

@@ -1,4 +1,4 @@
-"""The first tokens of traces, for what is known while an answer is generated."""
+"""The first tokens of traces, all that is known while an answer is generated."""
 
 import polars as pl
 
@@ -6,9 +6,9 @@ LISTS = ("surprisal", "entropy", "entropy_lower", "entropy_upper")
 
 
 def first_tokens(traces: pl.DataFrame, prefix: int | float | None) -> pl.DataFrame:
-    """`traces` whose LISTS end after the first `prefix` tokens, or that share of them rounded up.
+    """Cut the lists of traces to their first `prefix` tokens, or to that share of them, rounded up.
 
-    None leaves them whole.
+    None changes nothing.
 
     >>> traces = pl.DataFrame({"surprisal": [[3.0, 2.0, 1.0]], "entropy": [[3.0, 2.0, 1.0]]})
     >>> first_tokens(traces, 2)["entropy"].to_list(), first_tokens(traces, 0.5)["entropy"].to_list()
@@ -17,6 +17,6 @@ def first_tokens(traces: pl.DataFrame, prefix: int | float | None) -> pl.DataFra
     if prefix is None:
         return traces
     length = pl.col("surprisal").list.len()
-    seen = (length * prefix).ceil() if isinstance(prefix, float) else pl.lit(prefix)
-    held = [name for name in LISTS if name in traces.columns]
-    return traces.with_columns(pl.col(held).list.head(seen.cast(pl.Int64)))
+    n_tokens = (length * prefix).ceil() if isinstance(prefix, float) else pl.lit(prefix)
+    lists = [name for name in LISTS if name in traces.columns]
+    return traces.with_columns(pl.col(lists).list.head(n_tokens.cast(pl.Int64)))

@@ -1,4 +1,4 @@
-"""Statistics of the entropies of an answer."""
+"""Statistics of the entropies of an answer: the moments and quantiles of Entropy Sentinel."""
 
 import math
 
@@ -8,8 +8,8 @@ import polars as pl
 from tracecal.features.operators import per_answer
 
 PERCENT = (10, 25, 50, 75, 90)
-TINY = 1e-8  # the authors'; keeps a moment finite where all values are equal
-# The nine statistics that are not among TRACE's features.
+TINY = 1e-8  # keeps a moment finite where all values are equal; the authors' value
+# The nine of its eleven statistics that TRACE's features lack.
 STATISTICS = (
     "entropy_sum",
     "entropy_deviation",
@@ -20,7 +20,7 @@ STATISTICS = (
 
 
 def statistics(x: pl.Expr) -> pl.Expr:
-    """A struct of the STATISTICS of an answer's tokens."""
+    """A struct of the STATISTICS of the tokens of each answer."""
     return per_answer(x, _statistics, STATISTICS)
 
 
@@ -32,10 +32,10 @@ def _statistics(values: np.ndarray) -> np.ndarray:
     ordered = np.sort(values, axis=1)
 
     def quantile(share: float) -> np.ndarray:
-        """The `share` quantile of the tokens' values, linearly interpolated."""
-        place = share * (length - 1)
-        below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
-        return below + (place % 1) * (above - below)
+        """The `share` quantile over the tokens, linearly interpolated."""
+        position = share * (length - 1)
+        below, above = ordered[:, math.floor(position)], ordered[:, math.ceil(position)]
+        return below + (position % 1) * (above - below)
 
     return np.column_stack(
         [

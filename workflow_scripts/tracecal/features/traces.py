@@ -19,15 +19,15 @@ def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:
     Parameters
     ----------
     surprisal, entropy : list of lists, or series of lists
-        One list per answer with a number per token, in nats: the surprisal of the token chosen, and
-        the entropy of the distribution it was chosen from. A list of numbers is one answer; an
-        entropy may be null.
+        One list per answer with a number per token, in nats: the surprisal of the generated token,
+        and the entropy of its distribution. A list of numbers is one answer; an entropy may be
+        None.
 
     Returns
     -------
     polars.DataFrame
-        A row per answer and a Float64 column per feature, null where it is undefined, as features
-        of entropies are without these. Source: appendix B of the paper, and
+        A row per answer and a Float64 column per feature, missing where it is undefined, as
+        features of entropies are without these. Source: appendix B of the paper, and
         docs/reference/definitions.md.
 
     Raises
@@ -43,8 +43,8 @@ def trace_features(surprisal: Any, entropy: Any = None) -> pl.DataFrame:
     (1.5, 2.0)
     """
     traces = traces_in(surprisal, entropy)
-    found = answer_features(traces.with_row_index("example_id")).select(*FEATURES)
-    return found.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
+    features = answer_features(traces.with_row_index("example_id")).select(*FEATURES)
+    return features.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
 
 
 def trace_score(
@@ -58,7 +58,7 @@ def trace_score(
     window: int = operators.WINDOW,
     exponent: float = operators.LENGTH_EXPONENT,
 ) -> Any:
-    """Compute TRACE, exp(-R), of traces: the larger, the more confident; no labels are needed.
+    """Compute TRACE, exp(-R), of traces without labels: larger is more confident.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def trace_score(
     Returns
     -------
     polars.Series, or float for one answer
-        In (0, 1]; null where an answer has no entropies. Source: equation 1 of the paper; defaults
+        In (0, 1]; None where an answer has no entropies. Source: equation 1 of the paper; defaults
         of its appendix B.
 
     Raises
@@ -104,28 +104,29 @@ def trace_score(
         )
     except ValueError as error:
         raise InputError(f"{error}.") from error
-    found = traces.select(trace=(-risk).exp()).to_series()
-    return found.item() if _of_one(surprisal) else found
+    scores = traces.select(trace=(-risk).exp()).to_series()
+    return scores.item() if _is_single(surprisal) else scores
 
 
-def _of_one(surprisal: Any) -> bool:
-    """Whether surprisals are those of one answer, a number per token."""
+def _is_single(surprisal: Any) -> bool:
+    """Whether surprisals are a list of numbers, of one answer."""
     return not isinstance(surprisal, pl.Series) and np.ndim(next(iter(surprisal), [])) == 0
 
 
 def traces_in(surprisal: Any, entropy: Any) -> pl.DataFrame:
-    """`surprisal` and `entropy` of answers, or of one, rounded as traces are stored; raises as
-    `trace_features`.
+    """Frame `surprisal` and `entropy` of answers, or of one, rounded as traces are stored.
+
+    Raises as `trace_features`.
     """
-    given = surprisal, entropy
-    if _of_one(surprisal):
-        given = [surprisal], None if entropy is None else [entropy]
+    columns = surprisal, entropy
+    if _is_single(surprisal):
+        columns = [surprisal], None if entropy is None else [entropy]
     try:
         s, h = (
-            pl.Series(name, [None] * len(given[0]) if values is None else values)
+            pl.Series(name, [None] * len(columns[0]) if values is None else values)
             .cast(SCHEMA[name])
             .alias(name)
-            for name, values in zip(("surprisal", "entropy"), given, strict=True)
+            for name, values in zip(("surprisal", "entropy"), columns, strict=True)
         )
         traces = pl.DataFrame([s, h])
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -136,12 +137,12 @@ def traces_in(surprisal: Any, entropy: Any) -> pl.DataFrame:
     sound = pl.lit(True)
     for name in traces.columns:
         values, finite = pl.col(name).list, pl.element().is_finite() & (pl.element() >= 0)
-        whole = (values.len() > 0) & (values.len() == pl.col("surprisal").list.len())
-        whole &= values.eval(finite.fill_null(False)).list.all()
-        sound &= whole | pl.col(name).is_null()
-    if (broken := traces.with_row_index("place").filter(~sound.fill_null(False))).height:
+        valid = (values.len() > 0) & (values.len() == pl.col("surprisal").list.len())
+        valid &= values.eval(finite.fill_null(False)).list.all()
+        sound &= valid | pl.col(name).is_null()
+    if (broken := traces.with_row_index("number").filter(~sound.fill_null(False))).height:
         raise InputError(
-            f"the trace of answer {broken['place'][0]} (counted from 0) is empty, of unequal "
+            f"the trace of answer {broken['number'][0]} (counted from 0) is empty, of unequal "
             "lengths, or holds a value that is negative or not finite: expected nats per token."
         )
     return traces

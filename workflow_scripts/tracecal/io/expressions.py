@@ -1,4 +1,8 @@
-"""Regular expressions that users state, with a limit on their time."""
+"""Regular expressions that users state, with a limit on the time that a match may take.
+
+The package `regex` reads what Python's `re` reads and can be told when to stop: an expression such
+as `(a|a)*b` would run for ever on a few dozen letters of a model's text.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -15,7 +19,7 @@ PATIENCE = 1.0  # CPU seconds of an expression on one answer
 
 @cache
 def compiled(expression: str, dotall: bool = False) -> "regex.Pattern[str]":
-    """The expression. Raises `ValueError` where it is none."""
+    """The compiled expression. Raises `ValueError` where it is invalid."""
     import regex
 
     try:
@@ -25,7 +29,11 @@ def compiled(expression: str, dotall: bool = False) -> "regex.Pattern[str]":
 
 
 def matches(expression: str, text: str, dotall: bool = False) -> "Iterator[regex.Match[str]]":
-    """All matches in a text, from left to right. Raises `InputError` where it takes too long."""
+    """All matches in a text, from left to right. Raises `InputError` where they take too long.
+
+    >>> [match[0] for match in matches("[0-9]+", "3 of 14")]
+    ['3', '14']
+    """
     try:
         yield from compiled(expression, dotall).finditer(text, timeout=PATIENCE)
     except TimeoutError:
@@ -33,16 +41,19 @@ def matches(expression: str, text: str, dotall: bool = False) -> "Iterator[regex
 
 
 def searcher(expression: str, text: str) -> "Callable[[str], regex.Match[str] | None]":
-    """Finds the first match in a line of `text`; of all its lines it raises as `matches`."""
-    search, end = compiled(expression).search, process_time() + PATIENCE
+    """A function that finds the first match in a line of `text`.
 
-    def found(line: str) -> "regex.Match[str] | None":
+    All lines together may take as long as `matches` may.
+    """
+    search, deadline = compiled(expression).search, process_time() + PATIENCE
+
+    def search_line(line: str) -> "regex.Match[str] | None":
         try:
-            return search(line, timeout=max(end - process_time(), 0))
+            return search(line, timeout=max(deadline - process_time(), 0))
         except TimeoutError:
             raise _endless(expression, text) from None
 
-    return found
+    return search_line
 
 
 def _endless(expression: str, text: str) -> InputError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracecal.errors import InputError, require_columns, unreadable
 from tracecal.io.checksums import require_sum, write_sum
-from tracecal.io.ownership import beside
+from tracecal.io.ownership import checksum_path
 from tracecal.io.seals import SEALED, blank, made_with, require_own, seal
 
 if TYPE_CHECKING:  # slow to load, and not needed at import
@@ -198,7 +198,7 @@ def is_sound(path: str | Path, made: str) -> bool:
         path.stat()
         if path.suffix in SEALED:
             map_sealed(path).close()
-        elif beside(path).exists():  # what nothing reads, such as a figure, has no checksum
+        elif checksum_path(path).exists():  # what nothing reads, such as a figure, has no checksum
             require_sum(path)
     except (InputError, OSError):
         return False

@@ -1,4 +1,4 @@
-"""Tables that a Python file of a user defines."""
+"""Tables in Python files of users, such as ESTIMATORS: dictionaries by name."""
 
 import runpy
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from tracecal.errors import InputError
 from tracecal.io.input_files import MOST_SETTINGS, require_regular
 
 
-def declared_in(path: str | Path | None, table: str, expected: str) -> dict[str, Any]:
-    """The dict named `table` that a file of Python defines; empty without a file."""
+def read_python_table(path: str | Path | None, table: str, expected: str) -> dict[str, Any]:
+    """Run a Python file and return the dictionary named `table`; empty without a file."""
     if path is None:
         return {}
     require_regular(path, MOST_SETTINGS)
@@ -20,12 +20,14 @@ def declared_in(path: str | Path | None, table: str, expected: str) -> dict[str,
         raise InputError(f"{path}: does not run ({type(error).__name__}: {error}).") from error
     if not isinstance(declared, dict) or not declared:
         raise InputError(f"{path}: expected a dict {table} of {expected}.")
-    return with_names(declared, path)
+    return require_names(declared, path)
 
 
-def with_names(declared: Mapping[Any, Any], where: str | Path) -> dict[str, Any]:
-    """The same; raises `InputError` where a key is no name, such as `late_entropy`."""
-    for name in declared:
+def require_names(table: Mapping[Any, Any], source: str | Path) -> dict[str, Any]:
+    """Return the table; raise `InputError` where a key is no name, such as `late_entropy`."""
+    for name in table:
         if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"{where}: {name!r} is not a valid name; use letters, digits and '_'.")
-    return dict(declared)
+            raise InputError(
+                f"{source}: {name!r} is not a valid name; use letters, digits and '_'."
+            )
+    return dict(table)

@@ -1,4 +1,8 @@
-"""The checksum and owner of a result in its own metadata."""
+"""Seals: the checksum and the owner of a result, in its own metadata.
+
+`blank(path)` is written into the metadata, `seal(path)` replaces it by the hash of the file, and
+`require_own` checks a file that is read.
+"""
 
 import hashlib
 import re
@@ -7,7 +11,7 @@ from pathlib import Path
 
 from tracecal.errors import unreadable
 from tracecal.io.checksums import read_sum
-from tracecal.io.ownership import MADE_WITH, _is_ours, _require_place, place
+from tracecal.io.ownership import MADE_WITH, needs_checksum, place_in_run, require_place
 
 KEY = "tracecal.seal"
 SEALED = (".arrow", ".parquet")
@@ -17,13 +21,13 @@ _OWNER = re.compile(rb" of (.+?)(?: made with ([0-9a-f]{16}))?\n")
 
 
 def blank(path: str | Path) -> dict[str, str]:
-    """Key-value metadata for the file at `path`: a blank checksum, its place, what made it."""
-    made = f" made with {MADE_WITH.get()}" if MADE_WITH.get() else ""
-    return {KEY: f"{_BLANK.decode()} of {place(path)}{made}\n"}
+    """The metadata of the file at `path`: a blank checksum, its place, and what made it."""
+    maker = f" made with {MADE_WITH.get()}" if MADE_WITH.get() else ""
+    return {KEY: f"{_BLANK.decode()} of {place_in_run(path)}{maker}\n"}
 
 
 def seal(path: Path) -> None:
-    """Replace the `blank` in the metadata of a written file by the file's hash."""
+    """Replace the `blank` in the metadata of a written file by the hash of the file."""
     with path.open("r+b") as handle, mmap(handle.fileno(), 0) as content:
         value = _MARK + _hash(content)
         for start in _seals(content):
@@ -31,20 +35,20 @@ def seal(path: Path) -> None:
 
 
 def require_own(content: bytes | mmap, path: str | Path) -> None:
-    """Raise `InputError` unless a file's bytes match their checksum and it belongs at `path`.
+    """Raise `InputError` unless the bytes of a file match their checksum and belong at `path`.
 
-    A file without a checksum is foreign, and accepted outside of results/ only.
+    A file without a checksum is foreign, and accepted only outside of results/.
     """
-    if _is_ours(Path(path)) and content.find(_MARK) < 0:
+    if needs_checksum(Path(path)) and content.find(_MARK) < 0:
         raise unreadable(path, ValueError("it holds no checksum"))
     if is_broken(content):
         raise unreadable(path, ValueError("its bytes do not match its own checksum"))
     if owner := _OWNER.match(content, content.rfind(_MARK) + len(_BLANK)):
-        _require_place(path, owner[1].decode())
+        require_place(path, owner[1].decode())
 
 
 def is_broken(content: bytes | mmap) -> bool:
-    """Whether a file's bytes differ from the checksum in them; false without a checksum."""
+    """Whether the bytes of a file differ from the checksum in them; false without one."""
     # Key or mark is enough to expect a checksum: one flipped bit cannot hide both.
     if content.find(KEY.encode()) < 0 and content.find(_MARK) < 0:
         return False
@@ -53,7 +57,7 @@ def is_broken(content: bytes | mmap) -> bool:
 
 
 def made_with(path: Path) -> str:
-    """The hash of the settings and code that made a result; '' where it does not say so."""
+    """The hash of the settings and code that made a result; empty where it states none."""
     try:
         if path.suffix not in SEALED:
             return read_sum(path)[2] if path.exists() else ""
@@ -65,9 +69,9 @@ def made_with(path: Path) -> str:
 
 
 def _seals(content: bytes | mmap) -> set[int]:
-    """Offsets of the checksum: in the metadata at a file's end, in Arrow files at the start too.
+    """Offsets of the checksum: in the metadata at the end, and in Arrow files at the start too.
 
-    Data lies between, and may hold anything.
+    The data between may hold anything.
     """
     last = content.rfind(_MARK)
     first = content.find(_MARK) if content[:6] == b"ARROW1" else last
@@ -75,7 +79,7 @@ def _seals(content: bytes | mmap) -> set[int]:
 
 
 def _hash(content: bytes | mmap) -> bytes:
-    """The SHA-256 of a file's bytes with blanks in place of the checksum; nothing is copied."""
+    """The SHA-256 of a file with blanks in place of the checksum; nothing is copied."""
     sha256, end = hashlib.sha256(), 0
     with memoryview(content) as view:
         for start in sorted(_seals(content)):
