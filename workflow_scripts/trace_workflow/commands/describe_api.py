@@ -5,7 +5,7 @@ python workflow_scripts describe_api
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import tracecal
@@ -14,19 +14,33 @@ from tracecal.cli.docstring import read_docstring
 from tracecal.cli.main import COMMANDS
 from tracecal.io.files import write_text
 
+# Pages of docs/reference: each has the options of some commands.
+OPTION_PAGES = {
+    "options_labels.md": ("Options: labels", ("pick", "label", "agree", "plan")),
+    "options_calibration.md": (
+        "Options: calibrated confidence and cascades",
+        ("calibrate", "score", "explore", "card", "cascade"),
+    ),
+    "options_operation.md": (
+        "Options: operation and replay",
+        ("serve", "watch", "replay"),
+    ),
+    "options_reading.md": ("Options: reading and settings", ("reading", "settings")),
+}
 REFERENCE = Path(__file__).resolve().parents[3] / "docs/reference"
 BEGIN = "<!-- written by `python workflow_scripts describe_api` -->"
 END = "<!-- end -->"
 
 
-def commands() -> str:
-    """A section per command: what it is for, an example, and its options."""
-    return "\n".join(line for command in COMMANDS.values() for line in command_lines(command))
+def option_page(title: str, commands: Sequence[str]) -> str:
+    """A page with a section per command: what it is for, an example, and its options."""
+    lines = [line for name in commands for line in command_lines(COMMANDS[name])]
+    return "\n".join([f"# {title}", "", BEGIN, "", *lines]).rstrip() + "\n"
 
 
 def command_lines(command: Command) -> Iterator[str]:
     """The section of one command."""
-    yield from (f"### {command.name}", "", markdown(command.help()), "")
+    yield from (f"## {command.name}", "", markdown(command.help()), "")
     yield from ("```bash", command.example, "```", "")
     options = [option for option in command.build().params if is_listed(option)]
     if options:
@@ -69,11 +83,10 @@ def markdown(text: str) -> str:
 
 
 def described() -> dict[Path, str]:
-    """The pages, with what they say in between their marks."""
-    return {
-        REFERENCE / name: between_marks((REFERENCE / name).read_text("utf-8"), text)
-        for name, text in (("commands.md", commands()), ("api.md", names()))
-    }
+    """The pages of options, and that of names with what it says in between its marks."""
+    pages = {name: option_page(*page) for name, page in OPTION_PAGES.items()}
+    pages["api.md"] = between_marks((REFERENCE / "api.md").read_text("utf-8"), names())
+    return {REFERENCE / name: text for name, text in pages.items()}
 
 
 def between_marks(page: str, text: str) -> str:
