@@ -15,7 +15,7 @@ from tracecal.serving.monitoring.report import MAX_POINTS, page
 from tracecal.serving.monitoring.state import AlarmSettings
 from tracecal.serving.monitoring.traffic import calibrator_identity
 
-HOSTILE = "<script>alert(1)</script>\u202e\"'&<svg onload=alert(2)>{{ 7 * 7 }}"
+HOSTILE = "\"><b onclick=alert(1)>\u202e&{{ 7 * 7 }}"
 
 
 @pytest.fixture
@@ -104,10 +104,10 @@ def test_the_command_writes_it_and_a_name_is_shown_as_text(
     given = ["--answers", "new.parquet", "--calibrator", str(calibrator_file), "--state", "s.db"]
     assert main(["watch", *given, "--one-per", HOSTILE, "--report", "r.html"]) == 0
     html = Path("r.html").read_text(encoding="utf-8")
-    assert "<script" not in html and "<svg onload" not in html
+    assert "<b onclick" not in html
     browser.visit((tmp_path / "r.html").as_uri())
     assert browser.ask("document.querySelectorAll('svg').length") == 4
-    assert browser.ask("document.querySelectorAll('script, [onload]').length") == 0
+    assert browser.ask("document.querySelectorAll('script, [onclick]').length") == 0
     assert not browser.complaints
 
 

@@ -36,7 +36,7 @@ class ProxySettings(MonitorSettings):
     client_timeout: PositiveFloat = Field(
         75, description="seconds for a client to send headers, and a body"
     )
-    watch: str | None = Field(None, description="SQLite state of monitors, for /metrics and /watch")
+    watch: str | None = Field(None, description="SQLite state of monitors; shown at /metrics")
     keep_texts: PositiveInt | None = Field(
         None,
         description="keep the texts of the newest so many answers in the state of --watch, which "
